@@ -22,7 +22,6 @@ from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, no_such
 from streams.views.amounts import in_time
-from streams.views.flow import late_seconds
 
 _FEW = 0.25
 """The share of the retention below which the rest is red."""
@@ -97,11 +96,12 @@ def limits_exceeded(groups: Sequence[GroupLag], max_records: int | None, max_sec
     for lag in groups:
         if lag.plan:  # a replay ends at the end of its plan, which may be far before the end of its topic
             continue
-        late = late_seconds(lag)
         if max_records is not None and lag.records > max_records:
             found.append(f"{lag.handler}: {lag.records:,} records wait on {lag.topic}, limit {max_records:,}")
-        if max_seconds is not None and late > max_seconds:
-            found.append(f"{lag.handler}: {in_time(late)} behind on {lag.topic}, limit {in_time(max_seconds)}")
+        if max_seconds is not None and lag.late_seconds > max_seconds:
+            found.append(
+                f"{lag.handler}: {in_time(lag.late_seconds)} behind on {lag.topic}, limit {in_time(max_seconds)}"
+            )
     return found
 
 

@@ -26,14 +26,14 @@ from rich.text import Text
 from streams.cli.errors import explain_trouble, run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, table_console, tell
-from streams.cli.top_workers import WorkerAddressError, look_at, worker_url
+from streams.cli.top_workers import AGE_BUCKETS, Worker, WorkerError, look_at, worker_url
 from streams.kafka.lag import GroupLag, read_lags
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
 from streams.views.amounts import in_money, in_rate, in_short, in_time
-from streams.views.flow import HandlerFlow, Worker, lag_of, quantiles, rate, total
+from streams.views.flow import HandlerFlow, lag_of, quantiles, rate, total
 
 NARROW = 80
 """The columns that the narrow table needs."""
@@ -89,7 +89,7 @@ def top(
     settings = load_settings(config).with_kafka()
     try:
         workers = [Worker(worker_url(url)) for url in urls or [f"{_here(settings.http.host)}:{settings.http.port}"]]
-    except WorkerAddressError as error:
+    except WorkerError as error:
         return tell("top", str(error), 2)
 
     async def work() -> int:
@@ -157,42 +157,45 @@ async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
 def make_view(settings: Settings, workers: Sequence[Worker], lags: Sequence[GroupLag], problem: str) -> View:
     """The view of what the workers and the cluster reported."""
     ready = [worker for worker in workers if not worker.problem]
-    budget = settings.llm.budget_usd_per_day
+    values = [value for worker in ready for value in worker.values.items()]
+    costs = [usd for (name, *_), usd in values if name == Metrics.llm_cost_usd_total.name]
     # All workers share one budget; the smallest rest is the latest one.
-    left = [sample.value for worker in ready for sample in worker.samples(Metrics.llm_budget_left_usd.name)]
-    breakers = [sample for worker in ready for sample in worker.samples(Metrics.llm_breaker_open.name)]
+    left = [usd for (name, *_), usd in values if name == Metrics.llm_budget_left_usd.name]
+    budget = settings.llm.budget_usd_per_day
     return View(
         at=SystemClock().now().isoformat(timespec="seconds"),
         rows=tuple(_row(handler, ready, lags) for handler in HANDLERS),
         workers=len(ready),
         worker_problems={worker.url: worker.problem for worker in workers if worker.problem},
         kafka_problem=problem,
-        cost_usd=total(ready, Metrics.llm_cost_usd_total.name),
+        cost_usd=sum(costs) if costs else None,
         cost_today_usd=max(0.0, budget - min(left)) if left and budget is not None else None,
         budget_usd=budget,
-        models_left_alone=tuple(sorted(sample.labels["model"] for sample in breakers if sample.value)),
+        models_left_alone=tuple(
+            sorted(key[1] for key, is_open in values if key[0] == Metrics.llm_breaker_open.name and is_open)
+        ),
     )
 
 
 def _row(handler: Handler, workers: Sequence[Worker], lags: Sequence[GroupLag]) -> HandlerFlow:
     name = handler.name
     records, seconds, members = lag_of(name, lags)
-    median, most = quantiles(workers, Metrics.event_age_seconds.name, (0.5, 0.99), handler=name)
-    here = [worker for worker in workers if any(worker.samples(Metrics.handler_in_flight.name, handler=name))]
+    median, most = quantiles(workers, (0.5, 0.99), AGE_BUCKETS, name)
+    here = [worker for worker in workers if (Metrics.handler_in_flight.name, name) in worker.values]
     return HandlerFlow(
         handler=name,
-        rate_per_second=rate(here, Metrics.handler_events_total.name, handler=name),
+        rate_per_second=rate(here, Metrics.handler_events_total.name, name),
         lag_records=records,
         lag_seconds=seconds,
         members=members,
         age_p50_seconds=median,
         age_p99_seconds=most,
         slo_seconds=handler.slo_seconds,
-        in_flight=total(workers, Metrics.handler_in_flight.name, handler=name),
-        retries=total(workers, Metrics.retries_total.name, handler=name) or (0.0 if here else None),
-        dead=total(workers, Metrics.dead_events_total.name, handler=name) or (0.0 if here else None),
-        cost_usd=total(workers, Metrics.llm_cost_usd_total.name, task=name),
-        breaker_open=bool(total(workers, Metrics.breaker_open.name, handler=name)),
+        in_flight=total(workers, Metrics.handler_in_flight.name, name),
+        retries=total(workers, Metrics.retries_total.name, name) or (0.0 if here else None),
+        dead=total(workers, Metrics.dead_events_total.name, name) or (0.0 if here else None),
+        cost_usd=total(workers, Metrics.llm_cost_usd_total.name, name),
+        breaker_open=bool(total(workers, Metrics.breaker_open.name, name)),
     )
 
 
@@ -247,10 +250,10 @@ async def _show_live(console: Console, views: AsyncIterator[View], sort: str) ->
         async for view in views:
             events.put_nowait(view)
 
+    view: View | None = None
     with _keys_into(events), Live(Text("looking …"), console=console, screen=True, auto_refresh=False) as live:
         following = asyncio.create_task(follow())
         following.add_done_callback(lambda _: events.put_nowait(_QUIT[0]))
-        view = None
         try:
             while (event := await events.get()) not in _QUIT:
                 if isinstance(event, View):

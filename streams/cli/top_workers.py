@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from urllib.parse import urlsplit
@@ -11,14 +12,15 @@ import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
 from streams.telemetry.metrics import Metrics
-from streams.views.flow import Series, Worker
+from streams.views.flow import History, Key
 
 _SECONDS = 4.0
 _LARGEST_BYTES = 16 * 1024 * 1024
 _LARGEST_VALUE = 1e18
+AGE_BUCKETS = f"{Metrics.event_age_seconds.name}_bucket"
 _READ = {
     Metrics.handler_events_total.name: ("handler",),
-    f"{Metrics.event_age_seconds.name}_bucket": ("handler", "le"),
+    AGE_BUCKETS: ("handler", "le"),
     Metrics.handler_in_flight.name: ("handler",),
     Metrics.retries_total.name: ("handler",),
     Metrics.dead_events_total.name: ("handler",),
@@ -27,15 +29,20 @@ _READ = {
     Metrics.llm_breaker_open.name: ("model",),
     Metrics.llm_budget_left_usd.name: (),
 }
-"""The metrics that are read, and the labels they must have; a worker of another version may have more labels."""
+"""The metrics that are read, and the labels that they are read by; the values of other labels are added."""
 
 
-class UnreadableMetricsError(Exception):
-    """The metrics of a worker cannot be used; the message says why."""
+class WorkerError(Exception):
+    """A text is not a worker's address, or its metrics cannot be used; the message says why."""
 
 
-class WorkerAddressError(Exception):
-    """A text is not an address of a worker; the message has examples."""
+class Worker(History):
+    """The metrics of a worker by name and labels, and why its last request failed: "" if it did not."""
+
+    def __init__(self, url: str, problem: str = "") -> None:
+        super().__init__()
+        self.url = url
+        self.problem = problem
 
 
 def worker_url(text: str) -> str:
@@ -45,14 +52,14 @@ def worker_url(text: str) -> str:
     ('http://127.0.0.1:8080/metrics', 'http://worker-1:8080/metrics', 'https://w.example/assay/metrics')
 
     Raises:
-        WorkerAddressError: The text is not an address.
+        WorkerError: The text is not an address.
     """
     whole = text if "://" in text else f"http://127.0.0.1:{text}" if text.isdecimal() else f"http://{text}"
     with suppress(ValueError):
         parts = urlsplit(whole)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
             return whole if parts.path.strip("/") else whole.rstrip("/") + "/metrics"
-    raise WorkerAddressError(f"{text!r} is not a worker's address, such as 8080, worker-1:8080, http://worker-1:8080")
+    raise WorkerError(f"{text!r} is not a worker's address, such as 8080, worker-1:8080, http://worker-1:8080")
 
 
 async def look_at(workers: Sequence[Worker], client: httpx2.AsyncClient) -> None:
@@ -63,48 +70,48 @@ async def look_at(workers: Sequence[Worker], client: httpx2.AsyncClient) -> None
 async def _look_at(worker: Worker, client: httpx2.AsyncClient) -> None:
     try:
         async with asyncio.timeout(_SECONDS):
-            status, text = await _get(worker.url, client)
-        samples = read_samples(text) if status == 200 else {}
+            text = await _get(worker.url, client)
+        worker.add(asyncio.get_running_loop().time(), read_metrics(text))
+        worker.problem = ""
     except TimeoutError:
         worker.problem = "no answer"
-    except UnreadableMetricsError as error:
+    except WorkerError as error:
         worker.problem = str(error)
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
         worker.problem = type(error).__name__
-    else:
-        worker.problem = f"it answers {status}" if status != 200 else "" if samples else "it is not a worker of Assay"
-        if samples:
-            worker.add(asyncio.get_running_loop().time(), samples)
 
 
-async def _get(url: str, client: httpx2.AsyncClient) -> tuple[int, str]:
+async def _get(url: str, client: httpx2.AsyncClient) -> str:
     body = bytearray()
     async with client.stream("GET", url) as response:
+        if response.status_code != 200:
+            raise WorkerError(f"it answers {response.status_code}")
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > _LARGEST_BYTES:
                 break
-    return response.status_code, body.decode("utf-8", "replace")
+    return body.decode("utf-8", "replace")
 
 
-def read_samples(text: str) -> dict[Series, float]:
-    """The samples of Assay's metrics in an exposition. Raises UnreadableMetricsError."""
+def read_metrics(text: str) -> dict[Key, float]:
+    """The values of the metrics of ``_READ`` in an exposition. Raises WorkerError."""
     try:
-        samples = {
-            (sample.name, tuple(sorted(sample.labels.items()))): float(sample.value)
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-            if sample.name.startswith("assay_")
-        }
+        samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     except (ValueError, LookupError, TypeError):
-        raise UnreadableMetricsError("its answer is not in Prometheus's format") from None
-    for (name, pairs), value in samples.items():
-        if name in _READ and (problem := _problem(_READ[name], dict(pairs), value)):
-            raise UnreadableMetricsError(f"{name} {problem}; is it a worker of Assay?")
-    return samples
+        raise WorkerError("its answer is not in Prometheus's format") from None
+    if not any(sample.name.startswith("assay_") for sample in samples):
+        raise WorkerError("it is not a worker of Assay")
+    values: defaultdict[Key, float] = defaultdict(float)
+    for name, labels, value, *_ in samples:
+        if (needed := _READ.get(name)) is not None:
+            if problem := _problem(needed, labels, value):
+                raise WorkerError(f"{name} {problem}; is it a worker of Assay?")
+            values[name, *(labels[label] for label in needed)] += value
+    return values
 
 
 def _problem(needed: Sequence[str], labels: Mapping[str, str], value: float) -> str:
+    """Why a sample would spoil the figures of all workers; "" if it would not."""
     if missing := [label for label in needed if label not in labels]:
         return f"has no label {missing[0]}"
     if not -_LARGEST_VALUE <= value <= _LARGEST_VALUE:  # not a number is neither

@@ -17,7 +17,7 @@ from streams.kafka.lag import read_dead_letters, read_lags
 from streams.kafka.settings import KafkaSettings
 from streams.runtime.clock import Clock
 from streams.topology import HANDLERS
-from streams.views.flow import WINDOW_SECONDS, HandlerFlow, History, lag_of
+from streams.views.flow import WINDOW_SECONDS, HandlerFlow, History, Key, lag_of
 
 _LOOK_SECONDS = 3.0
 
@@ -29,7 +29,7 @@ class Flow:
         self._kafka = kafka
         self._store = store
         self._clock = clock
-        self._committed: History[str] = History()
+        self._committed = History()
         self._wanted = asyncio.Event()
         self.handlers: Mapping[str, HandlerFlow] = {}
         self.problem = ""
@@ -55,9 +55,9 @@ class Flow:
         lags = await read_lags(self._kafka, HANDLERS, self._clock)
         offsets = {its.handler: its.records for its in await read_dead_letters(self._kafka, HANDLERS, self._clock)}
         dead = self._store.dead_letters()
-        committed = Counter[str]()
+        committed = Counter[Key]()
         for lag in lags:
-            committed[lag.handler] += sum(partition.committed or 0 for partition in lag.partitions)
+            committed[(lag.handler,)] += sum(partition.committed or 0 for partition in lag.partitions)
         now = self._clock.monotonic()
         if now - self._committed.looked_at > WINDOW_SECONDS:  # no screen was open
             self._committed = History()
@@ -67,7 +67,7 @@ class Flow:
             records, late, members = lag_of(handler.name, lags)
             flows[handler.name] = HandlerFlow(
                 handler=handler.name,
-                rate_per_second=max(0.0, self._committed.change(handler.name)) / seconds if seconds else None,
+                rate_per_second=max(0.0, self._committed.change((handler.name,))) / seconds if seconds else None,
                 lag_records=records,
                 lag_seconds=late,
                 members=members,
