@@ -29,13 +29,7 @@ from streams.views.subjects import SubjectKind
 log = structlog.get_logger(__name__)
 
 _FOLLOWED = {topic.name: topic for topic in TOPICS if not topic.raw_pages and not topic.compacted}
-_KINDS = {
-    "url": SubjectKind.PAGE,
-    "batch_id": SubjectKind.BATCH,
-    "request_id": SubjectKind.REQUEST,
-    "claim_id": SubjectKind.CLAIM,
-    "utterance_id": SubjectKind.UTTERANCE,
-}
+_KINDS = {"url": SubjectKind.PAGE} | {f"{kind}_id": kind for kind in SubjectKind}
 """By the meaning of a topic's keys."""
 _DEAD = {
     dead_letter_topic(its.consumes.name, its.group): SubjectKind.QUERY
