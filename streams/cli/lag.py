@@ -81,11 +81,11 @@ def lag(
 
 def _serve(address: str, settings: Settings, handlers: Sequence[Handler]) -> int:
     # The import of the HTTP server takes half a second.
-    from streams.cli.lag_server import ServerAddressError, address_of, serve_lag
+    from streams.cli.lag_server import address_of, serve_lag
 
     try:
         host, port = address_of(address)
-    except ServerAddressError as error:
+    except ValueError as error:
         return tell("lag", str(error), 2)
     return run_with_kafka("lag", settings, serve_lag(settings, handlers, host, port))
 

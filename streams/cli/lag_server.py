@@ -33,7 +33,6 @@ _FRESH_SECONDS = 5.0
 """Scrapes within so many seconds share a reading."""
 _PATIENCE_SECONDS = 9.0
 """Prometheus waits 10 s for an answer."""
-_HOST = "127.0.0.1"
 _OF_GROUPS: Sequence[tuple[MetricDef, Callable[[GroupLag], float | None]]] = (
     (Metrics.group_lag_records, lambda lag: lag.records),
     (Metrics.group_lag_seconds, lambda lag: lag.seconds),
@@ -43,10 +42,6 @@ _OF_GROUPS: Sequence[tuple[MetricDef, Callable[[GroupLag], float | None]]] = (
 )
 
 
-class ServerAddressError(Exception):
-    """A text is not an address to listen on; the message says what is."""
-
-
 def address_of(text: str) -> tuple[str, int]:
     """Host and port of ``[HOST:]PORT``.
 
@@ -54,12 +49,12 @@ def address_of(text: str) -> tuple[str, int]:
     (('127.0.0.1', 9101), ('0.0.0.0', 9101), ('::1', 9101))
 
     Raises:
-        ServerAddressError: The text is not an address.
+        ValueError: The text is not an address; the message says what is.
     """
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdecimal() and int(port) < 65536):
-        raise ServerAddressError(f"--serve takes PORT or HOST:PORT, such as 9101 or 0.0.0.0:9101, not {text!r}")
-    return host.strip("[]") or _HOST, int(port)
+        raise ValueError(f"--serve takes PORT or HOST:PORT, such as 9101 or 0.0.0.0:9101, not {text!r}")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 async def serve_lag(settings: Settings, handlers: Sequence[Handler], host: str, port: int) -> int:

@@ -45,8 +45,6 @@ _AT_ONCE = 25
 _WAITING = 200
 """Lists of decisions that wait for a slow screen; it then loads again."""
 
-Found = tuple[Entry, list[Mention]]
-
 
 class Feed:
     """Passes new decisions to the open screens."""
@@ -79,8 +77,7 @@ class Feed:
         try:
             while not self._closed:
                 try:
-                    async with asyncio.timeout(beat_seconds):
-                        entries = await screen.get()
+                    entries = await asyncio.wait_for(screen.get(), beat_seconds)
                 except TimeoutError:
                     entries = []
                 if entries is None:
@@ -171,12 +168,12 @@ class Follower:
                     await asyncio.sleep(0)
         self._store.add(self._found(waiting))
 
-    def _found(self, records: Iterable[ConsumerRecord]) -> list[Found]:
-        prefix = self._kafka.topic_prefix
-        return [found for record in records if (found := _found(record, record.topic.removeprefix(prefix)))]
+    def _found(self, records: Iterable[ConsumerRecord]) -> list[tuple[Entry, list[Mention]]]:
+        found = (_found(record, record.topic.removeprefix(self._kafka.topic_prefix)) for record in records)
+        return [entry for entry in found if entry]
 
 
-def _found(record: ConsumerRecord, name: str) -> Found | None:
+def _found(record: ConsumerRecord, name: str) -> tuple[Entry, list[Mention]] | None:
     position = Position(name, record.partition, record.offset)
     at = int(time_of(record.timestamp).timestamp() * 1000)
     if name in _DEAD:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -68,7 +69,7 @@ class _Live:
     async def flow(self, request: Request) -> Response:
         return self._render(request, "live_flow.html")
 
-    def _render(self, request: Request, template: str, **values: object) -> Response:
+    def _render(self, request: Request, template: str, **values: Any) -> Response:
         flow = self._context.flow
         flow.want()
         layout = topology_layout()

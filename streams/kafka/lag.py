@@ -6,7 +6,7 @@ partition that is behind, one batch is fetched for the age of its first unread r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,7 +129,12 @@ async def read_lags(
         KafkaError: The cluster can't be reached, or refuses.
     """
     prefix = settings.topic_prefix
-    readings = [reading for handler in handlers for reading in _readings(settings, handler)]
+    readings = [_Reading(its.name, prefix + its.group, prefix + its.consumes.name) for its in handlers]
+    readings += [
+        _Reading(handler.name, prefix + retry.group, prefix + retry.topic, retry.delay_seconds)
+        for handler in handlers
+        for retry in handler.retry_topics
+    ]
     async with opened(make_admin(settings)) as admin:
         groups = await read_groups(admin, [reading.group for reading in readings])
         if replays:
@@ -137,12 +142,11 @@ async def read_lags(
             groups |= {group: state for group, (_, state) in found.items()}
             readings += [reading for readings_of, _ in found.values() for reading in readings_of]
         topics = await read_topics(admin, {reading.topic for reading in readings})
-    places = {
-        (reading.group, TopicPartition(reading.topic, number))
+    starts = {
+        (reading.group, place := TopicPartition(reading.topic, number)): groups[reading.group].offsets.get(place)
         for reading in readings
         for number in topics[reading.topic].partitions
     }
-    starts = {place: groups[place[0]].offsets.get(place[1]) for place in places}
     extents = await read_extents(settings, starts)
     now = clock.now().timestamp()
     order = {handler.name: number for number, handler in enumerate(handlers)}
@@ -171,13 +175,6 @@ async def read_dead_letters(
             records, oldest = sum(its.unread for its in own), max((its.age(now) for its in own), default=0.0)
             found.append(DeadLettersStanding(handler, name, records, oldest))
     return found
-
-
-def _readings(kafka: KafkaSettings, handler: Handler) -> Iterable[_Reading]:
-    prefix = kafka.topic_prefix
-    yield _Reading(handler.name, prefix + handler.group, prefix + handler.consumes.name)
-    for retry in handler.retry_topics:
-        yield _Reading(handler.name, prefix + retry.group, prefix + retry.topic, retry.delay_seconds)
 
 
 async def _replays(
