@@ -138,9 +138,9 @@ async def read_lags(
     async with opened(make_admin(settings)) as admin:
         groups = await read_groups(admin, [reading.group for reading in readings])
         if replays:
-            found = await _replays(admin, prefix, handlers)
-            groups |= {group: state for group, (_, state) in found.items()}
-            readings += [reading for readings_of, _ in found.values() for reading in readings_of]
+            of_replays, states = await _replays(admin, prefix, handlers)
+            readings += of_replays
+            groups |= states
         topics = await read_topics(admin, {reading.topic for reading in readings})
     starts = {
         (reading.group, place := TopicPartition(reading.topic, number)): groups[reading.group].offsets.get(place)
@@ -169,29 +169,30 @@ async def read_dead_letters(
     now = clock.now().timestamp()
     found = []
     for handler, name in names.items():
-        state = topics[prefix + name]
-        own = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
-        if state.exists:
-            records, oldest = sum(its.unread for its in own), max((its.age(now) for its in own), default=0.0)
+        own = [extents["", TopicPartition(prefix + name, number)] for number in topics[prefix + name].partitions]
+        if own:
+            records, oldest = sum(its.unread for its in own), max(its.age(now) for its in own)
             found.append(DeadLettersStanding(handler, name, records, oldest))
     return found
 
 
 async def _replays(
     admin: Any, prefix: str, handlers: Sequence[Handler]
-) -> dict[str, tuple[list[_Reading], GroupState]]:
-    """The groups of replays on the cluster, with the topics of their offsets."""
+) -> tuple[list[_Reading], dict[str, GroupState]]:
+    """The topics of the offsets of replays' groups on the cluster, and the groups."""
     listed = sorted(group for group, *_ in await admin.list_consumer_groups())
-    handler_of = {
-        group: handler for handler in handlers for group in listed if group.startswith(prefix + handler.group + _REPLAY)
+    plans = {
+        group: (handler.name, group.removeprefix(start))
+        for handler in handlers
+        for group in listed
+        if group.startswith(start := prefix + handler.group + _REPLAY)
     }
-    states = await read_groups(admin, list(handler_of))
-    found = {}
-    for group, handler in handler_of.items():
-        plan = group.removeprefix(prefix + handler.group + _REPLAY)
-        topics = sorted({partition.topic for partition in states[group].offsets})
-        found[group] = [_Reading(handler.name, group, topic, plan=plan) for topic in topics], states[group]
-    return found
+    states = await read_groups(admin, list(plans))
+    topics = {group: sorted({partition.topic for partition in state.offsets}) for group, state in states.items()}
+    readings = [
+        _Reading(name, group, topic, plan=plan) for group, (name, plan) in plans.items() for topic in topics[group]
+    ]
+    return readings, states
 
 
 def _lag(
