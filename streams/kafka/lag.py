@@ -6,7 +6,7 @@ partition that is behind, one batch is fetched for the age of its first unread r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,24 +129,20 @@ async def read_lags(
         KafkaError: The cluster can't be reached, or refuses.
     """
     prefix = settings.topic_prefix
-    readings = [_Reading(its.name, prefix + its.group, prefix + its.consumes.name) for its in handlers]
-    readings += [
-        _Reading(handler.name, prefix + retry.group, prefix + retry.topic, retry.delay_seconds)
-        for handler in handlers
-        for retry in handler.retry_topics
-    ]
+    readings = [reading for handler in handlers for reading in _readings(settings, handler)]
     async with opened(make_admin(settings)) as admin:
         groups = await read_groups(admin, [reading.group for reading in readings])
         if replays:
-            of_replays, states = await _replays(admin, prefix, handlers)
-            readings += of_replays
-            groups |= states
+            found = await _replays(admin, prefix, handlers)
+            groups |= {group: state for group, (_, state) in found.items()}
+            readings += [reading for readings_of, _ in found.values() for reading in readings_of]
         topics = await read_topics(admin, {reading.topic for reading in readings})
-    starts = {
-        (reading.group, place := TopicPartition(reading.topic, number)): groups[reading.group].offsets.get(place)
+    places = {
+        (reading.group, TopicPartition(reading.topic, number))
         for reading in readings
         for number in topics[reading.topic].partitions
     }
+    starts = {place: groups[place[0]].offsets.get(place[1]) for place in places}
     extents = await read_extents(settings, starts)
     now = clock.now().timestamp()
     order = {handler.name: number for number, handler in enumerate(handlers)}
@@ -169,30 +165,36 @@ async def read_dead_letters(
     now = clock.now().timestamp()
     found = []
     for handler, name in names.items():
-        own = [extents["", TopicPartition(prefix + name, number)] for number in topics[prefix + name].partitions]
-        if own:
-            records, oldest = sum(its.unread for its in own), max(its.age(now) for its in own)
+        state = topics[prefix + name]
+        own = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
+        if state.exists:
+            records, oldest = sum(its.unread for its in own), max((its.age(now) for its in own), default=0.0)
             found.append(DeadLettersStanding(handler, name, records, oldest))
     return found
 
 
+def _readings(kafka: KafkaSettings, handler: Handler) -> Iterable[_Reading]:
+    prefix = kafka.topic_prefix
+    yield _Reading(handler.name, prefix + handler.group, prefix + handler.consumes.name)
+    for retry in handler.retry_topics:
+        yield _Reading(handler.name, prefix + retry.group, prefix + retry.topic, retry.delay_seconds)
+
+
 async def _replays(
     admin: Any, prefix: str, handlers: Sequence[Handler]
-) -> tuple[list[_Reading], dict[str, GroupState]]:
-    """The topics of the offsets of replays' groups on the cluster, and the groups."""
+) -> dict[str, tuple[list[_Reading], GroupState]]:
+    """The groups of replays on the cluster, with the topics of their offsets."""
     listed = sorted(group for group, *_ in await admin.list_consumer_groups())
-    plans = {
-        group: (handler.name, group.removeprefix(start))
-        for handler in handlers
-        for group in listed
-        if group.startswith(start := prefix + handler.group + _REPLAY)
+    handler_of = {
+        group: handler for handler in handlers for group in listed if group.startswith(prefix + handler.group + _REPLAY)
     }
-    states = await read_groups(admin, list(plans))
-    topics = {group: sorted({partition.topic for partition in state.offsets}) for group, state in states.items()}
-    readings = [
-        _Reading(name, group, topic, plan=plan) for group, (name, plan) in plans.items() for topic in topics[group]
-    ]
-    return readings, states
+    states = await read_groups(admin, list(handler_of))
+    found = {}
+    for group, handler in handler_of.items():
+        plan = group.removeprefix(prefix + handler.group + _REPLAY)
+        topics = sorted({partition.topic for partition in states[group].offsets})
+        found[group] = [_Reading(handler.name, group, topic, plan=plan) for topic in topics], states[group]
+    return found
 
 
 def _lag(
