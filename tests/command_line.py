@@ -27,4 +27,4 @@ class Done:
 
 
 Ran = Callable[..., Done]
-"""``ran(run_lag, ["score_page"], settings, options)``"""
+"""``ran(run_file_stats, topic, file, as_json=True)``"""

@@ -34,11 +34,11 @@ from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import Refusals, tell
 from streams.cli.progress import ProgressLine
-from streams.cli.tail import is_start, partitions_of, seek_to
+from streams.cli.tail import is_start, partitions_of
 from streams.console.review_agreement import newest_marks
 from streams.console.review_join import joined
 from streams.kafka.clients import make_reader, opened
-from streams.kafka.log_reader import records_between
+from streams.kafka.log_reader import assign_paused, records_between, spans_from
 from streams.kafka.settings import KafkaSettings
 from streams.publish.event_lines import LineEvent
 from streams.publish.tsv import row_of
@@ -161,11 +161,8 @@ class Export:
         self, topic: Topic, kafka: KafkaSettings, partitions: list[TopicPartition]
     ) -> AsyncGenerator[LineEvent, None]:
         async with opened(make_reader(kafka)) as reader:
-            reader.assign(partitions)
-            ends = await reader.end_offsets(partitions)
-            await seek_to(reader, partitions, ends, self.start)
-            reader.pause(*partitions)
-            spans = {partition: (await reader.position(partition), end) for partition, end in ends.items()}
+            assign_paused(reader, partitions)
+            spans = await spans_from(reader, partitions, self.start)
             left = {partition: max(0, end - start) for partition, (start, end) in spans.items()}
             total, count = sum(left.values()), 0
             # The ends are those of committed records, so only a silent cluster delays them.
@@ -178,7 +175,7 @@ class Export:
                         event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
                         yield LineEvent(f"{record.partition}/{record.offset}", event)
                         partition = TopicPartition(record.topic, record.partition)
-                        left[partition] = ends[partition] - record.offset - 1
+                        left[partition] = spans[partition][1] - record.offset - 1
                         advance()
                         count += 1
                         if count == self.most:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -48,145 +48,105 @@ def lag(
     config: Config = None,
 ) -> int:
     """Show how far each consumer group is behind, including stopped ones."""
-    options = LagOptions(
-        replays=replays,
-        watch_seconds=every if watch else None,
-        max_records=max_records,
-        max_seconds=max_seconds,
-        serve=serve,
-        as_json=as_json,
-    )
-    return run_lag(handlers or [], load_settings(config).with_kafka(), options)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LagOptions:
-    """The options; without ``watch_seconds`` the lag is printed once."""
-
-    replays: bool = False
-    watch_seconds: float | None = None
-    max_records: int | None = None
-    max_seconds: float | None = None
-    serve: str | None = None
-    as_json: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Report:
-    groups: Sequence[GroupLag]
-    dead: Sequence[DeadLettersStanding]
-    exceeded: Sequence[str] = field(default_factory=list)
-
-
-def run_lag(names: Sequence[str], settings: Settings, options: LagOptions) -> int:
-    """Runs the command for some handlers, or for all; 1 if a limit is exceeded, 2 for wrong usage."""
     known = {handler.name: handler for handler in HANDLERS}
-    if unknown := [name for name in names if name not in known]:
+    if unknown := [name for name in handlers or () if name not in known]:
         return tell("lag", no_such("handler", unknown[0], known), 2)
-    handlers = [known[name] for name in names] or list(HANDLERS)
-    if options.serve is None:
-        return run_with_kafka("lag", settings, _report(settings, handlers, options))
-    return _serve(options.serve, settings, handlers)
+    chosen = [known[name] for name in handlers or known]
+    settings = load_settings(config).with_kafka()
+    if serve is not None:
+        return _serve(serve, settings, chosen)
+
+    async def work() -> int:
+        while True:
+            groups = await read_lags(settings.kafka, chosen, SystemClock(), replays=replays)
+            dead = await read_dead_letters(settings.kafka, chosen, SystemClock())
+            exceeded = limits_exceeded(groups, max_records, max_seconds)
+            if as_json:
+                document = {
+                    "groups": [asdict(group) | {"lost": group.lost} for group in groups],
+                    "dead_letters": [asdict(letters) for letters in dead],
+                    "exceeded": exceeded,
+                }
+                print(json.dumps(document), flush=True)
+            else:
+                if watch:
+                    table_console().print(Text(f"{SystemClock().now():%H:%M:%S} UTC", "bold"))
+                show_lags(groups, dead, exceeded)
+            if not watch:
+                return 1 if exceeded else 0
+            await asyncio.sleep(every)
+
+    return run_with_kafka("lag", settings, work())
 
 
-def _serve(place: str, settings: Settings, handlers: Sequence[Handler]) -> int:
+def _serve(address: str, settings: Settings, handlers: Sequence[Handler]) -> int:
     # The import of the HTTP server takes half a second.
-    from streams.cli.lag_server import ServerAddressError, address_of, serve_lag
+    from streams.cli.lag_server import address_of, serve_lag
 
     try:
-        host, port = address_of(place)
-        return run_with_kafka("lag", settings, serve_lag(settings, handlers, host, port))
-    except ServerAddressError as error:
+        host, port = address_of(address)
+    except ValueError as error:
         return tell("lag", str(error), 2)
+    return run_with_kafka("lag", settings, serve_lag(settings, handlers, host, port))
 
 
-async def _report(settings: Settings, handlers: Sequence[Handler], options: LagOptions) -> int:
-    while True:
-        groups = await read_lags(settings.kafka, handlers, SystemClock(), replays=options.replays)
-        dead = await read_dead_letters(settings.kafka, handlers, SystemClock())
-        report = _Report(groups, dead, list(_exceeded(groups, options)))
-        if options.as_json:
-            print(json.dumps(_as_json(report)), flush=True)
-        else:
-            if options.watch_seconds is not None:
-                table_console().print(Text(f"{SystemClock().now():%H:%M:%S} UTC", "bold"))
-            _show(report)
-        if options.watch_seconds is None:
-            return 1 if report.exceeded else 0
-        await asyncio.sleep(options.watch_seconds)
-
-
-def _exceeded(groups: Sequence[GroupLag], options: LagOptions) -> list[str]:
-    """A sentence for each limit that is exceeded."""
+def limits_exceeded(groups: Sequence[GroupLag], max_records: int | None, max_seconds: float | None) -> list[str]:
+    """A sentence for each limit that is exceeded; None is no limit."""
     found = []
     for lag in groups:
         if lag.plan:  # a replay ends at the end of its plan, which may be far before the end of its topic
             continue
-        late = lag.seconds - lag.delay_seconds
-        if options.max_records is not None and lag.records > options.max_records:
-            found.append(f"{lag.handler}: {lag.records:,} records wait on {lag.topic}, limit {options.max_records:,}")
-        if options.max_seconds is not None and late > options.max_seconds:
-            found.append(f"{lag.handler}: {in_time(late)} behind on {lag.topic}, limit {in_time(options.max_seconds)}")
+        if max_records is not None and lag.records > max_records:
+            found.append(f"{lag.handler}: {lag.records:,} records wait on {lag.topic}, limit {max_records:,}")
+        if max_seconds is not None and lag.late_seconds > max_seconds:
+            found.append(
+                f"{lag.handler}: {in_time(lag.late_seconds)} behind on {lag.topic}, limit {in_time(max_seconds)}"
+            )
     return found
 
 
-def _as_json(report: _Report) -> dict[str, object]:
-    return {
-        "groups": [asdict(lag) | {"lost": lag.lost} for lag in report.groups],
-        "dead_letters": [asdict(standing) for standing in report.dead],
-        "exceeded": report.exceeded,
-    }
-
-
-def _show(report: _Report) -> None:
+def show_lags(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], exceeded: Sequence[str]) -> None:
     console = table_console(_NARROW)
     wide = console.width >= _WIDE
     numbers = ("behind", "oldest", "retention left", "members", "dead letters")
     table = plain_table(*(("handler", "topic") if wide else ("handler",)), numbers=numbers, apart=2 if wide else 1)
-    dead = {standing.handler: standing for standing in report.dead}
-    for lag in report.groups:
-        where, cells = _where(lag, wide), _cells(lag)
+    letters = {standing.handler: standing.records for standing in dead}
+    for lag in groups:
+        where = _where(lag, wide)
         if not lag.delay_seconds and not lag.plan:
-            table.add_row(*([lag.handler, where] if wide else [lag.handler]), *cells, _dead(dead.get(lag.handler)))
+            count = letters.get(lag.handler)
+            last = Text(f"≤ {count:,}", "yellow") if count else "-"
+            table.add_row(*((lag.handler, where) if wide else (lag.handler,)), *_cells(lag), last)
         elif lag.records or lag.plan:
-            table.add_row(*(["", where] if wide else [f"  {where}"]), *cells)
+            table.add_row(*(("", where) if wide else (f"  {where}",)), *_cells(lag))
     console.print(table)
-    for lag in report.groups:
+    for lag in groups:
         if lag.lost:
             console.print(Text(f"{lag.handler}: retention deleted {lag.lost:,} unread records of {lag.topic}", "red"))
-    if missing := sorted({lag.topic for lag in report.groups if not lag.exists}):
+    if missing := sorted({lag.topic for lag in groups if not lag.exists}):
         named = missing[0] if len(missing) == 1 else f"{len(missing)} topics"
         console.print(f"missing: {named}; `assay topics create` creates missing topics, and so does `assay run`")
-    for sentence in report.exceeded:
+    for sentence in exceeded:
         console.print(Text(sentence, "red"))
 
 
 def _where(lag: GroupLag, wide: bool) -> str:
     """The text beside the handler's name, or below it on a narrow terminal."""
     if lag.delay_seconds:
-        return (
-            f"waits {in_time(lag.delay_seconds)} to be tried again" if wide else f"waits {in_time(lag.delay_seconds)}"
-        )
+        return f"waits {in_time(lag.delay_seconds)}{' to be tried again' if wide else ''}"
     if lag.plan:
-        return f"replay {lag.plan}: {lag.topic}" if wide else f"replay {lag.plan}"
+        return f"replay {lag.plan}{f': {lag.topic}' if wide else ''}"
     return lag.topic
 
 
 def _cells(lag: GroupLag) -> tuple[Text | str, ...]:
     if not lag.exists:
         return "-", "-", "-", str(lag.members)
-    left, seconds = lag.retention_left_seconds, lag.seconds
-    urgent = left is not None and left < _FEW * (left + seconds)
-    stopped = lag.records > 0 and not lag.members
+    left = lag.retention_left_seconds
+    urgent = left is not None and left < _FEW * (left + lag.seconds)
     return (
         f"{lag.records:,}",
-        in_time(seconds) if lag.records else "-",
+        in_time(lag.seconds) if lag.records else "-",
         Text(in_time(left), "red" if urgent else ""),
-        Text(str(lag.members), "red" if stopped else ""),
+        Text(str(lag.members), "red" if lag.records and not lag.members else ""),
     )
-
-
-def _dead(standing: DeadLettersStanding | None) -> Text:
-    if standing is None or not standing.records:
-        return Text("-")
-    return Text(f"≤ {standing.records:,}", "yellow")

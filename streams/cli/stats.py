@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -74,26 +74,37 @@ class Tally:
     """The counts of a field's values, the scores of pages, and refusals by reason."""
 
     def __init__(self) -> None:
-        """Nothing is counted yet."""
         self.events = 0
-        self.fields: dict[str, Counter[str]] = {}
-        self.bands: Counter[int] = Counter()
+        self.fields: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.bands = dict.fromkeys(range(10), 0)
         self.refusals: Counter[str] = Counter()
 
     def add(self, event: Event) -> None:
-        """Counts a decision."""
         self.events += 1
         for name, value in _values(event):
-            self.fields.setdefault(name, Counter())[value] += 1
+            self.fields[name][value] += 1
         if isinstance(event, ScoredPage) and event.cts_score is not None:
             self.bands[min(event.cts_score, 99) // _BAND] += 1
 
-    def document(self) -> dict[str, object]:
-        """The counts for programs."""
-        fields = {name: dict(values.most_common()) for name, values in self.fields.items()}
-        scores = {_band(band, "-"): self.bands[band] for band in range(10)}
-        refusals = dict(self.refusals.most_common())
-        return {"events": self.events, "fields": fields, "scores": scores, "refusals": refusals}
+    def print(self, name: str, *, as_json: bool) -> None:
+        if as_json:
+            fields = {name: dict(values.most_common()) for name, values in self.fields.items()}
+            scores = {_band(band, "-"): count for band, count in self.bands.items()}
+            refusals = dict(self.refusals.most_common())
+            print(json.dumps({"events": self.events, "fields": fields, "scores": scores, "refusals": refusals}))
+            return
+        width = min(80, shutil.get_terminal_size().columns)
+        print(f"{name}: {self.events:,} events, {self.refusals.total():,} refused")
+        for field, values in self.fields.items():
+            shown = [f"{printable(value, 30)} {count:,}" for value, count in sorted(values.most_common(_MOST_VALUES))]
+            others = len(values) - len(shown)
+            print(f"{field + ':':18}{', '.join(shown)}{f', {others} more' if others > 0 else ''}"[: width - 1])
+        if most := max(self.bands.values()):
+            for band, count in self.bands.items():
+                bar = "#" * (-(-count * (width - 30) // most))
+                print(f"{_band(band, ' to '):>12}{count:>9,}  {bar}".rstrip())
+        for reason, count in self.refusals.most_common():
+            print(f"refused: {printable(reason)} {count:,}")
 
 
 def _band(band: int, between: str) -> str:
@@ -138,7 +149,7 @@ def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:
                 tell("stats", f"{found.place}: {printable(found.problem, 200)}")
     if wrong > 1:
         tell("stats", f"and {wrong - 1} more lines without an event of {topic.name}")
-    _print(tally, topic.name, as_json=as_json)
+    tally.print(topic.name, as_json=as_json)
     return 1 if wrong else 0
 
 
@@ -161,7 +172,7 @@ def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *,
                     else:
                         tally.add(event)
             await _count_dead_letters(settings, topic, since, tally)
-        _print(tally, topic.name, as_json=as_json)
+        tally.print(topic.name, as_json=as_json)
         return 0
 
     return run_with_kafka("stats", settings, work())
@@ -178,23 +189,3 @@ async def _count_dead_letters(settings: Settings, topic: Topic, since: datetime 
             async for letter in letters.read(handler, partition, runs):
                 if letter.redriven_by is None and selection.means(handler, letter.record.key, letter.note):
                     tally.refusals[letter.note.reason] += 1
-
-
-def _print(tally: Tally, name: str, *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(tally.document()))
-        return
-    width = min(80, shutil.get_terminal_size().columns)
-    print(f"{name}: {tally.events:,} events, {tally.refusals.total():,} refused")
-    for field, values in tally.fields.items():
-        shown = [f"{printable(value, 30)} {count:,}" for value, count in sorted(values.most_common(_MOST_VALUES))]
-        others = len(values) - len(shown)
-        print(f"{field + ':':18}{', '.join(shown)}{f', {others} more' if others > 0 else ''}"[: width - 1])
-    if tally.bands:
-        most = max(tally.bands.values())
-        for band in range(10):
-            count = tally.bands[band]
-            bar = "#" * (-(-count * (width - 30) // most))
-            print(f"{_band(band, ' to '):>12}{count:>9,}  {bar}".rstrip())
-    for reason, count in tally.refusals.most_common():
-        print(f"refused: {printable(reason)} {count:,}")

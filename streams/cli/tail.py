@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import ConsumerRecord, TopicPartition
 from rich.console import Console
 from rich.text import Text
 
@@ -18,7 +18,8 @@ from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.cli.errors import NoTopicError, run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
-from streams.kafka.clients import make_admin, make_reader, opened
+from streams.kafka import log_reader
+from streams.kafka.clients import make_admin, opened
 from streams.kafka.settings import KafkaSettings
 from streams.settings.model import Settings
 from streams.topology import TOPICS, topic_named
@@ -65,25 +66,20 @@ def run_tail(
         return tell("tail", f"--from takes earliest, latest or an offset, not {start!r}", 2)
 
     async def work() -> int:
-        partitions = await partitions_of(topic, settings.kafka)
-        async with opened(make_reader(settings.kafka)) as reader:
-            reader.assign(partitions)
-            ends = await reader.end_offsets(partitions)
-            await seek_to(reader, partitions, ends, start)
-            console = Console(highlight=False, soft_wrap=True)
-            shown = 0
-            while max_records is None or shown < max_records:
-                room = None if max_records is None else max_records - shown
-                batch = await reader.getmany(timeout_ms=300, max_records=room)
-                records = [r for p, some in batch.items() for r in some if follow or r.offset < ends[p]]
-                for record in sorted(records, key=lambda r: r.timestamp):
-                    shown += 1
+        name = (await partitions_of(topic, settings.kafka))[0].topic
+        console = Console(highlight=False, soft_wrap=True)
+        left = max_records
+        async with contextlib.aclosing(log_reader.follow(settings.kafka, [name], start, to_end=not follow)) as lists:
+            async for records in lists:
+                for record in sorted(records, key=lambda r: r.timestamp)[:left]:
                     if as_json:
                         print(as_json_line(record), flush=True)
                     else:
                         console.print(as_line(record))
-                if not follow and all([await reader.position(p) >= ends[p] for p in partitions]):
-                    break
+                if left is not None:
+                    left -= min(left, len(records))
+                    if not left:
+                        break
         return 0
 
     return run_with_kafka("tail", settings, work())
@@ -113,16 +109,6 @@ async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition
             raise no_topic(topic, kafka)
         [described] = await admin.describe_topics([name])
         return [TopicPartition(name, partition["partition"]) for partition in described["partitions"]]
-
-
-async def seek_to(
-    reader: AIOKafkaConsumer, partitions: list[TopicPartition], ends: dict[TopicPartition, int], start: str
-) -> None:
-    """Seeks ``earliest``, ``latest`` or an offset in each partition, or the nearest offset with a record."""
-    begins = await reader.beginning_offsets(partitions)
-    for partition in partitions:
-        wanted = begins[partition] if start == "earliest" else ends[partition] if start == "latest" else int(start)
-        reader.seek(partition, min(max(wanted, begins[partition]), ends[partition]))
 
 
 def as_json_line(record: ConsumerRecord) -> str:

@@ -26,18 +26,51 @@ from rich.text import Text
 from streams.cli.errors import explain_trouble, run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, table_console, tell
-from streams.cli.top_workers import Worker, WorkerAddressError, look_at, quantiles, rate, total, worker_url
+from streams.cli.top_workers import AGE_BUCKETS, Worker, WorkerError, look_at, worker_url
 from streams.kafka.lag import GroupLag, read_lags
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
 from streams.views.amounts import in_money, in_rate, in_short, in_time
+from streams.views.flow import HandlerFlow, lag_of, quantiles, rate, total
 
 NARROW = 80
 """The columns that the narrow table needs."""
 _WIDE = 104
 """The columns that the wide table needs."""
+_KAFKA_SECONDS = 8.0
+_QUIT = ("q", "Q", "\x1b", "\x04", "")
+"""The keys that end the command. An arrow key only begins with an escape. The last one is a closed terminal."""
+
+Cell = Callable[[HandlerFlow], Text | str]
+_COLUMNS: Sequence[tuple[str, str, Cell]] = (
+    ("in/s", "in/s", lambda row: in_rate(row.rate_per_second)),
+    ("lag", "lag", lambda row: in_short(row.lag_records)),
+    ("oldest", "oldest", lambda row: in_time(row.lag_seconds) if row.lag_records else "-"),
+    ("p50", "age p50", lambda row: in_time(row.age_p50_seconds)),
+    (
+        "p99",
+        "age p99",
+        lambda row: Text(in_time(row.age_p99_seconds), "red" if (row.age_p99_seconds or 0) > row.slo_seconds else ""),
+    ),
+    ("", "slo", lambda row: in_time(row.slo_seconds)),
+    ("work", "in work", lambda row: in_short(row.in_flight)),
+    ("again", "retried", lambda row: Text(in_short(row.retries), "yellow" if row.retries else "")),
+    ("dead", "dead", lambda row: Text(in_short(row.dead), "red" if row.dead else "")),
+    ("cost", "cost", lambda row: in_money(row.cost_usd)),
+    ("", "members", lambda row: in_short(row.members)),
+)
+"""The name of a column in the narrow table, or "" if it is not there, its name in the wide table, and its cells."""
+SORTS: Mapping[str, Callable[[HandlerFlow], float]] = {
+    "topology": lambda _: 0.0,
+    "rate": lambda row: -(row.rate_per_second or 0.0),
+    "lag": lambda row: -(row.lag_records or 0),
+    "age": lambda row: -(row.age_p99_seconds or 0.0),
+    "dead": lambda row: -(row.dead or 0.0),
+    "cost": lambda row: -(row.cost_usd or 0.0),
+}
+"""The orders of the rows by name; the first letter is the key on the screen."""
 
 
 def top(
@@ -51,37 +84,31 @@ def top(
     config: Config = None,
 ) -> int:
     """Watch the handlers at work: rate, lag, age, dead letters, costs."""
-    options = TopOptions(urls=urls or (), every=every, once=once, sort=sort, as_json=as_json)
-    return run_top(load_settings(config).with_kafka(), options)
+    if sort not in SORTS:
+        return tell("top", f"there is no order {sort!r}; there are {', '.join(SORTS)}", 2)
+    settings = load_settings(config).with_kafka()
+    try:
+        workers = [Worker(worker_url(url)) for url in urls or [f"{_here(settings.http.host)}:{settings.http.port}"]]
+    except WorkerError as error:
+        return tell("top", str(error), 2)
 
+    async def work() -> int:
+        console = Console(highlight=False)
+        async with contextlib.aclosing(_views(settings, workers, every)) as views:
+            if console.is_terminal and sys.stdin.isatty() and not (once or as_json):
+                return await _show_live(console, views, sort)
+            console = table_console(NARROW)
+            await anext(views)  # a rate needs two looks
+            async for view in views:
+                if as_json:
+                    print(json.dumps(asdict(view)), flush=True)
+                else:
+                    console.print(top_screen(view, sort, console.width))
+                if once or not as_json:
+                    return 0 if view.workers or not view.kafka_problem else 1
+        return 0
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """The figures of a handler; None if unknown.
-
-    Attributes:
-        rate_per_second: Processed inputs, over all workers, in the last half minute.
-        lag_records: Records behind on its topic and its retry topics.
-        lag_seconds: The age of the oldest of them, beyond the delay of a retry topic.
-        age_p50_seconds: From produced to processed, as exact as the histogram's buckets.
-        slo_seconds: The upper bound for age_p99_seconds.
-        retries: Since the workers started, as ``dead`` and ``cost_usd``.
-        breaker_open: Intake is paused because a service is down.
-    """
-
-    handler: str
-    rate_per_second: float | None
-    lag_records: int | None
-    lag_seconds: float | None
-    members: int | None
-    age_p50_seconds: float | None
-    age_p99_seconds: float | None
-    slo_seconds: float
-    in_flight: float | None
-    retries: float | None
-    dead: float | None
-    cost_usd: float | None
-    breaker_open: bool
+    return run_with_kafka("top", settings, work())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +126,7 @@ class View:
     """
 
     at: str
-    rows: tuple[Row, ...]
+    rows: tuple[HandlerFlow, ...]
     workers: int
     worker_problems: Mapping[str, str]
     kafka_problem: str
@@ -107,126 +134,6 @@ class View:
     cost_today_usd: float | None
     budget_usd: float | None
     models_left_alone: tuple[str, ...]
-
-
-SORTS: Mapping[str, Callable[[Row], float]] = {
-    "topology": lambda _: 0.0,
-    "rate": lambda row: -(row.rate_per_second or 0.0),
-    "lag": lambda row: -(row.lag_records or 0),
-    "age": lambda row: -(row.age_p99_seconds or 0.0),
-    "dead": lambda row: -(row.dead or 0.0),
-    "cost": lambda row: -(row.cost_usd or 0.0),
-}
-"""The orders of the rows by name; the first letter is the key on the screen."""
-
-
-def top_screen(view: View, sort: str, width: int, *, keys: bool = False) -> RenderableType:
-    """The screen, so many columns wide, sorted by a name of ``SORTS``; with ``keys`` it lists the keys."""
-    parts: list[RenderableType] = [_head(view), _table(view, sort, width >= _WIDE), *_problems(view)]
-    if keys:
-        orders = "  ".join(f"{name[0]} {name}" for name in SORTS)
-        parts.append(Text(f"q quit  sort by: {orders}", style="dim"))
-    return Group(*parts)
-
-
-def _head(view: View) -> Text:
-    head = Text.assemble(
-        ("assay top", "bold"), f"  {view.at[11:19]} UTC  {view.workers} worker{'' if view.workers == 1 else 's'}"
-    )
-    if view.cost_today_usd is not None:
-        head.append(f"  models today {in_money(view.cost_today_usd)} of {in_money(view.budget_usd)}")
-    elif view.cost_usd is not None:
-        head.append(f"  models {in_money(view.cost_usd)} since the start")
-    return head
-
-
-def _table(view: View, sort: str, wide: bool) -> Table:
-    narrow = ("in/s", "lag", "oldest", "p50", "p99", "work", "again", "dead", "cost")
-    full = ("in/s", "lag", "oldest", "age p50", "age p99", "slo", "in work", "retried", "dead", "cost", "members")
-    table = plain_table("handler", numbers=full if wide else narrow, apart=2 if wide else 1)
-    for row in sorted(view.rows, key=SORTS[sort]):
-        cells: list[Text | str] = [
-            in_rate(row.rate_per_second),
-            in_short(row.lag_records),
-            in_time(row.lag_seconds) if row.lag_records else "-",
-            in_time(row.age_p50_seconds),
-            Text(in_time(row.age_p99_seconds), "red" if _late(row) else ""),
-            *([in_time(row.slo_seconds)] if wide else []),
-            in_short(row.in_flight),
-            Text(in_short(row.retries), "yellow" if row.retries else ""),
-            Text(in_short(row.dead), "red" if row.dead else ""),
-            in_money(row.cost_usd),
-            *([in_short(row.members)] if wide else []),
-        ]
-        handler = Text(row.handler, "red" if row.breaker_open else "dim" if row.rate_per_second is None else "")
-        table.add_row(handler, *cells)
-    return table
-
-
-def _problems(view: View) -> Iterator[Text]:
-    paused = [row.handler for row in view.rows if row.breaker_open]
-    stopped = [row.handler for row in view.rows if row.lag_records and row.members == 0]
-    if paused:
-        yield Text(f"breaker open, intake is paused: {', '.join(paused)}", "red")
-    if view.models_left_alone:
-        yield Text(f"models with an open breaker: {', '.join(view.models_left_alone)}", "red")
-    if stopped:
-        yield Text(f"records wait, and no worker reads them: {', '.join(stopped)}", "yellow")
-    if view.kafka_problem:
-        yield Text(view.kafka_problem, "red")
-    for url, problem in view.worker_problems.items():
-        yield Text(f"{url}: {problem}; name workers with --url", "yellow")
-
-
-def _late(row: Row) -> bool:
-    return row.age_p99_seconds is not None and row.age_p99_seconds > row.slo_seconds
-
-
-_KAFKA_SECONDS = 8.0
-_QUIT = ("q", "Q", "\x1b", "\x04", "")
-"""The keys that end the command. An arrow key only begins with an escape. The last one is a closed terminal."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopOptions:
-    """The options; without ``urls``, the worker of the settings on this machine is asked."""
-
-    urls: Sequence[str] = ()
-    every: float = 2.0
-    once: bool = False
-    sort: str = "topology"
-    as_json: bool = False
-
-
-def run_top(settings: Settings, options: TopOptions) -> int:
-    """Runs the command; with ``once``, the exit status is 1 if neither a worker nor Kafka answers."""
-    try:
-        workers = [Worker(worker_url(url)) for url in options.urls or [f"{_here(settings)}:{settings.http.port}"]]
-    except WorkerAddressError as error:
-        return tell("top", str(error), 2)
-    if options.sort not in SORTS:
-        return tell("top", f"there is no order {options.sort!r}; there are {', '.join(SORTS)}", 2)
-    return run_with_kafka("top", settings, _watch(settings, workers, options))
-
-
-async def _watch(settings: Settings, workers: Sequence[Worker], options: TopOptions) -> int:
-    console = Console(highlight=False)
-    live = not (options.once or options.as_json) and console.is_terminal and sys.stdin.isatty()
-    async with contextlib.aclosing(_views(settings, workers, options.every)) as views:
-        if live:
-            return await _show_live(console, views, options)
-        console, first = table_console(NARROW), True
-        async for view in views:
-            if first:  # a rate needs two looks
-                first = False
-                continue
-            if options.as_json:
-                print(json.dumps(asdict(view)), flush=True)
-            else:
-                console.print(top_screen(view, options.sort, console.width))
-            if options.once or not options.as_json:
-                return 0 if view.kafka_problem == "" or any(not its.problem for its in workers) else 1
-    return 0
 
 
 async def _views(settings: Settings, workers: Sequence[Worker], every: float) -> AsyncGenerator[View, None]:
@@ -250,46 +157,92 @@ async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
 def make_view(settings: Settings, workers: Sequence[Worker], lags: Sequence[GroupLag], problem: str) -> View:
     """The view of what the workers and the cluster reported."""
     ready = [worker for worker in workers if not worker.problem]
-    budget = settings.llm.budget_usd_per_day
+    values = [value for worker in ready for value in worker.values.items()]
+    costs = [usd for (name, *_), usd in values if name == Metrics.llm_cost_usd_total.name]
     # All workers share one budget; the smallest rest is the latest one.
-    left = min((left for worker in ready for _, left in worker.now(Metrics.llm_budget_left_usd.name)), default=None)
+    left = [usd for (name, *_), usd in values if name == Metrics.llm_budget_left_usd.name]
+    budget = settings.llm.budget_usd_per_day
     return View(
         at=SystemClock().now().isoformat(timespec="seconds"),
-        rows=tuple(_row(handler, ready, [lag for lag in lags if lag.handler == handler.name]) for handler in HANDLERS),
+        rows=tuple(_row(handler, ready, lags) for handler in HANDLERS),
         workers=len(ready),
         worker_problems={worker.url: worker.problem for worker in workers if worker.problem},
         kafka_problem=problem,
-        cost_usd=total(ready, Metrics.llm_cost_usd_total),
-        cost_today_usd=None if left is None or budget is None else max(0.0, budget - left),
+        cost_usd=sum(costs) if costs else None,
+        cost_today_usd=max(0.0, budget - min(left)) if left and budget is not None else None,
         budget_usd=budget,
         models_left_alone=tuple(
-            sorted(its["model"] for w in ready for its, on in w.now(Metrics.llm_breaker_open.name) if on)
+            sorted(key[1] for key, is_open in values if key[0] == Metrics.llm_breaker_open.name and is_open)
         ),
     )
 
 
-def _row(handler: Handler, workers: Sequence[Worker], lags: Sequence[GroupLag]) -> Row:
+def _row(handler: Handler, workers: Sequence[Worker], lags: Sequence[GroupLag]) -> HandlerFlow:
     name = handler.name
-    median, most = quantiles(workers, Metrics.event_age_seconds, (0.5, 0.99), handler=name)
-    here = [worker for worker in workers if any(True for _ in worker.now(Metrics.handler_in_flight.name, handler=name))]
-    return Row(
+    records, seconds, members = lag_of(name, lags)
+    median, most = quantiles(workers, (0.5, 0.99), AGE_BUCKETS, name)
+    here = [worker for worker in workers if (Metrics.handler_in_flight.name, name) in worker.values]
+    return HandlerFlow(
         handler=name,
-        rate_per_second=rate(here, Metrics.handler_events_total, handler=name),
-        lag_records=sum(lag.records for lag in lags) if lags else None,
-        lag_seconds=max(max(0.0, lag.seconds - lag.delay_seconds) for lag in lags) if lags else None,
-        members=next((lag.members for lag in lags if not lag.delay_seconds), None),
+        rate_per_second=rate(here, Metrics.handler_events_total.name, name),
+        lag_records=records,
+        lag_seconds=seconds,
+        members=members,
         age_p50_seconds=median,
         age_p99_seconds=most,
         slo_seconds=handler.slo_seconds,
-        in_flight=total(workers, Metrics.handler_in_flight, handler=name),
-        retries=total(workers, Metrics.retries_total, handler=name) or (0.0 if here else None),
-        dead=total(workers, Metrics.dead_events_total, handler=name) or (0.0 if here else None),
-        cost_usd=total(workers, Metrics.llm_cost_usd_total, task=name),
-        breaker_open=bool(total(workers, Metrics.breaker_open, handler=name)),
+        in_flight=total(workers, Metrics.handler_in_flight.name, name),
+        retries=total(workers, Metrics.retries_total.name, name) or (0.0 if here else None),
+        dead=total(workers, Metrics.dead_events_total.name, name) or (0.0 if here else None),
+        cost_usd=total(workers, Metrics.llm_cost_usd_total.name, name),
+        breaker_open=bool(total(workers, Metrics.breaker_open.name, name)),
     )
 
 
-async def _show_live(console: Console, views: AsyncIterator[View], options: TopOptions) -> int:
+def top_screen(view: View, sort: str, width: int, *, keys: bool = False) -> RenderableType:
+    """The screen, so many columns wide, sorted by a name of ``SORTS``; with ``keys`` it lists the keys."""
+    parts: list[RenderableType] = [_head(view), _table(view, sort, width >= _WIDE), *_problems(view)]
+    if keys:
+        orders = "  ".join(f"{name[0]} {name}" for name in SORTS)
+        parts.append(Text(f"q quit  sort by: {orders}", style="dim"))
+    return Group(*parts)
+
+
+def _head(view: View) -> Text:
+    workers = f"{view.workers} worker{'' if view.workers == 1 else 's'}"
+    head = Text.assemble(("assay top", "bold"), f"  {view.at[11:19]} UTC  {workers}")
+    if view.cost_today_usd is not None:
+        head.append(f"  models today {in_money(view.cost_today_usd)} of {in_money(view.budget_usd)}")
+    elif view.cost_usd is not None:
+        head.append(f"  models {in_money(view.cost_usd)} since the start")
+    return head
+
+
+def _table(view: View, sort: str, wide: bool) -> Table:
+    columns = [(full if wide else narrow, cell) for narrow, full, cell in _COLUMNS if wide or narrow]
+    table = plain_table("handler", numbers=[name for name, _ in columns], apart=2 if wide else 1)
+    for row in sorted(view.rows, key=SORTS[sort]):
+        handler = Text(row.handler, "red" if row.breaker_open else "dim" if row.rate_per_second is None else "")
+        table.add_row(handler, *(cell(row) for _, cell in columns))
+    return table
+
+
+def _problems(view: View) -> Iterator[Text]:
+    paused = [row.handler for row in view.rows if row.breaker_open]
+    stopped = [row.handler for row in view.rows if row.lag_records and row.members == 0]
+    if paused:
+        yield Text(f"breaker open, intake is paused: {', '.join(paused)}", "red")
+    if view.models_left_alone:
+        yield Text(f"models with an open breaker: {', '.join(view.models_left_alone)}", "red")
+    if stopped:
+        yield Text(f"records wait, and no worker reads them: {', '.join(stopped)}", "yellow")
+    if view.kafka_problem:
+        yield Text(view.kafka_problem, "red")
+    for url, problem in view.worker_problems.items():
+        yield Text(f"{url}: {problem}; name workers with --url", "yellow")
+
+
+async def _show_live(console: Console, views: AsyncIterator[View], sort: str) -> int:
     """Shows each view until a key ends the command."""
     events: asyncio.Queue[View | str] = asyncio.Queue()
 
@@ -297,10 +250,10 @@ async def _show_live(console: Console, views: AsyncIterator[View], options: TopO
         async for view in views:
             events.put_nowait(view)
 
+    view: View | None = None
     with _keys_into(events), Live(Text("looking …"), console=console, screen=True, auto_refresh=False) as live:
         following = asyncio.create_task(follow())
         following.add_done_callback(lambda _: events.put_nowait(_QUIT[0]))
-        sort, view = options.sort, None
         try:
             while (event := await events.get()) not in _QUIT:
                 if isinstance(event, View):
@@ -334,8 +287,8 @@ def _keys_into(events: asyncio.Queue[View | str]) -> Iterator[None]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
-def _here(settings: Settings) -> str:
-    host = settings.http.host
+def _here(host: str) -> str:
+    """Where this machine is asked for what listens on a host."""
     if host in ("", "0.0.0.0", "::"):  # noqa: S104 - not an address to listen on
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host

@@ -19,9 +19,8 @@ from schemas.dead import dead_letter_topic
 from schemas.outcome import Dead
 from streams.console.entries import Entry, Mention, Position, dead_entry, entry_of, mentions_of, time_of
 from streams.console.store import Store
-from streams.kafka.clients import make_admin, make_reader, opened
-from streams.kafka.groups import read_topics
-from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.clients import make_reader, opened
+from streams.kafka.log_reader import assign_paused, follow, records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import HANDLERS, RANKING_REQUESTED, TOPICS
 from streams.topology.codec import decode, timestamp
@@ -30,13 +29,7 @@ from streams.views.subjects import SubjectKind
 log = structlog.get_logger(__name__)
 
 _FOLLOWED = {topic.name: topic for topic in TOPICS if not topic.raw_pages and not topic.compacted}
-_KINDS = {
-    "url": SubjectKind.PAGE,
-    "batch_id": SubjectKind.BATCH,
-    "request_id": SubjectKind.REQUEST,
-    "claim_id": SubjectKind.CLAIM,
-    "utterance_id": SubjectKind.UTTERANCE,
-}
+_KINDS = {"url": SubjectKind.PAGE} | {f"{kind}_id": kind for kind in SubjectKind}
 """By the meaning of a topic's keys."""
 _DEAD = {
     dead_letter_topic(its.consumes.name, its.group): SubjectKind.QUERY
@@ -44,18 +37,13 @@ _DEAD = {
     else _KINDS.get(its.consumes.key_means)
     for its in HANDLERS
 }
-_POLL_MS = 100
 _AGAIN_SECONDS = 2.0
-_LOOK_SECONDS = 15.0
-"""How often new topics and partitions are looked for."""
 _FIRST_STEP = 200
 _LARGEST_STEP = 5_000
 _AT_ONCE = 25
 """Records of the past that are decoded before others get the event loop."""
 _WAITING = 200
 """Lists of decisions that wait for a slow screen; it then loads again."""
-
-Found = tuple[Entry, list[Mention]]
 
 
 class Feed:
@@ -89,8 +77,7 @@ class Feed:
         try:
             while not self._closed:
                 try:
-                    async with asyncio.timeout(beat_seconds):
-                        entries = await screen.get()
+                    entries = await asyncio.wait_for(screen.get(), beat_seconds)
                 except TimeoutError:
                     entries = []
                 if entries is None:
@@ -104,7 +91,6 @@ class Follower:
     """Follows the topics of a cluster while the block runs."""
 
     def __init__(self, kafka: KafkaSettings, store: Store, feed: Feed) -> None:
-        """Opens nothing."""
         self._kafka = kafka
         self._store = store
         self._feed = feed
@@ -133,39 +119,19 @@ class Follower:
                     await self._past
 
     async def _follow(self) -> None:
-        async with opened(make_reader(self._kafka, client_id="assay-console")) as reader:
-            partitions: set[TopicPartition] = set()
-            looked_at = -_LOOK_SECONDS
-            clock = asyncio.get_running_loop().time
-            while True:
-                if clock() - looked_at >= (_LOOK_SECONDS if partitions else _AGAIN_SECONDS):
-                    looked_at = clock()
-                    partitions = await self._assign(reader, partitions)
-                if not partitions:
-                    await asyncio.sleep(_AGAIN_SECONDS)
-                    continue
-                taken = await reader.getmany(timeout_ms=_POLL_MS)
-                if new := self._store.add(self._found(record for records in taken.values() for record in records)):
+        names = [self._kafka.topic_prefix + name for name in (*_FOLLOWED, *_DEAD)]
+        known = set(self._next)
+        lists = follow(self._kafka, names, "latest", positions=self._next, client_id="assay-console")
+        async with aclosing(lists):
+            async for records in lists:
+                self.problem = "" if self._next else "the topics do not exist yet: assay topics create"
+                if unread := self._next.keys() - known:
+                    # This list is empty, so these are the offsets from which the partitions are followed.
+                    ends = {at: self._next[at] for at in unread}
+                    self._past = asyncio.create_task(self._read_back(ends, self._past), name="console past")
+                known = set(self._next)
+                if records and (new := self._store.add(self._found(records))):
                     self._feed.publish(new)
-                self._next |= {partition: records[-1].offset + 1 for partition, records in taken.items()}
-
-    async def _assign(self, reader: AIOKafkaConsumer, before: set[TopicPartition]) -> set[TopicPartition]:
-        """Follows all partitions that exist; those that are new from their end, and their past is read beside."""
-        async with opened(make_admin(self._kafka)) as admin:
-            states = await read_topics(admin, [self._kafka.topic_prefix + name for name in (*_FOLLOWED, *_DEAD)])
-        now = {TopicPartition(name, number) for name, state in states.items() for number in state.partitions}
-        self.problem = "" if now else "the topics do not exist yet: assay topics create"
-        if now == before:
-            return now
-        reader.assign(list(now))
-        unread = now - self._next.keys()
-        ends = await reader.end_offsets(list(unread)) if unread else {}
-        self._next = {partition: offset for partition, offset in self._next.items() if partition in now} | ends
-        for partition, offset in self._next.items():
-            reader.seek(partition, offset)
-        if ends:
-            self._past = asyncio.create_task(self._read_back(ends, self._past), name="console past")
-        return now
 
     async def _read_back(self, ends: dict[TopicPartition, int], before: asyncio.Task[None] | None) -> None:
         """Reads the log before these ends, the newest records first, until the store is full."""
@@ -185,10 +151,8 @@ class Follower:
         """Lowers ``ends`` to the first offsets that were read, so that another reader can go on there."""
         assign_paused(reader, ends)
         firsts, step = await reader.beginning_offsets(list(ends)), _FIRST_STEP
-        while not self._store.is_full:
-            spans = {at: (max(firsts[at], ends[at] - step), ends[at]) for at in ends if firsts[at] < ends[at]}
-            if not spans:
-                break
+        while not self._store.is_full and any(firsts[at] < end for at, end in ends.items()):
+            spans = {at: (max(firsts[at], end - step), end) for at, end in ends.items()}
             await self._read_spans(reader, spans)
             ends |= {at: start for at, (start, _) in spans.items()}
             step = min(2 * step, _LARGEST_STEP)
@@ -204,12 +168,12 @@ class Follower:
                     await asyncio.sleep(0)
         self._store.add(self._found(waiting))
 
-    def _found(self, records: Iterable[ConsumerRecord]) -> list[Found]:
-        prefix = self._kafka.topic_prefix
-        return [found for record in records if (found := _found(record, record.topic.removeprefix(prefix)))]
+    def _found(self, records: Iterable[ConsumerRecord]) -> list[tuple[Entry, list[Mention]]]:
+        found = (_found(record, record.topic.removeprefix(self._kafka.topic_prefix)) for record in records)
+        return [entry for entry in found if entry]
 
 
-def _found(record: ConsumerRecord, name: str) -> Found | None:
+def _found(record: ConsumerRecord, name: str) -> tuple[Entry, list[Mention]] | None:
     position = Position(name, record.partition, record.offset)
     at = int(time_of(record.timestamp).timestamp() * 1000)
     if name in _DEAD:

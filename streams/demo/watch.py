@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
-from aiokafka import AIOKafkaConsumer, ConsumerRecord
+from aiokafka import ConsumerRecord, TopicPartition
 
 from schemas.dead import DeadLetter, dead_letter_topic
 from schemas.event import Provenance
 from schemas.outcome import Dead
 from streams.demo.tally import Tally, Trace
-from streams.kafka.clients import make_reader, start, stop
+from streams.kafka.log_reader import follow
 from streams.pipeline.drain import high_watermarks
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS
@@ -27,22 +29,20 @@ class Watch:
         self._tally = tally
         self._topics = {prefix + topic.name: topic for topic in TOPICS}
         self._dead = {prefix + dead_letter_topic(handler.consumes.name, handler.group) for handler in HANDLERS}
-        self._reader: AIOKafkaConsumer = make_reader(settings.kafka, *self._topics, *self._dead)
+        self._positions: dict[TopicPartition, int] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begins to read."""
-        await start(self._reader)
-        self._task = asyncio.create_task(self._follow(), name="demo watch")
+        """Begins to read. Raises KafkaError."""
+        lists = follow(self._kafka, {*self._topics, *self._dead}, "earliest", positions=self._positions)
+        await anext(lists)
+        self._task = asyncio.create_task(self._follow(lists), name="demo watch")
 
     async def stop(self) -> None:
         """Stops reading."""
-        try:
-            if self._task is not None:
-                self._task.cancel()
-                await asyncio.gather(self._task, return_exceptions=True)
-        finally:
-            await stop(self._reader)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
 
     async def catch_up(self) -> None:
         """Waits until all records that are written by now are read; open transactions must end first.
@@ -50,19 +50,18 @@ class Watch:
         Raises:
             Exception: The reading failed.
         """
-        partitions = list(self._reader.assignment())
         # The readable end could miss a commit that was confirmed a moment ago.
-        ends = await high_watermarks(self._kafka, partitions)
+        ends = await high_watermarks(self._kafka, [*self._positions])
         behind = True
         while behind:
             await asyncio.sleep(0.05)
             if self._task is not None and self._task.done():
                 self._task.result()
-            behind = any([await self._reader.position(partition) < ends[partition] for partition in partitions])
+            behind = any(self._positions[at] < end for at, end in ends.items())
 
-    async def _follow(self) -> None:
-        while True:
-            for records in (await self._reader.getmany(timeout_ms=200)).values():
+    async def _follow(self, lists: AsyncGenerator[list[ConsumerRecord], None]) -> None:
+        async with aclosing(lists):
+            async for records in lists:
                 for record in records:
                     self._see(record)
 

@@ -76,6 +76,11 @@ class GroupLag:
     partitions: tuple[PartitionLag, ...] = ()
 
     @property
+    def late_seconds(self) -> float:
+        """``seconds`` beyond the delay of a retry topic."""
+        return max(0.0, self.seconds - self.delay_seconds)
+
+    @property
     def lost(self) -> int:
         """Offsets that retention deleted before the group read them."""
         return sum(partition.lost for partition in self.partitions)

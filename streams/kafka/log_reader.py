@@ -1,4 +1,4 @@
-"""Reads a bounded part of a topic without a consumer group: from an offset up to another one, then it ends."""
+"""Reads topics without a consumer group: from an offset up to another one, or what is written, without end."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from streams.kafka.settings import KafkaSettings
 
 _POLL_MS = 100
 _SETTLE_SECONDS = 0.05
+_LOOK_SECONDS = 15.0
+"""How often ``follow`` looks for new topics and partitions."""
+_NO_TOPIC_SECONDS = 2.0
+"""The same while none of the topics exists."""
 _AT_ONCE = 200
 """Records taken from the client at once; what it has fetched beyond is bounded by its own buffers."""
 
@@ -98,6 +102,80 @@ async def await_open_transactions(
         readable = await reader.end_offsets(partitions)
 
 
+async def follow(
+    kafka: KafkaSettings,
+    topics: Collection[str],
+    start: str,
+    *,
+    positions: dict[TopicPartition, int] | None = None,
+    to_end: bool = False,
+    client_id: str = "assay",
+) -> AsyncGenerator[list[ConsumerRecord], None]:
+    """The committed records of topics as they are written, in lists, without end. Raises KafkaError.
+
+    Topics and partitions that are created later are followed too. A list is empty if no record came for a moment, and
+    directly after the partitions were assigned.
+
+    Args:
+        kafka: The cluster.
+        topics: Names with the prefix.
+        start: ``earliest``, ``latest`` or an offset, for partitions that ``positions`` does not have.
+        positions: The next offset of each partition, updated before each list. With those of an earlier call, nothing
+            is read twice or left out.
+        to_end: Ends at the last stable offsets at the time of the start.
+        client_id: The reader's name in the broker's log.
+    """
+    positions = {} if positions is None else positions
+    followed: set[TopicPartition] = set()
+    ends: dict[TopicPartition, int] = {}
+    look_at, clock = 0.0, asyncio.get_running_loop().time
+    async with opened(make_reader(kafka, client_id=client_id)) as reader:
+        while not (followed and to_end and all(positions[at] >= ends[at] for at in followed)):
+            if clock() >= look_at:
+                found = set(await _partitions_of(kafka, topics))
+                look_at = clock() + (_LOOK_SECONDS if found else _NO_TOPIC_SECONDS)
+                if found != followed:
+                    followed = found
+                    ends = await _seek(reader, found, start, positions) | ends
+                yield []
+            if not followed:
+                await asyncio.sleep(_NO_TOPIC_SECONDS)
+                continue
+            polled = await reader.getmany(timeout_ms=_POLL_MS)
+            positions |= {at: await reader.position(at) for at in followed}
+            yield [r for at, records in polled.items() for r in records if not to_end or r.offset < ends[at]]
+            # Records that were fetched ahead are returned without a wait, and Ctrl-C would have no effect.
+            await asyncio.sleep(0)
+
+
+async def _seek(
+    reader: AIOKafkaConsumer, partitions: set[TopicPartition], start: str, positions: dict[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Assigns the partitions at their positions, or at the start where they have none; returns their ends."""
+    reader.assign(list(partitions))
+    spans = await spans_from(reader, partitions, start)
+    for gone in positions.keys() - partitions:
+        del positions[gone]
+    for at, (first, _) in spans.items():
+        reader.seek(at, positions.setdefault(at, first))
+    return {at: end for at, (_, end) in spans.items()}
+
+
+async def spans_from(
+    reader: AIOKafkaConsumer, partitions: Collection[TopicPartition], start: str
+) -> dict[TopicPartition, tuple[int, int]]:
+    """The offset of ``earliest``, ``latest`` or a number in each partition, and its present end. Raises KafkaError.
+
+    A number outside of a partition becomes its nearest offset. The reader must have the partitions.
+    """
+    if not partitions:
+        return {}
+    begins, ends = await reader.beginning_offsets(list(partitions)), await reader.end_offsets(list(partitions))
+    bounds = {"earliest": begins, "latest": ends}
+    wanted = bounds[start] if start in bounds else dict.fromkeys(partitions, int(start))
+    return {at: (min(max(wanted[at], begins[at]), ends[at]), ends[at]) for at in partitions}
+
+
 def assign_paused(reader: AIOKafkaConsumer, partitions: Collection[TopicPartition]) -> None:
     """Assigns all partitions at once: a reader that gets them one by one can stop to deliver records."""
     reader.assign(list(partitions))
@@ -130,11 +208,7 @@ async def committed_ranges(kafka: KafkaSettings, topics: Iterable[str]) -> tuple
     A topic that does not exist is left out.
     """
     prefix = kafka.topic_prefix
-    async with opened(make_admin(kafka)) as admin:
-        existing = set(await admin.list_topics())
-        known = [prefix + topic for topic in topics if prefix + topic in existing]
-        described = await admin.describe_topics(known) if known else []
-    found = sorted(TopicPartition(its["topic"], one["partition"]) for its in described for one in its["partitions"])
+    found = await _partitions_of(kafka, [prefix + topic for topic in topics])
     if not found:
         return ()
     async with opened(make_reader(kafka, client_id="assay-replay")) as reader:
@@ -144,3 +218,11 @@ async def committed_ranges(kafka: KafkaSettings, topics: Iterable[str]) -> tuple
         its = OffsetRange(partition=place.partition, start=starts[place], end=max(starts[place], ends[place]))
         ranges.setdefault(place.topic.removeprefix(prefix), []).append(its)
     return tuple(TopicRanges(topic=topic, ranges=tuple(its)) for topic, its in ranges.items())
+
+
+async def _partitions_of(kafka: KafkaSettings, topics: Collection[str]) -> list[TopicPartition]:
+    """The partitions of the topics that exist."""
+    async with opened(make_admin(kafka)) as admin:
+        existing = sorted({*topics} & {*await admin.list_topics()})
+        described = await admin.describe_topics(existing) if existing else []
+    return sorted(TopicPartition(its["topic"], at["partition"]) for its in described for at in its["partitions"])

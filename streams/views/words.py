@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, UtteranceRecorded
 from schemas.dead import DeadLetter
 from schemas.documents import DocumentIndexed
@@ -22,113 +25,85 @@ from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvalua
 from schemas.review import DecisionReviewed
 from schemas.search import SearchEvaluated
 
+_VERDICTS: Mapping[type, Callable[[Any], str]] = {
+    DeadLetter: lambda letter: f"dead letter of {letter.handler}: {letter.reason}",
+    Dead: lambda dead: f"unreadable record: {dead.reason}",
+    RetrievalBatch: lambda event: f"attempt {event.attempt}: {len(event.retrieved_content)} results to judge",
+    ExtractedClaim: lambda event: f"claim to judge: {event.claim_text}",
+    UtteranceRecorded: lambda event: f"utterance of {event.source_id}",
+    UtteranceIndexed: lambda event: f"utterance {event.change}",
+    SnippetsRequested: lambda event: f"snippets requested: {event.query or event.context or 'no query'}",
+    RelevanceRequested: lambda event: f"relevance requested: {event.url}",
+    RankingRequested: lambda event: f"query: {event.query}",
+    RankingFeedback: lambda event: f"feedback on {event.url}",
+    CrawledPage: lambda event: f"crawled, {len(event.body):,} {'bytes' if event.html_base64 else 'characters'}",
+    ScoredPage: lambda event: (
+        f"{'no score' if event.cts_score is None else f'score {event.cts_score}'}, tier {event.tier}, "
+        f"label {event.trust_label}"
+    ),
+    DocumentIndexed: lambda event: f"index {event.change}, tier {event.tier}, {event.points} points",
+    ResultsClassified: lambda event: (
+        f"attempt {event.attempt}: {event.counts.specific_content} detail pages, {event.counts.aggregator} listings, "
+        f"{event.counts.navigation} navigation, actionable {event.actionable_information:.2f}"
+    ),
+    RetrievalEvaluated: lambda event: (
+        f"attempt {event.attempt}: {'passed' if event.passed else 'not passed'}, {event.overall_score:.2f}; "
+        f"next step {event.next_step}"
+    ),
+    SearchEvaluated: lambda event: (
+        f"attempt {event.attempt}: {event.recommendation}, quality {event.quality_score:.2f}"
+    ),
+    ExtractionNeeded: lambda event: f"extraction needed: {event.reason}, {event.target_url}",
+    ExtractionCompleted: lambda event: (
+        f"extraction {event.status}, {len(event.fetched)} fetched, {len(event.skipped)} skipped"
+    ),
+    RelevanceJudged: lambda event: f"{event.outcome}: {event.url}",
+    SnippetExtracted: lambda event: f"snippet {event.outcome}: {event.url}",
+    SnippetsCompleted: lambda event: f"snippets completed, {len(event.sources)} sources",
+    ClaimEvaluated: lambda event: (
+        f"claim {event.status}"
+        if event.decontextualization_score is None
+        else f"claim {event.band}, {event.decontextualization_score:.2f}"
+    ),
+    RankingCompleted: lambda event: f"ranked {len(event.results)} results",
+    DecisionReviewed: lambda event: f"{event.decision.handler} reviewed: {'right' if event.right else 'wrong'}",
+}
+_REASONS: Mapping[type, Callable[[Any], list[str]]] = {
+    DeadLetter: lambda letter: [letter.error],
+    Dead: lambda dead: [dead.detail],
+    ScoredPage: lambda event: [
+        *(f"{line.points:+d} {line.reason}" if line.points else line.reason for line in event.cts_breakdown),
+        *(hidden.in_words() for hidden in event.hidden_text),
+        *([f"addresses a language model: {event.injection_suspected}"] if event.injection_suspected else []),
+    ],
+    ResultsClassified: lambda event: [
+        *_known(event.extraction_reason),
+        *(f"{result.result_type} {result.url}: {'; '.join(result.reasons)}" for result in event.results),
+    ],
+    RetrievalEvaluated: lambda event: [f"{name} {score:.2f}" for name, score in event.scores.to_wire().items()],
+    SearchEvaluated: lambda event: [*_known(event.gaps), *(f"missing: {name}" for name in event.missing_fields)],
+    ExtractionNeeded: lambda event: _known(event.extraction_reason),
+    ExtractionCompleted: lambda event: [f"{skipped.reason}: {skipped.url}" for skipped in event.skipped],
+    RelevanceJudged: lambda event: _known(event.detail, event.summary_failure),
+    SnippetExtracted: lambda event: [str(event.snippet or event.failure)],
+    SnippetsCompleted: lambda event: [f"{source.outcome}: {source.url}" for source in event.sources],
+    ClaimEvaluated: lambda event: _known(event.detail, event.exclusion),
+    RankingCompleted: lambda event: [f"{note.stage}: {note.reason}" for note in event.notes if note.reason],
+    DecisionReviewed: lambda event: _known(event.expected and f"expected {event.expected}", event.note),
+}
+
 
 def verdict_of(decision: Event | DeadLetter | Dead) -> str:
     """The decision on one line."""
-    match decision:
-        case DeadLetter():
-            return f"dead letter of {decision.handler}: {decision.reason}"
-        case Dead():
-            return f"unreadable record: {decision.reason}"
-        case RetrievalBatch():
-            return f"attempt {decision.attempt}: {len(decision.retrieved_content)} results to judge"
-        case ExtractedClaim():
-            return f"claim to judge: {decision.claim_text}"
-        case UtteranceRecorded():
-            return f"utterance of {decision.source_id}"
-        case UtteranceIndexed():
-            return f"utterance {decision.change}"
-        case SnippetsRequested():
-            return f"snippets requested: {decision.query or decision.context or 'no query'}"
-        case RelevanceRequested():
-            return f"relevance requested: {decision.url}"
-        case RankingRequested():
-            return f"query: {decision.query}"
-        case RankingFeedback():
-            return f"feedback on {decision.url}"
-        case CrawledPage():
-            return f"crawled, {len(decision.body):,} {'bytes' if decision.html_base64 else 'characters'}"
-        case ScoredPage():
-            score = "no score" if decision.cts_score is None else f"score {decision.cts_score}"
-            return f"{score}, tier {decision.tier}, label {decision.trust_label}"
-        case DocumentIndexed():
-            return f"index {decision.change}, tier {decision.tier}, {decision.points} points"
-        case ResultsClassified():
-            counts = decision.counts
-            types = (
-                f"{counts.specific_content} detail pages, {counts.aggregator} listings, {counts.navigation} navigation"
-            )
-            return f"attempt {decision.attempt}: {types}, actionable {decision.actionable_information:.2f}"
-        case RetrievalEvaluated():
-            passed = "passed" if decision.passed else "not passed"
-            return f"attempt {decision.attempt}: {passed}, {decision.overall_score:.2f}; next step {decision.next_step}"
-        case SearchEvaluated():
-            return f"attempt {decision.attempt}: {decision.recommendation}, quality {decision.quality_score:.2f}"
-        case ExtractionNeeded():
-            return f"extraction needed: {decision.reason}, {decision.target_url}"
-        case ExtractionCompleted():
-            return f"extraction {decision.status}, {len(decision.fetched)} fetched, {len(decision.skipped)} skipped"
-        case RelevanceJudged():
-            return f"{decision.outcome}: {decision.url}"
-        case SnippetExtracted():
-            return f"snippet {decision.outcome}: {decision.url}"
-        case SnippetsCompleted():
-            return f"snippets completed, {len(decision.sources)} sources"
-        case ClaimEvaluated():
-            quality = decision.decontextualization_score
-            return f"claim {decision.status}" if quality is None else f"claim {decision.band}, {quality:.2f}"
-        case RankingCompleted():
-            return f"ranked {len(decision.results)} results"
-        case DecisionReviewed():
-            return f"{decision.decision.handler} reviewed: {'right' if decision.right else 'wrong'}"
-        case _:
-            return type(decision).__name__
+    words = _VERDICTS.get(type(decision))
+    return type(decision).__name__ if words is None else words(decision)
 
 
 def reasons_of(decision: Event | DeadLetter | Dead) -> list[str]:
     """The reasons, in the order of the event."""
-    match decision:
-        case DeadLetter():
-            return [decision.error]
-        case Dead():
-            return [decision.detail]
-        case ScoredPage():
-            points = [
-                f"{line.points:+d} {line.reason}" if line.points else line.reason for line in decision.cts_breakdown
-            ]
-            return [
-                *points,
-                *(one.in_words() for one in decision.hidden_text),
-                *(
-                    [f"addresses a language model: {decision.injection_suspected}"]
-                    if decision.injection_suspected
-                    else []
-                ),
-            ]
-        case ResultsClassified():
-            each = [f"{one.result_type} {one.url}: {'; '.join(one.reasons)}" for one in decision.results]
-            return [*([decision.extraction_reason] if decision.extraction_reason else []), *each]
-        case RetrievalEvaluated():
-            return [f"{name} {score:.2f}" for name, score in decision.scores.to_wire().items()]
-        case SearchEvaluated():
-            missing = [f"missing: {name}" for name in decision.missing_fields]
-            return [*([decision.gaps] if decision.gaps else []), *missing]
-        case ExtractionNeeded():
-            return [decision.extraction_reason] if decision.extraction_reason else []
-        case ExtractionCompleted():
-            return [f"{one.reason}: {one.url}" for one in decision.skipped]
-        case RelevanceJudged():
-            return [text for text in (decision.detail, decision.summary_failure) if text]
-        case SnippetExtracted():
-            return [str(decision.snippet or decision.failure)]
-        case SnippetsCompleted():
-            return [f"{one.outcome}: {one.url}" for one in decision.sources]
-        case ClaimEvaluated():
-            return [text for text in (decision.detail, decision.exclusion) if text]
-        case RankingCompleted():
-            return [f"{note.stage}: {note.reason}" for note in decision.notes if note.reason]
-        case DecisionReviewed():
-            expected = f"expected {decision.expected}" if decision.expected else ""
-            return [text for text in (expected, decision.note) if text]
-        case _:
-            return []
+    words = _REASONS.get(type(decision))
+    return [] if words is None else words(decision)
+
+
+def _known(*texts: str | None) -> list[str]:
+    return [text for text in texts if text]

@@ -93,8 +93,8 @@ async def test_a_full_store_has_the_newest_decisions(installing: Installing) -> 
 async def test_topics_that_come_later_are_followed(
     installing: Installing, topic_prefix: str, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streams.console.follow._LOOK_SECONDS", 0.2)
-    monkeypatch.setattr("streams.console.follow._AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr("streams.kafka.log_reader._LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("streams.kafka.log_reader._NO_TOPIC_SECONDS", 0.2)
     assay, store = await installing(handlers=(), topics=()), Store(1000)
     async with following(assay, store) as (follower, _):
         await until(lambda: "do not exist yet" in follower.problem)
@@ -125,10 +125,10 @@ async def test_the_flow_has_lag_and_rate(installing: Installing) -> None:
     await flow.look()
     await assay.feed([(b"https://a.example/", b'{"url": "https://a.example/", "html": "<p>x</p>"}')])
     await flow.look()
-    assert flow.handlers[handler.name].lag == 1
+    assert flow.handlers[handler.name].lag_records == 1
     await assay.drain(handler)
     await flow.look()
     its = flow.handlers[handler.name]
-    assert its.lag == 0
-    assert its.rate is not None
-    assert its.rate > 0
+    assert its.lag_records == 0
+    assert its.rate_per_second is not None
+    assert its.rate_per_second > 0

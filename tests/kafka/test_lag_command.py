@@ -1,61 +1,50 @@
 """``assay lag`` against a real Kafka: once, for scripts, and scraped."""
 
-import asyncio
 import json
+import signal
 import socket
 from typing import Any
 
 import httpx2
 import pytest
 
-from streams.cli.lag import LagOptions, _report, run_lag
-from streams.cli.lag_server import LagExporter
+from streams.cli.lag_server import lag_exporter
 from streams.http.server import HttpServer
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, load_settings
 from streams.topology import HANDLERS
-from tests.kafka.installation import Installation, page, scorer, until
-
-
-async def lag(assay: Installation, *names: str, **options: Any) -> int:
-    return await asyncio.to_thread(run_lag, names, assay.settings, LagOptions(**options))
+from tests.kafka.installation import Installation, assay_command, command, line_of, page, scorer
 
 
 async def test_lag_command_reports_the_same_as_text_and_json(
-    assay: Installation, capfd: pytest.CaptureFixture[str]
+    assay: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    async def lag(*words: str) -> tuple[int, str]:
+        return (await command(assay.settings, capsys, "lag", *words))[:2]
+
     await assay.feed(page(number) for number in range(12))
-    assert await lag(assay) == 0
-    row = capfd.readouterr().out.splitlines()[1].split()
-    assert row[:3] == ["score_page", "pages.crawled.v1", "12"]
-    assert await lag(assay, "score_page", "index_page", as_json=True, max_records=5) == 1
-    told = json.loads(capfd.readouterr().out)
+    status, out = await lag()
+    assert (status, out.splitlines()[1].split()[:3]) == (0, ["score_page", "pages.crawled.v1", "12"])
+    status, out = await lag("score_page", "index_page", "--json", "--max-records", "5")
+    told = json.loads(out)
+    assert status == 1
     assert {one["handler"] for one in told["groups"]} == {"score_page", "index_page"}
     assert told["groups"][0]["records"] == 12
     assert told["exceeded"] == ["score_page: 12 records wait on pages.crawled.v1, limit 5"]
     await assay.drain(scorer())
-    assert await lag(assay, "score_page", max_records=0, max_seconds=0) == 0
+    assert (await lag("score_page", "--max-records", "0", "--max-seconds", "0"))[0] == 0
 
 
-async def test_lag_watch_repeats_until_it_is_stopped(assay: Installation, capfd: pytest.CaptureFixture[str]) -> None:
-    told = ""
-
-    def twice() -> bool:
-        nonlocal told
-        told += capfd.readouterr().out
-        return told.count("\n") >= 2
-
-    options = LagOptions(watch_seconds=0.05, as_json=True)
-    watching = asyncio.create_task(_report(assay.settings, HANDLERS[:1], options))
-    await until(twice)
-    watching.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await watching
-    assert json.loads(told.splitlines()[0])["groups"][0]["records"] == 0
+async def test_lag_watch_repeats_until_it_is_stopped(assay: Installation) -> None:
+    async with assay_command(assay.settings, "lag", HANDLERS[0].name, "--watch", "--every", "0.5", "--json") as lag:
+        for _ in range(2):
+            assert (await line_of(lag))["groups"][0]["records"] == 0
+        lag.send_signal(signal.SIGINT)
+        assert await lag.wait() == 130
 
 
 async def answer_of(settings: Any, path: str) -> httpx2.Response:
-    exporter = LagExporter(settings, HANDLERS, SystemClock())
+    exporter = lag_exporter(settings, HANDLERS, SystemClock())
     async with HttpServer(exporter, HttpSettings(port=0)) as http, httpx2.AsyncClient() as client:
         return await client.get(f"http://{http.address}{path}", timeout=20)
 

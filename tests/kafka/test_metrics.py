@@ -20,7 +20,7 @@ from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, Tier
 from schemas.rules import Rules
 from streams.app.application import Application
-from streams.cli.lag_server import LagExporter
+from streams.cli.lag_server import lag_exporter
 from streams.demo.run import Demo, run
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
@@ -260,7 +260,7 @@ async def test_replay_metrics_have_their_own_lane_and_no_plan_label(kafka: str, 
 async def test_lag_metrics_use_the_topologys_handlers_and_topics(installing: Installing) -> None:
     place = await installing()
     await place.feed([page(number) for number in range(9)])
-    families = await scraped_from(LagExporter(place.settings, HANDLERS, SystemClock()))
+    families = await scraped_from(lag_exporter(place.settings, HANDLERS, SystemClock()))
     assert not strays(families, {})
     assert shown(families) >= {name for name, source in ELSEWHERE.items() if source == "cli/lag"}
 

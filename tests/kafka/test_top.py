@@ -11,10 +11,9 @@ from termios import TIOCSWINSZ, tcgetattr
 
 import pytest
 
-from streams.cli.top import TopOptions, run_top
 from streams.http.server import HttpServer
 from streams.settings.model import HttpSettings
-from tests.kafka.installation import Installation, page, process, scorer, until
+from tests.kafka.installation import Installation, command, page, process, scorer, until
 
 
 @pytest.fixture
@@ -27,10 +26,11 @@ async def worker(assay: Installation) -> AsyncIterator[str]:
             yield http.address
 
 
-async def test_programs_get_one_line(assay: Installation, worker: str, capfd: pytest.CaptureFixture[str]) -> None:
-    options = TopOptions(urls=[worker], once=True, as_json=True, every=0.3)
-    assert await asyncio.to_thread(run_top, assay.settings, options) == 0
-    view = json.loads(capfd.readouterr().out)
+async def test_programs_get_one_line(assay: Installation, worker: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("top", "--url", worker, "--once", "--json", "--every", "0.3")
+    status, out, _ = await command(assay.settings, capsys, *words)
+    assert status == 0
+    view = json.loads(out)
     [score] = [row for row in view["rows"] if row["handler"] == "score_page"]
     assert (score["lag_records"], score["members"], score["dead"], score["rate_per_second"]) == (0, 1, 0, 0)
     assert score["age_p99_seconds"] > 0
@@ -38,10 +38,11 @@ async def test_programs_get_one_line(assay: Installation, worker: str, capfd: py
 
 
 async def test_without_a_terminal_it_is_one_plain_table(
-    assay: Installation, worker: str, capfd: pytest.CaptureFixture[str]
+    assay: Installation, worker: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert await asyncio.to_thread(run_top, assay.settings, TopOptions(urls=[worker, "1"], every=0.3)) == 0
-    out = capfd.readouterr().out
+    words = ("top", "--url", worker, "--url", "1", "--every", "0.3")
+    status, out, _ = await command(assay.settings, capsys, *words)
+    assert status == 0
     assert "1 worker\n" in out
     assert "\x1b" not in out
     assert "http://127.0.0.1:1/metrics: ConnectError" in out

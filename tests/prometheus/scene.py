@@ -18,7 +18,7 @@ from schemas.needs import Ask
 from schemas.outcome import Outcome, Retry, RetryReason
 from schemas.replays import ReplayState
 from streams.app.application import Application
-from streams.cli.lag_server import LagExporter
+from streams.cli.lag_server import lag_exporter
 from streams.demo import feed
 from streams.demo.run import Demo, run
 from streams.http.server import HttpServer
@@ -92,7 +92,7 @@ async def play(kafka: str, prefix: str, folder: Path, here: Places, server: Prom
     async with AsyncExitStack() as stack:
         demo = await _demonstrated(kafka, prefix, here, stack)
         place, model = await _place(kafka, prefix, folder, stack)
-        exporter = LagExporter(place.settings, HANDLERS, SystemClock())
+        exporter = lag_exporter(place.settings, HANDLERS, SystemClock())
         await stack.enter_async_context(HttpServer(exporter, HttpSettings(port=here.lag)))
         application = Application(place.settings, [_fails_once(handler) for handler in HANDLERS])
         await stack.enter_async_context(HttpServer(application.asgi, HttpSettings(port=here.workers)))

@@ -4,12 +4,11 @@ import re
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 
-from streams.cli import lag as command
-from streams.cli.lag import LagOptions, run_lag
-from streams.cli.lag_server import ServerAddressError, address_of, as_metrics
+from streams.cli.lag import lag, limits_exceeded, show_lags
+from streams.cli.lag_server import LagCollector, address_of
 from streams.kafka.lag import DeadLettersStanding, GroupLag, PartitionLag
-from streams.settings.model import load_settings
 from streams.topology import HANDLERS
 
 
@@ -32,7 +31,7 @@ QUIET = group("index_page", "pages.scored.v1")
 
 def shown(capsys: pytest.CaptureFixture[str], *groups: GroupLag, dead: int = 0) -> list[str]:
     letters = [DeadLettersStanding("score_page", "dlq", dead, 1.0)]
-    command._show(command._Report(groups, letters))
+    show_lags(groups, letters, [])
     return capsys.readouterr().out.splitlines()
 
 
@@ -77,35 +76,36 @@ def test_missing_topics_and_lost_records_are_reported(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    ("options", "exceeded"),
+    ("max_records", "max_seconds", "exceeded"),
     [
-        (LagOptions(), []),
-        (LagOptions(max_records=1234), []),
-        (LagOptions(max_records=1233), ["score_page: 1,234 records wait on pages.crawled.v1, limit 1,233"]),
-        (LagOptions(max_seconds=5400), []),
-        (LagOptions(max_seconds=60), ["score_page: 90 min behind on pages.crawled.v1, limit 60 s"]),
+        (None, None, []),
+        (1234, None, []),
+        (1233, None, ["score_page: 1,234 records wait on pages.crawled.v1, limit 1,233"]),
+        (None, 5400, []),
+        (None, 60, ["score_page: 90 min behind on pages.crawled.v1, limit 60 s"]),
     ],
 )
-def test_lag_limits_apply_per_topic_beyond_its_delay(options: LagOptions, exceeded: list[str]) -> None:
+def test_lag_limits_apply_per_topic_beyond_its_delay(
+    max_records: int | None, max_seconds: float | None, exceeded: list[str]
+) -> None:
     replayed = group(records=9999, seconds=9999.0, plan="mending")
-    assert command._exceeded([WAITING, QUIET, RETRIED, replayed], options) == exceeded
+    assert limits_exceeded([WAITING, QUIET, RETRIED, replayed], max_records, max_seconds) == exceeded
 
 
 def test_an_unknown_handler_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_lag(["score_pages"], load_settings(), LagOptions()) == 2
+    assert lag(["score_pages"]) == 2
     assert "there is no handler 'score_pages'; did you mean score_page? There are score_page" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.2.3.4", ":", "70000", "host:-1", "²"])
 def test_invalid_serve_address_is_refused(text: str) -> None:
-    with pytest.raises(ServerAddressError, match="--serve takes PORT or HOST:PORT"):
+    with pytest.raises(ValueError, match="--serve takes PORT or HOST:PORT"):
         address_of(text)
 
 
 def test_lag_metrics_cover_existing_topics_only() -> None:
-    text = as_metrics(
-        [WAITING, QUIET, group("fetch_page", "x", exists=False)], [DeadLettersStanding("score_page", "dlq", 3, 1.0)]
-    ).decode()
+    groups = [WAITING, QUIET, group("fetch_page", "x", exists=False)]
+    text = generate_latest(LagCollector(groups, [DeadLettersStanding("score_page", "dlq", 3, 1.0)])).decode()
     samples = [line for line in text.splitlines() if not line.startswith("#")]
     place = 'handler="score_page",topic="pages.crawled.v1"'
     assert f"assay_group_lag_records{{{place}}} 1234.0" in samples

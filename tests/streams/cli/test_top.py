@@ -11,26 +11,18 @@ from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 
 from streams.cli.output import table_console
-from streams.cli.top import NARROW, SORTS, TopOptions, View, make_view, run_top, top_screen
-from streams.cli.top_workers import (
-    Look,
-    Worker,
-    WorkerAddressError,
-    _samples,
-    look_at,
-    quantiles,
-    rate,
-    total,
-    worker_url,
-)
+from streams.cli.top import NARROW, SORTS, View, make_view, top, top_screen
+from streams.cli.top_workers import AGE_BUCKETS, Worker, WorkerError, look_at, read_metrics, worker_url
 from streams.kafka.lag import GroupLag
 from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
+from streams.views.flow import quantiles, rate, total
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
+SCORED = (Metrics.handler_events_total.name, "score_page")
 EVENTS = {"handler": "score_page", "outcome": "emit", "reason": "", "lane": "live"}
 
 
@@ -54,18 +46,18 @@ def exposition(events: float = 0, ages: tuple[float, ...] = (), cost: float = 0,
 def worker(*looks: tuple[float, str]) -> Worker:
     its = Worker("http://worker-1:8080/metrics")
     for at, text in looks:
-        its.add(Look(at, _samples(text)))
+        its.add(at, read_metrics(text))
     return its
 
 
 def test_rate_is_the_increase_over_time_and_survives_a_restart() -> None:
     steady = worker((0.0, exposition(100)), (10.0, exposition(150)))
-    assert rate([steady], Metrics.handler_events_total, handler="score_page") == 5
+    assert rate([steady], *SCORED) == 5
     restarted = worker((0.0, exposition(100)), (10.0, exposition(20)))
-    assert rate([steady, restarted], Metrics.handler_events_total, handler="score_page") == 7
-    assert rate([worker((0.0, exposition(100)))], Metrics.handler_events_total) is None
-    assert rate([], Metrics.handler_events_total) is None
-    assert total([steady, restarted], Metrics.handler_events_total) == 170
+    assert rate([steady, restarted], *SCORED) == 7
+    assert rate([worker((0.0, exposition(100)))], *SCORED) is None
+    assert rate([], *SCORED) is None
+    assert total([steady, restarted], *SCORED) == 170
 
 
 def test_what_a_run_has_published_is_in_the_rate_too() -> None:
@@ -84,32 +76,32 @@ def test_what_a_run_has_published_is_in_the_rate_too() -> None:
 def test_rates_forget_what_is_over() -> None:
     its = worker((0.0, exposition(0)), (10.0, exposition(1000)), (39.0, exposition(1000)), (50.0, exposition(1000)))
     assert its.seconds == 40
-    assert rate([its], Metrics.handler_events_total) == 0
+    assert rate([its], *SCORED) == 0
 
 
 def test_ages_are_those_of_the_window_else_of_all_time() -> None:
     old, new = (0.2,) * 100, (40.0,) * 50
     moving = worker((0.0, exposition(ages=old)), (10.0, exposition(ages=old + new)))
-    [median] = quantiles([moving], Metrics.event_age_seconds, [0.5], handler="score_page")
+    [median] = quantiles([moving], [0.5], AGE_BUCKETS, "score_page")
     assert median is not None
     assert 30 < median < 60
     resting = worker((0.0, exposition(ages=old)), (10.0, exposition(ages=old)))
-    [median] = quantiles([resting], Metrics.event_age_seconds, [0.5], handler="score_page")
+    [median] = quantiles([resting], [0.5], AGE_BUCKETS, "score_page")
     assert median is not None
     assert 0.1 < median <= 0.25
-    assert quantiles([resting], Metrics.event_age_seconds, [0.5, 0.99], handler="index_page") == [None, None]
+    assert quantiles([resting], [0.5, 0.99], AGE_BUCKETS, "index_page") == [None, None]
 
 
 @pytest.mark.parametrize("text", ["", "http://", "ftp://worker", "http://worker:port", "http://[::1", "worker:0"])
 def test_invalid_worker_address_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(WorkerAddressError, match="is not a worker's address"):
+    with pytest.raises(WorkerError, match="is not a worker's address"):
         worker_url(text)
-    assert run_top(load_settings(), TopOptions(urls=[text])) == 2
+    assert top([text]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_unknown_sort_order_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_top(load_settings(), TopOptions(sort="size")) == 2
+    assert top(sort="size") == 2
     assert "there are topology, rate, lag, age, dead, cost" in capsys.readouterr().err
 
 
@@ -211,4 +203,4 @@ async def test_useless_worker_response_is_reported(status: int, body: bytes, pro
         async with httpx2.AsyncClient(trust_env=False) as client:
             await look_at([there], client)
             http.shutdown()
-    assert (there.problem, len(there.looks)) == (problem, 0 if problem else 1)
+    assert (there.problem, bool(there.values)) == (problem, not problem)

@@ -20,13 +20,16 @@ def setters() -> dict[str, set[str]]:
     for path in sorted(_STREAMS.rglob("*.py")):
         if path == _STREAMS / "telemetry" / "metrics.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and f"assay_{node.attr}" in found and _are_metrics(node.value):
+        text = path.read_text(encoding="utf-8")
+        # A collector makes families of the definitions, which are attributes of the class.
+        names = {"metrics", "Metrics"} if "(Collector):" in text else {"metrics"}
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Attribute) and f"assay_{node.attr}" in found and _name_of(node.value) in names:
                 found[f"assay_{node.attr}"].add(str(path.relative_to(_STREAMS)))
     return found
 
 
-def _are_metrics(node: ast.expr) -> bool:
-    """Whether an expression is a process's metrics, which go by one name everywhere."""
+def _name_of(node: ast.expr) -> str:
+    """The last name of an expression: a process's metrics go by one name everywhere."""
     name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-    return name.lstrip("_") == "metrics"
+    return name.lstrip("_")
