@@ -7,15 +7,18 @@ transactions on Kafka itself. Linux and macOS. Figures: docs/adr/0002-a-real-kaf
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import re
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -23,8 +26,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from streams.kafka.clients import opened
+from streams.local_kafka import guard
 from streams.local_kafka.install import (
-    KAFKA_VERSION,
     BrokerUnavailable,
     cache_folder,
     find_java,
@@ -33,7 +36,6 @@ from streams.local_kafka.install import (
     new_cluster_id,
     write_properties,
 )
-from streams.local_kafka.process import BrokerProcess
 
 __all__ = ["BrokerUnavailable", "LocalKafka"]
 
@@ -41,27 +43,16 @@ HOST = "127.0.0.1"
 PORTS = range(20_000, 32_000)
 """Below the ports that Linux and macOS use for outgoing connections. Otherwise a client that retries a killed broker
 could get the broker's own port, connect to itself, and hold the port when the broker restarts."""
-START_SECONDS = 60.0
 STOP_SECONDS = 15.0
+"""Time limit of a clean stop; then the broker is killed."""
 _PORT_ATTEMPTS = 5
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 5.0
 _FULL_BYTES = 1024 * 1024
 """With less free space, a disk counts as full."""
 _LONGEST_CAUSE = 300
+_TAIL_BYTES = 3000
 _THROWN = re.compile(r"(?<![\w.])(?:[a-z]\w*+\.)++[A-Z]\w*(?:Exception|Error)\b.*")
-_JAVA_OPTIONS = (
-    "-Xmx512m",
-    # The first compiler only: the broker is up in 2.8 s instead of 4.8, and cheaper over any run of a few minutes.
-    "-XX:TieredStopAtLevel=1",
-    # One node with a small heap: 7 % less CPU over the tests of the pipeline than with the default collector.
-    "-XX:+UseSerialGC",
-    "-XX:+ExitOnOutOfMemoryError",
-    "-Djava.awt.headless=true",
-    "-Djava.net.preferIPv4Stack=true",
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSZ",
-)
 
 
 class LocalKafka:
@@ -73,44 +64,38 @@ class LocalKafka:
     Args:
         port: Port on 127.0.0.1; a free one by default.
         data_dir: Folder for data, properties and log, which is kept; by default a temporary one, removed at the stop.
-        cache_dir: Folder for Kafka's jars; ``cache_folder()`` by default.
-        start_seconds: Time limit of a start, without the download.
-        stop_seconds: Time limit of a clean stop; then the broker is killed.
-        listeners: Listeners besides the one without encryption, such as ``SASL_SSL://127.0.0.1:9093``.
-        properties: Broker properties for these listeners, or in place of the defaults.
-        cluster_id: Of a new data folder; a random one by default. The brokers of one cluster need the same.
-        java_options: Java's options besides, or in place of, the defaults.
-        version: Kafka's version.
-        checksums: Of the jars of another version than the default; see ``kafka_jars``.
+        properties: Broker properties besides, or in place of, the defaults.
         progress: Gets a message about long steps.
     """
+
+    start_seconds = 60.0
+    """Time limit of a start, without the download."""
+    java_options: tuple[str, ...] = (
+        "-Xmx512m",
+        # The first compiler only: the broker is up in 2.8 s instead of 4.8, and cheaper over any run of a few minutes.
+        "-XX:TieredStopAtLevel=1",
+        # One node with a small heap: 7 % less CPU over the tests of the pipeline than with the default collector.
+        "-XX:+UseSerialGC",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.awt.headless=true",
+        "-Djava.net.preferIPv4Stack=true",
+        "-Dorg.slf4j.simpleLogger.showDateTime=true",
+        "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSZ",
+    )
 
     def __init__(
         self,
         *,
         port: int | None = None,
         data_dir: Path | None = None,
-        cache_dir: Path | None = None,
-        start_seconds: float = START_SECONDS,
-        stop_seconds: float = STOP_SECONDS,
-        listeners: Sequence[str] = (),
         properties: Mapping[str, str | int] | None = None,
-        cluster_id: str = "",
-        java_options: Sequence[str] = (),
-        version: str = KAFKA_VERSION,
-        checksums: Path | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self._wanted_port = port or None
+        self.cluster_id = new_cluster_id()
+        """Of a new data folder. The brokers of one cluster need the same."""
+        self._wanted_port = port
         self._kept_dir = data_dir.absolute() if data_dir else None
-        self._cache = cache_dir.absolute() if cache_dir else cache_folder()
-        self._start_seconds = start_seconds
-        self._stop_seconds = stop_seconds
-        self._listeners = listeners
-        self._properties = properties
-        self._cluster_id = cluster_id or new_cluster_id()
-        self._version, self._checksums = version, checksums
-        self._java_options = (*_JAVA_OPTIONS, *java_options)
+        self._properties = properties or {}
         self._progress = progress or (lambda _: None)
         self._folder: Path | None = None
         self._ports: tuple[int, int] | None = None
@@ -134,17 +119,14 @@ class LocalKafka:
 
     @property
     def log(self) -> Path:
-        """Kafka's log. It is kept if a start fails."""
         return self.data_dir / "broker.log"
 
     @property
     def pid(self) -> int | None:
-        """The broker's process id; None if it does not run."""
         return self._process.pid if self._process else None
 
     @property
     def running(self) -> bool:
-        """Whether the process runs."""
         return self._process is not None and self._process.running
 
     def start(self) -> None:
@@ -167,7 +149,7 @@ class LocalKafka:
                 if first:
                     self._forget(keep_log=isinstance(error, BrokerUnavailable) and not self._abandoned.is_set())
                 if isinstance(error, OSError):
-                    folders = f"{self._kept_dir or tempfile.gettempdir()} and {self._cache}"
+                    folders = f"{self._kept_dir or tempfile.gettempdir()} and {cache_folder()}"
                     what = error.strerror or error
                     raise BrokerUnavailable(f"The local Kafka must be able to write to {folders}: {what}") from error
                 raise
@@ -178,7 +160,7 @@ class LocalKafka:
         with self._busy:
             self._abandoned.clear()
             if self._process is not None:
-                self._process.stop(self._stop_seconds)
+                self._process.stop(STOP_SECONDS)
             self._process = None
             self._forget(keep_log=False)
 
@@ -194,12 +176,11 @@ class LocalKafka:
         _refuse_in_event_loop()
         with self._busy:
             if self._process is not None:
-                self._process.stop(self._stop_seconds)
+                self._process.stop(STOP_SECONDS)
             self._process = None
             self.start()
 
     def wait(self) -> None:
-        """Waits until the broker has ended."""
         if self._process is not None:
             self._process.wait()
 
@@ -235,8 +216,8 @@ class LocalKafka:
         await asyncio.to_thread(self.stop)
 
     def _start(self) -> None:
-        jars = kafka_jars(self._cache, self._progress, self._version, self._checksums)
-        java = [find_java(), *self._java_options, "-cp", os.pathsep.join(map(str, jars))]
+        jars = kafka_jars(cache_folder(), self._progress)
+        java = [find_java(), *self.java_options, "-cp", os.pathsep.join(map(str, jars))]
         if self._folder is None:
             self._folder = self._kept_dir or Path(tempfile.mkdtemp(prefix="assay-kafka-"))
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -249,8 +230,8 @@ class LocalKafka:
                 raise BrokerUnavailable(
                     f"Port {self._ports[0]} is taken; name another one with --port N, 0 takes a free one"
                 )
-            properties = write_properties(self._folder, *self._ports, self._listeners, self._properties)
-            format_data(java, self._folder, properties, self._cluster_id)
+            properties = write_properties(self._folder, *self._ports, self._properties)
+            format_data(java, self._folder, properties, self.cluster_id)
             self._process = BrokerProcess(
                 [*java, "kafka.Kafka", str(properties)], self.log, None if self._kept_dir else self._folder
             )
@@ -264,13 +245,13 @@ class LocalKafka:
 
     def _becomes_ready(self, process: BrokerProcess) -> bool:
         """Waits for the broker's answer. Returns False if the process ended instead."""
-        deadline = time.monotonic() + self._start_seconds
+        deadline = time.monotonic() + self.start_seconds
         while process.running:
             if self._abandoned.is_set():
                 raise BrokerUnavailable("The local Kafka was stopped while it was starting.")
             if time.monotonic() > deadline:
                 raise BrokerUnavailable(
-                    f"Kafka did not answer within {self._start_seconds:g} s: {self._reason(self.tail())}"
+                    f"Kafka did not answer within {self.start_seconds:g} s: {self._reason(self.tail())}"
                 )
             if _answers(self.bootstrap_servers):
                 return True
@@ -280,7 +261,7 @@ class LocalKafka:
     def _reason(self, log: str) -> str:
         """Why Kafka ended, and what to do. On a full disk its log may be cut off."""
         if shutil.disk_usage(self.data_dir).free < _FULL_BYTES:
-            return f"the disk of {self.data_dir} is full; make room, or name another folder with --data"
+            return f"the disk of {self.data_dir} is full; make room, or name another folder with --data or TMPDIR"
         return f"{cause_in(log)}; its log: {self.log}"
 
     def _forget(self, *, keep_log: bool) -> None:
@@ -289,6 +270,75 @@ class LocalKafka:
         if self._folder is not None and self._kept_dir is None:
             shutil.rmtree(self._folder / "data" if keep_log else self._folder, ignore_errors=True)
         self._folder = None
+
+
+class BrokerProcess:
+    """Java under the guard.
+
+    Args:
+        command: Java and its arguments.
+        log: File to which Java's output is appended.
+        temporary: Folder that the guard removes if this process dies without stopping the broker.
+    """
+
+    def __init__(self, command: list[str], log: Path, temporary: Path | None) -> None:
+        guarded = [sys.executable, "-I", "-S", guard.__file__, str(temporary or ""), *command]
+        self._log = log
+        with log.open("ab") as said:
+            self._log_start = said.tell()
+            self._guard = subprocess.Popen(  # noqa: S603 - our own command line
+                guarded,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                bufsize=0,
+                start_new_session=True,  # Ctrl-C is for the application, which drains into this broker first
+            )
+        line = self._guard.stdout.readline() if self._guard.stdout else b""
+        self._pid = int(line) if line.strip().isdigit() else None
+
+    @property
+    def pid(self) -> int | None:
+        return self._pid if self.running else None
+
+    @property
+    def running(self) -> bool:
+        return self._guard.poll() is None
+
+    def stop(self, seconds: float) -> None:
+        self._order(guard.STOP)
+        try:
+            self._guard.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._order(guard.KILL)
+        self._let_go()
+
+    def kill(self) -> None:
+        self._order(guard.KILL)
+        self._let_go()
+
+    def wait(self) -> None:
+        self._guard.wait()
+
+    def tail(self) -> str:
+        try:
+            with self._log.open("rb") as said:
+                size = said.seek(0, 2)
+                said.seek(max(self._log_start, size - _TAIL_BYTES))
+                return said.read(_TAIL_BYTES).decode("utf-8", "replace").strip()
+        except OSError:
+            return ""
+
+    def _order(self, order: bytes) -> None:
+        if self._guard.stdin is not None and not self._guard.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):  # it has just ended
+                self._guard.stdin.write(order)
+
+    def _let_go(self) -> None:
+        self._guard.wait()
+        for pipe in (self._guard.stdin, self._guard.stdout):
+            if pipe is not None:
+                pipe.close()
 
 
 def cause_in(log: str) -> str:

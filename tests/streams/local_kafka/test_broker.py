@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from streams.local_kafka import broker, guard, install, running
-from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
+from streams.local_kafka.broker import BrokerProcess, BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import (
     are_cached,
     cache_folder,
@@ -28,7 +28,6 @@ from streams.local_kafka.install import (
     new_cluster_id,
     write_properties,
 )
-from streams.local_kafka.process import BrokerProcess
 from streams.local_kafka.running import RunningBroker
 from tests.kafka_server import docker_answers, kafka_server
 
@@ -270,8 +269,10 @@ class TestStart:
 
     def test_one_that_never_answers_is_ended(self, fake: Callable[[str], None], tmp_path: Path) -> None:
         fake(f"echo $$ > {tmp_path}/pid; echo thinking; exec sleep 600")
+        kafka = LocalKafka()
+        kafka.start_seconds = 2
         with pytest.raises(BrokerUnavailable, match=r"(?s)did not answer within 2 s.*thinking"):
-            LocalKafka(start_seconds=2).start()
+            kafka.start()
         wait_until(lambda: gone(int((tmp_path / "pid").read_text())))
 
     def test_another_port_is_tried_where_ours_was_taken_in_between(
