@@ -1,4 +1,4 @@
-"""Runs ``assay publish``: a resumable backfill with ``--run-id``, or live traffic without it.
+"""Reads and sends what is published: a resumable backfill with ``--run-id``, or live traffic without it.
 
 A backfill commits its records and its position in the sources together, so the same command continues after a kill.
 Live traffic is sent as it is read, and counted as the cluster acknowledges it.
@@ -7,137 +7,204 @@ Live traffic is sent as it is read, and counted as the cluster acknowledges it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
-from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError, KafkaTimeoutError
+from aiokafka.errors import KafkaError
 
-from streams.cli.output import tell
-from streams.cli.publish_input import Input, Publication
+from streams.cli.output import Refusals, tell
+from streams.cli.progress import ProgressLine
+from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
-from streams.kafka.transactions import stop_producer
-from streams.publish.entries import SourceError
+from streams.publish.entries import Refused, SourceError
+from streams.publish.live import Sending
+from streams.publish.refused_file import RefusedFile
 from streams.publish.run_log import RunLog, RunSending, RunTakenError
-from streams.publish.walk import ChangedError, Position
+from streams.publish.sources import Format
+from streams.publish.walk import ChangedError, Position, Walk
 from streams.settings.model import Settings
+from streams.topology import Topic
 from streams.topology.codec import OutputRecord
 
 
-class Backfill:
-    """Starts or resumes a run, and summarizes it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """What is published, and how.
 
-    def __init__(self, asked: Publication, run: str, settings: Settings) -> None:
-        """Opens nothing yet."""
-        self._source = Input(asked)
-        self._asked = asked
-        self._run = run
-        self._settings = settings
-        self._log = RunLog(settings, asked.topic, run)
+    Attributes:
+        paths: Files and folders; ``-`` is standard input.
+        run: The id of the backfill; None for live traffic.
+        resume: The run must exist.
+        stated: The format of lines; None derives it from the file's name.
+        refused: A file for the refused entries, one JSON object a line.
+        rate: Maximum records a second.
+        config: The file of ``--config``, for the command that resumes the run.
+        mode: "check" only validates; "estimate" also estimates the work of the handlers.
+    """
 
-    async def go(self) -> int:
-        """Publishes what the run has not published yet; returns as ``streams.cli.publish.run_publish``.
+    topic: Topic
+    paths: Sequence[Path]
+    run: str | None = None
+    stated: Format | None = None
+    refused: Path | None = None
+    rate: float | None = None
+    config: Path | None = None
+    resume: bool = False
+    mode: Literal["send", "check", "estimate"] = "send"
+    as_json: bool = False
+
+
+class Input:
+    """The entries of a publication in order; counts and keeps the refused ones, and reports the first of them.
+
+    Attributes:
+        refusals: Entries of this call that were refused.
+    """
+
+    def __init__(self, asked: Publication) -> None:
+        self.asked = asked
+        self.refusals = Refusals("publish")
+        self.file = RefusedFile(asked.refused)
+        self.walk = Walk(asked.paths, asked.topic, asked.run, asked.stated)
+        self._entries = self.walk.entries()
+
+    def progress(self, doing: str) -> ProgressLine:
+        """Counts records, and takes the share and the time left from the bytes that were read."""
+        return ProgressLine("publish", doing, self.walk.total, at=lambda: self.walk.done)
+
+    async def resume(self, position: Position) -> int:
+        """Skips to the position of a run; returns its entries up to there. Raises as ``Walk.pass_over``."""
+        with self.progress("finding the place") as advance:
+            passed = await self.walk.pass_over(self._entries, position, advance)
+        self.file.kept = position.kept
+        return passed
+
+    async def records(self) -> AsyncIterator[OutputRecord | None]:
+        """The record of each entry; None for a refused entry, which is in the file of refused entries by then.
 
         Raises:
-            KafkaError, TimeoutError: Kafka failed; the command that resumes the run was printed.
+            SourceError: With what to do.
         """
-        topic = self._asked.topic.name
-        if self._settings.kafka.create_topics:
-            await create_topics(self._settings.kafka)
-        if self._asked.resume and await self._log.read() is None:
-            tell(
-                "publish",
-                f"Kafka knows no run {self._run!r} for {topic}; begin it with --run-id {self._run} (a run that has not "
-                "moved for as long as Kafka keeps offsets, 7 days by default, is forgotten)",
-            )
-            return 2
-        began = time.monotonic()
-        try:
-            position = await self._log.open()
-            entries = await self._find(position)
-        except (SourceError, ChangedError) as error:
-            tell("publish", _explained(error, self._run))
-            await self._log.close()
-            return 2
-        except RunTakenError:
-            self._tell_taken()
-            return 1
-        except BaseException:
-            await self._log.close()
-            raise
-        return await self._send(position or Position(), entries, began)
+        with self.file.opened():
+            async for entry in self._entries:
+                await asyncio.sleep(0)  # lets Ctrl-C in, also if nothing else is awaited
+                record = entry.read()
+                if isinstance(record, Refused):
+                    self.refusals.add(f"{record.place}: {record.reason}")
+                    self.file.add(record)
+                    record = None
+                yield record
 
-    async def _find(self, position: Position | None) -> int:
-        if position is None:
-            return 0
-        entries = await self._source.resume(position)
-        tell("publish", f"resuming run {self._run}: {position.published} published, {position.refused} refused before")
-        return entries
-
-    async def _send(self, before: Position, entries: int, began: float) -> int:
-        source, status = self._source, 0
-        sending = RunSending(self._log, before, entries, self._settings.pipeline)
-        try:
-            with source.progress(f"publishing to {self._asked.topic.name}") as advance:
-                await self._pass_on(before, sending, advance)
-        except SourceError as error:
-            tell("publish", str(error))
-            status = 2
-        except asyncio.CancelledError:
-            await sending.stop()
-            tell("publish", f"stopped; to resume: {self._command()}")
-            raise
-        except (KafkaError, RunTakenError, TimeoutError) as error:
-            sending.failure = sending.failure or error
-        finally:
-            await sending.stop()
-            source.tell_rest()
-            self._summarize(before, sending.committed, time.monotonic() - began)
-        if isinstance(sending.failure, RunTakenError):
-            self._tell_taken()
-            return 1
-        if sending.failure is not None:
-            tell("publish", f"to resume later: {self._command()}")
-            raise sending.failure
-        return status or (1 if sending.committed.refused else 0)
-
-    async def _pass_on(self, before: Position, sending: RunSending, advance: Callable[[], None]) -> None:
-        source, rate, published = self._source, self._asked.rate, 0
-        began = time.monotonic()
-        async for record in source.records():
-            published += record is not None
-            counts = {
-                "published": before.published + published,
-                "refused": before.refused + source.refusals.count,
-                "kept": source.kept,
-            }
-            await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))
-            if record is not None:
-                advance()
-                if rate:
-                    await asyncio.sleep(max(0.0, published / rate - (time.monotonic() - began)))
-
-    def _summarize(self, before: Position, after: Position, seconds: float) -> None:
-        published, refused = after.published - before.published, after.refused - before.refused
-        if self._asked.as_json:
-            told = {"published": published, "refused": refused, "seconds": round(seconds, 3)}
-            run = {"run": self._run, "run_published": after.published, "run_refused": after.refused}
-            print(json.dumps(told | run))
-            return
-        print(f"published {published} to {self._asked.topic.name}, refused {refused}, in {seconds:.1f} s", end="")
-        print(f"; run {self._run} in all: {after.published} published, {after.refused} refused")
-
-    def _tell_taken(self) -> None:
-        tell("publish", f"another copy of run {self._run} has taken over, so this one ends")
-
-    def _command(self) -> str:
-        return command_of(self._asked, "--resume", self._run)
+    def tell_rest(self) -> None:
+        """Reports how many more entries were refused than were reported one by one."""
+        self.refusals.tell_rest("refused" if self.asked.refused else "refused; --refused FILE keeps them all")
 
 
-def command_of(asked: Publication, *run: str) -> str:
+async def send(source: Input, settings: Settings) -> int:
+    """Publishes live traffic, or what a run has not published yet; returns as ``streams.cli.publish.run_publish``.
+
+    Raises:
+        KafkaError, TimeoutError: Kafka failed; the command that resumes a run was printed.
+    """
+    if settings.kafka.create_topics:
+        await create_topics(settings.kafka)
+    try:
+        if (run := source.asked.run) is not None:
+            return await _send_run(source, run, settings)
+        async with opened(make_producer(settings.kafka, None, "assay.publish")) as producer:
+            sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
+            return await _pass_on(source, sending, Position())
+    except SourceError as error:
+        return tell("publish", str(error), 2)
+
+
+async def _send_run(source: Input, run: str, settings: Settings) -> int:
+    topic = source.asked.topic
+    log = RunLog(settings, topic, run)
+    if source.asked.resume and await log.read() is None:
+        return tell(
+            "publish",
+            f"Kafka knows no run {run!r} for {topic.name}; begin it with --run-id {run} (a run that has not moved for "
+            "as long as Kafka keeps offsets, 7 days by default, is forgotten)",
+            2,
+        )
+    try:
+        entries = 0
+        if (position := await log.open()) is not None:
+            entries = await source.resume(position)
+            before = f"{position.published} published, {position.refused} refused before"
+            tell("publish", f"resuming run {run}: {before}")
+        position = position or Position()
+        return await _pass_on(source, RunSending(log, position, entries, settings.pipeline), position)
+    except ChangedError as error:
+        again = "publish what it is now as another run, under another --run-id"
+        return tell("publish", f"run {run} can't go on: {error}; {again}", 2)
+    except RunTakenError:
+        return tell("publish", f"another copy of run {run} has taken over, so this one ends", 1)
+    finally:
+        await log.close()
+
+
+async def _pass_on(source: Input, sending: Sending | RunSending, before: Position) -> int:
+    """Sends what is behind the position, and prints the summary."""
+    asked, taken = source.asked, 0
+    began = time.monotonic()
+    try:
+        with source.progress(f"publishing to {asked.topic.name}") as advance:
+            async for record in source.records():
+                taken += record is not None
+                counts = {
+                    "published": before.published + taken,
+                    "refused": before.refused + source.refusals.count,
+                    "kept": source.file.kept,
+                }
+                await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))
+                if record is not None:
+                    advance()
+                    if asked.rate:
+                        await asyncio.sleep(max(0.0, taken / asked.rate - (time.monotonic() - began)))
+    except (KafkaError, RunTakenError, TimeoutError) as error:
+        sending.failure = sending.failure or error
+    except asyncio.CancelledError:
+        await sending.stop()
+        tell("publish", _interrupted(asked, sending.committed.published))
+        raise
+    finally:
+        # Also after Ctrl-C: waits for the records that were sent, and prints the summary.
+        await sending.stop()
+        source.tell_rest()
+        _summarize(asked, before, sending.committed, time.monotonic() - began)
+    if sending.failure is not None:
+        if asked.run is not None and not isinstance(sending.failure, RunTakenError):
+            tell("publish", f"to resume later: {_command(asked, '--resume', asked.run)}")
+        raise sending.failure
+    return 1 if sending.committed.refused else 0
+
+
+def _summarize(asked: Publication, before: Position, after: Position, seconds: float) -> None:
+    published, refused = after.published - before.published, after.refused - before.refused
+    document = {"published": published, "refused": refused, "seconds": round(seconds, 3)}
+    line = f"published {published} to {asked.topic.name}, refused {refused}, in {seconds:.1f} s"
+    if asked.run is not None:
+        document |= {"run": asked.run, "run_published": after.published, "run_refused": after.refused}
+        line += f"; run {asked.run} in all: {after.published} published, {after.refused} refused"
+    print(json.dumps(document) if asked.as_json else line)
+
+
+def _interrupted(asked: Publication, published: int) -> str:
+    """What a second start does after Ctrl-C, and how a run that can be resumed is begun."""
+    if asked.run is not None:
+        return f"stopped; to resume: {_command(asked, '--resume', asked.run)}"
+    again = f"a second start publishes {published} records again, under the same ids: readers that ignore known ids "
+    return f"interrupted; {again}skip them. To be able to resume: {_command(asked, '--run-id', 'NAME')}"
+
+
+def _command(asked: Publication, *run: str) -> str:
     """The command that publishes the same, with the options of a run."""
     rate = None if asked.rate is None else f"{asked.rate:g}"
     options = {"--format": asked.stated, "--rate": rate, "--refused": asked.refused, "--config": asked.config}
@@ -145,68 +212,3 @@ def command_of(asked: Publication, *run: str) -> str:
     for option, value in options.items():
         words += [] if value is None else [option, str(value)]
     return shlex.join(words)
-
-
-def _explained(error: Exception, run: str) -> str:
-    if isinstance(error, ChangedError):
-        return f"run {run} can't go on: {error}; publish what it is now as another run, under another --run-id"
-    return str(error)
-
-
-_IN_FLIGHT = 200
-
-
-class Sending:
-    """Sends with a bounded number of records in flight, and counts the acknowledged ones.
-
-    An idempotent producer retries for ever; this one fails if nothing is acknowledged for ``patience`` seconds.
-    """
-
-    def __init__(self, producer: AIOKafkaProducer, prefix: str, patience: float) -> None:
-        """Takes a started producer and the topic prefix."""
-        self._producer = producer
-        self._prefix = prefix
-        self._patience = patience
-        self._room = asyncio.Semaphore(_IN_FLIGHT)
-        self.sent = 0
-        self.acknowledged = 0
-        self.failure: BaseException | None = None
-
-    async def send(self, record: OutputRecord) -> None:
-        """Sends a record once there is room; raises if an earlier one failed."""
-        name, headers = self._prefix + record.topic, list(record.headers)
-        try:
-            async with asyncio.timeout(self._patience):
-                await self._room.acquire()
-                if self.failure is not None:
-                    raise self.failure
-                future = await self._producer.send(name, value=record.value, key=record.key, headers=headers)
-        except TimeoutError:
-            raise self._given_up() from None
-        self.sent += 1
-        future.add_done_callback(self._answered)
-
-    async def stop(self) -> None:
-        """Waits for records in flight while some of them are acknowledged, and closes the producer."""
-        before = -1
-        while self.failure is None and before < self.acknowledged:
-            before = self.acknowledged
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._patience):
-                    await self._producer.flush()
-                    break
-        else:
-            self.failure = self.failure or self._given_up()
-        await stop_producer(self._producer, self._patience if self.failure is None else 1.0)
-
-    def _given_up(self) -> KafkaError:
-        return KafkaTimeoutError(f"nothing was acknowledged for {self._patience:g} s")
-
-    def _answered(self, future: asyncio.Future[object]) -> None:
-        self._room.release()
-        if future.cancelled():
-            return
-        if (error := future.exception()) is None:
-            self.acknowledged += 1
-        else:
-            self.failure = self.failure or error
