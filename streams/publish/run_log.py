@@ -145,7 +145,7 @@ def _position(at: OffsetAndMetadata | None) -> Position | None:
 
 
 class RunSending:
-    """Commits the entries of an open run.
+    """Commits the entries of an open run: while a transaction is written, the next one is filled.
 
     Attributes:
         committed: The position in Kafka.
@@ -162,11 +162,7 @@ class RunSending:
         self._read = committed
         self._waiting: list[OutputRecord] = []
         self._bytes = 0
-        self._some = asyncio.Event()
-        self._room = asyncio.Event()
-        self._room.set()
-        self._ended = False
-        self._task = asyncio.create_task(self._work(), name="backfill")
+        self._transaction: asyncio.Task[None] | None = None
 
     async def passed(self, record: OutputRecord | None, position: Position) -> None:
         """Takes an entry, or None for one without a record; waits while a full transaction is waiting.
@@ -174,7 +170,9 @@ class RunSending:
         Raises:
             RunTakenError, KafkaError, TimeoutError: See ``RunLog.commit``; nothing more can be sent.
         """
-        await self._room.wait()
+        full = len(self._waiting) >= self._settings.commit_records or self._bytes >= self._settings.commit_bytes
+        if full and self._transaction is not None:
+            await asyncio.wait({self._transaction})
         if self.failure is not None:
             raise self.failure
         self._count += 1
@@ -182,33 +180,27 @@ class RunSending:
         if record is not None:
             self._waiting.append(record)
             self._bytes += record.size
-        if len(self._waiting) >= self._settings.commit_records or self._bytes >= self._settings.commit_bytes:
-            self._room.clear()
-        self._some.set()
+        if self._transaction is None:
+            self._begin()
 
     async def stop(self) -> None:
         """Commits what was taken, and closes; an error is in ``failure``."""
-        self._ended = True
-        self._some.set()
-        await self._task
+        while self._transaction is not None:
+            await asyncio.wait({self._transaction})
         await self._log.close()
 
-    async def _work(self) -> None:
+    def _begin(self, _: object = None) -> None:
+        """Begins a transaction with everything that waits, if anything does."""
+        self._transaction = None
+        if self.failure is None and self._read != self.committed:
+            work = self._commit(self._waiting, self._read, self._count)
+            self._waiting, self._bytes = [], 0
+            self._transaction = asyncio.create_task(work, name="backfill")
+            self._transaction.add_done_callback(self._begin)
+
+    async def _commit(self, records: Sequence[OutputRecord], position: Position, count: int) -> None:
         try:
-            while not self._ended or self._read != self.committed:
-                await self._some.wait()
-                self._some.clear()
-                await self._commit()
+            await self._log.commit(records, self.committed, position, count)
+            self.committed = position
         except Exception as error:
             self.failure = error
-        finally:
-            self._room.set()
-
-    async def _commit(self) -> None:
-        records, position, count = self._waiting, self._read, self._count
-        if position == self.committed:
-            return
-        self._waiting, self._bytes = [], 0
-        self._room.set()
-        await self._log.commit(records, self.committed, position, count)
-        self.committed = position

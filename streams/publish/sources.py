@@ -86,13 +86,11 @@ class Line(NamedTuple):
     Attributes:
         place: The file and the line number.
         content: The line with its end; None if it is longer than any topic takes.
-        size: The bytes of the line, also of one that is too long.
         end: The bytes of the file up to its end, compressed as on the disk; 0 for standard input.
     """
 
     place: str
     content: bytes | None
-    size: int
     end: int
 
 
@@ -143,14 +141,13 @@ def read_event(
 
 
 def _events(path: Path, topic: Topic, run: str | None, written: Format) -> Iterator[Entry]:
-    for place, line, size, end in read_lines(path):
-        trace = b"%d" % size if line is None else line
-        yield Entry(place, trace, end, partial(read_event, line, place, topic, run, written))
+    for place, line, end in read_lines(path):
+        yield Entry(place, line or b"", end, partial(read_event, line, place, topic, run, written))
 
 
 def _cases(listing: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
     folder = listing.parent.resolve()
-    for place, line, _, end in read_lines(listing):
+    for place, line, end in read_lines(listing):
         if line is None or line.strip():
             yield read_case(line, end, place, folder, topic, run)
 
@@ -181,23 +178,21 @@ def read_lines(path: Path) -> Iterator[Line]:
     name = "standard input" if piped else str(path)
     try:
         with nullcontext(sys.stdin.buffer) if piped else opened(path) as file:
-            for number, (line, size) in enumerate(_limited(file), 1):
-                yield Line(f"{name}:{number}", line, size, 0 if piped else _position(file))
+            for number, line in enumerate(_limited(file), 1):
+                yield Line(f"{name}:{number}", line, 0 if piped else _position(file))
     except UNREADABLE as error:
         raise OSError(getattr(error, "errno", None) or errno.EIO, explain(error), name) from None
 
 
-def _limited(file: IO[bytes]) -> Iterator[tuple[bytes | None, int]]:
-    """The lines of a file with their sizes; None for a line that is too long."""
+def _limited(file: IO[bytes]) -> Iterator[bytes | None]:
+    """The lines of a file; None for a line that is too long."""
     while line := file.readline(LARGEST_LINE + 1):
         if len(line) <= LARGEST_LINE or line.endswith(b"\n"):
-            yield line, len(line)
+            yield line
             continue
-        size = 0
         while line and not line.endswith(b"\n"):
-            size += len(line)
             line = file.readline(LARGEST_LINE)
-        yield None, size + len(line)
+        yield None
 
 
 async def read_piped_lines(descriptor: int, limit: int) -> AsyncIterator[bytes | None]:

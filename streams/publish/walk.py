@@ -71,20 +71,17 @@ class Tracker:
     """Counts and digests the entries of the sources."""
 
     def __init__(self) -> None:
-        """Starts before the first entry of the first source."""
-        self._source = 0
-        self._entries = 0
-        self._running = sha256()
+        self._source = self._entries = 0
+        self._digest = sha256()
         self._before = ""
 
     def passed(self, source: int, trace: bytes) -> None:
         """Adds an entry; its source is never one before those that were passed."""
         while self._source < source:
-            self._before = _short(f"{self._before}{self._digest()}".encode())
-            self._source, self._entries, self._running = self._source + 1, 0, sha256()
+            self._before = sha256(f"{self._before}{self._shown}".encode()).hexdigest()[:_DIGEST_CHARACTERS]
+            self._source, self._entries, self._digest = self._source + 1, 0, sha256()
         self._entries += 1
-        self._running.update(b"%d:" % len(trace))
-        self._running.update(trace)
+        self._digest.update(b"%d:%s" % (len(trace), trace))
 
     def reached(self, target: Position) -> bool:
         """Whether as many entries were passed as before the target; ``at`` tells whether they were the same."""
@@ -92,19 +89,16 @@ class Tracker:
 
     def at(self, counted: Position) -> Position:
         """The position reached, with the counts of another one; equal to that one if all entries were the same."""
-        digest = self._digest() if self._entries else ""
+        digest = self._shown if self._entries else ""
         place = {"source": self._source, "entries": self._entries, "digest": digest, "before": self._before}
         return counted.model_copy(update=place)
 
-    def _digest(self) -> str:
-        return self._running.hexdigest()[:_DIGEST_CHARACTERS]
+    @property
+    def _shown(self) -> str:
+        return self._digest.hexdigest()[:_DIGEST_CHARACTERS]
 
 
-def _short(text: bytes) -> str:
-    return sha256(text).hexdigest()[:_DIGEST_CHARACTERS]
-
-
-_BREATH = 64
+_YIELD_EVERY = 64
 """The entries that are skipped before other tasks get a turn."""
 
 
@@ -122,7 +116,6 @@ class Walk:
     """
 
     def __init__(self, paths: Sequence[Path], topic: Topic, run: str | None, stated: Format | None) -> None:
-        """Takes the arguments of ``streams.publish.sources.read``; ``-`` is standard input."""
         self._paths = paths
         self._topic = topic
         self._run = run
@@ -158,7 +151,7 @@ class Walk:
                 raise ChangedError(f"{self._named(target.source)} has fewer records than were read of it before")
             passed += 1
             advance()
-            if passed % _BREATH == 0:
+            if passed % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         found = self.tracker.at(target)
         if found == target:
