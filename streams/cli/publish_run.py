@@ -70,7 +70,7 @@ class Input:
         self.asked = asked
         self.refusals = Refusals("publish")
         self.file = RefusedFile(asked.refused)
-        self.walk = Walk(asked.paths, asked.topic, asked.run, asked.stated)
+        self.walk = Walk(asked.paths, asked.topic, asked.stated)
         self._entries = self.walk.entries()
 
     def progress(self, doing: str) -> ProgressLine:
@@ -93,7 +93,7 @@ class Input:
         with self.file.opened():
             async for entry in self._entries:
                 await asyncio.sleep(0)  # lets Ctrl-C in, also if nothing else is awaited
-                record = entry.read()
+                record = entry.record(self.asked.topic, self.asked.run)
                 if isinstance(record, Refused):
                     self.refusals.add(f"{record.place}: {record.reason}")
                     self.file.add(record)

@@ -215,7 +215,7 @@ async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None)
             await _send(producer, settings, _record(event))
         if pages is not None:
             for entry in read(pages, PAGES_CRAWLED):
-                if isinstance(record := entry.read(), OutputRecord):
+                if isinstance(record := entry.record(PAGES_CRAWLED), OutputRecord):
                     await _send(producer, settings, record)
 
 

@@ -16,13 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
+from schemas.event import Event
 from schemas.outcome import Dead, DeadReason
-from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
+from streams.publish.entries import UNREADABLE, Entry, EntryError, SourceError, explain, opened
 from streams.publish.page_folders import PAGE_LISTS, is_page, page_files, page_list, read_case, read_folder
 from streams.publish.tsv import read_row
 from streams.publish.warc import archive_size, is_archive, read_archive
 from streams.topology import TOPIC_BYTES, Topic
-from streams.topology.codec import OutputRecord, decode
+from streams.topology.codec import decode
 
 Format = Literal["jsonl", "tsv"]
 """The format of a file of lines."""
@@ -94,14 +95,13 @@ class Line(NamedTuple):
     end: int
 
 
-def read(path: Path, topic: Topic, run: str | None = None, stated: Format | None = None) -> Iterator[Entry]:
+def read(path: Path, topic: Topic, stated: Format | None = None) -> Iterator[Entry]:
     """The entries of a path, in order.
 
     Args:
         path: JSON lines or TSV (also gzipped); a WARC file, a WACZ package or a list of WARC files;
             ``cases.jsonl[.gz]`` or its folder; or a folder of HTML files.
         topic: The topic of the records.
-        run: The id of the backfill, for a header and for the ids of the records; None for live traffic.
         stated: The format of lines; None derives it from the name.
 
     Raises:
@@ -110,46 +110,60 @@ def read(path: Path, topic: Topic, run: str | None = None, stated: Format | None
     check_source(path, topic, stated)
     try:
         if is_archive(path):
-            yield from read_archive(path, topic, run)
+            yield from read_archive(path)
         elif not holds_pages(path):
-            yield from _events(path, topic, run, format_of(path, stated))
+            yield from _lines(path, topic, format_of(path, stated))
         elif is_page(path) or (listing := page_list(path)) is None:
-            yield from read_folder(path, topic, run)
+            yield from read_folder(path)
         else:
-            yield from _cases(listing, topic, run)
+            yield from _cases(listing)
     except UNREADABLE as error:
         raise SourceError(f"{path}: {explain(error)}") from None
 
 
-def read_event(
-    line: bytes | None, place: str, topic: Topic, run: str | None, written: Format = "jsonl"
-) -> OutputRecord | Refused | None:
-    """The record of one line, which is None if it was too long; None for a blank line and for TSV column names."""
+async def read_standard_input(topic: Topic, stated: Format | None) -> AsyncIterator[Entry]:
+    """The entries of standard input. Raises SourceError."""
+    number = end = 0
+    try:
+        async for line in read_piped_lines(STANDARD_INPUT, LARGEST_LINE):
+            number, end = number + 1, end + len(line or b"") + 1
+            yield _entry(f"standard input:{number}", line, end, topic, stated or "jsonl")
+    except OSError as error:
+        raise SourceError(f"standard input: {error.strerror}") from None
+
+
+def event_of(line: bytes | None, topic: Topic, written: Format = "jsonl") -> Event | None:
+    """The event of one line, which is None if it was too long; None for a blank line and for TSV column names.
+
+    Raises:
+        EntryError, ValidationError: The line has no event of the topic.
+    """
     if line is None:
-        return Refused(place, too_long().detail)
+        raise EntryError(too_long().detail)
     if written == "tsv":
-        page = read_row(line)
-        if isinstance(page, str):
-            return Refused(place, page, line)
-        return None if page is None else record_of(topic, page, place, run, line)
+        return read_row(line)
     if not line.strip():
         return None
     event = decode(topic, line, (), None)
     if isinstance(event, Dead):
-        return Refused(place, f"{event.reason}: {event.detail}", line)
-    return record_of(topic, event, place, run, line)
+        raise EntryError(f"{event.reason}: {event.detail}")
+    return event
 
 
-def _events(path: Path, topic: Topic, run: str | None, written: Format) -> Iterator[Entry]:
+def _entry(place: str, line: bytes | None, end: int, topic: Topic, written: Format) -> Entry:
+    return Entry(place, line or b"", end, partial(event_of, line, topic, written), line)
+
+
+def _lines(path: Path, topic: Topic, written: Format) -> Iterator[Entry]:
     for place, line, end in read_lines(path):
-        yield Entry(place, line or b"", end, partial(read_event, line, place, topic, run, written))
+        yield _entry(place, line, end, topic, written)
 
 
-def _cases(listing: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
+def _cases(listing: Path) -> Iterator[Entry]:
     folder = listing.parent.resolve()
     for place, line, end in read_lines(listing):
         if line is None or line.strip():
-            yield read_case(line, end, place, folder, topic, run)
+            yield read_case(line, end, place, folder)
 
 
 def holds_pages(path: Path) -> bool:

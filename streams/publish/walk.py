@@ -8,24 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from streams.publish.entries import Entry, SourceError
-from streams.publish.sources import (
-    LARGEST_LINE,
-    STANDARD_INPUT,
-    STANDARD_INPUT_PATH,
-    Format,
-    format_of,
-    read,
-    read_event,
-    read_piped_lines,
-    size_of,
-)
+from streams.publish.entries import Entry
+from streams.publish.sources import STANDARD_INPUT_PATH, Format, read, read_standard_input, size_of
 from streams.topology import Topic
 
 _DIGEST_CHARACTERS = 32
@@ -115,12 +104,10 @@ class Walk:
         done: The bytes that were read.
     """
 
-    def __init__(self, paths: Sequence[Path], topic: Topic, run: str | None, stated: Format | None) -> None:
+    def __init__(self, paths: Sequence[Path], topic: Topic, stated: Format | None) -> None:
         self._paths = paths
         self._topic = topic
-        self._run = run
         self._stated = stated
-        self._behind = 0
         self.tracker = Tracker()
         self.done = 0
         self.total = None if STANDARD_INPUT_PATH in paths else sum(map(size_of, paths))
@@ -132,11 +119,13 @@ class Walk:
             SourceError: A source cannot be read.
         """
         for source, path in enumerate(self._paths):
-            async for entry in self._of(path):
+            piped, behind = path == STANDARD_INPUT_PATH, self.done
+            async for entry in read_standard_input(self._topic, self._stated) if piped else self._of(path):
                 self.tracker.passed(source, entry.trace)
-                self.done = self._behind + entry.end
+                self.done = behind + entry.end
                 yield entry
-            self._behind = self.done if path == STANDARD_INPUT_PATH else self._behind + size_of(path)
+            if not piped:
+                self.done = behind + size_of(path)
 
     async def pass_over(self, entries: AsyncIterator[Entry], target: Position, advance: Callable[[], None]) -> int:
         """Skips the entries of this walk before a position; returns their number.
@@ -163,21 +152,9 @@ class Walk:
             which = self._named(target.source)
         raise ChangedError(f"{which} has changed since it was read")
 
+    async def _of(self, path: Path) -> AsyncIterator[Entry]:
+        for entry in read(path, self._topic, self._stated):
+            yield entry
+
     def _named(self, source: int) -> str:
         return str(self._paths[source]) if source < len(self._paths) else f"source {source + 1}, not named now,"
-
-    async def _of(self, path: Path) -> AsyncIterator[Entry]:
-        if path != STANDARD_INPUT_PATH:
-            for entry in read(path, self._topic, self._run, self._stated):
-                yield entry
-            return
-        number = end = 0
-        written = format_of(path, self._stated)
-        try:
-            async for line in read_piped_lines(STANDARD_INPUT, LARGEST_LINE):
-                number += 1
-                end += len(line or b"") + 1
-                place = f"standard input:{number}"
-                yield Entry(place, line or b"", end, partial(read_event, line, place, self._topic, self._run, written))
-        except OSError as error:
-            raise SourceError(f"standard input: {error.strerror}") from None

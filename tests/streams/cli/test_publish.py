@@ -8,7 +8,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
 
 import streams.publish.live
-import streams.publish.walk
+import streams.publish.sources
 from streams.cli.publish import run_publish
 from streams.cli.publish_run import Publication
 from streams.publish.live import Sending
@@ -180,7 +180,7 @@ def test_standard_input_can_be_tsv(
 ) -> None:
     (tmp_path / "rows").write_bytes(ROWS)
     with (tmp_path / "rows").open("rb") as rows:
-        monkeypatch.setattr(streams.publish.walk, "STANDARD_INPUT", rows.fileno())
+        monkeypatch.setattr(streams.publish.sources, "STANDARD_INPUT", rows.fileno())
         done = publish(Path("-"), stated=stated, mode="check")
     assert (done.status, done.document["valid"]) == (1, 2 if stated == "tsv" else 0)
 

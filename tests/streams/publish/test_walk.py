@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-import streams.publish.walk
+import streams.publish.sources
 from streams.publish.entries import SourceError
 from streams.publish.walk import ChangedError, Position, Walk
 from streams.topology import PAGES_CRAWLED
@@ -20,7 +20,7 @@ def lines(path: Path, *numbers: int) -> Path:
 
 
 def walk(*paths: Path, stated: Any = None) -> Walk:
-    return Walk(paths, PAGES_CRAWLED, "r", stated)
+    return Walk(paths, PAGES_CRAWLED, stated)
 
 
 async def gone(its: Walk) -> Position:
@@ -89,7 +89,7 @@ async def test_standard_input_is_a_source_whose_end_is_not_known(
     reading, writing = os.pipe()
     os.write(writing, b"one\n\nthree")
     os.close(writing)
-    monkeypatch.setattr(streams.publish.walk, "STANDARD_INPUT", reading)
+    monkeypatch.setattr(streams.publish.sources, "STANDARD_INPUT", reading)
     its = walk(Path("-"))
     assert its.total is None
     assert [entry.place async for entry in its.entries()] == [f"standard input:{number}" for number in (1, 2, 3)]
