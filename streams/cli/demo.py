@@ -7,7 +7,7 @@ import contextlib
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -104,7 +104,8 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
                 await stop.wait()
         return demo
 
-    with _screen(console, as_json) as live:
+    plain = as_json or not console.is_terminal
+    with contextlib.nullcontext() if plain else Live(console=console, refresh_per_second=8) as live:
         following = asyncio.create_task(follow(live))
         await asyncio.wait({following, asked}, return_when=asyncio.FIRST_COMPLETED)
         if not started.is_set():  # otherwise it ends by itself, in good order
@@ -144,13 +145,3 @@ async def _console(say: Callable[[str], None], settings: Settings, application: 
             address = await stack.enter_async_context(serve_console(settings, console_http(settings, port=0), queries))
         say(f"the console is at {address}")
         yield
-
-
-@contextlib.contextmanager
-def _screen(console: Console, as_json: bool) -> Iterator[Live | None]:
-    """A live display on a terminal; nothing elsewhere."""
-    if as_json or not console.is_terminal:
-        yield None
-        return
-    with Live(console=console, refresh_per_second=8) as live:
-        yield live

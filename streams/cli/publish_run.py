@@ -37,11 +37,9 @@ class Publication:
     """What is published, and how.
 
     Attributes:
-        paths: Files and folders; ``-`` is standard input.
         run: The id of the backfill; None for live traffic.
         resume: The run must exist.
         stated: The format of lines; None derives it from the file's name.
-        refused: A file for the refused entries, one JSON object a line.
         rate: Maximum records a second.
         config: The file of ``--config``, for the command that resumes the run.
         mode: "check" only validates; "estimate" also estimates the work of the handlers.

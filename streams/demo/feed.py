@@ -29,16 +29,11 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 def hosts() -> tuple[str, ...]:
-    """The names of the sites."""
     return tuple(sorted(folder.name for folder in FOLDER.iterdir() if folder.is_dir()))
 
 
 def page(url: str) -> bytes:
-    """The bytes of a page of the sample web.
-
-    Raises:
-        KeyError: The page does not exist.
-    """
+    """The bytes of a page of the sample web. Raises KeyError."""
     host, _, path = url.partition("://")[2].partition("/")
     file = find(host, f"/{path}", "")
     if file is None:

@@ -16,10 +16,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from pydantic import SecretStr
 
@@ -210,13 +210,13 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
 
 async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None) -> None:
     """Publishes events, then the folder of real pages."""
+    entries = () if pages is None else read(pages, PAGES_CRAWLED)
+    records = chain(map(_record, events), (entry.record(PAGES_CRAWLED) for entry in entries))
     async with opened(make_producer(settings.kafka, None, "assay.demo")) as producer:
-        for event in events:
-            await _send(producer, settings, _record(event))
-        if pages is not None:
-            for entry in read(pages, PAGES_CRAWLED):
-                if isinstance(record := entry.record(PAGES_CRAWLED), OutputRecord):
-                    await _send(producer, settings, record)
+        for record in records:
+            if isinstance(record, OutputRecord):
+                name = settings.kafka.topic_prefix + record.topic
+                await producer.send_and_wait(name, value=record.value, key=record.key, headers=list(record.headers))
 
 
 def _record(event: Event) -> OutputRecord:
@@ -224,8 +224,3 @@ def _record(event: Event) -> OutputRecord:
     identity = derive_id("demo", topic.name, topic.key(event))
     envelope = Envelope(id=identity, source="assay/demo", time=datetime.now(UTC), correlation_id=identity)
     return encode(topic, event, envelope)
-
-
-async def _send(producer: AIOKafkaProducer, settings: Settings, record: OutputRecord) -> None:
-    name = settings.kafka.topic_prefix + record.topic
-    await producer.send_and_wait(name, value=record.value, key=record.key, headers=list(record.headers))

@@ -80,7 +80,7 @@ class Audit:
         self._dead.setdefault(handler, Counter())[identity] += 1
 
     def balances(self, dropped: Mapping[str, int]) -> dict[str, Balance]:
-        """The balance of each handler, with the inputs that it has dropped."""
+        """The balances of the handlers, which have dropped so many inputs each."""
         return {handler.name: self._balance(handler, dropped.get(handler.name, 0)) for handler in self._handlers}
 
     def _balance(self, handler: Handler, dropped: int) -> Balance:
@@ -117,7 +117,6 @@ class Tally:
     """Keeps the events on the topics, and counts what was decided."""
 
     def __init__(self, tiers: TieredIndexingSection, planned_chunks: int) -> None:
-        """Takes the parameters of the estimate of the index."""
         self._tiers = tiers
         self._planned_chunks = planned_chunks
         self._events: dict[type[Event], list[Event]] = {}

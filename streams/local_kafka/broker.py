@@ -20,7 +20,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
@@ -159,25 +158,19 @@ class LocalKafka:
         self._abandoned.set()
         with self._busy:
             self._abandoned.clear()
-            if self._process is not None:
-                self._process.stop(STOP_SECONDS)
-            self._process = None
+            self._end(lambda process: process.stop(STOP_SECONDS))
             self._forget(keep_log=False)
 
     def kill(self) -> None:
         """Kills the broker (SIGKILL), as a power cut would. Data and ports are kept for ``restart``."""
         with self._busy:
-            if self._process is not None:
-                self._process.kill()
-            self._process = None
+            self._end(BrokerProcess.kill)
 
     def restart(self) -> None:
         """Stops the broker if it runs, and starts it on the same ports and data."""
         _refuse_in_event_loop()
         with self._busy:
-            if self._process is not None:
-                self._process.stop(STOP_SECONDS)
-            self._process = None
+            self._end(lambda process: process.stop(STOP_SECONDS))
             self.start()
 
     def wait(self) -> None:
@@ -196,7 +189,7 @@ class LocalKafka:
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     async def __aenter__(self) -> LocalKafka:
@@ -210,10 +203,13 @@ class LocalKafka:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.stop)
+
+    def _end(self, how: Callable[[BrokerProcess], None]) -> None:
+        if self._process is not None:
+            how(self._process)
+        self._process = None
 
     def _start(self) -> None:
         jars = kafka_jars(cache_folder(), self._progress)

@@ -40,7 +40,6 @@ class RunLog:
     def __init__(
         self, settings: Settings, topic: Topic, run: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        """Opens nothing yet."""
         self._settings = settings
         self._prefix = settings.kafka.topic_prefix
         self._place = TopicPartition(f"{self._prefix}{topic.name}", 0)
@@ -54,7 +53,6 @@ class RunLog:
 
     @property
     def transactional_id(self) -> str:
-        """One id for each run and topic."""
         return f"{self.group}.{self._place.topic}"
 
     async def read(self) -> Position | None:

@@ -220,13 +220,13 @@ async def read_piped_lines(descriptor: int, limit: int) -> AsyncIterator[bytes |
     held = bytearray()
     exceeded = False
     while chunk := await _read(descriptor):
-        start = 0
-        while (end := chunk.find(b"\n", start)) >= 0:
-            held += chunk[start:end]
+        *ends, begun = chunk.split(b"\n")
+        for end in ends:
+            held += end
             yield None if exceeded or len(held) > limit else bytes(held)
             held.clear()
-            exceeded, start = False, end + 1
-        held += chunk[start:]
+            exceeded = False
+        held += begun
         if len(held) > limit:
             held.clear()
             exceeded = True
