@@ -10,6 +10,7 @@ from rich.text import Text
 
 from handlers.results.batch import Dimensions
 from schemas.claims import ClaimEvaluated, ExtractedClaim
+from schemas.event import Event
 from schemas.extraction import ExtractionCompleted
 from schemas.pages import ScoredPage
 from schemas.ranking import RankingCompleted
@@ -17,6 +18,7 @@ from schemas.relevance import SnippetsCompleted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.demo.tally import Tally
+from streams.views.words import reasons_of, verdict_of
 
 TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
 TYPE_STYLE = {"SPECIFIC_CONTENT": "green", "AGGREGATOR": "yellow", "NAVIGATION": "blue"}
@@ -48,17 +50,15 @@ def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
     _section(console, f"Is the search done?{judge}")
     searches = tally.latest(SearchEvaluated)
     for search in (searches[batch.batch_id] for batch in roots if batch.batch_id in searches):
-        style = _GOOD if search.satisfied else _MIXED
-        _line(console, 0, (f"{search.recommendation.value:8}", style), f" {search.quality_score:.2f}  “{search.query}”")
-        if search.gaps:
-            _line(console, 15, (search.gaps, "dim"))
+        _tell(console, search.query, search, good=search.satisfied)
     _section(console, f"Which source answers, and what does it say?{judge}")
     for done in tally.latest(SnippetsCompleted).values():
         _tell_sources(console, done)
     _section(console, f"Is the claim clear without its context?{judge}")
     claims = tally.latest(ExtractedClaim)
-    for claim_id, claim in tally.latest(ClaimEvaluated).items():
-        _tell_claim(console, claim, claims[claim_id].claim_text if claim_id in claims else claim_id)
+    for claim_id, verdict in tally.latest(ClaimEvaluated).items():
+        text = claims[claim_id].claim_text if claim_id in claims else claim_id
+        _tell(console, text, verdict, good=verdict.promotable)
     _section(console, f"What does the index say, and how far can it be trusted?{judge}")
     for answer in tally.latest(RankingCompleted).values():
         _tell_query(console, answer)
@@ -92,6 +92,14 @@ def _address(console: Console, indent: int, *parts: Part) -> None:
 
 def _because(console: Console, reasons: Iterable[str]) -> None:
     _line(console, 4, (f"because {'; '.join(list(reasons)[:_REASONS])}", "dim"))
+
+
+def _tell(console: Console, subject: str, decision: Event, *, good: bool) -> None:
+    """Prints a decision about a text as ``assay why`` does: the verdict, then the reasons."""
+    _line(console, 0, ("“", "dim"), (subject, "bold"), ("”", "dim"))
+    _line(console, 2, (verdict_of(decision), _GOOD if good else _MIXED))
+    for reason in reasons_of(decision):
+        _line(console, 4, (f"because {reason}", "dim"))
 
 
 def tell_page(console: Console, page: ScoredPage) -> None:
@@ -156,13 +164,6 @@ def _tell_sources(console: Console, done: SnippetsCompleted) -> None:
         _address(console, 2, outcome, f"{why}  ", source.url)
         if source.snippet:
             _line(console, 4, (source.snippet, "dim"))
-
-
-def _tell_claim(console: Console, verdict: ClaimEvaluated, text: str) -> None:
-    score = "none" if verdict.decontextualization_score is None else f"{verdict.decontextualization_score:.2f}"
-    why = verdict.exclusion.value.replace("_", " ") if verdict.exclusion else "may be promoted"
-    _line(console, 0, (f"{score} ", _GOOD if verdict.promotable else _MIXED), f"{verdict.band.value:9}{why}")
-    _line(console, 15, (text, "dim"))
 
 
 def _tell_query(console: Console, answer: RankingCompleted) -> None:
