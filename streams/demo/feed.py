@@ -94,11 +94,6 @@ def pages(now: datetime) -> list[CrawledPage]:
     return [*crawled, broken]
 
 
-def claims() -> list[Event]:
-    """Claims: one is clear by itself, two are not, one lacks a score, and one has instructions to the judge."""
-    return _recorded(CLAIMS_EXTRACTED)
-
-
 def queries() -> list[Event]:
     """Queries to the index: one that a ministry answers, and one in Chinese."""
     return _recorded(RANKING_REQUESTED)

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from handlers.results.batch import Dimensions
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted
@@ -26,16 +25,10 @@ _LABEL_STYLE = {"HIGH": "bold green", "MEDIUM": "bold yellow", "LOW": "bold red"
 _GOOD, _MIXED, _BAD = "bold green", "bold yellow", "bold red"
 _REASONS = 3
 """The reasons of a result that are shown."""
-_SHORT = {
-    "contextRecall": "recall",
-    "contextPrecision": "precision",
-    "sourceQuality": "quality",
-    "actionableInformation": "actionable",
-}
 
 
-def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
-    """Prints a section for each question that Assay answers; ``least`` has the thresholds of a batch."""
+def tell_decisions(console: Console, tally: Tally) -> None:
+    """Prints a section for each question that Assay answers."""
     model = tally.figures()["judged_by"]["model"]
     judge = "  asked of a model" if model else "  answered by the offline judge: rules, no model"
     pages = sorted(tally.latest(ScoredPage).values(), key=lambda page: -(page.cts_score or 0))
@@ -46,7 +39,7 @@ def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
     roots = sorted((batch for batch in batches if batch.parent_batch_id is None), key=lambda batch: batch.batch_id)
     _section(console, "Do the results answer the question, or are they only listings?")
     for batch in roots:
-        _tell_batch(console, tally, least, batch)
+        _tell_batch(console, tally, batch)
     _section(console, f"Is the search done?{judge}")
     searches = tally.latest(SearchEvaluated)
     for search in (searches[batch.batch_id] for batch in roots if batch.batch_id in searches):
@@ -116,11 +109,9 @@ def tell_page(console: Console, page: ScoredPage) -> None:
         _line(console, 2, (f"   0  {', '.join(missing)}", "dim"))
 
 
-def _tell_batch(console: Console, tally: Tally, least: Dimensions, batch: ResultsClassified) -> None:
-    verdicts = tally.latest(RetrievalEvaluated)
-    verdict = _verdict(verdicts.get(batch.batch_id), least)
+def _tell_batch(console: Console, tally: Tally, batch: ResultsClassified) -> None:
     console.print()
-    _line(console, 0, ("“", "dim"), (batch.query, "bold"), ("”  ", "dim"), verdict)
+    _line(console, 0, ("“", "dim"), (batch.query, "bold"), ("”  ", "dim"), _verdict(tally, batch))
     for result in batch.results:
         kind = result.result_type.value.lower().replace("_", " ")
         style = TYPE_STYLE[result.result_type]
@@ -130,30 +121,21 @@ def _tell_batch(console: Console, tally: Tally, least: Dimensions, batch: Result
         _line(console, 2, (batch.extraction_reason, "yellow"))
     for done in tally.all(ExtractionCompleted):
         if done.batch_id == batch.batch_id:
-            asked = len(done.fetched) + len(done.skipped)
-            _line(console, 2, f"fetched {len(done.fetched)} of {asked} pages behind it: {done.status.value}")
+            _line(console, 2, verdict_of(done))
             for source in done.fetched:
                 _address(console, 4, "+ ", (source.title or source.url, "green"))
-            for skipped in done.skipped:
-                _address(console, 4, f"- {skipped.reason.value}: ", (skipped.url, "red"))
+            for skipped in reasons_of(done):
+                _address(console, 4, "- ", (skipped, "red"))
     for child in tally.children(batch.batch_id):
-        change = f"attempt {child.attempt}: actionable information {batch.actionable_information:.2f} → "
-        reached = (f"{child.actionable_information:.2f}", _GOOD)
-        _line(console, 2, change, reached, ", ", _verdict(verdicts.get(child.batch_id), least))
+        change = f"actionable information {batch.actionable_information:.2f} → "
+        _line(console, 2, change, (f"{child.actionable_information:.2f}", _GOOD), "; ", _verdict(tally, child))
 
 
-def _verdict(verdict: RetrievalEvaluated | None, least: Dimensions) -> Text:
+def _verdict(tally: Tally, batch: ResultsClassified) -> Text:
+    verdict = tally.latest(RetrievalEvaluated).get(batch.batch_id)
     if verdict is None:
         return Text("no verdict", style="red")
-    if verdict.passed:
-        return Text("passed", style=_GOOD)
-    wanted = least.model_dump()
-    short = ", ".join(
-        f"{_SHORT[name]} {score:.2f} < {wanted[name]:g}"
-        for name, score in verdict.scores.to_wire().items()
-        if score < wanted[name]
-    )
-    return Text.assemble(("not passed", _BAD), (f" ({short})" if short else "", "dim"))
+    return Text(verdict_of(verdict), style=_GOOD if verdict.passed else _BAD)
 
 
 def _tell_sources(console: Console, done: SnippetsCompleted) -> None:

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from streams.cli.publish import run_publish
-from streams.cli.publish_run import Publication
+from streams.cli.publish import Publication, run_publish
 from streams.local_kafka.broker import LocalKafka
 from streams.publish.run_log import RunLog, RunTakenError
 from streams.publish.walk import Position

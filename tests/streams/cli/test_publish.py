@@ -9,8 +9,7 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFai
 
 import streams.publish.live
 import streams.publish.sources
-from streams.cli.publish import run_publish
-from streams.cli.publish_run import Publication
+from streams.cli.publish import Publication, run_publish
 from streams.publish.live import Sending
 from streams.publish.walk import Position
 from streams.settings.model import Settings, load_settings
