@@ -245,7 +245,6 @@ class Brokers:
                 },
             )
             node.java_options += (_SMALL_HEAP, f"-Djdk.net.hosts.file={hosts}")
-            node.cluster_id = self.nodes[1].cluster_id
 
     @property
     def _settings(self) -> KafkaSettings:

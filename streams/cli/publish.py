@@ -42,7 +42,7 @@ from streams.publish.refused_file import RefusedFile
 from streams.publish.run_log import RunLog, RunSending, RunTakenError
 from streams.publish.sources import Format, check_source
 from streams.publish.walk import ChangedError, Position, Walk
-from streams.replay.estimate import Estimate
+from streams.replay.estimate import Estimate, estimate_source
 from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED, TOPICS, Topic, no_such, topic_named
 from streams.topology.codec import OutputRecord
@@ -216,8 +216,6 @@ async def _check(source: Input, settings: Settings) -> int:
         with source.progress(f"checking for {asked.topic.name}") as advance:
             async with aclosing(valid_records(advance)) as records:
                 if asked.mode == "estimate":
-                    from streams.replay.estimate import estimate_source
-
                     estimate = await estimate_source(settings, asked.topic, records, rate=asked.rate)
                 else:
                     async for _ in records:
@@ -335,7 +333,7 @@ async def _pass_on(source: Input, sending: Sending | RunSending, before: Positio
 
 def _summarize_sent(asked: Publication, before: Position, after: Position, seconds: float) -> None:
     published, refused = after.published - before.published, after.refused - before.refused
-    document = {"published": published, "refused": refused, "seconds": round(seconds, 3)}
+    document: dict[str, Any] = {"published": published, "refused": refused, "seconds": round(seconds, 3)}
     line = f"published {published} to {asked.topic.name}, refused {refused}, in {seconds:.1f} s"
     if asked.run is not None:
         document |= {"run": asked.run, "run_published": after.published, "run_refused": after.refused}

@@ -32,7 +32,6 @@ from streams.local_kafka.install import (
     find_java,
     format_data,
     kafka_jars,
-    new_cluster_id,
     write_properties,
 )
 
@@ -90,8 +89,6 @@ class LocalKafka:
         properties: Mapping[str, str | int] | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.cluster_id = new_cluster_id()
-        """Of a new data folder. The brokers of one cluster need the same."""
         self._wanted_port = port
         self._kept_dir = data_dir.absolute() if data_dir else None
         self._properties = properties or {}
@@ -227,7 +224,7 @@ class LocalKafka:
                     f"Port {self._ports[0]} is taken; name another one with --port N, 0 takes a free one"
                 )
             properties = write_properties(self._folder, *self._ports, self._properties)
-            format_data(java, self._folder, properties, self.cluster_id)
+            format_data(java, self._folder, properties)
             self._process = BrokerProcess(
                 [*java, "kafka.Kafka", str(properties)], self.log, None if self._kept_dir else self._folder
             )

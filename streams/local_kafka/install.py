@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -22,6 +20,8 @@ ENDPOINT = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}+org.slf4j:slf4j-simple:
 """In Maven. Without the SLF4J binding a failed start says nothing about its reason."""
 CHECKSUMS = Path(__file__).with_name("jars.sha256")
 """What ``sha256sum *.jar`` prints for the jars of ``ENDPOINT``; it changes together with the version."""
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+"""Of every data folder: the brokers of one cluster need the same."""
 OLDEST_JAVA = 17
 """Kafka 4 brokers need it."""
 LARGEST_RECORD = 14 * 1024 * 1024
@@ -136,7 +136,7 @@ def write_properties(
     return file
 
 
-def format_data(java_command: list[str], folder: Path, properties: Path, cluster_id: str) -> None:
+def format_data(java_command: list[str], folder: Path, properties: Path) -> None:
     """Formats an empty folder; existing data is kept.
 
     Raises:
@@ -147,7 +147,7 @@ def format_data(java_command: list[str], folder: Path, properties: Path, cluster
         return
     if data.exists() and any(data.iterdir()):
         raise BrokerUnavailable(f"{data} is neither empty nor a Kafka data folder. Name another folder.")
-    command = [*java_command, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)]
+    command = [*java_command, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)]
     try:
         done = subprocess.run(  # noqa: S603 - our own command line
             command, capture_output=True, text=True, errors="replace", timeout=_JAVA_SECONDS, check=False
@@ -158,13 +158,6 @@ def format_data(java_command: list[str], folder: Path, properties: Path, cluster
         said = (done.stderr + done.stdout).strip().splitlines()
         why = next((line for line in reversed(said) if "Exception" in line and not line.lstrip().startswith("at ")), "")
         raise BrokerUnavailable(f"Kafka could not format {data}: {why or ' '.join(said[-3:])}")
-
-
-def new_cluster_id() -> str:
-    """Kafka's spelling of a random UUID. A leading dash would be read as an option."""
-    while (spelt := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
-        pass
-    return spelt
 
 
 def _java_version(java: str) -> int | None:

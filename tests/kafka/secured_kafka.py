@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from streams.local_kafka.broker import LocalKafka, free_port
-from streams.local_kafka.install import cache_folder, find_java, kafka_jars, write_properties
+from streams.local_kafka.install import CLUSTER_ID, cache_folder, find_java, kafka_jars, write_properties
 
 USERS = {"assay": "a secret; with =", "worker": "has some", "stranger": "has none", "viewer": "reads"}
 """The first may do everything. The others may log in, and have the rights that a test gives them."""
@@ -115,7 +115,7 @@ def _format(folder: Path, properties: dict[str, str | int]) -> None:
         for mechanism in MECHANISMS[1:]
         for name, password in USERS.items()
     ]
-    command = [*java, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(file), *users]
+    command = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(file), *users]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -25,7 +25,6 @@ from streams.local_kafka.install import (
     find_java,
     format_data,
     kafka_jars,
-    new_cluster_id,
     write_properties,
 )
 from streams.local_kafka.running import RunningBroker
@@ -226,19 +225,19 @@ class TestData:
         (tmp_path / "data").mkdir()
         (tmp_path / "data" / "thesis.txt").write_text("years of work")
         with pytest.raises(BrokerUnavailable, match="neither empty nor a Kafka data folder"):
-            format_data(["false"], tmp_path, tmp_path / "server.properties", new_cluster_id())
+            format_data(["false"], tmp_path, tmp_path / "server.properties")
 
     def test_formatted_data_is_not_formatted_again(self, tmp_path: Path) -> None:
         (tmp_path / "data").mkdir()
         (tmp_path / "data" / "meta.properties").write_text("")
-        format_data(["false"], tmp_path, tmp_path / "server.properties", new_cluster_id())
+        format_data(["false"], tmp_path, tmp_path / "server.properties")
 
     def test_a_refusal_is_quoted(self, tmp_path: Path) -> None:
         java = executable(tmp_path / "java", "echo 'log dir is offline' >&2; exit 1")
         with pytest.raises(BrokerUnavailable, match="log dir is offline"):
-            format_data([str(java)], tmp_path, tmp_path / "server.properties", new_cluster_id())
+            format_data([str(java)], tmp_path, tmp_path / "server.properties")
         with pytest.raises(BrokerUnavailable, match="did not run"):
-            format_data([str(tmp_path / "none")], tmp_path, tmp_path / "server.properties", new_cluster_id())
+            format_data([str(tmp_path / "none")], tmp_path, tmp_path / "server.properties")
 
 
 @pytest.fixture
