@@ -173,22 +173,23 @@ def run_publish(settings: Settings, asked: Publication) -> int:
         0; 1 if a record was refused, Kafka failed, or another copy of the run took over; 2 for wrong usage, an
         unreadable path, and a source that has changed since the run read it; 130 after Ctrl-C.
     """
-    if wrong := _wrong(asked):
-        return tell("publish", wrong, 2)
     source = Input(asked)
+    if wrong := _wrong(source):
+        return tell("publish", wrong, 2)
     return run_with_kafka("publish", settings, (_send if asked.mode == "send" else _check)(source, settings))
 
 
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
-def _wrong(asked: Publication) -> str | None:
+def _wrong(source: Input) -> str | None:
+    asked = source.asked
     if asked.rate is not None and not 0 < asked.rate < math.inf:
         return f"--rate takes a number above 0, not {asked.rate:g}"
     if asked.run is not None and not _RUN_ID.fullmatch(asked.run):
         return f"a run id is 1 to 100 letters, digits, dots, underscores or hyphens, not {asked.run!r}"
     try:
-        if (wrong := RefusedFile(asked.refused).problem(asked.paths)) is not None:
+        if wrong := source.file.problem(asked.paths):
             return wrong
         for path in asked.paths:
             check_source(path, asked.topic, asked.stated)

@@ -5,7 +5,7 @@ Each output and each dead letter names the input that caused it, so the check ne
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
@@ -67,36 +67,34 @@ class Audit:
 
     def __init__(self, handlers: Sequence[Handler]) -> None:
         self._handlers = handlers
-        self._inputs: dict[str, Counter[str]] = {}
-        self._outputs: dict[str, Counter[tuple[str, str]]] = {handler.name: Counter() for handler in handlers}
-        self._dead: dict[str, Counter[str]] = {handler.name: Counter() for handler in handlers}
+        self._inputs: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._outputs: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self._dead: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def see(self, topic: Topic, trace: Trace) -> None:
-        self._inputs.setdefault(topic.name, Counter())[trace.identity] += 1
-        if trace.writer in self._outputs:
-            self._outputs[trace.writer][trace.cause, trace.identity] += 1
+        self._inputs[topic.name][trace.identity] += 1
+        self._outputs[trace.writer][trace.cause, trace.identity] += 1
 
     def see_dead(self, handler: str, identity: str) -> None:
-        self._dead.setdefault(handler, Counter())[identity] += 1
+        self._dead[handler][identity] += 1
 
     def balances(self, dropped: Mapping[str, int]) -> dict[str, Balance]:
         """The balances of the handlers, which have dropped so many inputs each."""
         return {handler.name: self._balance(handler, dropped.get(handler.name, 0)) for handler in self._handlers}
 
     def _balance(self, handler: Handler, dropped: int) -> Balance:
-        inputs = self._inputs.get(handler.consumes.name, Counter())
+        inputs = self._inputs[handler.consumes.name]
         outputs, dead = self._outputs[handler.name], self._dead[handler.name]
         answered = {cause for cause, _ in outputs}
         # An input that was published twice is answered twice, under the same ids.
         twice = {cause for (cause, _), times in outputs.items() if times > inputs[cause]}
         twice |= {identity for identity, times in dead.items() if times > inputs[identity] or identity in answered}
-        missing = len(inputs.keys() - answered - dead.keys()) - dropped
         return Balance(
             taken=inputs.total(),
             answered=sum(inputs[cause] for cause in answered),
             dead=dead.total(),
             dropped=dropped,
-            missing=missing,
+            missing=len(inputs.keys() - answered - dead.keys()) - dropped,
             twice=len(twice),
         )
 

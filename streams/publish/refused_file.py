@@ -80,9 +80,7 @@ class RefusedFile:
 def _is_or_holds(path: Path, file: Path) -> bool:
     if path.is_dir():
         return file.resolve().is_relative_to(path.resolve())
-    if file.exists() and path.exists():
-        return path.samefile(file)
-    return path.resolve() == file.resolve()
+    return file.exists() and path.exists() and path.samefile(file)
 
 
 def _has_refusals(file: Path) -> bool:
