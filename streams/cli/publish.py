@@ -138,12 +138,11 @@ class Input:
         """Counts records, and takes the share and the time left from the bytes that were read."""
         return ProgressLine("publish", doing, self.walk.total, at=lambda: self.walk.done)
 
-    async def resume(self, position: Position) -> int:
-        """Skips to the position of a run; returns its entries up to there. Raises as ``Walk.pass_over``."""
+    async def resume(self, position: Position) -> None:
+        """Skips to the position of a run. Raises as ``Walk.pass_over``."""
         with self.progress("finding the place") as advance:
-            passed = await self.walk.pass_over(self._entries, position, advance)
+            await self.walk.pass_over(self._entries, position, advance)
         self.file.kept = position.kept
-        return passed
 
     async def records(self) -> AsyncIterator[OutputRecord | None]:
         """The record of each entry; None for a refused entry, which is in the file of refused entries by then.
@@ -280,13 +279,12 @@ async def _send_run(source: Input, run: str, settings: Settings) -> int:
             2,
         )
     try:
-        entries = 0
         if (position := await log.open()) is not None:
-            entries = await source.resume(position)
+            await source.resume(position)
             before = f"{position.published} published, {position.refused} refused before"
             tell("publish", f"resuming run {run}: {before}")
         position = position or Position()
-        return await _pass_on(source, RunSending(log, position, entries, settings.pipeline), position)
+        return await _pass_on(source, RunSending(log, position, settings.pipeline), position)
     except ChangedError as error:
         again = "publish what it is now as another run, under another --run-id"
         return tell("publish", f"run {run} can't go on: {error}; {again}", 2)

@@ -1,9 +1,9 @@
 """Writes the records of a backfill and its position in the sources together, in transactions.
 
 A run has a consumer group of its own, ``assay.publish.<run>``, without members. Its offset on the topic's partition 0
-counts the run's entries, and the metadata of the offset is the position. Both move in the transaction of the records,
-so they agree after a kill at any moment. The transactional id is the run's, so of two copies of a run the later one
-fences the earlier one.
+counts the published and refused entries of the run, and the metadata of the offset is the position. Both move in the
+transaction of the records, so they agree after a kill at any moment. The transactional id is the run's, so of two
+copies of a run the later one fences the earlier one.
 
 Entries are collected while a transaction is under way. The size of the next one follows from the duration of the last:
 a slow source is committed at once, a fast one in large, bounded pieces. Invariants: see ``streams.kafka.transactions``.
@@ -93,14 +93,13 @@ class RunLog:
             await self._writer.stop(1.0)
             raise
 
-    async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position, count: int) -> None:
+    async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position) -> None:
         """Writes records together with the position after them, and retries for ``pipeline.stalled_seconds``.
 
         Args:
             records: The records of one transaction.
             before: The committed position.
             after: The position after the records.
-            count: The run's entries so far, which is the offset that tools show.
 
         Raises:
             RunTakenError: Another copy of the run has taken over.
@@ -111,7 +110,7 @@ class RunLog:
         waited = 0.0
         while True:
             try:
-                offsets = {self._place: OffsetAndMetadata(count, after.to_text())}
+                offsets = {self._place: OffsetAndMetadata(after.published + after.refused, after.to_text())}
                 await self._writer.write(self._prefix, records, self.group, offsets)
             except FENCED as error:
                 raise RunTakenError from error
@@ -150,13 +149,11 @@ class RunSending:
         failure: Why nothing more can be sent, or None.
     """
 
-    def __init__(self, log: RunLog, committed: Position, entries: int, settings: PipelineSettings) -> None:
-        """Continues after the committed position, which is behind so many entries of the run."""
+    def __init__(self, log: RunLog, committed: Position, settings: PipelineSettings) -> None:
         self.committed = committed
         self.failure: BaseException | None = None
         self._log = log
         self._settings = settings
-        self._count = entries
         self._read = committed
         self._waiting: list[OutputRecord] = []
         self._bytes = 0
@@ -173,7 +170,6 @@ class RunSending:
             await asyncio.wait({self._transaction})
         if self.failure is not None:
             raise self.failure
-        self._count += 1
         self._read = position
         if record is not None:
             self._waiting.append(record)
@@ -191,14 +187,14 @@ class RunSending:
         """Begins a transaction with everything that waits, if anything does."""
         self._transaction = None
         if self.failure is None and self._read != self.committed:
-            work = self._commit(self._waiting, self._read, self._count)
+            work = self._commit(self._waiting, self._read)
             self._waiting, self._bytes = [], 0
             self._transaction = asyncio.create_task(work, name="backfill")
             self._transaction.add_done_callback(self._begin)
 
-    async def _commit(self, records: Sequence[OutputRecord], position: Position, count: int) -> None:
+    async def _commit(self, records: Sequence[OutputRecord], position: Position) -> None:
         try:
-            await self._log.commit(records, self.committed, position, count)
+            await self._log.commit(records, self.committed, position)
             self.committed = position
         except Exception as error:
             self.failure = error

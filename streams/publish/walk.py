@@ -127,8 +127,8 @@ class Walk:
             if not piped:
                 self.done = behind + size_of(path)
 
-    async def pass_over(self, entries: AsyncIterator[Entry], target: Position, advance: Callable[[], None]) -> int:
-        """Skips the entries of this walk before a position; returns their number.
+    async def pass_over(self, entries: AsyncIterator[Entry], target: Position, advance: Callable[[], None]) -> None:
+        """Skips the entries of this walk before a position.
 
         Raises:
             ChangedError: They are not the entries that the run read.
@@ -144,7 +144,7 @@ class Walk:
                 await asyncio.sleep(0)
         found = self.tracker.at(target)
         if found == target:
-            return passed
+            return
         if found.before != target.before:
             first = self._named(0)
             which = first if target.source == 1 else f"one of {first} … {self._named(target.source - 1)}"

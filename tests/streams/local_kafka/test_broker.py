@@ -53,12 +53,6 @@ def gone(pid: int) -> bool:
     return stat.rsplit(")", 1)[1].split()[0] == "Z"
 
 
-class Silent:
-    """Takes any message."""
-
-    def __call__(self, message: str) -> None: ...
-
-
 class TestFindJava:
     @pytest.mark.parametrize(
         "version", ['openjdk version "17.0.15" 2025-04-15', 'java version "21" 2023-09-19 LTS', 'x version "25-ea"']
@@ -137,14 +131,14 @@ class TestKafkaJars:
 
     @pytest.mark.usefixtures("resolver")
     def test_a_later_start_needs_no_resolver(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        jars = kafka_jars(tmp_path, Silent())
+        jars = kafka_jars(tmp_path, print)
         for name in ("jgo", "jgo.env", "jgo.maven"):
             monkeypatch.setitem(sys.modules, name, None)
-        assert kafka_jars(tmp_path, Silent()) == jars
+        assert kafka_jars(tmp_path, print) == jars
 
     @pytest.mark.parametrize("harm", ["missing", "cut", "replaced"])
     def test_a_damaged_cache_is_fetched_again(self, tmp_path: Path, resolver: list[str], harm: str) -> None:
-        jar = kafka_jars(tmp_path, Silent())[0]
+        jar = kafka_jars(tmp_path, print)[0]
         match harm:
             case "missing":
                 jar.unlink()
@@ -153,7 +147,7 @@ class TestKafkaJars:
             case _:
                 jar.write_bytes(b"bad a.jar")
         assert not are_cached(tmp_path)
-        assert jar in kafka_jars(tmp_path, Silent())
+        assert jar in kafka_jars(tmp_path, print)
         assert jar.read_bytes() == b"jar a.jar"
         assert len(resolver) == 2
 
@@ -163,7 +157,7 @@ class TestKafkaJars:
         digest, *rest = install.CHECKSUMS.read_text().splitlines()[0].split("  ")
         install.CHECKSUMS.write_text(f"{digest}  {rest[0]}\n{'0' * 64}  {other}\n")
         with pytest.raises(BrokerUnavailable, match=f"{other} are not those in .*copy") as raised:
-            kafka_jars(tmp_path, Silent())
+            kafka_jars(tmp_path, print)
         assert "a.jar" not in str(raised.value)
         assert list(tmp_path.iterdir()) == []
 
@@ -178,7 +172,7 @@ class TestKafkaJars:
     def test_no_resolver_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "jgo.env", None)
         with pytest.raises(BrokerUnavailable, match=r"assay\[local\]"):
-            kafka_jars(tmp_path, Silent())
+            kafka_jars(tmp_path, print)
 
     @pytest.mark.usefixtures("resolver")
     @pytest.mark.parametrize("error", [OSError("no route to host"), RuntimeError("404"), AssertionError()])
@@ -190,7 +184,7 @@ class TestKafkaJars:
 
         monkeypatch.setattr(sys.modules["jgo.env"], "EnvironmentBuilder", fail)
         with pytest.raises(BrokerUnavailable, match="Maven Central") as raised:
-            kafka_jars(tmp_path, Silent())
+            kafka_jars(tmp_path, print)
         assert str(error) in str(raised.value)
         assert list(tmp_path.iterdir()) == []
 
@@ -198,7 +192,7 @@ class TestKafkaJars:
     def test_a_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(BrokerUnavailable, match="ASSAY_CACHE_DIR"):
-            kafka_jars(tmp_path / "file" / "cache", Silent())
+            kafka_jars(tmp_path / "file" / "cache", print)
 
     def test_where_they_are_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("ASSAY_CACHE_DIR", str(tmp_path / "own"))

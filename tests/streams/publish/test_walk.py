@@ -56,7 +56,7 @@ async def test_position_is_found_again_in_a_compressed_copy(tmp_path: Path) -> N
     for path in (plain, tmp_path / "a.jsonl.gz"):
         its = walk(path)
         entries = its.entries()
-        assert await its.pass_over(entries, position, lambda: None) == 2
+        await its.pass_over(entries, position, lambda: None)
         assert [entry.place async for entry in entries] == [f"{path}:3"]
 
 
