@@ -130,9 +130,8 @@ class LocalKafka:
 
         Raises:
             BrokerUnavailable: The start failed. Nothing runs then; the log is kept and quoted.
-            RuntimeError: Called in a running event loop, which it would block.
+            RuntimeError: Called in a running event loop.
         """
-        _refuse_in_event_loop()
         with self._busy:
             if self.running:
                 return
@@ -165,7 +164,6 @@ class LocalKafka:
 
     def restart(self) -> None:
         """Stops the broker if it runs, and starts it on the same ports and data."""
-        _refuse_in_event_loop()
         with self._busy:
             self._end(lambda process: process.stop(STOP_SECONDS))
             self.start()
@@ -179,8 +177,10 @@ class LocalKafka:
         return self._process.tail() if self._process else ""
 
     def cause(self) -> str:
-        """Why Kafka ended, by its log, and what to do."""
-        return self._reason(self.tail())
+        """Why Kafka ended, by its log, and what to do. On a full disk its log may be cut off."""
+        if shutil.disk_usage(self.data_dir).free < _FULL_BYTES:
+            return f"the disk of {self.data_dir} is full; make room, or name another folder with --data or TMPDIR"
+        return f"{cause_in(self.tail())}; its log: {self.log}"
 
     def __enter__(self) -> LocalKafka:
         self.start()
@@ -215,7 +215,7 @@ class LocalKafka:
             self._folder = self._kept_dir or Path(tempfile.mkdtemp(prefix="assay-kafka-"))
             self._folder.mkdir(parents=True, exist_ok=True)
         choose = self._ports is None and self._wanted_port is None
-        said = ""
+        cause = ""
         for _ in range(_PORT_ATTEMPTS):
             if choose or self._ports is None:
                 self._ports = (self._wanted_port or free_port(), free_port())
@@ -230,11 +230,11 @@ class LocalKafka:
             )
             if self._becomes_ready(self._process):
                 return
-            said = self.tail()
+            taken, cause = "Address already in use" in self.tail(), self.cause()
             self.kill()
-            if not (choose and "Address already in use" in said):
+            if not (choose and taken):
                 break
-        raise BrokerUnavailable(f"Kafka ended while it was starting: {self._reason(said)}")
+        raise BrokerUnavailable(f"Kafka ended while it was starting: {cause}")
 
     def _becomes_ready(self, process: BrokerProcess) -> bool:
         """Waits for the broker's answer. Returns False if the process ended instead."""
@@ -243,19 +243,11 @@ class LocalKafka:
             if self._abandoned.is_set():
                 raise BrokerUnavailable("The local Kafka was stopped while it was starting.")
             if time.monotonic() > deadline:
-                raise BrokerUnavailable(
-                    f"Kafka did not answer within {self.start_seconds:g} s: {self._reason(self.tail())}"
-                )
+                raise BrokerUnavailable(f"Kafka did not answer within {self.start_seconds:g} s: {self.cause()}")
             if _answers(self.bootstrap_servers):
                 return True
             time.sleep(_POLL_SECONDS)
         return False
-
-    def _reason(self, log: str) -> str:
-        """Why Kafka ended, and what to do. On a full disk its log may be cut off."""
-        if shutil.disk_usage(self.data_dir).free < _FULL_BYTES:
-            return f"the disk of {self.data_dir} is full; make room, or name another folder with --data or TMPDIR"
-        return f"{cause_in(log)}; its log: {self.log}"
 
     def _forget(self, *, keep_log: bool) -> None:
         """Releases the ports, and removes temporary files except the log of a failed start."""
@@ -339,14 +331,6 @@ def cause_in(log: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     thrown = [found[0] for line in lines if not line.startswith("at ") and (found := _THROWN.search(line))]
     return (thrown or lines or ["its log is empty"])[-1][:_LONGEST_CAUSE]
-
-
-def _refuse_in_event_loop() -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise RuntimeError("Starting Kafka would block the event loop: use 'async with', or asyncio.to_thread.")
 
 
 def free_port() -> int:
