@@ -74,9 +74,8 @@ def size_of(path: Path) -> int:
     try:
         if is_archive(path):
             return archive_size(path)
-        if path.is_dir() and (listing := page_list(path)) is None:
-            return sum(file.stat().st_size for file in page_files(path))
-        return (listing if path.is_dir() and listing else path).stat().st_size
+        files = [listing] if (listing := page_list(path)) else page_files(path)
+        return sum(file.stat().st_size for file in files)
     except (*UNREADABLE, SourceError):
         return 0
 
