@@ -21,6 +21,7 @@ class Watch:
     """Follows every topic, ``read_committed``, from its beginning."""
 
     def __init__(self, settings: Settings, tally: Tally) -> None:
+        """Takes the installation and the tally."""
         prefix = settings.kafka.topic_prefix
         self._kafka = settings.kafka
         self._tally = tally
@@ -30,10 +31,12 @@ class Watch:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
+        """Begins to read."""
         await start(self._reader)
         self._task = asyncio.create_task(self._follow(), name="demo watch")
 
     async def stop(self) -> None:
+        """Stops reading."""
         try:
             if self._task is not None:
                 self._task.cancel()
