@@ -137,7 +137,8 @@ async def _console(say: Callable[[str], None], settings: Settings, application: 
     queries = RemoteQueries(f"http://{application}", token, settings.query.seconds) if application else None
     async with contextlib.AsyncExitStack() as stack:
         try:
-            address = await stack.enter_async_context(serve_console(settings, console_http(settings), queries))
+            serving = serve_console(settings, console_http(settings), queries)
+            address = await stack.enter_async_context(serving)
         except PortTakenError:
             if "port" in settings.console.model_fields_set:
                 raise PortTakenError(f"port {settings.console.port} is taken; see ASSAY_CONSOLE__PORT") from None
