@@ -27,7 +27,6 @@ from aiokafka.protocol.admin import AlterPartitionReassignmentsRequest
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.settings import KafkaSettings
 from streams.local_kafka.broker import HOST, LocalKafka, free_port
-from streams.local_kafka.install import new_cluster_id
 from tests.kafka_proxy import CommitTrap, KafkaProxy
 from tests.proxy import Proxy, Weather
 
@@ -217,7 +216,6 @@ class Brokers:
         self._at_end.enter_context(_locked(folder))
         ports = {number: (free_port(), free_port(), free_port()) for number in self.numbers}
         voters = ",".join(f"{number}@broker-{number}:{control}" for number, (_, _, control) in ports.items())
-        cluster_id = new_cluster_id()
         for number, (outer, inner, control) in ports.items():
             data = folder / f"broker-{number}"
             data.mkdir()
@@ -235,11 +233,9 @@ class Brokers:
                         link = Proxy(port, at=(_address(number, other), port))
                         self._links.append(({number, other}, await self._at_end.enter_async_context(link)))
             listeners = {"PLAINTEXT": outer, "INTERNAL": inner, "CONTROLLER": control}
-            self.nodes[number] = LocalKafka(
+            node = self.nodes[number] = LocalKafka(
                 port=outer,
                 data_dir=data,
-                cluster_id=cluster_id,
-                java_options=(_SMALL_HEAP, f"-Djdk.net.hosts.file={hosts}"),
                 properties={
                     **_REPLICATED,
                     "node.id": number,
@@ -248,6 +244,7 @@ class Brokers:
                     "advertised.listeners": f"PLAINTEXT://{HOST}:{outer},INTERNAL://broker-{number}:{inner}",
                 },
             )
+            node.java_options += (_SMALL_HEAP, f"-Djdk.net.hosts.file={hosts}")
 
     @property
     def _settings(self) -> KafkaSettings:

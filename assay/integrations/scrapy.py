@@ -68,7 +68,7 @@ class PublishPipeline:
         from pydantic import ValidationError
 
         from schemas.pages import CrawledPage
-        from streams.publish.entries import Refused, record_of
+        from streams.publish.entries import EntryError, record_of
         from streams.topology import PAGES_CRAWLED
         from streams.topology.codec import refusal
 
@@ -79,11 +79,11 @@ class PublishPipeline:
             page = CrawledPage.model_validate(
                 fields | ({"html_base64": body} if isinstance(body, bytes) else {"html": body})
             )
+            record = record_of(PAGES_CRAWLED, page)
         except ValidationError as error:
             raise DropItem(refusal(error).detail) from None
-        record = record_of(PAGES_CRAWLED, page, page.url, None)
-        if isinstance(record, Refused):
-            raise DropItem(record.reason)
+        except EntryError as error:
+            raise DropItem(str(error)) from None
         producer = await self._connected()
         topic, headers = self._prefix + record.topic, list(record.headers)
         await producer.send_and_wait(topic, record.value, key=record.key, headers=headers)

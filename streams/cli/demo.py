@@ -7,8 +7,7 @@ import contextlib
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +21,7 @@ from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import tell
 from streams.cli.run import stop_on_signals
 from streams.demo.report import tell_decisions
-from streams.demo.run import Demo, run
+from streams.demo.run import Demo, running
 from streams.demo.screen import live_table
 from streams.demo.tally import faults
 from streams.http.server import PortTakenError
@@ -34,6 +33,8 @@ from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 
 _PLAIN_WIDTH = 110
+_LOOK_SECONDS = 0.25
+_CLOSE_SECONDS = 5.0
 _INTERRUPTED = 130
 """The exit status after Ctrl-C."""
 
@@ -70,43 +71,51 @@ def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | Non
 
 async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | None, console: Console) -> int:
     stop = stop_on_signals()
-    running = settled = False
+    asked = asyncio.create_task(stop.wait())
+    started = asyncio.Event()
 
     def say(message: str) -> None:
         if not as_json:
             console.print(message, style="dim")
 
-    def show(demo: Demo) -> None:
-        nonlocal running
-        running = True
-        if live is not None:
-            live.update(live_table(demo, console.width, done=settled))
+    async def follow(live: Live | None) -> Demo | None:
+        """Runs the demonstration until everything is done or, without ``--once``, until Ctrl-C; None if not all is."""
+        async with running(settings, say) as demo, contextlib.AsyncExitStack() as beside:
+            started.set()
+            if not once:
+                await beside.enter_async_context(_console(say, demo.settings, demo.address))
+            work = asyncio.create_task(demo.work(pages, say))
+            try:
+                while not (work.done() or stop.is_set()):
+                    if live is not None:
+                        live.update(live_table(demo, console.width, done=False))
+                    await asyncio.wait({work, asked}, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if not work.done():
+                    return None
+                work.result()
+            finally:
+                work.cancel()
+                await asyncio.wait({work}, timeout=_CLOSE_SECONDS)
+            if not as_json:
+                tell_decisions(console, demo.tally)
+                (console.print if live is None else live.update)(live_table(demo, console.width, done=True))
+            if not once:
+                say("done; Ctrl-C ends the demonstration")
+                await stop.wait()
+        return demo
 
-    def tell_all(demo: Demo) -> None:
-        nonlocal settled
-        settled = True
-        if as_json:
-            return
-        tell_decisions(console, demo.tally, settings.retrievalEvaluation.dimensionThresholds)
-        show(demo)
-        if live is None:
-            console.print(live_table(demo, console.width, done=True))
-        if not once:
-            console.print("done; Ctrl-C ends the demonstration", style="dim")
-
-    with _screen(console, as_json) as live:
-        beside = None if once else partial(_console, say)
-        work = asyncio.create_task(run(settings, stop, once, pages, say, show, tell_all, beside))
-        await _ended_or_asked(work, stop)
-        if stop.is_set() and not running:
-            work.cancel()
-            await asyncio.wait({work})
-        else:
-            await work
-    if not settled:
+    plain = as_json or not console.is_terminal
+    with contextlib.nullcontext() if plain else Live(console=console, refresh_per_second=8) as live:
+        following = asyncio.create_task(follow(live))
+        await asyncio.wait({following, asked}, return_when=asyncio.FIRST_COMPLETED)
+        if not started.is_set():  # otherwise it ends by itself, in good order
+            following.cancel()
+        await asyncio.wait({following})
+        asked.cancel()
+    demo = None if following.cancelled() else following.result()
+    if demo is None:
         tell("demo", "interrupted before everything was done")
         return _INTERRUPTED
-    demo = work.result()
     balances = demo.balances()
     if as_json:
         print(json.dumps(demo.tally.summary(balances, demo.seconds)), flush=True)
@@ -136,19 +145,3 @@ async def _console(say: Callable[[str], None], settings: Settings, application: 
             address = await stack.enter_async_context(serve_console(settings, console_http(settings, port=0), queries))
         say(f"the console is at {address}")
         yield
-
-
-async def _ended_or_asked(work: asyncio.Task[Demo], stop: asyncio.Event) -> None:
-    asked = asyncio.create_task(stop.wait())
-    await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
-    asked.cancel()
-
-
-@contextlib.contextmanager
-def _screen(console: Console, as_json: bool) -> Iterator[Live | None]:
-    """A live display on a terminal; nothing elsewhere."""
-    if as_json or not console.is_terminal:
-        yield None
-        return
-    with Live(console=console, refresh_per_second=8) as live:
-        yield live

@@ -1,6 +1,8 @@
 """``assay publish``: publishes events or pages from files or standard input, as live traffic or as a backfill.
 
-``--check`` and ``--dry-run`` validate and estimate, and send nothing.
+A backfill commits its records and its position in the sources together, so the same command continues after a kill.
+Live traffic is sent as it is read, and counted as the cluster acknowledges it. ``--check`` and ``--dry-run`` validate
+and estimate, and send nothing.
 
 Examples:
     assay publish pages.crawled.v1 pages.jsonl
@@ -16,28 +18,33 @@ import asyncio
 import json
 import math
 import re
+import shlex
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from aiokafka.errors import KafkaError
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import tell
-from streams.cli.publish_input import Input, Publication, refusals_problem
-from streams.cli.publish_run import Backfill, Sending, command_of
+from streams.cli.output import Refusals, tell
+from streams.cli.progress import ProgressLine
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
 from streams.llm.journal import JournalError
-from streams.publish.entries import SourceError
+from streams.publish.entries import Refused, SourceError
+from streams.publish.live import Sending
+from streams.publish.refused_file import RefusedFile
+from streams.publish.run_log import RunLog, RunSending, RunTakenError
 from streams.publish.sources import Format, check_source
-from streams.replay.estimate import Estimate
+from streams.publish.walk import ChangedError, Position, Walk
+from streams.replay.estimate import Estimate, estimate_source
 from streams.settings.model import Settings
-from streams.topology import DECISIONS_REVIEWED, TOPICS, no_such, topic_named
+from streams.topology import DECISIONS_REVIEWED, TOPICS, Topic, no_such, topic_named
 from streams.topology.codec import OutputRecord
 from streams.views.amounts import in_time
 
@@ -88,6 +95,76 @@ def publish(
     return run_publish(settings.with_kafka() if asked.mode == "send" else settings, asked)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """What is published, and how.
+
+    Attributes:
+        run: The id of the backfill; None for live traffic.
+        resume: The run must exist.
+        stated: The format of lines; None derives it from the file's name.
+        rate: Maximum records a second.
+        config: The file of ``--config``, for the command that resumes the run.
+        mode: "check" only validates; "estimate" also estimates the work of the handlers.
+    """
+
+    topic: Topic
+    paths: Sequence[Path]
+    run: str | None = None
+    stated: Format | None = None
+    refused: Path | None = None
+    rate: float | None = None
+    config: Path | None = None
+    resume: bool = False
+    mode: Literal["send", "check", "estimate"] = "send"
+    as_json: bool = False
+
+
+class Input:
+    """The entries of a publication in order; counts and keeps the refused ones, and reports the first of them.
+
+    Attributes:
+        refusals: Entries of this call that were refused.
+    """
+
+    def __init__(self, asked: Publication) -> None:
+        self.asked = asked
+        self.refusals = Refusals("publish")
+        self.file = RefusedFile(asked.refused)
+        self.walk = Walk(asked.paths, asked.topic, asked.stated)
+        self._entries = self.walk.entries()
+
+    def progress(self, doing: str) -> ProgressLine:
+        """Counts records, and takes the share and the time left from the bytes that were read."""
+        return ProgressLine("publish", doing, self.walk.total, at=lambda: self.walk.done)
+
+    async def resume(self, position: Position) -> None:
+        """Skips to the position of a run. Raises as ``Walk.pass_over``."""
+        with self.progress("finding the place") as advance:
+            await self.walk.pass_over(self._entries, position, advance)
+        self.file.kept = position.kept
+
+    async def records(self) -> AsyncIterator[OutputRecord | None]:
+        """The record of each entry; None for a refused entry, which is in the file of refused entries by then.
+
+        Raises:
+            SourceError: With what to do.
+        """
+        with self.file.opened():
+            async for entry in self._entries:
+                await asyncio.sleep(0)  # lets Ctrl-C in, also if nothing else is awaited
+                record = entry.record(self.asked.topic, self.asked.run)
+                if isinstance(record, Refused):
+                    self.refusals.add(f"{record.place}: {record.reason}")
+                    self.file.add(record)
+                    record = None
+                yield record
+
+    def tell_rest(self) -> None:
+        """Reports how many more entries were refused than were reported one by one."""
+        self.refusals.tell_rest("refused" if self.asked.refused else "refused; --refused FILE keeps them all")
+
+
 def run_publish(settings: Settings, asked: Publication) -> int:
     """Publishes every record of every path, or only checks them, which needs no Kafka (C-33).
 
@@ -95,25 +172,23 @@ def run_publish(settings: Settings, asked: Publication) -> int:
         0; 1 if a record was refused, Kafka failed, or another copy of the run took over; 2 for wrong usage, an
         unreadable path, and a source that has changed since the run read it; 130 after Ctrl-C.
     """
-    if wrong := _wrong(asked):
+    source = Input(asked)
+    if wrong := _wrong(source):
         return tell("publish", wrong, 2)
-    if asked.mode != "send":
-        return run_with_kafka("publish", settings, _check(Input(asked), settings))
-    if asked.run is None:
-        return run_with_kafka("publish", settings, _publish(Input(asked), settings))
-    return run_with_kafka("publish", settings, Backfill(asked, asked.run, settings).go())
+    return run_with_kafka("publish", settings, (_send if asked.mode == "send" else _check)(source, settings))
 
 
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
-def _wrong(asked: Publication) -> str | None:
+def _wrong(source: Input) -> str | None:
+    asked = source.asked
     if asked.rate is not None and not 0 < asked.rate < math.inf:
         return f"--rate takes a number above 0, not {asked.rate:g}"
     if asked.run is not None and not _RUN_ID.fullmatch(asked.run):
         return f"a run id is 1 to 100 letters, digits, dots, underscores or hyphens, not {asked.run!r}"
     try:
-        if (wrong := refusals_problem(asked)) is not None:
+        if wrong := source.file.problem(asked.paths):
             return wrong
         for path in asked.paths:
             check_source(path, asked.topic, asked.stated)
@@ -124,110 +199,160 @@ def _wrong(asked: Publication) -> str | None:
 
 async def _check(source: Input, settings: Settings) -> int:
     """Reads and validates everything, and in the mode "estimate" also estimates what its handlers would do and cost."""
-    checked, status = _Checked(source), 0
+    asked = source.asked
+    valid = size = status = 0
     estimate: Estimate | None = None
     began = time.monotonic()
-    try:
-        with source.progress(f"checking for {source.asked.topic.name}") as advance:
-            async with aclosing(checked.records(advance)) as records:
-                if source.asked.mode == "estimate":
-                    from streams.replay.estimate import estimate_source
 
-                    estimate = await estimate_source(settings, source.asked.topic, records, rate=source.asked.rate)
+    async def valid_records(advance: Callable[[], None]) -> AsyncGenerator[OutputRecord, None]:
+        nonlocal valid, size
+        async for record in source.records():
+            if record is not None:
+                valid, size = valid + 1, size + record.size
+                advance()
+                yield record
+
+    try:
+        with source.progress(f"checking for {asked.topic.name}") as advance:
+            async with aclosing(valid_records(advance)) as records:
+                if asked.mode == "estimate":
+                    estimate = await estimate_source(settings, asked.topic, records, rate=asked.rate)
                 else:
                     async for _ in records:
                         pass
     except SourceError as error:
-        tell("publish", str(error))
-        status = 2
+        status = tell("publish", str(error), 2)
     except JournalError as error:
-        tell("publish", f"the journal of answers can't be read: {error}")
-        status = 1
+        status = tell("publish", f"the journal of answers can't be read: {error}", 1)
     finally:
         source.tell_rest()
-        checked.summarize(time.monotonic() - began, estimate)
+        _summarize_checked(source, valid, size, time.monotonic() - began, estimate)
     return status or (1 if source.refusals.count else 0)
 
 
-class _Checked:
-    """Counts the records that would be sent."""
+def _summarize_checked(source: Input, valid: int, size: int, seconds: float, estimate: Estimate | None) -> None:
+    asked, refused = source.asked, source.refusals.count
+    at_rate = valid / asked.rate if asked.rate else None
+    if asked.as_json:
+        document: dict[str, Any] = {"published": 0, "valid": valid, "refused": refused}
+        document |= {"seconds": round(seconds, 3), "bytes": size, "seconds_at_rate": at_rate}
+        print(json.dumps(document | ({"estimate": estimate.to_wire()} if estimate is not None else {})))
+        return
+    long = f", {in_time(at_rate)} at {asked.rate:g} a second" if at_rate is not None else ""
+    print(
+        f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused, in {seconds:.1f} s; "
+        "nothing was sent"
+    )
+    if estimate is not None and estimate.handlers:
+        from streams.cli.replay_reports import show_estimate
 
-    def __init__(self, source: Input) -> None:
-        self._source = source
-        self._valid = 0
-        self._bytes = 0
-
-    async def records(self, advance: Callable[[], None]) -> AsyncGenerator[OutputRecord, None]:
-        async for record in self._source.records():
-            if record is not None:
-                self._valid += 1
-                self._bytes += record.size
-                advance()
-                yield record
-
-    def summarize(self, seconds: float, estimate: Estimate | None) -> None:
-        asked, refused = self._source.asked, self._source.refusals.count
-        at_rate = self._valid / asked.rate if asked.rate else None
-        if asked.as_json:
-            told: dict[str, Any] = {"published": 0, "valid": self._valid, "refused": refused}
-            told |= {"seconds": round(seconds, 3), "bytes": self._bytes, "seconds_at_rate": at_rate}
-            print(json.dumps(told | ({"estimate": estimate.to_wire()} if estimate is not None else {})))
-            return
-        long = f", {in_time(at_rate)} at {asked.rate:g} a second" if at_rate is not None else ""
-        print(
-            f"{self._valid} valid for {asked.topic.name} ({self._bytes:,} bytes{long}), {refused} refused, in "
-            f"{seconds:.1f} s; nothing was sent"
-        )
-        if estimate is not None and estimate.handlers:
-            from streams.cli.replay_reports import show_estimate
-
-            print("\nwhat its handlers would do:")
-            show_estimate(estimate)
+        print("\nwhat its handlers would do:")
+        show_estimate(estimate)
 
 
-async def _publish(source: Input, settings: Settings) -> int:
-    topic, rate = source.asked.topic.name, source.asked.rate
+async def _send(source: Input, settings: Settings) -> int:
+    """Publishes live traffic, or what a run has not published yet; returns as ``run_publish``.
+
+    Raises:
+        KafkaError, TimeoutError: Kafka failed; the command that resumes a run was printed.
+    """
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)
-    async with opened(make_producer(settings.kafka, None, "assay.publish")) as producer:
-        sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
-        status = 0
-        interrupted = False
-        began = time.monotonic()
-        try:
-            with source.progress(f"publishing to {topic}") as advance:
-                async for record in source.records():
-                    if record is None:
-                        continue
-                    await sending.send(record)
+    try:
+        if (run := source.asked.run) is not None:
+            return await _send_run(source, run, settings)
+        async with opened(make_producer(settings.kafka, None, "assay.publish")) as producer:
+            sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
+            return await _pass_on(source, sending, Position())
+    except SourceError as error:
+        return tell("publish", str(error), 2)
+
+
+async def _send_run(source: Input, run: str, settings: Settings) -> int:
+    topic = source.asked.topic
+    log = RunLog(settings, topic, run)
+    if source.asked.resume and await log.read() is None:
+        return tell(
+            "publish",
+            f"Kafka knows no run {run!r} for {topic.name}; begin it with --run-id {run} (a run that has not moved for "
+            "as long as Kafka keeps offsets, 7 days by default, is forgotten)",
+            2,
+        )
+    try:
+        if (position := await log.open()) is not None:
+            await source.resume(position)
+            before = f"{position.published} published, {position.refused} refused before"
+            tell("publish", f"resuming run {run}: {before}")
+        position = position or Position()
+        return await _pass_on(source, RunSending(log, position, settings.pipeline), position)
+    except ChangedError as error:
+        again = "publish what it is now as another run, under another --run-id"
+        return tell("publish", f"run {run} can't go on: {error}; {again}", 2)
+    except RunTakenError:
+        return tell("publish", f"another copy of run {run} has taken over, so this one ends", 1)
+    finally:
+        await log.close()
+
+
+async def _pass_on(source: Input, sending: Sending | RunSending, before: Position) -> int:
+    """Sends what is behind the position, and prints the summary."""
+    asked, taken = source.asked, 0
+    began = time.monotonic()
+    try:
+        with source.progress(f"publishing to {asked.topic.name}") as advance:
+            async for record in source.records():
+                taken += record is not None
+                counts = {
+                    "published": before.published + taken,
+                    "refused": before.refused + source.refusals.count,
+                    "kept": source.file.kept,
+                }
+                await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))
+                if record is not None:
                     advance()
-                    if rate:
-                        await asyncio.sleep(max(0.0, sending.sent / rate - (time.monotonic() - began)))
-        except SourceError as error:
-            tell("publish", str(error))
-            status = 2
-        except KafkaError as error:
-            sending.failure = error
-        except asyncio.CancelledError:
-            interrupted = True
-            raise
-        finally:
-            # Also after Ctrl-C: wait for the records that were sent, and print the summary.
-            await sending.stop()
-            source.tell_rest()
-            seconds, refused = round(time.monotonic() - began, 3), source.refusals.count
-            if source.asked.as_json:
-                print(json.dumps({"published": sending.acknowledged, "refused": refused, "seconds": seconds}))
-            else:
-                print(f"published {sending.acknowledged} to {topic}, refused {refused}, in {seconds:.1f} s")
-            if interrupted:
-                tell("publish", _repeated(source.asked, sending.acknowledged))
+                    if asked.rate:
+                        await asyncio.sleep(max(0.0, taken / asked.rate - (time.monotonic() - began)))
+    except (KafkaError, RunTakenError, TimeoutError) as error:
+        sending.failure = sending.failure or error
+    except asyncio.CancelledError:
+        await sending.stop()
+        tell("publish", _interrupted(asked, sending.committed.published))
+        raise
+    finally:
+        # Also after Ctrl-C: waits for the records that were sent, and prints the summary.
+        await sending.stop()
+        source.tell_rest()
+        _summarize_sent(asked, before, sending.committed, time.monotonic() - began)
     if sending.failure is not None:
+        if asked.run is not None and not isinstance(sending.failure, RunTakenError):
+            tell("publish", f"to resume later: {_command(asked, '--resume', asked.run)}")
         raise sending.failure
-    return status or (1 if source.refusals.count else 0)
+    return 1 if sending.committed.refused else 0
 
 
-def _repeated(asked: Publication, published: int) -> str:
+def _summarize_sent(asked: Publication, before: Position, after: Position, seconds: float) -> None:
+    published, refused = after.published - before.published, after.refused - before.refused
+    document: dict[str, Any] = {"published": published, "refused": refused, "seconds": round(seconds, 3)}
+    line = f"published {published} to {asked.topic.name}, refused {refused}, in {seconds:.1f} s"
+    if asked.run is not None:
+        document |= {"run": asked.run, "run_published": after.published, "run_refused": after.refused}
+        line += f"; run {asked.run} in all: {after.published} published, {after.refused} refused"
+    print(json.dumps(document) if asked.as_json else line)
+
+
+def _interrupted(asked: Publication, published: int) -> str:
     """What a second start does after Ctrl-C, and how a run that can be resumed is begun."""
+    if asked.run is not None:
+        return f"stopped; to resume: {_command(asked, '--resume', asked.run)}"
     again = f"a second start publishes {published} records again, under the same ids: readers that ignore known ids "
-    return f"interrupted; {again}skip them. To be able to resume: {command_of(asked, '--run-id', 'NAME')}"
+    return f"interrupted; {again}skip them. To be able to resume: {_command(asked, '--run-id', 'NAME')}"
+
+
+def _command(asked: Publication, *run: str) -> str:
+    """The command that publishes the same, with the options of a run."""
+    rate = None if asked.rate is None else f"{asked.rate:g}"
+    options = {"--format": asked.stated, "--rate": rate, "--refused": asked.refused, "--config": asked.config}
+    words = ["assay", "publish", asked.topic.name, *map(str, asked.paths), *run]
+    for option, value in options.items():
+        words += [] if value is None else [option, str(value)]
+    return shlex.join(words)

@@ -29,16 +29,11 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 def hosts() -> tuple[str, ...]:
-    """The names of the sites."""
     return tuple(sorted(folder.name for folder in FOLDER.iterdir() if folder.is_dir()))
 
 
 def page(url: str) -> bytes:
-    """The bytes of a page of the sample web.
-
-    Raises:
-        KeyError: The page does not exist.
-    """
+    """The bytes of a page of the sample web. Raises KeyError."""
     host, _, path = url.partition("://")[2].partition("/")
     file = find(host, f"/{path}", "")
     if file is None:
@@ -97,11 +92,6 @@ def pages(now: datetime) -> list[CrawledPage]:
     ]
     broken = CrawledPage(url=BROKEN, html_base64=_PNG, content_type="text/html", fetched_at=now)
     return [*crawled, broken]
-
-
-def claims() -> list[Event]:
-    """Claims: one is clear by itself, two are not, one lacks a score, and one has instructions to the judge."""
-    return _recorded(CLAIMS_EXTRACTED)
 
 
 def queries() -> list[Event]:

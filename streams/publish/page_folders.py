@@ -5,20 +5,17 @@ Nothing outside of the folder is read.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pydantic import ValidationError
-
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
-from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
-from streams.topology import Topic
-from streams.topology.codec import OutputRecord, refusal
+from streams.publish.entries import UNREADABLE, Entry, EntryError, SourceError, explain, opened
 
 PAGE_LISTS = ("cases.jsonl", "cases.jsonl.gz")
 """The names of a list of pages: each line is a JSON object with the page's ``file``."""
@@ -48,7 +45,7 @@ def page_files(path: Path) -> list[Path]:
     return sorted(file for file in path.rglob("*") if is_page(file))
 
 
-def read_folder(path: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
+def read_folder(path: Path) -> Iterator[Entry]:
     """An entry for each HTML file below a folder, or for one file; its address is its name.
 
     Raises:
@@ -63,21 +60,16 @@ def read_folder(path: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
         size = _size(file)
         end += size
         url = "https://file.invalid/" + quote(name)
-        trace = b"%s\0%d" % (name, size)
-        read: Callable[[], OutputRecord | Refused] = partial(_page, file, url, str(file), {}, topic, run, None)
-        if not Path(os.path.realpath(file)).is_relative_to(folder):
-            read = partial(Refused, str(file), f"the file {file.name!r} is outside of the folder")
-        yield Entry(str(file), trace, end, read)
+        yield Entry(str(file), b"%s\0%d" % (name, size), end, partial(_page, file, folder, file.name, url))
 
 
-def read_case(line: bytes | None, end: int, place: str, folder: Path, topic: Topic, run: str | None) -> Entry:
+def read_case(line: bytes | None, end: int, place: str, folder: Path) -> Entry:
     """The entry of one line of the page list of a folder; the line is None if it was too long."""
-    found = _case(line, place, folder)
-    if isinstance(found, Refused):
-        return Entry(place, line or b"", end, lambda: found)
-    case, file, url = found
-    trace = b"%s\0%d" % (line, _size(file))
-    return Entry(place, trace, end, partial(_page, file, url, place, case, topic, run, line))
+    trace = line or b""
+    with contextlib.suppress(EntryError):
+        file, _ = _case(line, folder)
+        trace += b"\0%d" % _size(file)
+    return Entry(place, trace, end, partial(_page_of_case, line, folder), line)
 
 
 def _size(file: Path) -> int:
@@ -87,40 +79,35 @@ def _size(file: Path) -> int:
         return -1
 
 
-def _case(line: bytes | None, place: str, folder: Path) -> tuple[dict[str, Any], Path, str] | Refused:
+def _case(line: bytes | None, folder: Path) -> tuple[Path, dict[str, Any]]:
     try:
         case = json.loads(line or b"")
         name = str(case["file"])
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        return Refused(place, f"no case with a file: {type(error).__name__}", line)
+        raise EntryError(f"no case with a file: {type(error).__name__}") from None
     try:
-        file = (folder / name).resolve()
+        return (folder / name).resolve(), case
     except (OSError, ValueError, RuntimeError) as error:
-        return Refused(place, f"the file {name!r} can't be found: {error}", line)
-    if not file.is_relative_to(folder):
-        return Refused(place, f"the file {name!r} is outside of the folder", line)
+        raise EntryError(f"the file {name!r} can't be found: {error}") from None
+
+
+def _page_of_case(line: bytes | None, folder: Path) -> CrawledPage:
+    file, case = _case(line, folder)
+    name, site = str(case["file"]), case.get("site_name")
     url = str(case.get("url") or f"https://case.invalid/{case.get('id') or quote(name, errors='replace')}")
-    return case, file, url
+    return _page(
+        file, folder, name, url, fetched_at=case.get("fetched_at"), site_name=site if isinstance(site, str) else None
+    )
 
 
-def _page(
-    file: Path, url: str, place: str, case: dict[str, Any], topic: Topic, run: str | None, line: bytes | None
-) -> OutputRecord | Refused:
+def _page(file: Path, folder: Path, name: str, url: str, **fields: Any) -> CrawledPage:
+    if not Path(os.path.realpath(file)).is_relative_to(folder):
+        raise EntryError(f"the file {name!r} is outside of the folder")
     try:
         if not file.is_file():
-            return Refused(place, f"{file.name} is not a file", line)
+            raise EntryError(f"{file.name} is not a file")
         with opened(file) as page_file:
             body = page_file.read(MAX_PAGE_BYTES + 1)
     except UNREADABLE as error:
-        return Refused(place, f"{file.name}: {explain(error)}", line)
-    try:
-        page = CrawledPage(
-            url=url,
-            html_base64=body,
-            content_type="text/html",
-            fetched_at=case.get("fetched_at"),
-            site_name=case.get("site_name") if isinstance(case.get("site_name"), str) else None,
-        )
-    except ValidationError as error:
-        return Refused(place, refusal(error).detail, line)
-    return record_of(topic, page, place, run, line)
+        raise EntryError(f"{file.name}: {explain(error)}") from None
+    return CrawledPage(url=url, html_base64=body, content_type="text/html", **fields)

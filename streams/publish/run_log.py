@@ -1,9 +1,9 @@
 """Writes the records of a backfill and its position in the sources together, in transactions.
 
 A run has a consumer group of its own, ``assay.publish.<run>``, without members. Its offset on the topic's partition 0
-counts the run's entries, and the metadata of the offset is the position. Both move in the transaction of the records,
-so they agree after a kill at any moment. The transactional id is the run's, so of two copies of a run the later one
-fences the earlier one.
+counts the published and refused entries of the run, and the metadata of the offset is the position. Both move in the
+transaction of the records, so they agree after a kill at any moment. The transactional id is the run's, so of two
+copies of a run the later one fences the earlier one.
 
 Entries are collected while a transaction is under way. The size of the next one follows from the duration of the last:
 a slow source is committed at once, a fast one in large, bounded pieces. Invariants: see ``streams.kafka.transactions``.
@@ -40,7 +40,6 @@ class RunLog:
     def __init__(
         self, settings: Settings, topic: Topic, run: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        """Opens nothing yet."""
         self._settings = settings
         self._prefix = settings.kafka.topic_prefix
         self._place = TopicPartition(f"{self._prefix}{topic.name}", 0)
@@ -54,7 +53,6 @@ class RunLog:
 
     @property
     def transactional_id(self) -> str:
-        """One id for each run and topic."""
         return f"{self.group}.{self._place.topic}"
 
     async def read(self) -> Position | None:
@@ -95,14 +93,13 @@ class RunLog:
             await self._writer.stop(1.0)
             raise
 
-    async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position, count: int) -> None:
+    async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position) -> None:
         """Writes records together with the position after them, and retries for ``pipeline.stalled_seconds``.
 
         Args:
             records: The records of one transaction.
             before: The committed position.
             after: The position after the records.
-            count: The run's entries so far, which is the offset that tools show.
 
         Raises:
             RunTakenError: Another copy of the run has taken over.
@@ -113,7 +110,7 @@ class RunLog:
         waited = 0.0
         while True:
             try:
-                offsets = {self._place: OffsetAndMetadata(count, after.to_text())}
+                offsets = {self._place: OffsetAndMetadata(after.published + after.refused, after.to_text())}
                 await self._writer.write(self._prefix, records, self.group, offsets)
             except FENCED as error:
                 raise RunTakenError from error
@@ -145,28 +142,22 @@ def _position(at: OffsetAndMetadata | None) -> Position | None:
 
 
 class RunSending:
-    """Commits the entries of an open run.
+    """Commits the entries of an open run: while a transaction is written, the next one is filled.
 
     Attributes:
         committed: The position in Kafka.
         failure: Why nothing more can be sent, or None.
     """
 
-    def __init__(self, log: RunLog, committed: Position, entries: int, settings: PipelineSettings) -> None:
-        """Continues after the committed position, which is behind so many entries of the run."""
+    def __init__(self, log: RunLog, committed: Position, settings: PipelineSettings) -> None:
         self.committed = committed
         self.failure: BaseException | None = None
         self._log = log
         self._settings = settings
-        self._count = entries
         self._read = committed
         self._waiting: list[OutputRecord] = []
         self._bytes = 0
-        self._some = asyncio.Event()
-        self._room = asyncio.Event()
-        self._room.set()
-        self._ended = False
-        self._task = asyncio.create_task(self._work(), name="backfill")
+        self._transaction: asyncio.Task[None] | None = None
 
     async def passed(self, record: OutputRecord | None, position: Position) -> None:
         """Takes an entry, or None for one without a record; waits while a full transaction is waiting.
@@ -174,41 +165,36 @@ class RunSending:
         Raises:
             RunTakenError, KafkaError, TimeoutError: See ``RunLog.commit``; nothing more can be sent.
         """
-        await self._room.wait()
+        full = len(self._waiting) >= self._settings.commit_records or self._bytes >= self._settings.commit_bytes
+        if full and self._transaction is not None:
+            await asyncio.wait({self._transaction})
         if self.failure is not None:
             raise self.failure
-        self._count += 1
         self._read = position
         if record is not None:
             self._waiting.append(record)
             self._bytes += record.size
-        if len(self._waiting) >= self._settings.commit_records or self._bytes >= self._settings.commit_bytes:
-            self._room.clear()
-        self._some.set()
+        if self._transaction is None:
+            self._begin()
 
     async def stop(self) -> None:
         """Commits what was taken, and closes; an error is in ``failure``."""
-        self._ended = True
-        self._some.set()
-        await self._task
+        while self._transaction is not None:
+            await asyncio.wait({self._transaction})
         await self._log.close()
 
-    async def _work(self) -> None:
+    def _begin(self, _: object = None) -> None:
+        """Begins a transaction with everything that waits, if anything does."""
+        self._transaction = None
+        if self.failure is None and self._read != self.committed:
+            work = self._commit(self._waiting, self._read)
+            self._waiting, self._bytes = [], 0
+            self._transaction = asyncio.create_task(work, name="backfill")
+            self._transaction.add_done_callback(self._begin)
+
+    async def _commit(self, records: Sequence[OutputRecord], position: Position) -> None:
         try:
-            while not self._ended or self._read != self.committed:
-                await self._some.wait()
-                self._some.clear()
-                await self._commit()
+            await self._log.commit(records, self.committed, position)
+            self.committed = position
         except Exception as error:
             self.failure = error
-        finally:
-            self._room.set()
-
-    async def _commit(self) -> None:
-        records, position, count = self._waiting, self._read, self._count
-        if position == self.committed:
-            return
-        self._waiting, self._bytes = [], 0
-        self._room.set()
-        await self._log.commit(records, self.committed, position, count)
-        self.committed = position

@@ -16,13 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
+from schemas.event import Event
 from schemas.outcome import Dead, DeadReason
-from streams.publish.entries import UNREADABLE, Entry, Refused, SourceError, explain, opened, record_of
+from streams.publish.entries import UNREADABLE, Entry, EntryError, SourceError, explain, opened
 from streams.publish.page_folders import PAGE_LISTS, is_page, page_files, page_list, read_case, read_folder
 from streams.publish.tsv import read_row
 from streams.publish.warc import archive_size, is_archive, read_archive
 from streams.topology import TOPIC_BYTES, Topic
-from streams.topology.codec import OutputRecord, decode
+from streams.topology.codec import decode
 
 Format = Literal["jsonl", "tsv"]
 """The format of a file of lines."""
@@ -73,9 +74,8 @@ def size_of(path: Path) -> int:
     try:
         if is_archive(path):
             return archive_size(path)
-        if path.is_dir() and (listing := page_list(path)) is None:
-            return sum(file.stat().st_size for file in page_files(path))
-        return (listing if path.is_dir() and listing else path).stat().st_size
+        files = [listing] if (listing := page_list(path)) else page_files(path)
+        return sum(file.stat().st_size for file in files)
     except (*UNREADABLE, SourceError):
         return 0
 
@@ -86,24 +86,21 @@ class Line(NamedTuple):
     Attributes:
         place: The file and the line number.
         content: The line with its end; None if it is longer than any topic takes.
-        size: The bytes of the line, also of one that is too long.
         end: The bytes of the file up to its end, compressed as on the disk; 0 for standard input.
     """
 
     place: str
     content: bytes | None
-    size: int
     end: int
 
 
-def read(path: Path, topic: Topic, run: str | None = None, stated: Format | None = None) -> Iterator[Entry]:
+def read(path: Path, topic: Topic, stated: Format | None = None) -> Iterator[Entry]:
     """The entries of a path, in order.
 
     Args:
         path: JSON lines or TSV (also gzipped); a WARC file, a WACZ package or a list of WARC files;
             ``cases.jsonl[.gz]`` or its folder; or a folder of HTML files.
         topic: The topic of the records.
-        run: The id of the backfill, for a header and for the ids of the records; None for live traffic.
         stated: The format of lines; None derives it from the name.
 
     Raises:
@@ -112,47 +109,60 @@ def read(path: Path, topic: Topic, run: str | None = None, stated: Format | None
     check_source(path, topic, stated)
     try:
         if is_archive(path):
-            yield from read_archive(path, topic, run)
+            yield from read_archive(path)
         elif not holds_pages(path):
-            yield from _events(path, topic, run, format_of(path, stated))
+            yield from _lines(path, topic, format_of(path, stated))
         elif is_page(path) or (listing := page_list(path)) is None:
-            yield from read_folder(path, topic, run)
+            yield from read_folder(path)
         else:
-            yield from _cases(listing, topic, run)
+            yield from _cases(listing)
     except UNREADABLE as error:
         raise SourceError(f"{path}: {explain(error)}") from None
 
 
-def read_event(
-    line: bytes | None, place: str, topic: Topic, run: str | None, written: Format = "jsonl"
-) -> OutputRecord | Refused | None:
-    """The record of one line, which is None if it was too long; None for a blank line and for TSV column names."""
+async def read_standard_input(topic: Topic, stated: Format | None) -> AsyncIterator[Entry]:
+    """The entries of standard input. Raises SourceError."""
+    number = end = 0
+    try:
+        async for line in read_piped_lines(STANDARD_INPUT, LARGEST_LINE):
+            number, end = number + 1, end + len(line or b"") + 1
+            yield _entry(f"standard input:{number}", line, end, topic, stated or "jsonl")
+    except OSError as error:
+        raise SourceError(f"standard input: {error.strerror}") from None
+
+
+def event_of(line: bytes | None, topic: Topic, written: Format = "jsonl") -> Event | None:
+    """The event of one line, which is None if it was too long; None for a blank line and for TSV column names.
+
+    Raises:
+        EntryError, ValidationError: The line has no event of the topic.
+    """
     if line is None:
-        return Refused(place, too_long().detail)
+        raise EntryError(too_long().detail)
     if written == "tsv":
-        page = read_row(line)
-        if isinstance(page, str):
-            return Refused(place, page, line)
-        return None if page is None else record_of(topic, page, place, run, line)
+        return read_row(line)
     if not line.strip():
         return None
     event = decode(topic, line, (), None)
     if isinstance(event, Dead):
-        return Refused(place, f"{event.reason}: {event.detail}", line)
-    return record_of(topic, event, place, run, line)
+        raise EntryError(f"{event.reason}: {event.detail}")
+    return event
 
 
-def _events(path: Path, topic: Topic, run: str | None, written: Format) -> Iterator[Entry]:
-    for place, line, size, end in read_lines(path):
-        trace = b"%d" % size if line is None else line
-        yield Entry(place, trace, end, partial(read_event, line, place, topic, run, written))
+def _entry(place: str, line: bytes | None, end: int, topic: Topic, written: Format) -> Entry:
+    return Entry(place, line or b"", end, partial(event_of, line, topic, written), line)
 
 
-def _cases(listing: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
+def _lines(path: Path, topic: Topic, written: Format) -> Iterator[Entry]:
+    for place, line, end in read_lines(path):
+        yield _entry(place, line, end, topic, written)
+
+
+def _cases(listing: Path) -> Iterator[Entry]:
     folder = listing.parent.resolve()
-    for place, line, _, end in read_lines(listing):
+    for place, line, end in read_lines(listing):
         if line is None or line.strip():
-            yield read_case(line, end, place, folder, topic, run)
+            yield read_case(line, end, place, folder)
 
 
 def holds_pages(path: Path) -> bool:
@@ -181,23 +191,21 @@ def read_lines(path: Path) -> Iterator[Line]:
     name = "standard input" if piped else str(path)
     try:
         with nullcontext(sys.stdin.buffer) if piped else opened(path) as file:
-            for number, (line, size) in enumerate(_limited(file), 1):
-                yield Line(f"{name}:{number}", line, size, 0 if piped else _position(file))
+            for number, line in enumerate(_limited(file), 1):
+                yield Line(f"{name}:{number}", line, 0 if piped else _position(file))
     except UNREADABLE as error:
         raise OSError(getattr(error, "errno", None) or errno.EIO, explain(error), name) from None
 
 
-def _limited(file: IO[bytes]) -> Iterator[tuple[bytes | None, int]]:
-    """The lines of a file with their sizes; None for a line that is too long."""
+def _limited(file: IO[bytes]) -> Iterator[bytes | None]:
+    """The lines of a file; None for a line that is too long."""
     while line := file.readline(LARGEST_LINE + 1):
         if len(line) <= LARGEST_LINE or line.endswith(b"\n"):
-            yield line, len(line)
+            yield line
             continue
-        size = 0
         while line and not line.endswith(b"\n"):
-            size += len(line)
             line = file.readline(LARGEST_LINE)
-        yield None, size + len(line)
+        yield None
 
 
 async def read_piped_lines(descriptor: int, limit: int) -> AsyncIterator[bytes | None]:
@@ -211,13 +219,13 @@ async def read_piped_lines(descriptor: int, limit: int) -> AsyncIterator[bytes |
     held = bytearray()
     exceeded = False
     while chunk := await _read(descriptor):
-        start = 0
-        while (end := chunk.find(b"\n", start)) >= 0:
-            held += chunk[start:end]
+        *ends, begun = chunk.split(b"\n")
+        for end in ends:
+            held += end
             yield None if exceeded or len(held) > limit else bytes(held)
             held.clear()
-            exceeded, start = False, end + 1
-        held += chunk[start:]
+            exceeded = False
+        held += begun
         if len(held) > limit:
             held.clear()
             exceeded = True

@@ -11,12 +11,11 @@ import json
 import re
 from typing import Any
 
-from pydantic import ValidationError
 from pydantic_core import from_json
 
 from handlers.text.dates import iso_text, may_be_date
 from schemas.pages import CrawledPage, ScoredPage
-from streams.topology.codec import refusal
+from streams.publish.entries import EntryError
 
 COLUMNS = ("url", "title", "content", "date", "quality_metadata")
 LEGACY_COLUMNS = COLUMNS[:4]
@@ -33,14 +32,6 @@ _OWN = "assay"
 _BESIDE = ("final_url", "site_name", "author", "summary", "fetched_at")
 _UNSCORED = {"label_source": "fallback"}
 """The mark of a page without quality metadata, which has no score."""
-
-
-def read_row(line: bytes) -> CrawledPage | str | None:
-    """The page of a line, with or without its end, or why it has none; None for a blank line and for column names."""
-    try:
-        return _page(line)
-    except _BadRowError as error:
-        return str(error)
 
 
 def row_of(page: ScoredPage) -> bytes:
@@ -78,33 +69,31 @@ def escape(text: str) -> str:
     return _TO_ESCAPE.sub(lambda found: _PLAIN[found[0]], text)
 
 
-class _BadRowError(ValueError):
-    """Why a line has no page."""
+def read_row(line: bytes) -> CrawledPage | None:
+    """The page of a line, with or without its end; None for a blank line and for column names.
 
-
-def _page(line: bytes) -> CrawledPage | None:
+    Raises:
+        EntryError, ValidationError: The line has no page.
+    """
     text = _decoded(line)
     if not text.strip(" ") or text in _HEADERS:
         return None
     columns = text.split("\t")
     if len(columns) not in (len(LEGACY_COLUMNS), len(COLUMNS)):
-        raise _BadRowError(
+        raise EntryError(
             f"{len(columns)} columns, {len(COLUMNS)} (or without {COLUMNS[-1]} {len(LEGACY_COLUMNS)}) expected"
         )
     url, title, content, date = (_unescape(column, name) for column, name in zip(columns, LEGACY_COLUMNS, strict=False))
     if not url.strip():
-        raise _BadRowError("the url is empty")
+        raise EntryError("the url is empty")
     if date.strip() and not may_be_date(date):
-        raise _BadRowError(f"{date[:40]!r} is not a date; give ISO 8601, such as 2026-11-21 or 2026-11-21T08:30:00Z")
+        raise EntryError(f"{date[:40]!r} is not a date; give ISO 8601, such as 2026-11-21 or 2026-11-21T08:30:00Z")
     told = _metadata(columns[4]) if len(columns) == len(COLUMNS) and columns[4].strip() else {_OWN: _UNSCORED}
     beside = told[_OWN] if isinstance(told.get(_OWN), dict) else {}
     fields: dict[str, Any] = {name: beside[name] for name in _BESIDE if name in beside}
     if beside.get("label_source") != _UNSCORED["label_source"]:
         fields["quality_metadata"] = told
-    try:
-        return CrawledPage(url=url, title=title, content=content, date=date.strip() or None, **fields)
-    except ValidationError as error:
-        raise _BadRowError(refusal(error).detail) from None
+    return CrawledPage(url=url, title=title, content=content, date=date.strip() or None, **fields)
 
 
 def _unescape(column: str, name: str) -> str:
@@ -113,7 +102,7 @@ def _unescape(column: str, name: str) -> str:
 
     def plain(found: re.Match[str]) -> str:
         if (character := _ESCAPED.get(found[0])) is None:
-            raise _BadRowError(
+            raise EntryError(
                 f"{name}: the backslash at character {found.start() + 1} begins no escape; "
                 r"there are \t, \n, \r and \\, and a backslash itself is written \\"
             )
@@ -126,13 +115,11 @@ def _decoded(line: bytes) -> str:
     # One line break at most: a text's own are escaped.
     line = line.removesuffix(b"\n").removesuffix(b"\r").removeprefix(codecs.BOM_UTF8)
     if (at := line.find(b"\0")) >= 0:
-        raise _BadRowError(f"a NUL character at byte {at + 1}{_utf_16(line)}")
+        raise EntryError(f"a NUL character at byte {at + 1}{_utf_16(line)}")
     try:
         return line.decode()
     except UnicodeDecodeError as error:
-        raise _BadRowError(
-            f"not UTF-8: byte {line[error.start]:#04x} at byte {error.start + 1}{_utf_16(line)}"
-        ) from None
+        raise EntryError(f"not UTF-8: byte {line[error.start]:#04x} at byte {error.start + 1}{_utf_16(line)}") from None
 
 
 def _utf_16(line: bytes) -> str:
@@ -147,11 +134,11 @@ def _metadata(column: str) -> dict[str, Any]:
         try:
             told = from_json(column, allow_inf_nan=False)
         except ValueError:
-            raise _BadRowError(
-                str(error) if isinstance(error, _BadRowError) else f"{COLUMNS[-1]} is not JSON: {error}"
+            raise EntryError(
+                str(error) if isinstance(error, EntryError) else f"{COLUMNS[-1]} is not JSON: {error}"
             ) from None
     if not isinstance(told, dict):
-        raise _BadRowError(f"{COLUMNS[-1]} is {_KINDS.get(type(told), 'a number')}, not a JSON object")
+        raise EntryError(f"{COLUMNS[-1]} is {_KINDS.get(type(told), 'a number')}, not a JSON object")
     return told
 
 

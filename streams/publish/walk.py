@@ -8,24 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from streams.publish.entries import Entry, SourceError
-from streams.publish.sources import (
-    LARGEST_LINE,
-    STANDARD_INPUT,
-    STANDARD_INPUT_PATH,
-    Format,
-    format_of,
-    read,
-    read_event,
-    read_piped_lines,
-    size_of,
-)
+from streams.publish.entries import Entry
+from streams.publish.sources import STANDARD_INPUT_PATH, Format, read, read_standard_input, size_of
 from streams.topology import Topic
 
 _DIGEST_CHARACTERS = 32
@@ -71,20 +60,17 @@ class Tracker:
     """Counts and digests the entries of the sources."""
 
     def __init__(self) -> None:
-        """Starts before the first entry of the first source."""
-        self._source = 0
-        self._entries = 0
-        self._running = sha256()
+        self._source = self._entries = 0
+        self._digest = sha256()
         self._before = ""
 
     def passed(self, source: int, trace: bytes) -> None:
         """Adds an entry; its source is never one before those that were passed."""
         while self._source < source:
-            self._before = _short(f"{self._before}{self._digest()}".encode())
-            self._source, self._entries, self._running = self._source + 1, 0, sha256()
+            self._before = sha256(f"{self._before}{self._shown}".encode()).hexdigest()[:_DIGEST_CHARACTERS]
+            self._source, self._entries, self._digest = self._source + 1, 0, sha256()
         self._entries += 1
-        self._running.update(b"%d:" % len(trace))
-        self._running.update(trace)
+        self._digest.update(b"%d:%s" % (len(trace), trace))
 
     def reached(self, target: Position) -> bool:
         """Whether as many entries were passed as before the target; ``at`` tells whether they were the same."""
@@ -92,19 +78,16 @@ class Tracker:
 
     def at(self, counted: Position) -> Position:
         """The position reached, with the counts of another one; equal to that one if all entries were the same."""
-        digest = self._digest() if self._entries else ""
+        digest = self._shown if self._entries else ""
         place = {"source": self._source, "entries": self._entries, "digest": digest, "before": self._before}
         return counted.model_copy(update=place)
 
-    def _digest(self) -> str:
-        return self._running.hexdigest()[:_DIGEST_CHARACTERS]
+    @property
+    def _shown(self) -> str:
+        return self._digest.hexdigest()[:_DIGEST_CHARACTERS]
 
 
-def _short(text: bytes) -> str:
-    return sha256(text).hexdigest()[:_DIGEST_CHARACTERS]
-
-
-_BREATH = 64
+_YIELD_EVERY = 64
 """The entries that are skipped before other tasks get a turn."""
 
 
@@ -121,13 +104,10 @@ class Walk:
         done: The bytes that were read.
     """
 
-    def __init__(self, paths: Sequence[Path], topic: Topic, run: str | None, stated: Format | None) -> None:
-        """Takes the arguments of ``streams.publish.sources.read``; ``-`` is standard input."""
+    def __init__(self, paths: Sequence[Path], topic: Topic, stated: Format | None) -> None:
         self._paths = paths
         self._topic = topic
-        self._run = run
         self._stated = stated
-        self._behind = 0
         self.tracker = Tracker()
         self.done = 0
         self.total = None if STANDARD_INPUT_PATH in paths else sum(map(size_of, paths))
@@ -139,14 +119,16 @@ class Walk:
             SourceError: A source cannot be read.
         """
         for source, path in enumerate(self._paths):
-            async for entry in self._of(path):
+            piped, behind = path == STANDARD_INPUT_PATH, self.done
+            async for entry in read_standard_input(self._topic, self._stated) if piped else self._of(path):
                 self.tracker.passed(source, entry.trace)
-                self.done = self._behind + entry.end
+                self.done = behind + entry.end
                 yield entry
-            self._behind = self.done if path == STANDARD_INPUT_PATH else self._behind + size_of(path)
+            if not piped:
+                self.done = behind + size_of(path)
 
-    async def pass_over(self, entries: AsyncIterator[Entry], target: Position, advance: Callable[[], None]) -> int:
-        """Skips the entries of this walk before a position; returns their number.
+    async def pass_over(self, entries: AsyncIterator[Entry], target: Position, advance: Callable[[], None]) -> None:
+        """Skips the entries of this walk before a position.
 
         Raises:
             ChangedError: They are not the entries that the run read.
@@ -158,11 +140,11 @@ class Walk:
                 raise ChangedError(f"{self._named(target.source)} has fewer records than were read of it before")
             passed += 1
             advance()
-            if passed % _BREATH == 0:
+            if passed % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         found = self.tracker.at(target)
         if found == target:
-            return passed
+            return
         if found.before != target.before:
             first = self._named(0)
             which = first if target.source == 1 else f"one of {first} … {self._named(target.source - 1)}"
@@ -170,21 +152,9 @@ class Walk:
             which = self._named(target.source)
         raise ChangedError(f"{which} has changed since it was read")
 
+    async def _of(self, path: Path) -> AsyncIterator[Entry]:
+        for entry in read(path, self._topic, self._stated):
+            yield entry
+
     def _named(self, source: int) -> str:
         return str(self._paths[source]) if source < len(self._paths) else f"source {source + 1}, not named now,"
-
-    async def _of(self, path: Path) -> AsyncIterator[Entry]:
-        if path != STANDARD_INPUT_PATH:
-            for entry in read(path, self._topic, self._run, self._stated):
-                yield entry
-            return
-        number = end = 0
-        written = format_of(path, self._stated)
-        try:
-            async for line in read_piped_lines(STANDARD_INPUT, LARGEST_LINE):
-                number += 1
-                end += len(line or b"") + 1
-                place = f"standard input:{number}"
-                yield Entry(place, line or b"", end, partial(read_event, line, place, self._topic, self._run, written))
-        except OSError as error:
-            raise SourceError(f"standard input: {error.strerror}") from None

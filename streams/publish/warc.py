@@ -12,12 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
-from streams.publish.entries import Entry, Refused, SourceError, opened, record_of
-from streams.topology import Topic
-from streams.topology.codec import OutputRecord, refusal
+from streams.publish.entries import Entry, EntryError, SourceError, opened
 
 if TYPE_CHECKING:
     from fastwarc.warc import WarcRecord
@@ -40,7 +36,7 @@ def archive_size(path: Path) -> int:
     return sum(file.stat().st_size for file in _files(path))
 
 
-def read_archive(path: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
+def read_archive(path: Path) -> Iterator[Entry]:
     """An entry for each response of an archive, in its order.
 
     Raises:
@@ -52,9 +48,9 @@ def read_archive(path: Path, topic: Topic, run: str | None) -> Iterator[Entry]:
     for file in _files(path):
         with file.open("rb") as source:
             if file.name.lower().endswith(_PACKAGES):
-                yield from _package(file, source, topic, run)
+                yield from _package(file, source)
             else:
-                yield from _responses(str(file), source, source, behind, topic, run)
+                yield from _responses(str(file), source, source, behind)
         behind += file.stat().st_size
 
 
@@ -77,7 +73,7 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _package(file: Path, source: IO[bytes], topic: Topic, run: str | None) -> Iterator[Entry]:
+def _package(file: Path, source: IO[bytes]) -> Iterator[Entry]:
     try:
         package = zipfile.ZipFile(source)
     except zipfile.BadZipFile as error:
@@ -88,12 +84,10 @@ def _package(file: Path, source: IO[bytes], topic: Topic, run: str | None) -> It
             raise SourceError(f"{file}: no WARC file is in it")
         for name in sorted(members):
             with package.open(name) as member:
-                yield from _responses(f"{file}/{name}", member, source, 0, topic, run)
+                yield from _responses(f"{file}/{name}", member, source, 0)
 
 
-def _responses(
-    place: str, stream: IO[bytes], on_disk: IO[bytes], behind: int, topic: Topic, run: str | None
-) -> Iterator[Entry]:
+def _responses(place: str, stream: IO[bytes], on_disk: IO[bytes], behind: int) -> Iterator[Entry]:
     from fastwarc.warc import ArchiveIterator, WarcRecordType
 
     for record in ArchiveIterator(stream, record_types=WarcRecordType.response, parse_http=False):
@@ -101,22 +95,20 @@ def _responses(
         trace = f"{record.record_id} {record.content_length}".encode()
         # A record can only be read before the next one.
         block = b"" if record.content_length > _LARGEST_BLOCK else record.reader.read()
-        read = partial(_page, record.content_length, block, dict(record.headers), where, topic, run)
-        yield Entry(where, trace, behind + on_disk.tell(), read)
+        event = partial(_page, record.content_length, block, dict(record.headers))
+        yield Entry(where, trace, behind + on_disk.tell(), event)
 
 
-def _page(
-    length: int, block: bytes, headers: dict[str, str], where: str, topic: Topic, run: str | None
-) -> OutputRecord | Refused | None:
-    """The record of a page; None for a response that is no page."""
+def _page(length: int, block: bytes, headers: dict[str, str]) -> CrawledPage | None:
+    """The page of a response; None for a response that is no page."""
     if length > _LARGEST_BLOCK:
-        return Refused(where, f"the response has {length} bytes, more than {_LARGEST_BLOCK}")
+        raise EntryError(f"the response has {length} bytes, more than {_LARGEST_BLOCK}")
     if len(block) < length:
-        return Refused(where, f"the archive ends in the record: {len(block)} of {length} bytes are there")
+        raise EntryError(f"the archive ends in the record: {len(block)} of {length} bytes are there")
     response = _parsed(block)
     status = getattr(response.http_headers, "status_code", None)
     if not isinstance(status, int):
-        return Refused(where, "the record is not an HTTP response")
+        raise EntryError("the record is not an HTTP response")
     if not 200 <= status < 300 or (response.http_content_type or "").lower() not in _HTML:
         return None
     fields: dict[str, Any] = {
@@ -126,11 +118,7 @@ def _page(
         "fetched_at": headers.get("WARC-Date"),
         "status": status,
     }
-    try:
-        page = CrawledPage.model_validate(fields)
-    except ValidationError as error:
-        return Refused(where, refusal(error).detail)
-    return record_of(topic, page, where, run)
+    return CrawledPage.model_validate(fields)
 
 
 def _parsed(block: bytes) -> WarcRecord:

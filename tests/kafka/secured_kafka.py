@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from streams.local_kafka.broker import LocalKafka, free_port
-from streams.local_kafka.install import cache_folder, find_java, kafka_jars, write_properties
+from streams.local_kafka.install import CLUSTER_ID, cache_folder, find_java, kafka_jars, write_properties
 
 USERS = {"assay": "a secret; with =", "worker": "has some", "stranger": "has none", "viewer": "reads"}
 """The first may do everything. The others may log in, and have the rights that a test gives them."""
@@ -44,11 +44,10 @@ class SecuredKafka:
 def secured_kafka(folder: Path) -> Iterator[SecuredKafka]:
     """A broker with all of the listeners, for as long as the context is open."""
     write_certificates(folder)
-    ports = {name: free_port() for name in PROTOCOLS}
-    listeners = [f"{name}://127.0.0.1:{port}" for name, port in ports.items()]
-    properties = _properties(folder)
+    ports = {name: free_port() for name in ("PLAINTEXT", *PROTOCOLS)}
+    properties = _properties(folder, ports)
     _format(folder / "kafka", properties)
-    with LocalKafka(data_dir=folder / "kafka", listeners=listeners, properties=properties):
+    with LocalKafka(port=ports["PLAINTEXT"], data_dir=folder / "kafka", properties=properties):
         yield SecuredKafka(ports, folder)
 
 
@@ -68,7 +67,9 @@ def write_certificates(folder: Path) -> None:
     (folder / "both.pem").write_bytes(_chain(certificate) + encrypted)
 
 
-def _properties(folder: Path) -> dict[str, str | int]:
+def _properties(folder: Path, ports: dict[str, int]) -> dict[str, str | int]:
+    clients = ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
+    controller = free_port()
     map_ = {"CONTROLLER": "PLAINTEXT", "PLAINTEXT": "PLAINTEXT"} | PROTOCOLS
     plain = " ".join(f'user_{name}="{password}"' for name, password in USERS.items())
     modules = {
@@ -77,6 +78,9 @@ def _properties(folder: Path) -> dict[str, str | int]:
         "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
     }
     return {
+        "listeners": f"{clients},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": clients,
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in map_.items()),
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(folder / "server.pem"),
@@ -111,7 +115,7 @@ def _format(folder: Path, properties: dict[str, str | int]) -> None:
         for mechanism in MECHANISMS[1:]
         for name, password in USERS.items()
     ]
-    command = [*java, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(file), *users]
+    command = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(file), *users]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from streams.cli.publish import run_publish
-from streams.cli.publish_input import Publication
+from streams.cli.publish import Publication, run_publish
 from streams.local_kafka.broker import LocalKafka
 from streams.publish.run_log import RunLog, RunTakenError
 from streams.publish.walk import Position
@@ -77,6 +76,16 @@ async def publish_apart(settings: Settings, *arguments: str) -> Published:
     async with assay_command(settings, "publish", PAGES, *arguments, "--json") as process:
         out, err = await process.communicate()
     return process.returncode or 0, json.loads(out) if out.strip() else {}, err.decode()
+
+
+async def begun(settings: Settings, run: str) -> None:
+    """Waits for the first commit of a run."""
+    log = RunLog(settings, PAGES_CRAWLED, run)
+
+    async def known() -> bool:
+        return await log.read() is not None
+
+    await until(known)
 
 
 async def killed_five_times(installation: Installation, publish: Publish, count: int, *sources: Path) -> None:
@@ -165,13 +174,8 @@ async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(
     settings, count = installation.settings, 3000
     write_pages(tmp_path / "a.jsonl", count)
     arguments = (str(tmp_path / "a.jsonl"), "--run-id", "twice")
-    log = RunLog(settings, PAGES_CRAWLED, "twice")
-
-    async def begun() -> bool:
-        return await log.read() is not None
-
     async with assay_command(settings, "publish", PAGES, *arguments, "--rate", "100") as first:
-        await until(begun)
+        await begun(settings, "twice")
         status, told, err = await publish(settings, *arguments)
         assert (status, told["run_published"]) == (0, count), err
         _, first_err = await asyncio.wait_for(first.communicate(), 60)
@@ -186,13 +190,8 @@ async def test_ctrl_c_says_how_to_resume_and_a_finished_run_is_empty(
     settings = installation.settings
     write_pages(tmp_path / "my pages.jsonl", 500)
     path = str(tmp_path / "my pages.jsonl")
-    log = RunLog(settings, PAGES_CRAWLED, "c")
-
-    async def begun() -> bool:
-        return await log.read() is not None
-
     async with assay_command(settings, "publish", PAGES, path, "--run-id", "c", "--rate", "50", "--json") as process:
-        await until(begun)
+        await begun(settings, "c")
         process.send_signal(signal.SIGINT)
         out, err = await process.communicate()
         assert process.returncode == 130
@@ -216,13 +215,8 @@ async def test_refused_lines_are_kept_once_across_resumes(
     ]
     (tmp_path / "a.jsonl").write_bytes(b"\n".join(lines) + b"\n\xff\n")
     arguments = (str(tmp_path / "a.jsonl"), "--run-id", "bad", "--refused", str(kept))
-    log = RunLog(settings, PAGES_CRAWLED, "bad")
-
-    async def begun() -> bool:
-        return await log.read() is not None
-
     async with assay_command(settings, "publish", PAGES, *arguments, "--rate", "200") as process:
-        await until(begun)
+        await begun(settings, "bad")
         await asyncio.sleep(0.3)
         process.send_signal(signal.SIGKILL)
         await process.wait()
@@ -322,8 +316,8 @@ async def test_a_commit_whose_outcome_is_not_known_is_looked_up(installation: In
         await write(*arguments, **named)
 
     log._writer.write = doubtful  # type: ignore[method-assign]
-    await log.commit([record(1)], Position(), one, 1)
-    await log.commit([record(2)], one, two, 2)
+    await log.commit([record(1)], Position(), one)
+    await log.commit([record(2)], one, two)
     await log.close()
     assert [record.value for record in await installation.read(PAGES)] == [b"1", b"2"]
     assert await log.read() == two
@@ -334,11 +328,11 @@ async def test_run_changed_by_another_process_is_not_continued(installation: Ins
     other = RunLog(installation.settings, PAGES_CRAWLED, "moved")
     one, two = Position(entries=1, published=1), Position(entries=2, published=2)
     await log.open()
-    await log.commit([record(1)], Position(), one, 1)
+    await log.commit([record(1)], Position(), one)
     assert await other.open() == one
-    await other.commit([record(2)], one, two, 2)
+    await other.commit([record(2)], one, two)
     with pytest.raises(RunTakenError):
-        await log.commit([record(2)], one, two.model_copy(update={"refused": 1}), 2)
+        await log.commit([record(2)], one, two.model_copy(update={"refused": 1}))
     await log.close()
     await other.close()
     assert [record.value for record in await installation.read(PAGES)] == [b"1", b"2"]

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from streams.cli.doctor import run_doctor
-from streams.cli.publish import run_publish
-from streams.cli.publish_input import Publication
+from streams.cli.publish import Publication, run_publish
 from streams.cli.run import run_handlers
 from streams.cli.tail import run_tail
 from streams.cli.topics import run_topics

@@ -21,7 +21,7 @@ from schemas.pages import CrawledPage, Tier
 from schemas.rules import Rules
 from streams.app.application import Application
 from streams.cli.lag_server import lag_exporter
-from streams.demo.run import Demo, run
+from streams.demo.run import running
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
 from streams.replay.plan_store import PlanSession, PlanStore
@@ -99,9 +99,8 @@ def models(application: Application) -> dict[str, str]:
 @pytest.mark.slow
 async def test_demo_shows_every_metric_except_models_and_faults(kafka: str, topic_prefix: str) -> None:
     settings = load_settings(kafka={"bootstrap_servers": kafka, "topic_prefix": topic_prefix}, http={"enabled": False})
-    done: list[Demo] = []
-    demo = await run(settings, asyncio.Event(), True, None, lambda _: None, lambda _: None, done.append)
-    assert done
+    async with running(settings, lambda _: None) as demo:
+        await demo.work(None, lambda _: None)
     registry = list(demo.application.registry.collect())
     assert not strays(registry, models(demo.application))
     elsewhere = WITH_MODELS | SECOND_TIME | FAULTS | ELSEWHERE.keys()

@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 
 from streams.cli.doctor_kafka import check_kafka
+from streams.local_kafka import install
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
-from streams.local_kafka.install import cache_folder, kafka_jars
 from streams.topology import REPLAYS
 from tests.kafka.installation import CRAWLED, SCORED, Installing, page
 from tests.kafka.replays import replayed
@@ -42,13 +42,16 @@ def release(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def kafka(release: str) -> Iterator[str]:
     """A broker of that release, in place of the shared one."""
-    checksums = _CHECKSUMS / f"jars-{release}.sha256"
-    try:
-        kafka_jars(cache_folder(), print, release, checksums)
-    except BrokerUnavailable as error:
-        pytest.skip(str(error))
-    with LocalKafka(version=release, checksums=checksums) as broker:
-        yield broker.bootstrap_servers
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(install, "ENDPOINT", install.ENDPOINT.replace(install.KAFKA_VERSION, release))
+        patch.setattr(install, "KAFKA_VERSION", release)
+        patch.setattr(install, "CHECKSUMS", _CHECKSUMS / f"jars-{release}.sha256")
+        try:
+            install.kafka_jars(install.cache_folder(), print)
+        except BrokerUnavailable as error:
+            pytest.skip(str(error))
+        with LocalKafka() as broker:
+            yield broker.bootstrap_servers
 
 
 async def test_the_doctor_finds_a_healthy_installation(installing: Installing, release: str) -> None:

@@ -12,8 +12,7 @@ import pytest
 from aiokafka.admin import NewPartitions
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from streams.cli.publish import run_publish
-from streams.cli.publish_input import Publication
+from streams.cli.publish import Publication, run_publish
 from streams.cli.tail import run_tail
 from streams.cli.topics import run_topics
 from streams.kafka.clients import make_admin, make_producer, opened

@@ -10,8 +10,7 @@ import pytest
 
 from schemas.pages import ScoredPage
 from streams.cli.export import Export
-from streams.cli.publish import run_publish
-from streams.cli.publish_input import Publication
+from streams.cli.publish import Publication, run_publish
 from streams.kafka.clients import make_producer, opened
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED

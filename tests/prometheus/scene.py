@@ -13,6 +13,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, make_asgi_app
 
+from schemas.claims import ExtractedClaim
 from schemas.event import Event
 from schemas.needs import Ask
 from schemas.outcome import Outcome, Retry, RetryReason
@@ -20,7 +21,7 @@ from schemas.replays import ReplayState
 from streams.app.application import Application
 from streams.cli.lag_server import lag_exporter
 from streams.demo import feed
-from streams.demo.run import Demo, run
+from streams.demo.run import Demo, running
 from streams.http.server import HttpServer
 from streams.replay.plan_store import PlanSession, PlanStore
 from streams.replay.run import run_plan
@@ -119,23 +120,13 @@ async def _demonstrated(kafka: str, prefix: str, here: Places, stack: AsyncExitS
     settings = load_settings(
         kafka={"bootstrap_servers": kafka, "topic_prefix": prefix}, http={"host": "127.0.0.1", "port": here.demo}
     )
-    stop, done = asyncio.Event(), asyncio.Queue[Demo]()
 
     def nothing(_: object) -> None:
         pass
 
-    running = asyncio.create_task(run(settings, stop, False, None, nothing, nothing, done.put_nowait))
-
-    async def end() -> None:
-        stop.set()
-        await running
-
-    stack.push_async_callback(end)
-    telling = asyncio.create_task(done.get())
-    await asyncio.wait({running, telling}, return_when=asyncio.FIRST_COMPLETED)
-    if running.done():
-        running.result()
-    return await telling
+    demo = await stack.enter_async_context(running(settings, nothing))
+    await demo.work(None, nothing)
+    return demo
 
 
 async def _place(kafka: str, prefix: str, folder: Path, stack: AsyncExitStack) -> tuple[Installation, ModelServer]:
@@ -199,7 +190,7 @@ async def _work(place: Installation, application: Application, model: ModelServe
         await asyncio.sleep(ROUND_SECONDS)
     await until(application.caught_up, times=3, seconds=120)
     behave, model.behave = model.behave, status(401)
-    claims = [_another(claim, ROUNDS) for claim in feed.claims()]
+    claims = [_another(claim, ROUNDS) for claim in feed.events(datetime.now(UTC)) if isinstance(claim, ExtractedClaim)]
     await _feed(place, [claim.model_copy(update={"claim_text": f"So {claim.claim_text}"}) for claim in claims])
     await until(
         lambda: application.registry.get_sample_value("assay_llm_breaker_open", {"model": BROKEN}) == 1, seconds=120

@@ -1,20 +1,13 @@
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
 
-import streams.cli.publish_run
-import streams.publish.walk
-from streams.cli.publish import run_publish
-from streams.cli.publish_input import Publication
-from streams.cli.publish_run import Sending
+import streams.publish.sources
+from streams.cli.publish import Publication, run_publish
 from streams.settings.model import Settings, load_settings
 from streams.topology import topic_named
-from streams.topology.codec import OutputRecord
 from tests.command_line import Done, Ran
 from tests.samples import run_assay
 from tests.tables import tables
@@ -179,89 +172,9 @@ def test_standard_input_can_be_tsv(
 ) -> None:
     (tmp_path / "rows").write_bytes(ROWS)
     with (tmp_path / "rows").open("rb") as rows:
-        monkeypatch.setattr(streams.publish.walk, "STANDARD_INPUT", rows.fileno())
+        monkeypatch.setattr(streams.publish.sources, "STANDARD_INPUT", rows.fileno())
         done = publish(Path("-"), stated=stated, mode="check")
     assert (done.status, done.document["valid"]) == (1, 2 if stated == "tsv" else 0)
-
-
-class Producer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is not typed
-    """A producer, never connected, whose cluster answers as the test wants."""
-
-    def __init__(self) -> None:
-        super().__init__(bootstrap_servers="127.0.0.1:9")
-        self.sent: list[tuple[str, asyncio.Future[object]]] = []
-        self.stopped = False
-
-    async def send(self, topic: str, **_: Any) -> asyncio.Future[object]:
-        self.sent.append((topic, asyncio.get_running_loop().create_future()))
-        return self.sent[-1][1]
-
-    async def flush(self) -> None:
-        if self.sent:
-            await asyncio.wait([future for _, future in self.sent])
-
-    async def stop(self) -> None:
-        self.stopped = self._closed = True
-        await self.flush()
-
-    def answer(self, number: int, error: Exception | None = None) -> None:
-        if error is None:
-            self.sent[number][1].set_result(None)
-        else:
-            self.sent[number][1].set_exception(error)
-
-
-RECORD = OutputRecord("pages.crawled.v1", b"k", b"v", ())
-
-
-class TestSending:
-    async def test_what_is_acknowledged_is_counted(self) -> None:
-        producer = Producer()
-        sending = Sending(producer, "blue.", 5.0)
-        for _ in range(3):
-            await sending.send(RECORD)
-        assert {topic for topic, _ in producer.sent} == {"blue.pages.crawled.v1"}
-        for number in range(3):
-            producer.answer(number)
-        await sending.stop()
-        assert (sending.sent, sending.acknowledged, sending.failure, producer.stopped) == (3, 3, None, True)
-
-    async def test_a_silent_cluster_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(streams.cli.publish_run, "_IN_FLIGHT", 2)
-        sending = Sending(Producer(), "", 0.02)
-        await sending.send(RECORD)
-        await sending.send(RECORD)
-        with pytest.raises(KafkaTimeoutError, match="nothing was acknowledged"):
-            await sending.send(RECORD)
-        await sending.stop()
-        assert isinstance(sending.failure, KafkaTimeoutError)
-        assert sending.acknowledged == 0
-
-    async def test_a_slow_cluster_is_waited_for(self) -> None:
-        producer = Producer()
-        sending = Sending(producer, "", 3.0)
-        for _ in range(3):
-            await sending.send(RECORD)
-        stopping = asyncio.ensure_future(sending.stop())
-        for number in range(3):
-            await asyncio.sleep(1.2)  # all three together take longer than the patience
-            producer.answer(number)
-        await stopping
-        assert (sending.acknowledged, sending.failure) == (3, None)
-
-    async def test_a_refusal_stops_what_comes_after(self) -> None:
-        producer = Producer()
-        sending = Sending(producer, "", 0.2)
-        await sending.send(RECORD)
-        await sending.send(RECORD)
-        producer.answer(0, TopicAuthorizationFailedError("no"))
-        producer.sent[1][1].cancel()
-        await asyncio.sleep(0)
-        with pytest.raises(KafkaError, match="no"):
-            await sending.send(RECORD)
-        await sending.stop()
-        assert isinstance(sending.failure, TopicAuthorizationFailedError)
-        assert sending.acknowledged == 0
 
 
 def test_trouble_with_the_file_of_refused_entries_names_it(publish: Ran, tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
-"""The counts of a reader of the topics."""
+"""The counts of a reader of the topics, and the inputs with their outcomes."""
 
 from typing import Literal
-
-import pytest
 
 from handlers.index_page import IndexPageRules
 from schemas.claims import ClaimBand, ClaimEvaluated, ClaimStatus
@@ -10,6 +8,7 @@ from schemas.documents import DocumentIndexed, IndexChange
 from schemas.llm import CallOutcome, LlmCall
 from schemas.pages import Tier
 from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted
 from schemas.retrieval import (
     NextStep,
     ResultCounts,
@@ -18,8 +17,10 @@ from schemas.retrieval import (
     RetrievalScores,
     ScoreSource,
 )
-from streams.demo.tally import Tally, Trace
+from streams.demo.tally import Audit, Balance, Tally, Trace, faults
+from streams.topology import HANDLERS
 from tests.rules import shipped_rules
+from tests.samples import the_handler
 from tests.streams.query.toys import completed, ranked
 from tests.tables import tables
 
@@ -43,6 +44,11 @@ def classified(batch_id: str, actionable: float, parent: str | None = None, need
     )
 
 
+def improvement(tally: Tally, score: str) -> tuple[float, float]:
+    figures = tally.figures()
+    return figures[f"{score}_before"], figures[f"{score}_after"]
+
+
 def test_children_are_averaged_before_their_parents() -> None:
     tally = new_tally()
     for batch in (
@@ -53,11 +59,11 @@ def test_children_are_averaged_before_their_parents() -> None:
         classified("c", 0.9),
     ):
         tally.see(batch, Trace(batch.batch_id))
-    assert tally.improvement() == pytest.approx((0.3, (0.7 + 0.4) / 2))
+    assert improvement(tally, "actionable") == (0.3, 0.55)
 
 
 def test_improvement_without_extractions_is_zero() -> None:
-    assert new_tally().improvement() == (0.0, 0.0)
+    assert improvement(new_tally(), "actionable") == (0.0, 0.0)
 
 
 def test_the_overall_score_is_that_of_the_verdicts() -> None:
@@ -65,7 +71,7 @@ def test_the_overall_score_is_that_of_the_verdicts() -> None:
     for batch_id, parent, overall in (("a", None, 0.3), ("a1", "a", 0.9), ("a2", "a", 0.7)):
         tally.see(classified(batch_id, 0.2, parent, needs=parent is None), Trace(batch_id))
         tally.see(verdict(batch_id, overall), Trace(batch_id))
-    assert tally.answered() == pytest.approx((0.3, 0.8))
+    assert improvement(tally, "overall") == (0.3, 0.8)
 
 
 def verdict(batch_id: str, overall: float) -> RetrievalEvaluated:
@@ -105,12 +111,12 @@ def test_tally_counts_judges_and_their_cost() -> None:
     tally.see(claim("a", call("offline", 0.0)), Trace("1"))
     tally.see(claim("b", call("model", 0.25)), Trace("2"))
     tally.see(claim("c", call("model", 0.5).model_copy(update={"cached": True})), Trace("3"))
-    summary = tally.summary({}, 1.0)
-    assert (summary["judged_by"], summary["cost_usd"]) == ({"offline": 1, "model": 2}, 0.25)
+    figures = tally.figures()
+    assert (figures["judged_by"], figures["cost_usd"]) == ({"offline": 1, "model": 2}, 0.25)
     # A model without a price: what it cost is not known, and not nothing.
     tally.see(claim("d", call("model", None)), Trace("4"))
     tally.see(claim("e", call("model", 0.25)), Trace("5"))
-    assert tally.summary({}, 1.0)["cost_usd"] is None
+    assert tally.figures()["cost_usd"] is None
 
 
 def indexed(url: str, tier: Tier, points: int, change: IndexChange = IndexChange.WRITTEN) -> DocumentIndexed:
@@ -136,9 +142,10 @@ def test_tally_counts_points_of_the_newest_version_per_document() -> None:
         indexed("b", "A", 9, IndexChange.OUTDATED),
     ):
         tally.see(event, Trace(event.url))
-    assert tally.index_points() == 7
-    assert tally.estimate().points_with_articles == 12
-    assert tally.estimate().full_chunks == 20
+    figures = tally.figures()
+    assert figures["index_points"] == 7
+    assert figures["index_points_estimated"] == 12
+    assert figures["index_points_without_tiers"] == 20
 
 
 def test_a_query_is_answered_where_it_has_results() -> None:
@@ -146,5 +153,72 @@ def test_a_query_is_answered_where_it_has_results() -> None:
     for number, results in enumerate([[ranked(1)], []]):
         request = RankingRequested(request_id=str(number), query="q")
         tally.see(completed(request, *results), Trace(str(number)))
-    assert len(tally.queries) == 2
-    assert tally.summary({}, 1.0)["queries_answered"] == 1
+    assert len(tally.latest(RankingCompleted)) == 2
+    assert tally.figures()["queries_answered"] == 1
+
+
+# --- inputs and outcomes ---
+
+HANDLER = the_handler("score_page")
+GIVEN, WRITTEN = HANDLER.consumes, HANDLER.emits[0]
+
+
+def account_of(*inputs: str) -> Audit:
+    account = Audit([HANDLER])
+    for identity in inputs:
+        account.see(GIVEN, Trace(identity))
+    return account
+
+
+def balance(account: Audit, dropped: int = 0) -> Balance:
+    return account.balances({"score_page": dropped})["score_page"]
+
+
+def test_each_input_is_answered_dead_or_dropped() -> None:
+    account = account_of("a", "b", "c")
+    account.see(WRITTEN, Trace("out", "a", "score_page"))
+    account.see_dead("score_page", "b")
+    assert balance(account) == Balance(taken=3, answered=1, dead=1, dropped=0, missing=1, twice=0)
+    assert faults({"score_page": balance(account)}) == ["score_page: 3 in, 1 without an outcome, 0 with more than one"]
+    assert faults({"score_page": balance(account, dropped=1)}) == []
+
+
+def test_several_outputs_of_one_input_are_one_answer() -> None:
+    account = account_of("a")
+    account.see(WRITTEN, Trace("out 1", "a", "score_page"))
+    account.see(WRITTEN, Trace("out 2", "a", "score_page"))
+    assert (balance(account).answered, balance(account).twice) == (1, 0)
+
+
+def test_the_same_output_again_is_counted_as_twice() -> None:
+    account = account_of("a")
+    for _ in range(2):
+        account.see(WRITTEN, Trace("out", "a", "score_page"))
+    assert balance(account).twice == 1
+
+
+def test_an_input_that_was_given_twice_may_be_answered_twice() -> None:
+    account = account_of("a", "a")
+    for _ in range(2):
+        account.see(WRITTEN, Trace("out", "a", "score_page"))
+    assert balance(account) == Balance(taken=2, answered=2, dead=0, dropped=0, missing=0, twice=0)
+
+
+def test_an_answer_beside_a_dead_letter_is_counted_as_twice() -> None:
+    account = account_of("a")
+    account.see(WRITTEN, Trace("out", "a", "score_page"))
+    account.see_dead("score_page", "a")
+    assert balance(account).twice == 1
+
+
+def test_output_of_another_handler_does_not_answer_an_input() -> None:
+    account = account_of("a")
+    account.see(WRITTEN, Trace("out", "a", "fetch_page"))
+    account.see(WRITTEN, Trace("from outside"))
+    assert balance(account).missing == 1
+
+
+def test_account_covers_every_handler_of_the_topology() -> None:
+    balances = Audit(HANDLERS).balances({})
+    assert list(balances) == [handler.name for handler in HANDLERS]
+    assert not faults(balances)

@@ -18,17 +18,15 @@ from typing import Any
 import pytest
 
 from streams.local_kafka import broker, guard, install, running
-from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
+from streams.local_kafka.broker import BrokerProcess, BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import (
     are_cached,
     cache_folder,
     find_java,
     format_data,
     kafka_jars,
-    new_cluster_id,
     write_properties,
 )
-from streams.local_kafka.process import BrokerProcess
 from streams.local_kafka.running import RunningBroker
 from tests.kafka_server import docker_answers, kafka_server
 
@@ -53,12 +51,6 @@ def gone(pid: int) -> bool:
     except (ProcessLookupError, FileNotFoundError):
         return True
     return stat.rsplit(")", 1)[1].split()[0] == "Z"
-
-
-class Silent:
-    """Takes any message."""
-
-    def __call__(self, message: str) -> None: ...
 
 
 class TestFindJava:
@@ -139,14 +131,14 @@ class TestKafkaJars:
 
     @pytest.mark.usefixtures("resolver")
     def test_a_later_start_needs_no_resolver(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        jars = kafka_jars(tmp_path, Silent())
+        jars = kafka_jars(tmp_path, print)
         for name in ("jgo", "jgo.env", "jgo.maven"):
             monkeypatch.setitem(sys.modules, name, None)
-        assert kafka_jars(tmp_path, Silent()) == jars
+        assert kafka_jars(tmp_path, print) == jars
 
     @pytest.mark.parametrize("harm", ["missing", "cut", "replaced"])
     def test_a_damaged_cache_is_fetched_again(self, tmp_path: Path, resolver: list[str], harm: str) -> None:
-        jar = kafka_jars(tmp_path, Silent())[0]
+        jar = kafka_jars(tmp_path, print)[0]
         match harm:
             case "missing":
                 jar.unlink()
@@ -155,7 +147,7 @@ class TestKafkaJars:
             case _:
                 jar.write_bytes(b"bad a.jar")
         assert not are_cached(tmp_path)
-        assert jar in kafka_jars(tmp_path, Silent())
+        assert jar in kafka_jars(tmp_path, print)
         assert jar.read_bytes() == b"jar a.jar"
         assert len(resolver) == 2
 
@@ -165,7 +157,7 @@ class TestKafkaJars:
         digest, *rest = install.CHECKSUMS.read_text().splitlines()[0].split("  ")
         install.CHECKSUMS.write_text(f"{digest}  {rest[0]}\n{'0' * 64}  {other}\n")
         with pytest.raises(BrokerUnavailable, match=f"{other} are not those in .*copy") as raised:
-            kafka_jars(tmp_path, Silent())
+            kafka_jars(tmp_path, print)
         assert "a.jar" not in str(raised.value)
         assert list(tmp_path.iterdir()) == []
 
@@ -180,7 +172,7 @@ class TestKafkaJars:
     def test_no_resolver_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "jgo.env", None)
         with pytest.raises(BrokerUnavailable, match=r"assay\[local\]"):
-            kafka_jars(tmp_path, Silent())
+            kafka_jars(tmp_path, print)
 
     @pytest.mark.usefixtures("resolver")
     @pytest.mark.parametrize("error", [OSError("no route to host"), RuntimeError("404"), AssertionError()])
@@ -192,7 +184,7 @@ class TestKafkaJars:
 
         monkeypatch.setattr(sys.modules["jgo.env"], "EnvironmentBuilder", fail)
         with pytest.raises(BrokerUnavailable, match="Maven Central") as raised:
-            kafka_jars(tmp_path, Silent())
+            kafka_jars(tmp_path, print)
         assert str(error) in str(raised.value)
         assert list(tmp_path.iterdir()) == []
 
@@ -200,7 +192,7 @@ class TestKafkaJars:
     def test_a_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(BrokerUnavailable, match="ASSAY_CACHE_DIR"):
-            kafka_jars(tmp_path / "file" / "cache", Silent())
+            kafka_jars(tmp_path / "file" / "cache", print)
 
     def test_where_they_are_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("ASSAY_CACHE_DIR", str(tmp_path / "own"))
@@ -227,19 +219,19 @@ class TestData:
         (tmp_path / "data").mkdir()
         (tmp_path / "data" / "thesis.txt").write_text("years of work")
         with pytest.raises(BrokerUnavailable, match="neither empty nor a Kafka data folder"):
-            format_data(["false"], tmp_path, tmp_path / "server.properties", new_cluster_id())
+            format_data(["false"], tmp_path, tmp_path / "server.properties")
 
     def test_formatted_data_is_not_formatted_again(self, tmp_path: Path) -> None:
         (tmp_path / "data").mkdir()
         (tmp_path / "data" / "meta.properties").write_text("")
-        format_data(["false"], tmp_path, tmp_path / "server.properties", new_cluster_id())
+        format_data(["false"], tmp_path, tmp_path / "server.properties")
 
     def test_a_refusal_is_quoted(self, tmp_path: Path) -> None:
         java = executable(tmp_path / "java", "echo 'log dir is offline' >&2; exit 1")
         with pytest.raises(BrokerUnavailable, match="log dir is offline"):
-            format_data([str(java)], tmp_path, tmp_path / "server.properties", new_cluster_id())
+            format_data([str(java)], tmp_path, tmp_path / "server.properties")
         with pytest.raises(BrokerUnavailable, match="did not run"):
-            format_data([str(tmp_path / "none")], tmp_path, tmp_path / "server.properties", new_cluster_id())
+            format_data([str(tmp_path / "none")], tmp_path, tmp_path / "server.properties")
 
 
 @pytest.fixture
@@ -270,8 +262,10 @@ class TestStart:
 
     def test_one_that_never_answers_is_ended(self, fake: Callable[[str], None], tmp_path: Path) -> None:
         fake(f"echo $$ > {tmp_path}/pid; echo thinking; exec sleep 600")
+        kafka = LocalKafka()
+        kafka.start_seconds = 2
         with pytest.raises(BrokerUnavailable, match=r"(?s)did not answer within 2 s.*thinking"):
-            LocalKafka(start_seconds=2).start()
+            kafka.start()
         wait_until(lambda: gone(int((tmp_path / "pid").read_text())))
 
     def test_another_port_is_tried_where_ours_was_taken_in_between(
@@ -319,12 +313,6 @@ class TestStart:
         thread.join()
         assert "was stopped while it was starting" in str(failed[0])
         assert not kafka.running
-
-    async def test_is_refused_in_an_event_loop(self) -> None:
-        with pytest.raises(RuntimeError, match="async with"):
-            LocalKafka().start()
-        with pytest.raises(RuntimeError, match="async with"):
-            LocalKafka().restart()
 
     def test_stop_and_kill_of_nothing_do_nothing(self) -> None:
         kafka = LocalKafka()

@@ -22,7 +22,7 @@ async def test_unreachable_kafka_is_retried_with_growing_pauses() -> None:
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"}, pipeline={"stalled_seconds": 100.0})
     log = RunLog(settings, PAGES_CRAWLED, "r", sleep)
     with pytest.raises(KafkaError):
-        await log.commit([], Position(), Position(entries=1), 1)
+        await log.commit([], Position(), Position(entries=1))
     assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
     with pytest.raises(KafkaError):
         await log.open()

@@ -19,26 +19,26 @@ class Log:
     """Records the commits; each one waits until the test releases it."""
 
     def __init__(self, free: bool = True) -> None:
-        self.commits: list[tuple[list[bytes | None], int, int]] = []
+        self.commits: list[tuple[list[bytes | None], int]] = []
         self.closed = 0
         self.go = asyncio.Event()
         self.failure: Exception | None = None
         if free:
             self.go.set()
 
-    async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position, count: int) -> None:
+    async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position) -> None:
         await self.go.wait()
         if self.failure is not None:
             raise self.failure
         assert before.entries == (self.commits[-1][1] if self.commits else 0)
-        self.commits.append(([record.value for record in records], after.entries, count))
+        self.commits.append(([record.value for record in records], after.entries))
 
     async def close(self) -> None:
         self.closed += 1
 
 
-def sending(log: Log, entries: int = 0) -> RunSending:
-    return RunSending(cast("RunLog", log), Position(), entries, LIMITS)
+def sending(log: Log) -> RunSending:
+    return RunSending(cast("RunLog", log), Position(), LIMITS)
 
 
 def record(number: int, size: int = 1) -> OutputRecord:
@@ -52,7 +52,7 @@ async def settled() -> None:
 
 async def test_records_during_a_transaction_join_the_next_one() -> None:
     log = Log(free=False)
-    its = sending(log, entries=10)
+    its = sending(log)
     await its.passed(record(1), Position(entries=1))
     await settled()
     await its.passed(None, Position(entries=2))
@@ -61,7 +61,7 @@ async def test_records_during_a_transaction_join_the_next_one() -> None:
     assert log.commits == []
     log.go.set()
     await its.stop()
-    assert log.commits == [([b"1"], 1, 11), ([b"3"], 3, 13)]
+    assert log.commits == [([b"1"], 1), ([b"3"], 3)]
     assert (its.committed.entries, its.failure, log.closed) == (3, None, 1)
 
 
@@ -85,8 +85,8 @@ async def test_queue_is_bounded_by_the_transaction_size(size: int) -> None:
     await feeding
     await its.stop()
     assert its.committed.entries == 9
-    assert all(len(values) <= 3 for values, _, _ in log.commits)
-    assert [value for values, _, _ in log.commits for value in values] == [b"%d" % n * size for n in range(1, 10)]
+    assert all(len(values) <= 3 for values, _ in log.commits)
+    assert [value for values, _ in log.commits for value in values] == [b"%d" % n * size for n in range(1, 10)]
 
 
 async def test_refused_entries_move_the_position_too() -> None:
@@ -94,7 +94,7 @@ async def test_refused_entries_move_the_position_too() -> None:
     its = sending(log)
     await its.passed(None, Position(entries=1, refused=1))
     await its.stop()
-    assert log.commits == [([], 1, 1)]
+    assert log.commits == [([], 1)]
 
 
 async def test_nothing_to_send_opens_no_transaction() -> None:

@@ -2,6 +2,7 @@ import asyncio
 import gzip
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ import pytest
 
 import streams.publish.sources
 from schemas.pages import MAX_PAGE_BYTES
-from streams.publish.entries import Refused, SourceError
-from streams.publish.sources import Format, check_source, format_of, read, read_event, read_piped_lines
-from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES
+from streams.publish.entries import Entry, Refused, SourceError
+from streams.publish.sources import Format, check_source, event_of, format_of, read, read_piped_lines
+from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES, Topic
 from streams.topology.codec import OutputRecord
 from tests.samples import instance
 from tests.tables import tables
@@ -20,7 +21,7 @@ TABLES = tables(__file__)
 
 
 def read_all(path: Path, run: str | None = None, stated: Format | None = None) -> list[OutputRecord | Refused]:
-    found = (entry.read() for entry in read(path, PAGES_CRAWLED, run, stated))
+    found = (entry.record(PAGES_CRAWLED, run) for entry in read(path, PAGES_CRAWLED, stated))
     return [item for item in found if item is not None]
 
 
@@ -32,6 +33,12 @@ def records(path: Path, run: str | None = None) -> list[OutputRecord]:
 
 def refusals(path: Path) -> list[str]:
     return [item.reason for item in read_all(path) if isinstance(item, Refused)]
+
+
+def read_line(
+    content: bytes | None, topic: Topic = PAGES_CRAWLED, run: str | None = None, written: Format = "jsonl"
+) -> OutputRecord | Refused | None:
+    return Entry("x:1", b"", 0, partial(event_of, content, topic, written), content).record(topic, run)
 
 
 def headers(record: OutputRecord) -> dict[str, str]:
@@ -161,16 +168,16 @@ class TestJsonLines:
         assert [item.place for item in found if isinstance(item, Refused)] == [f"{path}:2", f"{path}:4"]
 
     def test_what_no_topic_takes_is_refused(self) -> None:
-        long_page = read_event(line("https://a.example/", html="\u00e9" * 5_000_000), "x:1", PAGES_CRAWLED, None)
+        long_page = read_line(line("https://a.example/", html="\u00e9" * 5_000_000))
         assert isinstance(long_page, Refused)
         assert "larger than" in long_page.reason
         batch = {"batchId": "b", "query": "q" * (TOPIC_BYTES - 1000), "retrievedContent": []}
-        long_batch = instance(Refused, read_event(json.dumps(batch).encode(), "x:2", RETRIEVAL_BATCHES, None))
-        assert long_batch.place == "x:2"
+        long_batch = instance(Refused, read_line(json.dumps(batch).encode(), RETRIEVAL_BATCHES))
+        assert long_batch.place == "x:1"
 
     def test_event_identity_depends_on_content_and_run(self) -> None:
         def identity(url: str, run: str | None) -> str:
-            record = instance(OutputRecord, read_event(line(url), "x:1", PAGES_CRAWLED, run))
+            record = instance(OutputRecord, read_line(line(url), run=run))
             assert headers(record).get("assay_run") == run
             return headers(record)["ce_id"]
 
@@ -182,7 +189,7 @@ class TestJsonLines:
         """A later version whose event has another optional field publishes a file under the same ids."""
         url = "https://a.example/"
         lines = (line(url), line(url, site_name=None), line(url, site_name="A"))
-        records = [instance(OutputRecord, read_event(each, "x:1", PAGES_CRAWLED, None)) for each in lines]
+        records = [instance(OutputRecord, read_line(each)) for each in lines]
         absent, null, given = (headers(record)["ce_id"] for record in records)
         assert absent == null != given
 
@@ -225,9 +232,9 @@ class TestTsv:
 
     def test_a_row_too_large_is_refused(self) -> None:
         row = b"https://a.example/1\tT\t" + b"x" * (MAX_PAGE_BYTES + 1) + b"\t"
-        found = instance(Refused, read_event(row, "x:1", PAGES_CRAWLED, None, "tsv"))
+        found = instance(Refused, read_line(row, written="tsv"))
         assert "larger than" in found.reason
-        assert isinstance(read_event(None, "x:1", PAGES_CRAWLED, None, "tsv"), Refused)
+        assert isinstance(read_line(None, written="tsv"), Refused)
 
     def test_topic_without_pages_refuses_tsv(self) -> None:
         with pytest.raises(SourceError, match=r"TSV has pages, and retrieval\.batches\.v1 does not take pages"):

@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-import streams.publish.walk
+import streams.publish.sources
 from streams.publish.entries import SourceError
-from streams.publish.walk import ChangedError, Position, Walk
+from streams.publish.walk import ChangedError, Position, Tracker, Walk, position_of
 from streams.topology import PAGES_CRAWLED
 from tests.tables import tables
 
@@ -20,7 +22,7 @@ def lines(path: Path, *numbers: int) -> Path:
 
 
 def walk(*paths: Path, stated: Any = None) -> Walk:
-    return Walk(paths, PAGES_CRAWLED, "r", stated)
+    return Walk(paths, PAGES_CRAWLED, stated)
 
 
 async def gone(its: Walk) -> Position:
@@ -54,7 +56,7 @@ async def test_position_is_found_again_in_a_compressed_copy(tmp_path: Path) -> N
     for path in (plain, tmp_path / "a.jsonl.gz"):
         its = walk(path)
         entries = its.entries()
-        assert await its.pass_over(entries, position, lambda: None) == 2
+        await its.pass_over(entries, position, lambda: None)
         assert [entry.place async for entry in entries] == [f"{path}:3"]
 
 
@@ -89,7 +91,7 @@ async def test_standard_input_is_a_source_whose_end_is_not_known(
     reading, writing = os.pipe()
     os.write(writing, b"one\n\nthree")
     os.close(writing)
-    monkeypatch.setattr(streams.publish.walk, "STANDARD_INPUT", reading)
+    monkeypatch.setattr(streams.publish.sources, "STANDARD_INPUT", reading)
     its = walk(Path("-"))
     assert its.total is None
     assert [entry.place async for entry in its.entries()] == [f"standard input:{number}" for number in (1, 2, 3)]
@@ -97,3 +99,61 @@ async def test_standard_input_is_a_source_whose_end_is_not_known(
     its = walk(Path("-"))
     with pytest.raises(SourceError, match="standard input: Bad file descriptor"):
         await gone(its)
+
+
+# --- positions ---
+
+SOURCES = st.lists(st.lists(st.binary(max_size=8), max_size=4), max_size=4)
+
+
+def places(sources: list[list[bytes]]) -> list[Position]:
+    """The position before the first entry and after each."""
+    tracker = Tracker()
+    found = [tracker.at(Position())]
+    for number, traces in enumerate(sources):
+        for trace in traces:
+            tracker.passed(number, trace)
+            found.append(tracker.at(Position()))
+    return found
+
+
+@given(SOURCES)
+def test_positions_are_unique_and_reproducible(sources: list[list[bytes]]) -> None:
+    found = places(sources)
+    assert len({place.to_text() for place in found}) == len(found)
+    assert places(sources) == found
+    assert [(place.source, place.entries) for place in found] == sorted((p.source, p.entries) for p in found)
+
+
+@given(SOURCES, SOURCES)
+def test_the_same_place_means_the_same_entries_before_it(one: list[list[bytes]], other: list[list[bytes]]) -> None:
+    def behind(sources: list[list[bytes]], place: Position) -> list[list[bytes]]:
+        return [*sources[: place.source], [*sources, []][place.source][: place.entries]]
+
+    shared = set(map(Position.to_text, places(one))) & set(map(Position.to_text, places(other)))
+    for text in shared:
+        place = position_of(text)
+        assert place is not None
+        assert behind(one, place) == behind(other, place)
+
+
+def test_entries_can_not_run_into_each_other() -> None:
+    assert places([[b"a", b"bc"]])[-1] != places([[b"ab", b"c"]])[-1]
+    assert places([[b"a"], [b"b"]])[-1] != places([[b"b"], [b"b"]])[-1]
+
+
+def test_position_keeps_counts_in_a_small_text() -> None:
+    most = 10**12
+    tracker = Tracker()
+    tracker.passed(999, b"x")
+    position = tracker.at(Position(published=most, refused=most, kept=most))
+    assert (position.source, position.published) == (999, most)
+    assert len(position.to_text()) < 300
+    assert position_of(position.to_text()) == position
+    assert tracker.reached(position)
+    assert not Tracker().reached(position)
+
+
+def test_invalid_position_text_is_ignored() -> None:
+    for text in ("", "{", '{"source": -1}', '{"place": 1}', "[]"):
+        assert position_of(text) is None

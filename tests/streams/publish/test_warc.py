@@ -50,7 +50,7 @@ def pages(entries: Iterable[OutputRecord | Refused | None]) -> list[CrawledPage 
 
 
 def read(file: Path) -> list[CrawledPage | Refused]:
-    return pages(entry.read() for entry in sources.read(file, PAGES_CRAWLED))
+    return pages(entry.record(PAGES_CRAWLED) for entry in sources.read(file, PAGES_CRAWLED))
 
 
 @pytest.mark.parametrize("name", ["crawl.warc.gz", "CRAWL.WARC"])
