@@ -31,7 +31,6 @@ class Break:
     what: str
 
     def __str__(self) -> str:
-        """As a person reads it."""
         return f"{self.where or 'the event'}: {self.what}"
 
 

@@ -100,8 +100,6 @@ class _Example(NamedTuple):
 
 
 class _Runs:
-    """The handlers under one configuration, and the services that answer them."""
-
     def __init__(self, document: Mapping[str, Any], pages: Iterable[bytes]) -> None:
         self._pages = {page.url: page for page in map(CrawledPage.model_validate_json, pages)}
         self._rules = {
@@ -112,7 +110,6 @@ class _Runs:
         }
 
     def outputs(self, example: _Example) -> Iterator[_Example]:
-        """What the handlers of an example's topic write."""
         for handler in HANDLERS:
             if handler.consumes is example.topic:
                 yield from self._outputs(handler, example)

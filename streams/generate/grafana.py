@@ -29,8 +29,6 @@ _SHOWN = re.compile(r"\{\{(\w+)\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An expression and the legend of its series."""
-
     expression: str
     legend: str
 
@@ -61,8 +59,6 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a dashboard: panels under a heading."""
-
     title: str
     panels: tuple[Panel, ...]
 
@@ -79,12 +75,10 @@ class Dashboard:
 
     @property
     def uid(self) -> str:
-        """Grafana's fixed name of it."""
         return f"assay-{self.name}"
 
     @property
     def panels(self) -> tuple[Panel, ...]:
-        """All panels, row after row."""
         return tuple(panel for row in self.rows for panel in row.panels)
 
 
@@ -98,7 +92,6 @@ def dashboards() -> tuple[Dashboard, ...]:
 
 
 def _rows(declared: Mapping[str, Any]) -> Iterator[Row]:
-    """A row, or with ``for_each`` one for each handler."""
     if "for_each" not in declared:
         yield Row(declared["title"], tuple(map(_declared_panel, declared["panels"])))
         return
@@ -140,7 +133,6 @@ def grafana() -> dict[Path, str]:
 
 
 def as_json(shown: Dashboard) -> dict[str, Any]:
-    """A dashboard as Grafana reads it."""
     variables = _part("variables", handlers=",".join(handler.name for handler in HANDLERS))
     document: dict[str, Any] = _part(
         "dashboard",

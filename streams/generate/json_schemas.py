@@ -23,7 +23,6 @@ from streams.topology.text import to_json
 
 
 def json_schemas() -> dict[Path, str]:
-    """``schemas/json/<topic>.schema.json`` for every topic."""
     return {Path("schemas/json") / f"{topic.name}.schema.json": schema_text(topic) for topic in TOPICS}
 
 
@@ -40,7 +39,6 @@ def goldens(root: Path) -> dict[Path, str]:
 
 
 def lost(root: Path) -> list[str]:
-    """The listed files that are gone or have been edited, in words."""
     found = []
     for path, digest in sorted(_listed(root).items()):
         if not (root / path).is_file():
@@ -53,7 +51,6 @@ def lost(root: Path) -> list[str]:
 
 
 def incompatible(root: Path, topics: Sequence[Topic] = TOPICS) -> list[str]:
-    """The changes of today's events that break readers of records of any released version, in words."""
     today = {topic.name: topic for topic in topics}
     found: list[str] = []
     for name, versions in _released(root).items():
@@ -105,7 +102,6 @@ def _age(path: Path) -> tuple[str, list[int]]:
 
 
 def _files(root: Path) -> list[Path]:
-    """The hand-written examples and the released schemas."""
     written = [topic.name for topic in TOPICS if not is_generated(topic)]
     patterns = [f"{FOLDER}/{name}/*.json" for name in written]
     patterns += [f"{RELEASED}/*/*.json"]

@@ -66,7 +66,6 @@ class Installation(Section):
 
     @classmethod
     def in_force(cls, document: dict[str, Any]) -> Self:
-        """The installation of the settings in force."""
         found = cls._of(document)
         return found.model_copy(update={"limited": not found.llm.offline})
 
@@ -84,12 +83,10 @@ class Installation(Section):
 
     @property
     def kafka_servers(self) -> str:
-        """The addresses of the brokers."""
         return self.kafka.bootstrap_servers or KAFKA
 
     @property
     def kafka_ports(self) -> tuple[int, ...]:
-        """The ports of the brokers."""
         return tuple(sorted({int(server.rpartition(":")[2]) for server in self.kafka_servers.split(",")}))
 
     @property
@@ -100,7 +97,6 @@ class Installation(Section):
 
     @property
     def redis_port(self) -> int:
-        """The port of the journal of models' replies."""
         return urlsplit(self.llm.redis_url.get_secret_value() or REDIS).port or 6379
 
     def most_replicas(self, handler: Handler) -> int:
@@ -134,12 +130,10 @@ def port_of(url: str) -> int:
 
 
 def kubernetes(document: dict[str, Any]) -> dict[Path, str]:
-    """The manifests of the shipped configuration, by path in the checkout."""
     return {FOLDER / path: text for path, text in manifests(Installation.shipped(document)).items()}
 
 
 def manifests(installation: Installation) -> dict[Path, str]:
-    """The manifests, by path in the folder."""
     base = {f"{service_name(handler)}.yaml": _worker(handler, installation) for handler in HANDLERS}
     lag = ["lag", "--serve", f"0.0.0.0:{HTTP_PORT}"]
     base |= {
@@ -175,7 +169,6 @@ def manifests(installation: Installation) -> dict[Path, str]:
 
 
 def scaled_object(handler: Handler, installation: Installation) -> dict[str, Any]:
-    """The ScaledObject of a handler."""
     [found] = rendered(
         "kubernetes/scaled.yaml.j2",
         handler=handler,
@@ -225,7 +218,6 @@ def _console(installation: Installation) -> list[Any]:
 
 
 def _process(installation: Installation, name: str, args: list[str], **values: Any) -> list[Any]:
-    """The manifests of a process; ``values`` are those of the template."""
     defaults = {
         "component": name, "handler": "", "env": {}, "port": HTTP_PORT, "alone": False, "job": False, "service": False
     }  # fmt: skip

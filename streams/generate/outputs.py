@@ -44,7 +44,6 @@ class Drift:
     stale: tuple[Path, ...]
 
     def and_then(self, later: Drift) -> Drift:
-        """These differences and later ones, each once."""
         return Drift(
             tuple(sorted({*self.drifted, *later.drifted})),
             tuple(sorted({*self.missing, *later.missing})),
@@ -52,12 +51,10 @@ class Drift:
         )
 
     def __bool__(self) -> bool:
-        """Whether there is any difference."""
         return bool(self.drifted or self.missing or self.stale)
 
 
 def generate(root: Path) -> dict[Path, str]:
-    """The contents of all generated files, by path in the checkout. Its configuration is read."""
     document = read_document(root / "config")
     files = {
         **examples(root, document),

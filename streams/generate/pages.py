@@ -71,7 +71,6 @@ def settings_page(document: dict[str, Any]) -> dict[Path, str]:
 
 @cache
 def _shared_sections() -> dict[str, list[Handler]]:
-    """The handlers that read each section, of the sections that more than one reads."""
     readers: dict[str, list[Handler]] = {}
     for handler in HANDLERS:
         for name in handler.rules.model_fields:
@@ -115,7 +114,6 @@ def _value(value: Any) -> str:
 
 
 def metrics_page() -> dict[Path, str]:
-    """The page."""
     page = rendered_text(
         "pages/metrics.md.j2",
         metrics=METRICS,
@@ -154,7 +152,6 @@ def _of(metric: MetricDef, label: str) -> Iterator[str]:
 
 
 def ranking_features_page() -> dict[Path, str]:
-    """The page."""
     page = rendered_text(
         "pages/ranking-features.md.j2",
         features=Feature,

@@ -43,7 +43,6 @@ class Condition:
 
     @property
     def expression(self) -> str:
-        """True while the condition holds."""
         condition = f"{self.when} {self.holds}"
         return f"({condition}\n  unless on (handler) {self.unless})" if self.unless else condition
 
@@ -61,12 +60,10 @@ class Alert:
 
     @property
     def expression(self) -> str:
-        """One series for each thing that is wrong."""
         return "\nor ".join(condition.expression for condition in self.conditions)
 
     @property
     def rule(self) -> dict[str, Any]:
-        """The alert as Prometheus reads it."""
         runbook = f"docs/operations.md#{self.name.lower()}"
         return {
             "alert": self.name,
@@ -83,7 +80,6 @@ def services(not_run: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 
 def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
-    """All alerts, in the order of the runbook."""
     not_run = f'handler!~"{"|".join(settings.not_run)}"' if settings.not_run else ""
     values: dict[str, Any] = {
         name: value if isinstance(value, str) else f"{value:g}"
@@ -108,7 +104,6 @@ def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
 
 
 def recording_rules() -> list[dict[str, Any]]:
-    """The recording rules as Prometheus reads them."""
     return [rule for entry in read_data(_RULES)["recording"] for rule in _each(entry, {})]
 
 

@@ -49,12 +49,10 @@ _VERSIONS = {TOTAL_FEATURES_PHASE_A: VERSION_PHASE_A, TOTAL_FEATURES_PHASE_C: VE
 
 
 class XgboostMissingError(Exception):
-    """The library that grows trees is not installed; the message says how to get it."""
+    pass
 
 
 class NotTrained(StrEnum):
-    """Why there is no model."""
-
     OTHER_VERSIONS = "other_versions"
     TOO_FEW_LABELS = "too_few_labels"
     TOO_FEW_GOOD = "too_few_good"
@@ -74,8 +72,6 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """An order that the new model is compared with, on the same queries."""
-
     name: str
     measures: Measures
     difference: Difference
@@ -118,8 +114,6 @@ class TrainingReport:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A model and its figures."""
-
     model: RankingModel
     report: TrainingReport
 
