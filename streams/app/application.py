@@ -28,7 +28,7 @@ from streams.pipeline.commit import CommitterFactory, committer_factory
 from streams.pipeline.dead_share import DeadShare
 from streams.pipeline.drain import DrainDetector, high_watermarks
 from streams.pipeline.group import ConsumerGroup, Subscription, subscriptions
-from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
+from streams.pipeline.handler_runner import HandlerRunner, Services
 from streams.pipeline.health import Health, HealthReport
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
@@ -204,7 +204,6 @@ class Application:
         """The groups of the handler's topic and of its retry topics, which share a circuit breaker."""
         settings = self.settings
         observer = PipelineMetrics(self.metrics, handler.name)
-        retry = retry_of(handler, settings.processing.retries)
         rules = settings.rules(handler.rules)
         self.shares.expect(handler.name, [its.topic for its in subscriptions(handler)])
         breaker = Breaker(settings.processing.breaker, self._clock)
@@ -213,7 +212,7 @@ class Application:
         runner = HandlerRunner(
             handler,
             rules,
-            retry,
+            settings.processing.retries,
             services,
             self._clock,
             chance,

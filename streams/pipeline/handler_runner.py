@@ -201,15 +201,6 @@ class HandlerRunner:
         return wish if wish <= longest else None
 
 
-def retry_of(handler: Handler, settings: RetrySettings) -> RetrySettings:
-    """The settings, with the handler's own short retries if it declares some."""
-    if (own := handler.retry) is None:
-        return settings
-    return settings.model_copy(
-        update={"max_attempts": own.attempts, "first_seconds": own.first_seconds, "max_seconds": own.max_seconds}
-    )
-
-
 def exhausted(retry: Retry, attempts: int) -> Dead:
     """The refusal of an input whose attempts are exhausted."""
     detail = f"{retry.reason} after {attempts} {'try' if attempts == 1 else 'tries'}: {retry.detail}"

@@ -19,7 +19,7 @@ from schemas.outcome import Outcome, Retry
 from schemas.replies import Reply, VectorsUnavailable
 from streams.index.settings import has_collection
 from streams.pipeline.breaker import ClosedBreaker
-from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, Services, retry_of
+from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, Services
 from streams.runtime.backoff import Chance
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import Settings
@@ -57,7 +57,7 @@ class LocalHandler:
             make_ready(model)
         self._forked: WorkerPool | None = None
         clock = clock or SystemClock()
-        retries, breaker = retry_of(handler, settings.processing.retries), settings.processing.breaker
+        retries, breaker = settings.processing.retries, settings.processing.breaker
         self._runner = HandlerRunner(
             handler, self.rules, retries, services, clock, chance, ClosedBreaker(breaker, clock), pool=pool
         )

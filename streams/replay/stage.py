@@ -19,7 +19,7 @@ from schemas.replays import ReplayPlan
 from schemas.replies import ModelUnavailable, Reply
 from streams.index.ports import IndexDownError
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
+from streams.pipeline.handler_runner import HandlerRunner, Services
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.services import LiveServices
 from streams.replay.budget import CostBound
@@ -125,7 +125,7 @@ class StageContext:
         runner = HandlerRunner(
             handler,
             self._rules,
-            retry_of(handler, session.settings.processing.retries),
+            session.settings.processing.retries,
             self._limited,
             session.clock,
             random.random,

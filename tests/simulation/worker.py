@@ -18,7 +18,7 @@ from streams.pipeline import commit
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import Committer, CommitterFactory, committer_factory
 from streams.pipeline.group import ConsumerGroup, Subscription, subscriptions
-from streams.pipeline.handler_runner import HandlerRunner, retry_of
+from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.health import Health
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
@@ -126,7 +126,7 @@ async def work(
 def _groups(settings: Settings, handler: Handler, clock: Clock, effects: Effects) -> tuple[ConsumerGroup, ...]:
     observer = PipelineMetrics(_METRICS, handler.name)
     breaker = Breaker(settings.processing.breaker, clock)
-    retry = retry_of(handler, settings.processing.retries)
+    retry = settings.processing.retries
     runner = HandlerRunner(handler, NoRules(), retry, effects, clock, random.random, breaker)
     return tuple(
         ConsumerGroup(
