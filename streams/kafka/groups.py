@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
@@ -18,7 +19,7 @@ from aiokafka.errors import (
     for_code,
 )
 
-from streams.kafka.clients import make_reader, opened
+from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.log_reader import assign_paused, records_between
 from streams.kafka.settings import KafkaSettings
 
@@ -96,6 +97,25 @@ async def read_topics(admin: Any, topics: Collection[str]) -> dict[str, TopicSta
     return states
 
 
+async def partition_numbers(kafka: KafkaSettings, topics: Collection[str]) -> dict[str, tuple[int, ...]]:
+    """The partitions of each topic, in order; none of one that does not exist. Raises KafkaError."""
+    async with opened(make_admin(kafka)) as admin:
+        return {topic: state.partitions for topic, state in (await read_topics(admin, topics)).items()}
+
+
+@asynccontextmanager
+async def paused_reader(
+    kafka: KafkaSettings,
+    partitions: Collection[TopicPartition],
+    client_id: str,
+    **options: int,
+) -> AsyncIterator[AIOKafkaConsumer]:
+    """A reader that is paused on all these partitions, for ``records_between``; options as of ``make_reader``."""
+    async with opened(make_reader(kafka, client_id=client_id, **options)) as reader:
+        assign_paused(reader, partitions)
+        yield reader
+
+
 async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None]) -> dict[Place, Extent]:
     """For each place the range of its partition, and the first record at or after the group's offset.
 
@@ -112,11 +132,8 @@ async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None])
     if not starts:
         return {}
     partitions = sorted({partition for _, partition in starts})
-    async with opened(
-        # One batch of each partition is enough.
-        make_reader(kafka, client_id="assay-lag", fetch_wait_ms=_WAIT_MS, fetch_bytes=1)
-    ) as reader:
-        assign_paused(reader, partitions)
+    # One batch of each partition is enough.
+    async with paused_reader(kafka, partitions, "assay-lag", fetch_wait_ms=_WAIT_MS, fetch_bytes=1) as reader:
         ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
         wanted = {
             (group, partition): max(begins[partition], begins[partition] if committed is None else committed)

@@ -17,9 +17,8 @@ from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
 from schemas.event import RUN_HEADER
-from streams.kafka.clients import make_admin, make_reader, opened
-from streams.kafka.groups import read_topics
-from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.groups import partition_numbers, paused_reader
+from streams.kafka.log_reader import records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Handler
 
@@ -102,16 +101,13 @@ async def _reading(
     kafka: KafkaSettings, topics: Collection[str]
 ) -> AsyncIterator[tuple[Any, Sequence[TopicPartition]]]:
     """A reader that is paused on all partitions of the topics; None if no topic exists."""
-    async with opened(make_admin(kafka)) as admin:
-        states = await read_topics(admin, topics)
-    partitions = [TopicPartition(topic, number) for topic, state in states.items() for number in state.partitions]
+    numbers = await partition_numbers(kafka, topics)
+    partitions = [TopicPartition(topic, number) for topic in numbers for number in numbers[topic]]
     if not partitions:
         yield None, ()
         return
-    async with opened(
-        make_reader(kafka, client_id="assay-latest", fetch_wait_ms=_WAIT_MS, fetch_bytes=_FETCH_BYTES)
-    ) as reader:
-        assign_paused(reader, partitions)
+    options = {"fetch_wait_ms": _WAIT_MS, "fetch_bytes": _FETCH_BYTES}
+    async with paused_reader(kafka, partitions, "assay-latest", **options) as reader:
         yield reader, partitions
 
 
