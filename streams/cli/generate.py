@@ -88,7 +88,7 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
         found = drift(root) if check else write(root)
     except ValueError as error:
         return _refused(error)
-    kinds = {"drifted": found.drifted, "missing": found.missing, "stale": found.stale}
+    kinds = {kind: sorted(path for path, its in found.items() if its == kind) for kind in _DONE}
     gone, broken = lost(root), incompatible(root)
     if as_json:
         told = {kind: [path.as_posix() for path in paths] for kind, paths in kinds.items()}

@@ -62,11 +62,7 @@ def is_generated(topic: Topic) -> bool:
 
 
 def examples(root: Path, document: Mapping[str, Any]) -> dict[Path, str]:
-    """The generated examples of a checkout, by path; ``document`` is its configuration.
-
-    Raises:
-        ValueError: A hand-written example cannot be read, or the configuration cannot be used.
-    """
+    """The generated examples of a checkout, by path. Raises ValueError if a hand-written example cannot be read."""
     # An input that is gone is reported by the check of the hand-written examples.
     given = [
         _Example(topic, stem, path.read_bytes())

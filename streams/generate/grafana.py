@@ -114,11 +114,7 @@ def _declared_panel(entry: Mapping[str, Any]) -> Panel:
 
 
 def grafana() -> dict[Path, str]:
-    """The dashboards and their provisioning.
-
-    Raises:
-        ValueError: A panel asks for what is not declared.
-    """
+    """The dashboards and their provisioning. Raises ValueError if a panel asks for what is not declared."""
     shown = dashboards()
     for dashboard in shown:
         for panel in dashboard.panels:

@@ -64,10 +64,9 @@ def incompatible(root: Path, topics: Sequence[Topic] = TOPICS) -> list[str]:
 
 
 def release(root: Path, version: str, topics: Sequence[Topic] = TOPICS) -> list[Path]:
-    """Writes today's schemas as those of a version, for topics whose schema has changed. Returns the files written.
+    """Writes the schemas that have changed as those of a version. Returns the files written.
 
-    Raises:
-        ValueError: The version was released with another schema, or today's schemas break readers of released ones.
+    Raises ValueError if the version was released with another schema, or readers of released ones would break.
     """
     if found := incompatible(root, topics):
         raise ValueError("; ".join(found))

@@ -35,12 +35,7 @@ MAX_VALUE = 60
 
 
 def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
-    """``docs/handlers/<name>.md``.
-
-    Args:
-        handler: What the page is about.
-        document: The shipped configuration, whose values are shown.
-    """
+    """``docs/handlers/<name>.md``, with the values of ``document``, the shipped configuration."""
     sections = handler.rules.model_fields.keys() & document.keys()
     rules = handler.rules.model_validate({name: document[name] for name in sections})
     shared = [name for name in handler.rules.model_fields if name in _shared_sections()]

@@ -116,12 +116,8 @@ def scraping() -> dict[str, Any]:
 def prometheus(document: dict[str, Any]) -> dict[Path, str]:
     """The scrape configuration and the rules, by path in the checkout.
 
-    Args:
-        document: The configuration; its section ``alerts`` has the thresholds.
-
-    Raises:
-        pydantic.ValidationError: A threshold is invalid.
-        ValueError: A rule asks for what is not declared, or a stalled worker would end itself before the alert fires.
+    Raises ValueError if a threshold of the configuration is invalid, if a rule asks for what is not declared, or if a
+    stalled worker would end itself before the alert fires.
     """
     settings = AlertSettings.model_validate(document.get("alerts", {}))
     pipeline = PipelineSettings.model_validate(document.get("pipeline", {}))
@@ -149,15 +145,9 @@ def prometheus(document: dict[str, Any]) -> dict[Path, str]:
 
 
 def refuse_undeclared(expression: str, place: str, shown: Iterable[str] = ()) -> None:
-    """Checks the series and labels of an expression against the declared metrics and the recording rules.
+    """Raises ValueError if a series or a label of an expression is not that of a declared metric or recording rule.
 
-    Args:
-        expression: What Prometheus is asked.
-        place: Where it is, for the error.
-        shown: Labels of the result that a legend or an annotation shows.
-
-    Raises:
-        ValueError: A metric, a part of a histogram, a recording rule or a label does not exist.
+    ``place`` is for the error; ``shown`` are labels of the result that a legend or an annotation shows.
     """
     declared, known = _declared_series(), set(_OF_TARGETS)
     for name, selector in _SERIES.findall(expression):
