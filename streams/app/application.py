@@ -23,9 +23,8 @@ from streams.generate.asyncapi import asyncapi_document
 from streams.index.ports import IndexDownError
 from streams.kafka.clients import group_of
 from streams.kafka.topics import create_topics
-from streams.pipeline.breaker import Breaker
+from streams.pipeline.breaker import Breaker, DeadShare
 from streams.pipeline.commit import CommitterFactory, committer_factory
-from streams.pipeline.dead_share import DeadShare
 from streams.pipeline.drain import DrainDetector, high_watermarks
 from streams.pipeline.group import ConsumerGroup, Subscription, subscriptions
 from streams.pipeline.handler_runner import HandlerRunner, Services

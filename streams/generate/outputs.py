@@ -29,8 +29,8 @@ OWNED = (
 
 
 Drift = dict[Path, str]
-"""How files of a checkout differ from what would be generated: ``drifted`` ones have another content, ``missing`` ones are
-not there, and ``stale`` ones are in a generated folder and nothing generates them any more."""
+"""Files of a checkout that differ from what would be generated: ``drifted`` ones in their content, ``missing`` ones are
+not there, and nothing generates ``stale`` ones any more."""
 
 
 def generate(root: Path) -> dict[Path, str]:

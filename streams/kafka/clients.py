@@ -77,7 +77,6 @@ class Grouped(Protocol):
     @property
     def group(self) -> str:
         """The group's name before the prefix."""
-        ...
 
 
 def group_of(settings: KafkaSettings, reader: Grouped) -> str:

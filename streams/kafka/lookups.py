@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from math import inf
 
@@ -27,13 +28,13 @@ Progress = Callable[[int, int], None]
 """Takes the offsets that were read, and all of them."""
 
 
+@dataclass(frozen=True, slots=True)
 class RecordReader:
-    """Reads records of some partitions; ``record_reader`` opens one."""
+    """Reads records of some partitions, within a time limit; ``record_reader`` opens one."""
 
-    def __init__(self, reader: AIOKafkaConsumer, spans: dict[TopicPartition, tuple[int, int]], seconds: float) -> None:
-        self._reader = reader
-        self._spans = spans
-        self._seconds = seconds
+    reader: AIOKafkaConsumer
+    spans: Mapping[TopicPartition, tuple[int, int]]
+    limit_seconds: float
 
     async def at(self, partition: TopicPartition, offset: int) -> ConsumerRecord | None:
         """The committed record at an offset; None if retention has deleted it, or it never was. Raises KafkaError."""
@@ -43,7 +44,7 @@ class RecordReader:
         """The committed records at these offsets; those that are gone are missing. Raises KafkaError."""
         left: dict[TopicPartition, list[int]] = {}
         for partition, offset in sorted(set(places), reverse=True):
-            begin, end = self._spans.get(partition, (0, 0))
+            begin, end = self.spans.get(partition, (0, 0))
             if begin <= offset < end:
                 left.setdefault(partition, []).append(offset)
         found: dict[Place, ConsumerRecord] = {}
@@ -52,7 +53,7 @@ class RecordReader:
             spans = {at: (offset := offsets.pop(), offset + 1) for at, offsets in left.items()}
             left = {at: offsets for at, offsets in left.items() if offsets}
             async with aclosing(
-                records_between(self._reader, spans, limit_seconds=self._seconds, first_only=True)
+                records_between(self.reader, spans, limit_seconds=self.limit_seconds, first_only=True)
             ) as records:
                 async for record in records:
                     found[TopicPartition(record.topic, record.partition), record.offset] = record

@@ -1,21 +1,23 @@
-"""The circuit breaker of one handler: while a service it needs is down, retries are not consumed and intake is paused.
+"""What pauses the intake of one handler: a service that it needs is down, or too many records become dead letters.
 
-Attempts wait for the breaker instead of failing. They take turns as probes, so one bad record can't keep the breaker
-open. If every waiting attempt leaves because its partition was revoked, the breaker closes: no attempt would be left to
-probe.
+Attempts wait for the circuit breaker instead of failing, so retries are not consumed. They take turns as probes, so one
+bad record can't keep the breaker open. If every waiting attempt leaves because its partition was revoked, the breaker
+closes: no attempt would be left to probe.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from typing_extensions import override
 
 from streams.runtime.breaker import CircuitBreaker
 from streams.runtime.clock import Clock
-from streams.settings.model import BreakerSettings
+from streams.settings.model import BreakerSettings, DlqSettings
+
+_DEAD_SHARE_SECONDS = 60.0
 
 
 class Breaker(CircuitBreaker):
@@ -109,3 +111,43 @@ class ClosedBreaker(Breaker):
 
     @override
     def open(self, after_seconds: float | None = None, cause: str = "") -> None: ...
+
+
+class DeadShare:
+    """Counts the outcomes of one handler in this process, minute by minute.
+
+    It pauses the handler if too many of its records become dead letters, as after a bad deploy or from a broken
+    producer. The records wait in Kafka. After the pause the handler gets enough of them to be judged again.
+    """
+
+    def __init__(self, settings: DlqSettings, clock: Clock, on_pause: Callable[[str], None]) -> None:
+        """``on_pause`` is called with the cause at the start of a pause."""
+        self._settings = settings
+        self._clock = clock
+        self._on_pause = on_pause
+        self._since = clock.monotonic()
+        self._until = self._since
+        self._records = 0
+        self._dead = 0
+
+    def note(self, dead: bool) -> None:
+        """A record is done; a dead letter may start a pause. Records that end during a pause do not count."""
+        now = self._clock.monotonic()
+        if now < self._until:
+            return
+        if now - self._since >= _DEAD_SHARE_SECONDS:
+            self._restart(now)
+        self._records += 1
+        self._dead += dead
+        share = self._dead / self._records
+        if dead and self._records >= self._settings.least_records and share > self._settings.max_share:
+            self._on_pause(f"{self._dead} of the last {self._records} records became dead letters")
+            self._until = now + self._settings.pause_seconds
+            self._restart(self._until)
+
+    def pause(self) -> float:
+        """Seconds until the next record may start; 0 if there is no pause."""
+        return max(0.0, self._until - self._clock.monotonic())
+
+    def _restart(self, since: float) -> None:
+        self._since, self._records, self._dead = since, 0, 0
