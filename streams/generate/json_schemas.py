@@ -18,12 +18,12 @@ from typing import Any
 from streams.generate.compatibility import breaks
 from streams.generate.examples import FOLDER, is_generated
 from streams.topology import TOPICS, Topic
-from streams.topology.event_schemas import schema_of, schema_text
+from streams.topology.event_schemas import schema_of
 from streams.topology.text import to_json
 
 
 def json_schemas() -> dict[Path, str]:
-    return {Path("schemas/json") / f"{topic.name}.schema.json": schema_text(topic) for topic in TOPICS}
+    return {Path("schemas/json") / f"{topic.name}.schema.json": to_json(schema_of(topic)) for topic in TOPICS}
 
 
 LIST = Path("schemas/goldens.sha256")

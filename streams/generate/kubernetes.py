@@ -86,18 +86,12 @@ class Installation(Section):
         return self.kafka.bootstrap_servers or KAFKA
 
     @property
-    def kafka_ports(self) -> tuple[int, ...]:
-        return tuple(sorted({int(server.rpartition(":")[2]) for server in self.kafka_servers.split(",")}))
-
-    @property
     def server_ports(self) -> tuple[int, ...]:
         """The ports of what every process uses: the brokers, and the collector of traces."""
-        traces = (port_of(self.telemetry.otlp_endpoint or "http://localhost:4318"),)
-        return tuple(sorted({*self.kafka_ports, *(traces if self.telemetry.traces == "otlp" else ())}))
-
-    @property
-    def redis_port(self) -> int:
-        return urlsplit(self.llm.redis_url.get_secret_value() or REDIS).port or 6379
+        ports = {int(server.rpartition(":")[2]) for server in self.kafka_servers.split(",")}
+        if self.telemetry.traces == "otlp":
+            ports.add(port_of(self.telemetry.otlp_endpoint or "http://localhost:4318"))
+        return tuple(sorted(ports))
 
     def most_replicas(self, handler: Handler) -> int:
         """The number of replicas beyond which another one has nothing to do.
@@ -230,6 +224,7 @@ def _network(installation: Installation) -> list[Any]:
     if installation.index.embedder.kind == "openai":
         index.append(port_of(installation.index.embedder.base_url))
     model = port_of(installation.llm.base_url) if installation.llm.base_url else 443
+    redis = urlsplit(installation.llm.redis_url.get_secret_value() or REDIS).port or 6379
     return rendered(
         "kubernetes/network.yaml.j2",
         port=HTTP_PORT,
@@ -237,9 +232,9 @@ def _network(installation: Installation) -> list[Any]:
         index=_asking({IndexDocument, SearchVectors}),
         index_servers=index,
         models=_asking({AskModel}),
-        model_servers=[model, installation.redis_port],
+        model_servers=[model, redis],
         fetch=_asking({FetchPages}),
-        redis=installation.redis_port,
+        redis=redis,
     )
 
 

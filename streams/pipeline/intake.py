@@ -162,18 +162,7 @@ def _is_not_about_topics(record: logging.LogRecord) -> bool:
 
 
 async def _parse(records: tuple[ConsumerRecord, ...]) -> KafkaAckableMessage:
-    return KafkaAckableMessage(
-        raw_message=records,
-        body=[],
-        headers={},
-        batch_headers=[],
-        reply_to="",
-        content_type=None,
-        message_id="",
-        correlation_id=None,
-        path={},
-        consumer=FAKE_CONSUMER,
-    )
+    return KafkaAckableMessage(raw_message=records, body=[], consumer=FAKE_CONSUMER)
 
 
 async def _decode(message: KafkaAckableMessage) -> Any:

@@ -15,16 +15,11 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from schemas.event import SCHEMA_URI_PREFIX, Part
-from streams.topology.text import attributes, paragraphs, to_json, without_references
+from streams.topology.text import attributes, paragraphs, without_references
 from streams.topology.topics import TOPICS, Topic
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 READERS = "Readers ignore fields and enum values that they do not know: a later version may add some."
-
-
-def schema_text(topic: Topic) -> str:
-    """The schema of one topic's event, as in its file."""
-    return to_json(schema_of(topic))
 
 
 def schema_of(topic: Topic) -> dict[str, Any]:
