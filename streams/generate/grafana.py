@@ -92,17 +92,17 @@ def dashboards() -> tuple[Dashboard, ...]:
 
 
 def _rows(declared: Mapping[str, Any]) -> Iterator[Row]:
-    if "for_each" not in declared:
-        yield Row(declared["title"], tuple(map(_declared_panel, declared["panels"])))
-        return
-    for handler in HANDLERS:
-        values = {
+    of_handlers = (
+        {
             "handler": handler.name,
             "lane": handler.lane,
             "topic": handler.consumes.name,
             "slo": handler.slo_seconds,
             "concurrency": handler.concurrency,
         }
+        for handler in HANDLERS
+    )
+    for values in of_handlers if "for_each" in declared else [{}]:
         row = filled(declared, values)
         yield Row(row["title"], tuple(map(_declared_panel, row["panels"])))
 

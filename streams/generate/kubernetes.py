@@ -172,8 +172,7 @@ def scaled_object(handler: Handler, installation: Installation) -> dict[str, Any
         lag_seconds=f"{handler.slo_seconds / 2:g}",
         busy=f"{BUSY_SHARE * records_at_once(handler):g}",
     )
-    scaled: dict[str, Any] = found
-    return scaled
+    return dict(found)
 
 
 def records_at_once(handler: Handler) -> int:

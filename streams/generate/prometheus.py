@@ -109,8 +109,7 @@ def recording_rules() -> list[dict[str, Any]]:
 
 def scraping() -> dict[str, Any]:
     """``prometheus.yml``; a service with several replicas answers the name look-up with each of them."""
-    found: dict[str, Any] = filled(read_data(_RULES)["scraping"], {"services": list(services()), "port": HTTP_PORT})
-    return found
+    return dict(filled(read_data(_RULES)["scraping"], {"services": list(services()), "port": HTTP_PORT}))
 
 
 def prometheus(document: dict[str, Any]) -> dict[Path, str]:
@@ -181,12 +180,10 @@ def _each(
     entry: Mapping[str, Any], values: Mapping[str, Any], not_run: tuple[str, ...] = ()
 ) -> Iterator[dict[str, Any]]:
     """An entry with its names filled in: once, or for each handler or worker service."""
-    match entry.get("for_each"):
-        case "handler":
-            for handler in HANDLERS:
-                yield filled(entry, {**values, "handler": handler.name, "slo": float(handler.slo_seconds)})
-        case "service":
-            for service in services(not_run):
-                yield filled(entry, {**values, "service": service})
-        case _:
-            yield filled(entry, values)
+    of_each: dict[str, list[dict[str, Any]]] = {
+        "": [{}],
+        "handler": [{"handler": handler.name, "slo": float(handler.slo_seconds)} for handler in HANDLERS],
+        "service": [{"service": service} for service in services(not_run)],
+    }
+    for own in of_each[entry.get("for_each", "")]:
+        yield filled(entry, {**values, **own})

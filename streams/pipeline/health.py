@@ -43,7 +43,6 @@ class Health:
     """Watches the groups and the event loop of a process."""
 
     def __init__(self, groups: Sequence[ConsumerGroup], settings: Settings, clock: Clock, metrics: Metrics) -> None:
-        """Starts nothing."""
         self._groups = groups
         self._stalled = settings.pipeline.stalled_seconds
         self._loop_limit = settings.kafka.session_timeout_seconds

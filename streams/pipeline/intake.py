@@ -42,7 +42,6 @@ class IntakeBroker(KafkaBroker):
     """
 
     def __init__(self, settings: Settings, groups: tuple[ConsumerGroup, ...], registry: CollectorRegistry) -> None:
-        """Subscribes every group to its topic."""
         super().__init__(
             settings.kafka.bootstrap_servers,
             consumer_only=True,

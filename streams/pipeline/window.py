@@ -46,7 +46,6 @@ class Window(Generic[R, D]):
     """A bounded window with a queue for each key."""
 
     def __init__(self, max_records: int, max_bytes: int, serialize_by_key: bool) -> None:
-        """Makes an empty window."""
         self._max_records = max_records
         self._max_bytes = max_bytes
         self._by_key = serialize_by_key
@@ -59,7 +58,6 @@ class Window(Generic[R, D]):
         """The highest offset admitted; -1 before the first."""
 
     def __len__(self) -> int:
-        """Records held."""
         return len(self._entries)
 
     @property
