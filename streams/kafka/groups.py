@@ -167,18 +167,11 @@ async def _first_records(
 async def _read_group(admin: Any, group: str) -> GroupState:
     coordinator = await admin.find_coordinator(group)
     offsets = await admin.list_consumer_group_offsets(group, coordinator)
-    return GroupState(
-        await _count_members(admin, group, coordinator),
-        {partition: at.offset for partition, at in offsets.items() if at.offset >= 0},
-    )
-
-
-async def _count_members(admin: Any, group: str, coordinator: int) -> int:
     [response] = await admin.describe_consumer_groups([group], coordinator)
     [(code, _, _, _, _, members, *_)] = response.groups
     if code:
         raise for_code(code)(f"can't describe the group {group}")
-    return len(members)
+    return GroupState(len(members), {partition: at.offset for partition, at in offsets.items() if at.offset >= 0})
 
 
 async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:

@@ -27,7 +27,6 @@ class PartitionLag:
     """The lag of a group on one partition.
 
     Attributes:
-        partition: Its number.
         committed: The group's offset; None if it has none and will begin at the first record.
         end: The last stable offset.
         records: Offsets from the first unread record to the end. Transaction markers and aborted records occupy offsets
@@ -49,18 +48,14 @@ class GroupLag:
     """The lag of a group on one topic.
 
     Attributes:
-        handler: The handler that the group belongs to.
         topic: Before the prefix.
         group: The group's name on the cluster.
-        exists: Whether the topic exists.
-        records: The sum over all partitions.
         seconds: Of the partition with the oldest unread record.
         retention_left_seconds: Until Kafka may delete the first unread record by ``retention.ms``; None if there is no
             such record, or records are not deleted by age. Kafka deletes whole segments, so it may stay longer.
         members: Subscriptions in the group.
         delay_seconds: Delay of a retry topic; 0 for other topics.
         plan: The plan of a replay's group; "" for the handler's own.
-        partitions: By number.
     """
 
     handler: str
@@ -86,7 +81,6 @@ class DeadLettersStanding:
     """The content of a handler's dead letter topic.
 
     Attributes:
-        handler: The handler.
         topic: Before the prefix.
         records: Offsets from the first dead letter to the end, markers included; ``assay dlq list`` counts exactly.
         oldest_seconds: Age of the first dead letter; 0 without one.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 from typing_extensions import override
 
@@ -113,26 +114,26 @@ class ClosedBreaker(Breaker):
     def open(self, after_seconds: float | None = None, cause: str = "") -> None: ...
 
 
+@dataclass(eq=False)
 class DeadShare:
     """Counts the outcomes of one handler in this process, minute by minute.
 
     It pauses the handler if too many of its records become dead letters, as after a bad deploy or from a broken
-    producer. The records wait in Kafka. After the pause the handler gets enough of them to be judged again.
+    producer, and calls ``on_pause`` with the cause. The records wait in Kafka. After the pause the handler gets enough
+    of them to be judged again.
     """
 
-    def __init__(self, settings: DlqSettings, clock: Clock, on_pause: Callable[[str], None]) -> None:
-        """``on_pause`` is called with the cause at the start of a pause."""
-        self._settings = settings
-        self._clock = clock
-        self._on_pause = on_pause
-        self._since = clock.monotonic()
-        self._until = self._since
-        self._records = 0
-        self._dead = 0
+    settings: DlqSettings
+    clock: Clock
+    on_pause: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        self._until = self.clock.monotonic()
+        self._restart(self._until)
 
     def note(self, dead: bool) -> None:
         """A record is done; a dead letter may start a pause. Records that end during a pause do not count."""
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         if now < self._until:
             return
         if now - self._since >= _DEAD_SHARE_SECONDS:
@@ -140,14 +141,14 @@ class DeadShare:
         self._records += 1
         self._dead += dead
         share = self._dead / self._records
-        if dead and self._records >= self._settings.least_records and share > self._settings.max_share:
-            self._on_pause(f"{self._dead} of the last {self._records} records became dead letters")
-            self._until = now + self._settings.pause_seconds
+        if dead and self._records >= self.settings.least_records and share > self.settings.max_share:
+            self.on_pause(f"{self._dead} of the last {self._records} records became dead letters")
+            self._until = now + self.settings.pause_seconds
             self._restart(self._until)
 
     def pause(self) -> float:
         """Seconds until the next record may start; 0 if there is no pause."""
-        return max(0.0, self._until - self._clock.monotonic())
+        return max(0.0, self._until - self.clock.monotonic())
 
     def _restart(self, since: float) -> None:
         self._since, self._records, self._dead = since, 0, 0

@@ -68,19 +68,11 @@ class Committer:
         transactional: bool,
         is_ours: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
-        """Opens nothing.
+        """Opens nothing. The names of partition and group have the prefix.
 
-        Args:
-            partition: Topic and number; the topic has the prefix.
-            consumer: Reads and commits offsets.
-            writer: Its producer is transactional for exactly once.
-            clock: For the pauses between attempts.
-            observer: Counts commits.
-            group: The consumer group, with the prefix.
-            topic_prefix: Of the outputs' topics.
-            transactional: Exactly once; otherwise at least once.
-            is_ours: Asked after each fence whether this process may still commit; a replay whose plan was dropped may
-                not.
+        If ``transactional``, commits are exactly once, and the writer's producer is transactional; otherwise at least
+        once. ``is_ours`` is asked after each fence whether this process may still commit; a replay whose plan was
+        dropped may not.
         """
         self._partition = partition
         self._consumer = consumer

@@ -97,7 +97,8 @@ class DrainDetector:
         if behind := {place for place, (committed, readable) in elsewhere.items() if committed < readable}:
             return f"other members of the group still process {_topics_of(behind)}"
         # No await in these lines: all groups are idle at the same moment, and that lies between the two readings.
-        positions = self._positions() | {place: readable for place, (_, readable) in elsewhere.items()}
+        positions = {place: one.position() for group in self.groups for place, one in group.partitions.items()}
+        positions |= {place: readable for place, (_, readable) in elsewhere.items()}
         if transactions := self._transactions(positions, before):
             return _transaction_on(transactions)
         if not self._idle() or self._held() != held:
@@ -112,9 +113,6 @@ class DrainDetector:
 
     def _held(self) -> list[set[TopicPartition]]:
         return [set(group.partitions) for group in self.groups]
-
-    def _positions(self) -> dict[TopicPartition, int]:
-        return {place: one.position() for group in self.groups for place, one in group.partitions.items()}
 
     def _transactions(
         self, positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]

@@ -70,12 +70,8 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
     Partitions come with the first rebalance.
 
     Attributes:
-        subscription: What is read.
         work: What is done with each record.
         committers: How partitions commit.
-        settings: How much is held, when it commits.
-        clock: Time.
-        observer: Counts records and commits.
         breaker: Pauses intake while a dependency of the handler is down.
         on_assignment: Called after each rebalance with the number of the topic's partitions held here, and in all.
         ends: For each partition the first offset that is not read; None to read on for ever.

@@ -59,13 +59,8 @@ class HandlerRunner:
     only.
 
     Attributes:
-        handler: The handler.
-        rules: The configuration of its decisions.
-        retry: Its retries in place.
-        services: Answers its requests.
-        clock: Time.
-        chance: Randomness of pauses.
-        breaker: Its circuit breaker.
+        rules: The configuration of the handler's decisions.
+        retry: Its retries in place; ``chance`` makes their pauses random.
         on_retry: Called before a retry in place; its flag says whether a run wrote the input.
         pool: Child processes for a handler that runs in one; None to run every handler in this process.
     """

@@ -54,10 +54,7 @@ class Partition:
     Attributes:
         partition: Topic (with prefix) and number.
         cursor: Its place in the group's consumer.
-        committer: Commits outputs and offset.
         work: Makes the dead letter of outputs that the broker refuses.
-        settings: How much is held, when it commits.
-        clock: For lingering and ages.
         start: Called for every entry that may start now.
         serialize_by_key: Whether the records of a key are processed one after another.
         end: The first offset that is not taken in; None to read on for ever.

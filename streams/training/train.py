@@ -138,15 +138,9 @@ def train(
 ) -> Trained | Refusal:
     """Trains a model, and judges it beside the order as served and the model in force (``current``).
 
-    Args:
-        joined: The answers with the feedback on them.
-        section: How the model is trained.
-        seed: Of the trees' draws, and of the intervals.
-        confidence: From which on the trees' order counts (``ranking.trees.confidence``).
-        features: 29 or 41; where None, 41 in the listwise phase and 29 before (R-241, R-243).
-        current: The model in force.
-        skip_other_versions: Leave out answers with features of an unknown version, instead of refusing.
-        features_config: Of the configuration in force, for the manifest.
+    The seed is that of the trees' draws and of the intervals. From ``confidence`` on the trees' order counts
+    (``ranking.trees.confidence``). A model has 29 or 41 features; where None, 41 in the listwise phase and 29 before.
+    ``skip_other_versions`` leaves out answers with features of an unknown version, instead of refusing.
 
     Raises:
         XgboostMissingError: It is not installed.
