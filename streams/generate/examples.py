@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from schemas.event import Envelope, OutputIds
+from schemas.event import Envelope, Event, OutputIds
 from schemas.needs import AskModel, FetchPages, IndexDocument, Need, SearchVectors
 from schemas.outcome import Dead, Emit
 from schemas.pages import CrawledPage
@@ -106,15 +106,15 @@ class _Runs:
         }
 
     def outputs(self, example: _Example) -> Iterator[_Example]:
-        for handler in HANDLERS:
-            if handler.consumes is example.topic:
-                yield from self._outputs(handler, example)
-
-    def _outputs(self, handler: Handler, example: _Example) -> Iterator[_Example]:
-        rules = self._rules[handler.name]
         event = decode(example.topic, example.value, (), WRITTEN_AT)
         if isinstance(event, Dead):
             raise ValueError(f"{example.path.as_posix()}: {event.detail}")  # noqa: TRY004  # the file is wrong
+        for handler in HANDLERS:
+            if handler.consumes is example.topic:
+                yield from self._outputs(handler, event, example)
+
+    def _outputs(self, handler: Handler, event: Event, example: _Example) -> Iterator[_Example]:
+        rules = self._rules[handler.name]
         outcome = asyncio.run(converse(handler, rules, event, self._reply))
         ids = OutputIds(handler.name, handler.version, rules.config_version)
         identity = example.path.as_posix()

@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry
 from pydantic import SkipValidation
 
 from streams.kafka.aiokafka_fixes.bounded_unpacking import limit_unpacking
-from streams.kafka.clients import connection, group_of, started
+from streams.kafka.clients import connection, started
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.settings.model import Settings
@@ -75,7 +75,7 @@ class IntakeBroker(KafkaBroker):
 
     def _subscribe(self, group: ConsumerGroup, registry: CollectorRegistry) -> BatchSubscriber:
         kafka, pipeline = self._settings.kafka, self._settings.pipeline
-        name = group_of(kafka, group.subscription)
+        name = kafka.topic_prefix + group.subscription.group
         router = KafkaRouter(middlewares=[_metrics(registry, kafka.topic_prefix, group.subscription)])
         subscriber: BatchSubscriber = router.subscriber(
             f"{kafka.topic_prefix}{group.subscription.topic}",

@@ -21,7 +21,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage
-from streams.kafka.clients import group_of, make_admin, make_producer, opened
+from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.groups import GroupState, read_groups
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topic_table import GroupOffsets
@@ -106,7 +106,7 @@ class PlanGroup:
     @property
     def name(self) -> str:
         """The group's name on the cluster."""
-        return group_of(self.kafka, self.subscription)
+        return self.kafka.topic_prefix + self.subscription.group
 
     @property
     def ends(self) -> dict[TopicPartition, int]:
@@ -226,7 +226,7 @@ class StageReader:
         self._group = ConsumerGroup(
             subscription,
             work,
-            committer_factory(exactly_once, subscription, session.clock, observer, session.is_ours),
+            committer_factory(exactly_once, subscription.group, session.clock, observer, session.is_ours),
             settings.pipeline,
             session.clock,
             observer,
