@@ -129,8 +129,10 @@ def grafana() -> dict[Path, str]:
 
 
 def as_json(shown: Dashboard) -> dict[str, Any]:
-    variables = _part("variables", handlers=",".join(handler.name for handler in HANDLERS))
-    document: dict[str, Any] = _part(
+    variables = filled(
+        read_data("grafana.yaml")["variables"], {"handlers": ",".join(handler.name for handler in HANDLERS)}
+    )
+    return _part(
         "dashboard",
         uid=shown.uid,
         title=shown.title,
@@ -139,14 +141,13 @@ def as_json(shown: Dashboard) -> dict[str, Any]:
         variables=variables if shown.by_handler else variables[:1],
         panels=[{"id": number, **panel} for number, panel in enumerate(_placed(shown), start=1)],
     )
-    return document
 
 
-def _part(name: str, **values: Any) -> Any:
-    return filled(read_data("grafana.yaml")[name], values)
+def _part(name: str, **values: Any) -> dict[str, Any]:
+    return dict(filled(read_data("grafana.yaml")[name], values))
 
 
-def _link(other: Dashboard) -> Any:
+def _link(other: Dashboard) -> dict[str, Any]:
     return _part("link", uid=other.uid, title=other.title.removeprefix("Assay: ").capitalize(), note=other.note)
 
 
@@ -173,7 +174,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
         {"objective": panel.objective, "text_mode": "value_and_name" if named else "value"},
     )
     least = {} if panel.signed else {"min": 0}
-    document: dict[str, Any] = _part(
+    return _part(
         "panel",
         type=form["type"],
         title=panel.title,
@@ -182,10 +183,9 @@ def _panel(panel: Panel) -> dict[str, Any]:
         targets=[_target(panel, letter, query) for letter, query in zip(ascii_uppercase, panel.queries, strict=False)],
         options=form["options"],
     )
-    return document
 
 
-def _target(panel: Panel, letter: str, query: Query) -> Any:
+def _target(panel: Panel, letter: str, query: Query) -> dict[str, Any]:
     bars = panel.form == "bars"
     # Grafana takes cumulative buckets apart for this format, so that a bar is what lies between two bounds.
     by_bucket = bars and query.legend == "{{le}}"

@@ -50,9 +50,8 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic's partitions and its retention; None if records are not deleted by age."""
+    """A topic's partitions, none if it does not exist, and its retention; None if age deletes no records."""
 
-    exists: bool
     partitions: tuple[int, ...] = ()
     retention_seconds: float | None = None
 
@@ -87,13 +86,13 @@ async def read_groups(admin: Any, groups: Sequence[str]) -> dict[str, GroupState
 async def read_topics(admin: Any, topics: Collection[str]) -> dict[str, TopicState]:
     """Partitions and retention of each topic. Raises KafkaError."""
     there = sorted(set(topics) & set(await _patiently(lambda: admin.list_topics())))
-    states = {topic: TopicState(exists=False) for topic in topics}
+    states = {topic: TopicState() for topic in topics}
     if not there:
         return states
     retention = await _retention(admin, there)
     for described in await _patiently(lambda: admin.describe_topics(there)):
         numbers = tuple(sorted(partition["partition"] for partition in described["partitions"]))
-        states[described["topic"]] = TopicState(bool(numbers), numbers, retention.get(described["topic"]))
+        states[described["topic"]] = TopicState(numbers, retention.get(described["topic"]))
     return states
 
 
@@ -108,7 +107,7 @@ async def paused_reader(
     kafka: KafkaSettings,
     partitions: Collection[TopicPartition],
     client_id: str,
-    **options: int,
+    **options: Any,
 ) -> AsyncIterator[AIOKafkaConsumer]:
     """A reader that is paused on all these partitions, for ``records_between``; options as of ``make_reader``."""
     async with opened(make_reader(kafka, client_id=client_id, **options)) as reader:
@@ -120,11 +119,7 @@ async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None])
     """For each place the range of its partition, and the first record at or after the group's offset.
 
     Transaction markers and aborted records occupy offsets and cannot be read: a group is caught up if nothing else is
-    between its offset and the last stable one.
-
-    Args:
-        kafka: The cluster.
-        starts: The group's offset; None for the partition's first offset.
+    between its offset and the last stable one. ``starts`` has the group's offset; None for the partition's first one.
 
     Raises:
         KafkaError: The cluster can't be reached, or does not answer in time.

@@ -6,7 +6,7 @@ partition that is behind, one batch is fetched for the age of its first unread r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,17 +108,17 @@ async def read_lags(
 ) -> list[GroupLag]:
     """The lag of each handler's group on its own topic and of its retry topics' groups, in the handlers' order.
 
-    Args:
-        settings: The cluster and its prefix.
-        handlers: The handlers.
-        clock: For ages.
-        replays: Also the groups of replays, each after its handler's, on the topics that it has committed offsets of.
-
-    Raises:
-        KafkaError: The cluster can't be reached, or refuses.
+    With ``replays`` also the groups of replays, each after its handler's, on the topics that it has committed offsets
+    of. Raises KafkaError.
     """
     prefix = settings.topic_prefix
-    readings = [reading for handler in handlers for reading in _readings(settings, handler)]
+    readings = []
+    for handler in handlers:
+        readings.append(_Reading(handler.name, prefix + handler.group, prefix + handler.consumes.name))
+        readings += [
+            _Reading(handler.name, prefix + retry.group, prefix + retry.topic, retry.delay_seconds)
+            for retry in handler.retry_topics
+        ]
     async with opened(make_admin(settings)) as admin:
         groups = await read_groups(admin, [reading.group for reading in readings])
         if replays:
@@ -156,17 +156,10 @@ async def read_dead_letters(
     for handler, name in names.items():
         state = topics[prefix + name]
         own = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
-        if state.exists:
+        if state.partitions:
             records, oldest = sum(its.unread for its in own), max((its.age(now) for its in own), default=0.0)
             found.append(DeadLettersStanding(handler, name, records, oldest))
     return found
-
-
-def _readings(kafka: KafkaSettings, handler: Handler) -> Iterable[_Reading]:
-    prefix = kafka.topic_prefix
-    yield _Reading(handler.name, prefix + handler.group, prefix + handler.consumes.name)
-    for retry in handler.retry_topics:
-        yield _Reading(handler.name, prefix + retry.group, prefix + retry.topic, retry.delay_seconds)
 
 
 async def _replays(
@@ -207,7 +200,7 @@ def _lag(
         handler=reading.handler,
         topic=reading.topic.removeprefix(prefix),
         group=reading.group,
-        exists=topic.exists,
+        exists=bool(topic.partitions),
         records=records,
         seconds=seconds,
         retention_left_seconds=left,

@@ -76,13 +76,10 @@ class LocalHandler:
     ) -> AsyncIterator[Self]:
         """A handler with services of its own, and with a child process that its first input starts.
 
-        Args:
-            settings: The configuration.
-            handler: The handler.
-            isolate: A handler that reads pages runs in a child process, under the limits of the settings.
-            searches_index: The services use the index of the settings, and not an empty one in memory; None: they do
-                for a handler that only searches.
-            before_services: Called before the services are opened; a command sets up its log here.
+        With ``isolate`` a handler that reads pages runs in a child process, under the limits of the settings. With
+        ``searches_index`` the services use the index of the settings, and not an empty one in memory; None: they do for
+        a handler that only searches. ``before_services`` is called before the services are opened; a command sets up
+        its log here.
         """
         reads = only_searches([handler]) if searches_index is None else searches_index
         services = LazyServices(settings, reads, before_services)
