@@ -55,8 +55,7 @@ def _edges() -> Iterator[tuple[str, str]]:
 
 
 def _outsiders() -> list[str]:
-    names = (name for topic in TOPICS for name in (*topic.written_by, *topic.read_by))
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(name for topic in TOPICS for name in (*topic.written_by, *topic.read_by)))
 
 
 def _id(name: str) -> str:

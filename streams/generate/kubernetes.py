@@ -42,11 +42,7 @@ KAFKA, QDRANT, REDIS = "kafka:9092", "http://qdrant:6333", "redis://redis:6379/0
 
 
 class Installation(Section):
-    """What is installed: the servers, the drain budget, and the limits of models.
-
-    ``limited`` is whether the limits of models bound the replicas: they do if a model answers instead of the offline
-    judge.
-    """
+    """What is installed: the servers, the drain budget, and the limits of models."""
 
     kafka: KafkaSettings = Field(default=KafkaSettings(), description="The cluster.")
     telemetry: TelemetrySettings = Field(default=TelemetrySettings(), description="The collector of traces.")
@@ -56,7 +52,7 @@ class Installation(Section):
     models: ModelsSection = Field(description="Limits of models.")
     model_tasks: ModelTasks = Field(description="The model of each task.")
     model: ModelSection = Field(default=ModelSection(), description="Models of the steps that make claims.")
-    limited: bool = Field(default=True, description="Whether models limit the replicas.")
+    limited: bool = Field(default=True, description="Whether models limit the replicas; the offline judge does not.")
 
     @classmethod
     def shipped(cls, document: dict[str, Any]) -> Self:

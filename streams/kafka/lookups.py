@@ -24,8 +24,6 @@ _LARGEST_STEP = 20_000
 
 Place = tuple[TopicPartition, int]
 """The position of a record; its topic has the prefix."""
-Progress = Callable[[int, int], None]
-"""Takes the offsets that were read, and all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ async def read_newest_first(
     since: datetime | None,
     *,
     every_partition: bool = False,
-    progress: Progress = lambda _, __: None,
+    progress: Callable[[int, int], None] = lambda _, __: None,
 ) -> AsyncGenerator[list[ConsumerRecord], None]:
     """The committed records with one of the keys, in steps; a step is older than the one before. Raises KafkaError.
 
@@ -87,7 +85,7 @@ async def read_newest_first(
         keys: The wanted keys by topic, without the prefix. Topics that do not exist are left out.
         since: Older records are not read.
         every_partition: Read all partitions: a producer may have another rule for the partition of a key.
-        progress: Called after each step.
+        progress: Called after each step with the number of offsets that were read, and of all.
     """
     names = {kafka.topic_prefix + topic: frozenset(wanted) for topic, wanted in keys.items()}
     partitions = [

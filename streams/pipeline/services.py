@@ -70,10 +70,7 @@ class LiveServices:
                 return await self._judge(need)
 
     async def open_index(self, *, make: bool = True) -> None:
-        """Opens the index now instead of at the first request.
-
-        Args:
-            make: Create a missing index; without it, a missing index is an error.
+        """Opens the index now instead of at the first request. Without ``make`` a missing index is an error.
 
         Raises:
             IndexSettingsError: It can't be used as it is configured.

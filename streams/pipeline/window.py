@@ -26,7 +26,7 @@ D = TypeVar("D")
 
 @dataclass(slots=True, eq=False)
 class Entry(Generic[R, D]):
-    """A record in the window. ``record`` is dropped once the entry is finished, to free its bytes."""
+    """A record in the window ``home``. ``record`` is dropped once the entry is finished, to free its bytes."""
 
     offset: int
     key: Hashable
@@ -70,10 +70,6 @@ class Window(Generic[R, D]):
         """When the oldest unfinished entry was started; None if none is."""
         moments = (entry.started_at for entry in self._entries if entry.started_at is not None and not entry.finished)
         return min(moments, default=None)
-
-    def owns(self, entry: Entry[R, D]) -> bool:
-        """Whether the entry was admitted here; a late result of an earlier window was not."""
-        return entry.home is self
 
     @property
     def room(self) -> int:

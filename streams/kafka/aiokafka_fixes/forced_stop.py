@@ -30,9 +30,7 @@ async def ended(task: asyncio.Task[None], seconds: float | None = None) -> None:
         raise
 
 
-async def cut_off(
-    client: AIOKafkaAdminClient | AIOKafkaConsumer | AIOKafkaProducer, stopping: asyncio.Task[None]
-) -> None:
+async def cut_off(client: Client, stopping: asyncio.Task[None]) -> None:
     """Ends the connections of a client, and the tasks that would try to send for ever."""
     sends = isinstance(client, AIOKafkaProducer)
     network = client.client if sends else client._client
