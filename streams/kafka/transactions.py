@@ -75,7 +75,7 @@ class RecordWriter:
             await start(self._producer)
 
     async def start_and_read_offset(self, group: str, partition: TopicPartition) -> OffsetAndMetadata | None:
-        """Starts a new producer, and then reads the group's committed offset; None if there is none.
+        """Starts a new producer, and then reads the group's committed offset; None if it has committed nothing.
 
         The offset is current only in this order:
 
