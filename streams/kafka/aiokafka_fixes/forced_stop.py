@@ -15,8 +15,6 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import ProducerClosed
 from aiokafka.producer.message_accumulator import MessageAccumulator
 
-Client = AIOKafkaAdminClient | AIOKafkaConsumer | AIOKafkaProducer
-
 END_SECONDS = 1.0
 """The longest time for a start or stop to end by itself after its caller was cancelled."""
 
@@ -30,7 +28,9 @@ async def ended(task: asyncio.Task[None], seconds: float | None = None) -> None:
         raise
 
 
-async def cut_off(client: Client, stopping: asyncio.Task[None]) -> None:
+async def cut_off(
+    client: AIOKafkaAdminClient | AIOKafkaConsumer | AIOKafkaProducer, stopping: asyncio.Task[None]
+) -> None:
     """Ends the connections of a client, and the tasks that would try to send for ever."""
     sends = isinstance(client, AIOKafkaProducer)
     network = client.client if sends else client._client
