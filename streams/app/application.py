@@ -21,14 +21,12 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 
 from streams.generate.asyncapi import asyncapi_document
 from streams.index.ports import IndexDownError
-from streams.kafka.clients import group_of
 from streams.kafka.topics import create_topics
-from streams.pipeline.breaker import Breaker
+from streams.pipeline.breaker import Breaker, DeadShare
 from streams.pipeline.commit import CommitterFactory, committer_factory
-from streams.pipeline.dead_share import DeadShare
 from streams.pipeline.drain import DrainDetector, high_watermarks
-from streams.pipeline.group import ConsumerGroup, Subscription, subscriptions
-from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
+from streams.pipeline.group import ConsumerGroup, subscriptions
+from streams.pipeline.handler_runner import HandlerRunner, Services
 from streams.pipeline.health import Health, HealthReport
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
@@ -82,7 +80,7 @@ class Application:
         clock: Clock | None = None,
         chance: Chance = random.random,
         services: Services | None = None,
-        commits: Callable[[Settings, Subscription, Clock, PipelineMetrics], CommitterFactory] = committer_factory,
+        commits: Callable[[Settings, str, Clock, PipelineMetrics], CommitterFactory] = committer_factory,
         tracer: Tracer | None = None,
     ) -> None:
         """Wires the handlers; opens nothing. ``settings`` must name a Kafka cluster."""
@@ -204,7 +202,6 @@ class Application:
         """The groups of the handler's topic and of its retry topics, which share a circuit breaker."""
         settings = self.settings
         observer = PipelineMetrics(self.metrics, handler.name)
-        retry = retry_of(handler, settings.processing.retries)
         rules = settings.rules(handler.rules)
         self.shares.expect(handler.name, [its.topic for its in subscriptions(handler)])
         breaker = Breaker(settings.processing.breaker, self._clock)
@@ -213,7 +210,7 @@ class Application:
         runner = HandlerRunner(
             handler,
             rules,
-            retry,
+            settings.processing.retries,
             services,
             self._clock,
             chance,
@@ -229,10 +226,10 @@ class Application:
                     self._clock,
                     observer,
                     subscription.retry_topic,
-                    self._tracer.records(handler.name, group_of(settings.kafka, subscription)),
+                    self._tracer.records(handler.name, settings.kafka.topic_prefix + subscription.group),
                     dead_share.note,
                 ),
-                self._commits(settings, subscription, self._clock, observer),
+                self._commits(settings, subscription.group, self._clock, observer),
                 settings.pipeline,
                 self._clock,
                 observer,

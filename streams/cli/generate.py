@@ -80,7 +80,7 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
         found = drift(root) if check else write(root)
     except ValueError as error:
         return _refused(error)
-    kinds = {kind: [path.as_posix() for path in getattr(found, kind)] for kind in _DONE}
+    kinds = {kind: [path.as_posix() for path, how in found.items() if how == kind] for kind in _DONE}
     gone, broken = lost(root), incompatible(root)
     if as_json:
         print(json.dumps({**kinds, "lost": gone, "incompatible": broken}))

@@ -29,7 +29,7 @@ from streams.cli.output import printable, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
-from streams.kafka.key_history import read_newest_first
+from streams.kafka.lookups import read_newest_first
 from streams.llm.journal import JournalError
 from streams.llm.stored_replies import stored_reply
 from streams.settings.model import Settings

@@ -14,8 +14,7 @@ from aiokafka.errors import KafkaTimeoutError
 from schemas.event import Event
 from schemas.outcome import Dead
 from streams.console.entries import Position, time_of
-from streams.kafka.key_history import read_newest_first
-from streams.kafka.record_at import record_reader
+from streams.kafka.lookups import read_newest_first, record_reader
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Topic, topic_named
 from streams.topology.codec import decode, timestamp

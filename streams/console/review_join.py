@@ -20,8 +20,7 @@ from schemas.event import Event
 from schemas.extraction import ExtractionCompleted
 from schemas.outcome import Dead
 from schemas.review import DecisionReviewed, ReviewedDecision
-from streams.kafka.key_history import read_newest_first
-from streams.kafka.record_at import RecordReader, record_reader
+from streams.kafka.lookups import RecordReader, read_newest_first, record_reader
 from streams.kafka.settings import KafkaSettings
 from streams.replay.decisions import DECISION_FIELDS, identity_of, values_at
 from streams.topology import Topic, handler_named, topic_named

@@ -23,7 +23,6 @@ _EXAMPLES = Path(schemas.__file__).parent / "examples"
 
 
 def asyncapi() -> dict[Path, str]:
-    """``docs/asyncapi.yaml``."""
     return {Path("docs/asyncapi.yaml"): to_yaml(asyncapi_document())}
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 Schema = Mapping[str, Any]
@@ -21,6 +22,15 @@ _STRUCTURE = frozenset(
     {"type", "enum", "const", "default", "properties", "required", "additionalProperties", "items", "prefixItems"}
     | {"uniqueItems", "anyOf", "oneOf", "allOf", "$ref", *_LEAST, *_MOST, *_SHAPE}
 )
+_TYPES: dict[type, str] = {
+    NoneType: "null",
+    bool: "boolean",
+    str: "string",
+    int: "integer",
+    float: "number",
+    list: "array",
+    dict: "object",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +41,6 @@ class Break:
     what: str
 
     def __str__(self) -> str:
-        """As a person reads it."""
         return f"{self.where or 'the event'}: {self.what}"
 
 
@@ -41,45 +50,42 @@ def breaks(earlier: Schema, today: Schema) -> list[Break]:
     Both schemas are self-contained. New optional fields, wider bounds, more values and other texts are no breaks.
     """
     # A field beside the choices of a schema is compared with each of them.
-    return list(dict.fromkeys(_Comparison(earlier, today).breaks()))
+    return list(dict.fromkeys(_Comparison(earlier, today).compare(earlier, today, "")))
 
 
+@dataclass
 class _Comparison:
     """Two documents, and the compared pairs of definitions; a definition may refer to itself."""
 
-    def __init__(self, earlier: Schema, today: Schema) -> None:
-        self._earlier = earlier
-        self._today = today
-        self._begun: set[tuple[str, str]] = set()
+    earlier: Schema
+    today: Schema
+    begun: set[tuple[str, str]] = field(default_factory=set)
 
-    def breaks(self) -> Iterator[Break]:
-        yield from self._compare(self._earlier, self._today, "")
-
-    def _compare(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+    def compare(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
         if "default" in old and "default" in new and old["default"] != new["default"]:
             yield Break(where, f"its default was {_told(old['default'])} and is {_told(new['default'])}")
-        wider = _alternatives(new, self._today)
-        for alternative in _alternatives(old, self._earlier):
+        wider = _alternatives(new, self.today)
+        for alternative in _alternatives(old, self.earlier):
             yield from self._accepted(alternative, wider, where)
 
     def _accepted(self, old: Schema, wider: list[Schema], where: str) -> Iterator[Break]:
         """One of today's alternatives must accept the old one; otherwise the breaks are those of the nearest."""
         found: list[list[Break]] = []
         for new in wider:
-            begun = set(self._begun)
+            begun = set(self.begun)
             problems = list(self._one(old, new, where))
             if not problems:
                 return
-            self._begun = begun
+            self.begun = begun
             found.append(problems)
         yield from min(found, key=lambda problems: (any(_OF_TYPE in one.what for one in problems), len(problems)))
 
     def _one(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
         references = (str(old.get("$ref", "")), str(new.get("$ref", "")))
         if all(references):
-            if references in self._begun:
+            if references in self.begun:
                 return
-            self._begun.add(references)
+            self.begun.add(references)
         kinds, today = _types(old), _types(new)
         if today is not None and (kinds is None or not kinds <= _widened(today)):
             gone = " or ".join(sorted(kinds - _widened(today))) if kinds else "anything"
@@ -91,7 +97,12 @@ class _Comparison:
             yield from self._object(old, new, where)
         if kinds is None or "array" in kinds:
             yield from self._array(old, new, where)
-        yield from self._parts(old, new, where)
+        parts, now = old.get("allOf", ()), new.get("allOf", ())
+        if len(parts) != len(now):
+            yield Break(where, "allOf has other parts, and this check does not know what that means")
+        else:
+            for part, other in zip(parts, now, strict=True):
+                yield from self.compare(part, other, where)
         for keyword in sorted((old.keys() | new.keys()) - _STRUCTURE - _SAID_ONLY):
             if old.get(keyword) != new.get(keyword):
                 yield Break(where, f"{keyword} has changed, and this check does not know what that means")
@@ -102,7 +113,7 @@ class _Comparison:
             if name not in today:
                 yield Break(_below(where, name), "the field is gone; what stood in it would be passed over")
                 continue
-            yield from self._compare(definition, today[name], _below(where, name))
+            yield from self.compare(definition, today[name], _below(where, name))
             if "default" in definition and "default" not in today[name] and name not in new.get("required", ()):
                 yield Break(_below(where, name), f"its default was {_told(definition['default'])} and none is declared")
         yield from self._mapping(old, new, where)
@@ -116,41 +127,33 @@ class _Comparison:
         elif more is True and isinstance(allowed, Mapping):
             yield Break(where, "fields beyond those that are named could hold anything and no longer can")
         elif isinstance(more, Mapping) and isinstance(allowed, Mapping):
-            yield from self._compare(more, allowed, _below(where, "*"))
+            yield from self.compare(more, allowed, _below(where, "*"))
 
     def _mapping(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
         """The values of an old mapping must be valid under the names of today's fields, and under other names."""
-        values = _values_of_mapping(old)
-        if values is None:
+        values, fields = old.get("additionalProperties"), old.get("properties", {})
+        if values is True and not fields:
+            values = {}
+        if not isinstance(values, Mapping):
             return
-        fields = old.get("properties", {})
         for name, definition in new.get("properties", {}).items():
             if name not in fields:
-                yield from self._compare(values, definition, _below(where, name))
+                yield from self.compare(values, definition, _below(where, name))
         if "properties" in new and "additionalProperties" not in new:
             yield Break(where, "it held fields of any name, and those that have no name today would be passed over")
-
-    def _parts(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
-        """The parts of ``allOf`` are compared in their order."""
-        parts, today = old.get("allOf", ()), new.get("allOf", ())
-        if len(parts) != len(today):
-            yield Break(where, "allOf has other parts, and this check does not know what that means")
-            return
-        for part, now in zip(parts, today, strict=True):
-            yield from self._compare(part, now, where)
 
     def _array(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
         if new.get("uniqueItems") and not old.get("uniqueItems"):
             yield Break(where, "items may no longer be equal")
         items, today = old.get("items"), new.get("items")
         if isinstance(today, Mapping):
-            yield from self._compare(items if isinstance(items, Mapping) else {}, today, f"{where}[]")
+            yield from self.compare(items if isinstance(items, Mapping) else {}, today, f"{where}[]")
         elif today is False and items is not False:
             yield Break(where, "further items are refused today")
         first, now = old.get("prefixItems", ()), new.get("prefixItems", ())
         for number, definition in enumerate(now):
             before = first[number] if number < len(first) else items if isinstance(items, Mapping) else {}
-            yield from self._compare(before, definition, f"{where}[{number}]")
+            yield from self.compare(before, definition, f"{where}[{number}]")
 
 
 _OF_TYPE = "could be "
@@ -185,29 +188,18 @@ def _both(schema: Schema, choice: Schema) -> Schema:
     return both
 
 
-def _values_of_mapping(schema: Schema) -> Schema | None:
-    """The schema of a mapping's values; None for other schemas."""
-    values = schema.get("additionalProperties")
-    if isinstance(values, Mapping):
-        return values
-    return {} if values is True and not schema.get("properties") else None
+def _listed(schema: Schema) -> list[Any] | None:
+    """The values that a schema lists; None for any."""
+    return schema["enum"] if "enum" in schema else [schema["const"]] if "const" in schema else None
 
 
 def _types(schema: Schema) -> set[str] | None:
     """The types that a value may have; None for any."""
     stated = schema.get("type")
     if stated is None:
-        values = schema["enum"] if "enum" in schema else [schema["const"]] if "const" in schema else None
-        return None if values is None else {_type_of(value) for value in values}
+        values = _listed(schema)
+        return None if values is None else {_TYPES[type(value)] for value in values}
     return {stated} if isinstance(stated, str) else set(stated)
-
-
-def _type_of(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    return {str: "string", int: "integer", float: "number", list: "array", dict: "object"}[type(value)]
 
 
 def _widened(types: set[str]) -> set[str]:
@@ -215,10 +207,9 @@ def _widened(types: set[str]) -> set[str]:
 
 
 def _values(old: Schema, new: Schema, where: str) -> Iterator[Break]:
-    allowed = new["enum"] if "enum" in new else [new["const"]] if "const" in new else None
+    had, allowed = _listed(old), _listed(new)
     if allowed is None:
         return
-    had = old["enum"] if "enum" in old else [old["const"]] if "const" in old else None
     if had is None:
         yield Break(where, f"could have any value, and today only {', '.join(map(_told, allowed))}")
     elif gone := [value for value in had if value not in allowed]:

@@ -17,7 +17,6 @@ GRACE = "40s"
 
 
 def compose_workers() -> dict[Path, str]:
-    """``config/generated/compose.workers.yml``."""
     [document] = rendered(
         "compose.yaml.j2",
         handlers=HANDLERS,

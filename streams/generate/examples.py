@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from schemas.event import Envelope, OutputIds
+from schemas.event import Envelope, Event, OutputIds
 from schemas.needs import AskModel, FetchPages, IndexDocument, Need, SearchVectors
 from schemas.outcome import Dead, Emit
 from schemas.pages import CrawledPage
@@ -62,11 +62,7 @@ def is_generated(topic: Topic) -> bool:
 
 
 def examples(root: Path, document: Mapping[str, Any]) -> dict[Path, str]:
-    """The generated examples of a checkout, by path; ``document`` is its configuration.
-
-    Raises:
-        ValueError: A hand-written example cannot be read, or the configuration cannot be used.
-    """
+    """The generated examples of a checkout, by path. Raises ValueError if a hand-written example cannot be read."""
     # An input that is gone is reported by the check of the hand-written examples.
     given = [
         _Example(topic, stem, path.read_bytes())
@@ -100,8 +96,6 @@ class _Example(NamedTuple):
 
 
 class _Runs:
-    """The handlers under one configuration, and the services that answer them."""
-
     def __init__(self, document: Mapping[str, Any], pages: Iterable[bytes]) -> None:
         self._pages = {page.url: page for page in map(CrawledPage.model_validate_json, pages)}
         self._rules = {
@@ -112,16 +106,15 @@ class _Runs:
         }
 
     def outputs(self, example: _Example) -> Iterator[_Example]:
-        """What the handlers of an example's topic write."""
-        for handler in HANDLERS:
-            if handler.consumes is example.topic:
-                yield from self._outputs(handler, example)
-
-    def _outputs(self, handler: Handler, example: _Example) -> Iterator[_Example]:
-        rules = self._rules[handler.name]
         event = decode(example.topic, example.value, (), WRITTEN_AT)
         if isinstance(event, Dead):
             raise ValueError(f"{example.path.as_posix()}: {event.detail}")  # noqa: TRY004  # the file is wrong
+        for handler in HANDLERS:
+            if handler.consumes is example.topic:
+                yield from self._outputs(handler, event, example)
+
+    def _outputs(self, handler: Handler, event: Event, example: _Example) -> Iterator[_Example]:
+        rules = self._rules[handler.name]
         outcome = asyncio.run(converse(handler, rules, event, self._reply))
         ids = OutputIds(handler.name, handler.version, rules.config_version)
         identity = example.path.as_posix()

@@ -29,8 +29,6 @@ _SHOWN = re.compile(r"\{\{(\w+)\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An expression and the legend of its series."""
-
     expression: str
     legend: str
 
@@ -61,8 +59,6 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a dashboard: panels under a heading."""
-
     title: str
     panels: tuple[Panel, ...]
 
@@ -79,12 +75,10 @@ class Dashboard:
 
     @property
     def uid(self) -> str:
-        """Grafana's fixed name of it."""
         return f"assay-{self.name}"
 
     @property
     def panels(self) -> tuple[Panel, ...]:
-        """All panels, row after row."""
         return tuple(panel for row in self.rows for panel in row.panels)
 
 
@@ -98,18 +92,17 @@ def dashboards() -> tuple[Dashboard, ...]:
 
 
 def _rows(declared: Mapping[str, Any]) -> Iterator[Row]:
-    """A row, or with ``for_each`` one for each handler."""
-    if "for_each" not in declared:
-        yield Row(declared["title"], tuple(map(_declared_panel, declared["panels"])))
-        return
-    for handler in HANDLERS:
-        values = {
+    of_handlers = (
+        {
             "handler": handler.name,
             "lane": handler.lane,
             "topic": handler.consumes.name,
             "slo": handler.slo_seconds,
             "concurrency": handler.concurrency,
         }
+        for handler in HANDLERS
+    )
+    for values in of_handlers if "for_each" in declared else [{}]:
         row = filled(declared, values)
         yield Row(row["title"], tuple(map(_declared_panel, row["panels"])))
 
@@ -121,11 +114,7 @@ def _declared_panel(entry: Mapping[str, Any]) -> Panel:
 
 
 def grafana() -> dict[Path, str]:
-    """The dashboards and their provisioning.
-
-    Raises:
-        ValueError: A panel asks for what is not declared.
-    """
+    """The dashboards and their provisioning. Raises ValueError if a panel asks for what is not declared."""
     shown = dashboards()
     for dashboard in shown:
         for panel in dashboard.panels:
@@ -140,9 +129,10 @@ def grafana() -> dict[Path, str]:
 
 
 def as_json(shown: Dashboard) -> dict[str, Any]:
-    """A dashboard as Grafana reads it."""
-    variables = _part("variables", handlers=",".join(handler.name for handler in HANDLERS))
-    document: dict[str, Any] = _part(
+    variables = filled(
+        read_data("grafana.yaml")["variables"], {"handlers": ",".join(handler.name for handler in HANDLERS)}
+    )
+    return _part(
         "dashboard",
         uid=shown.uid,
         title=shown.title,
@@ -151,14 +141,13 @@ def as_json(shown: Dashboard) -> dict[str, Any]:
         variables=variables if shown.by_handler else variables[:1],
         panels=[{"id": number, **panel} for number, panel in enumerate(_placed(shown), start=1)],
     )
-    return document
 
 
-def _part(name: str, **values: Any) -> Any:
-    return filled(read_data("grafana.yaml")[name], values)
+def _part(name: str, **values: Any) -> dict[str, Any]:
+    return dict(filled(read_data("grafana.yaml")[name], values))
 
 
-def _link(other: Dashboard) -> Any:
+def _link(other: Dashboard) -> dict[str, Any]:
     return _part("link", uid=other.uid, title=other.title.removeprefix("Assay: ").capitalize(), note=other.note)
 
 
@@ -185,7 +174,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
         {"objective": panel.objective, "text_mode": "value_and_name" if named else "value"},
     )
     least = {} if panel.signed else {"min": 0}
-    document: dict[str, Any] = _part(
+    return _part(
         "panel",
         type=form["type"],
         title=panel.title,
@@ -194,10 +183,9 @@ def _panel(panel: Panel) -> dict[str, Any]:
         targets=[_target(panel, letter, query) for letter, query in zip(ascii_uppercase, panel.queries, strict=False)],
         options=form["options"],
     )
-    return document
 
 
-def _target(panel: Panel, letter: str, query: Query) -> Any:
+def _target(panel: Panel, letter: str, query: Query) -> dict[str, Any]:
     bars = panel.form == "bars"
     # Grafana takes cumulative buckets apart for this format, so that a bar is what lies between two bounds.
     by_bucket = bars and query.legend == "{{le}}"

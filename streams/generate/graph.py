@@ -10,13 +10,11 @@ from streams.topology import HANDLERS, TOPICS, Topic
 
 
 def topology_page() -> dict[Path, str]:
-    """``docs/topology.md``: the picture, and a table of the topics."""
     page = rendered_text("pages/topology.md.j2", mermaid=mermaid(), topics=TOPICS, writers=writers, readers=readers)
     return {Path("docs/topology.md"): page}
 
 
 def mermaid() -> str:
-    """The graph as a Mermaid flowchart."""
     lines = ["flowchart LR"]
     lines += [f'  {_id(topic.name)}(["{topic.name}"])' for topic in TOPICS]
     lines += [f'  {handler.name}["{handler.name}"]' for handler in HANDLERS]
@@ -28,7 +26,6 @@ def mermaid() -> str:
 
 
 def plain_text() -> str:
-    """The graph for a terminal: each topic, who writes it, and what its readers make of it."""
     blocks = []
     for topic in TOPICS:
         lines = [f"{topic.name}   from {', '.join(writers(topic)) or 'no producer yet'}"]
@@ -58,8 +55,7 @@ def _edges() -> Iterator[tuple[str, str]]:
 
 
 def _outsiders() -> list[str]:
-    names = (name for topic in TOPICS for name in (*topic.written_by, *topic.read_by))
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(name for topic in TOPICS for name in (*topic.written_by, *topic.read_by)))
 
 
 def _id(name: str) -> str:

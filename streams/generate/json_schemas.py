@@ -18,13 +18,12 @@ from typing import Any
 from streams.generate.compatibility import breaks
 from streams.generate.examples import FOLDER, is_generated
 from streams.topology import TOPICS, Topic
-from streams.topology.event_schemas import schema_of, schema_text
+from streams.topology.event_schemas import schema_of
 from streams.topology.text import to_json
 
 
 def json_schemas() -> dict[Path, str]:
-    """``schemas/json/<topic>.schema.json`` for every topic."""
-    return {Path("schemas/json") / f"{topic.name}.schema.json": schema_text(topic) for topic in TOPICS}
+    return {Path("schemas/json") / f"{topic.name}.schema.json": to_json(schema_of(topic)) for topic in TOPICS}
 
 
 LIST = Path("schemas/goldens.sha256")
@@ -40,7 +39,6 @@ def goldens(root: Path) -> dict[Path, str]:
 
 
 def lost(root: Path) -> list[str]:
-    """The listed files that are gone or have been edited, in words."""
     found = []
     for path, digest in sorted(_listed(root).items()):
         if not (root / path).is_file():
@@ -53,7 +51,6 @@ def lost(root: Path) -> list[str]:
 
 
 def incompatible(root: Path, topics: Sequence[Topic] = TOPICS) -> list[str]:
-    """The changes of today's events that break readers of records of any released version, in words."""
     today = {topic.name: topic for topic in topics}
     found: list[str] = []
     for name, versions in _released(root).items():
@@ -67,10 +64,9 @@ def incompatible(root: Path, topics: Sequence[Topic] = TOPICS) -> list[str]:
 
 
 def release(root: Path, version: str, topics: Sequence[Topic] = TOPICS) -> list[Path]:
-    """Writes today's schemas as those of a version, for topics whose schema has changed. Returns the files written.
+    """Writes the schemas that have changed as those of a version. Returns the files written.
 
-    Raises:
-        ValueError: The version was released with another schema, or today's schemas break readers of released ones.
+    Raises ValueError if the version was released with another schema, or readers of released ones would break.
     """
     if found := incompatible(root, topics):
         raise ValueError("; ".join(found))
@@ -105,7 +101,6 @@ def _age(path: Path) -> tuple[str, list[int]]:
 
 
 def _files(root: Path) -> list[Path]:
-    """The hand-written examples and the released schemas."""
     written = [topic.name for topic in TOPICS if not is_generated(topic)]
     patterns = [f"{FOLDER}/{name}/*.json" for name in written]
     patterns += [f"{RELEASED}/*/*.json"]

@@ -42,11 +42,7 @@ KAFKA, QDRANT, REDIS = "kafka:9092", "http://qdrant:6333", "redis://redis:6379/0
 
 
 class Installation(Section):
-    """What is installed: the servers, the drain budget, and the limits of models.
-
-    ``limited`` is whether the limits of models bound the replicas: they do if a model answers instead of the offline
-    judge.
-    """
+    """What is installed: the servers, the drain budget, and the limits of models."""
 
     kafka: KafkaSettings = Field(default=KafkaSettings(), description="The cluster.")
     telemetry: TelemetrySettings = Field(default=TelemetrySettings(), description="The collector of traces.")
@@ -56,7 +52,7 @@ class Installation(Section):
     models: ModelsSection = Field(description="Limits of models.")
     model_tasks: ModelTasks = Field(description="The model of each task.")
     model: ModelSection = Field(default=ModelSection(), description="Models of the steps that make claims.")
-    limited: bool = Field(default=True, description="Whether models limit the replicas.")
+    limited: bool = Field(default=True, description="Whether models limit the replicas; the offline judge does not.")
 
     @classmethod
     def shipped(cls, document: dict[str, Any]) -> Self:
@@ -66,7 +62,6 @@ class Installation(Section):
 
     @classmethod
     def in_force(cls, document: dict[str, Any]) -> Self:
-        """The installation of the settings in force."""
         found = cls._of(document)
         return found.model_copy(update={"limited": not found.llm.offline})
 
@@ -84,24 +79,15 @@ class Installation(Section):
 
     @property
     def kafka_servers(self) -> str:
-        """The addresses of the brokers."""
         return self.kafka.bootstrap_servers or KAFKA
-
-    @property
-    def kafka_ports(self) -> tuple[int, ...]:
-        """The ports of the brokers."""
-        return tuple(sorted({int(server.rpartition(":")[2]) for server in self.kafka_servers.split(",")}))
 
     @property
     def server_ports(self) -> tuple[int, ...]:
         """The ports of what every process uses: the brokers, and the collector of traces."""
-        traces = (port_of(self.telemetry.otlp_endpoint or "http://localhost:4318"),)
-        return tuple(sorted({*self.kafka_ports, *(traces if self.telemetry.traces == "otlp" else ())}))
-
-    @property
-    def redis_port(self) -> int:
-        """The port of the journal of models' replies."""
-        return urlsplit(self.llm.redis_url.get_secret_value() or REDIS).port or 6379
+        ports = {int(server.rpartition(":")[2]) for server in self.kafka_servers.split(",")}
+        if self.telemetry.traces == "otlp":
+            ports.add(port_of(self.telemetry.otlp_endpoint or "http://localhost:4318"))
+        return tuple(sorted(ports))
 
     def most_replicas(self, handler: Handler) -> int:
         """The number of replicas beyond which another one has nothing to do.
@@ -134,12 +120,10 @@ def port_of(url: str) -> int:
 
 
 def kubernetes(document: dict[str, Any]) -> dict[Path, str]:
-    """The manifests of the shipped configuration, by path in the checkout."""
     return {FOLDER / path: text for path, text in manifests(Installation.shipped(document)).items()}
 
 
 def manifests(installation: Installation) -> dict[Path, str]:
-    """The manifests, by path in the folder."""
     base = {f"{service_name(handler)}.yaml": _worker(handler, installation) for handler in HANDLERS}
     lag = ["lag", "--serve", f"0.0.0.0:{HTTP_PORT}"]
     base |= {
@@ -175,7 +159,6 @@ def manifests(installation: Installation) -> dict[Path, str]:
 
 
 def scaled_object(handler: Handler, installation: Installation) -> dict[str, Any]:
-    """The ScaledObject of a handler."""
     [found] = rendered(
         "kubernetes/scaled.yaml.j2",
         handler=handler,
@@ -185,8 +168,7 @@ def scaled_object(handler: Handler, installation: Installation) -> dict[str, Any
         lag_seconds=f"{handler.slo_seconds / 2:g}",
         busy=f"{BUSY_SHARE * records_at_once(handler):g}",
     )
-    scaled: dict[str, Any] = found
-    return scaled
+    return dict(found)
 
 
 def records_at_once(handler: Handler) -> int:
@@ -225,7 +207,6 @@ def _console(installation: Installation) -> list[Any]:
 
 
 def _process(installation: Installation, name: str, args: list[str], **values: Any) -> list[Any]:
-    """The manifests of a process; ``values`` are those of the template."""
     defaults = {
         "component": name, "handler": "", "env": {}, "port": HTTP_PORT, "alone": False, "job": False, "service": False
     }  # fmt: skip
@@ -238,6 +219,7 @@ def _network(installation: Installation) -> list[Any]:
     if installation.index.embedder.kind == "openai":
         index.append(port_of(installation.index.embedder.base_url))
     model = port_of(installation.llm.base_url) if installation.llm.base_url else 443
+    redis = urlsplit(installation.llm.redis_url.get_secret_value() or REDIS).port or 6379
     return rendered(
         "kubernetes/network.yaml.j2",
         port=HTTP_PORT,
@@ -245,9 +227,9 @@ def _network(installation: Installation) -> list[Any]:
         index=_asking({IndexDocument, SearchVectors}),
         index_servers=index,
         models=_asking({AskModel}),
-        model_servers=[model, installation.redis_port],
+        model_servers=[model, redis],
         fetch=_asking({FetchPages}),
-        redis=installation.redis_port,
+        redis=redis,
     )
 
 

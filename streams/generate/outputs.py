@@ -6,7 +6,6 @@ The content depends only on the topology, the metrics, the schemas and the shipp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from streams.generate.asyncapi import asyncapi
@@ -29,35 +28,12 @@ OWNED = (
 """Patterns of paths at which all files are generated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """How a checkout differs from what would be generated; paths in it, sorted.
-
-    Attributes:
-        drifted: Files with another content.
-        missing: Files that are not there.
-        stale: Files in a generated folder that nothing generates any more.
-    """
-
-    drifted: tuple[Path, ...]
-    missing: tuple[Path, ...]
-    stale: tuple[Path, ...]
-
-    def and_then(self, later: Drift) -> Drift:
-        """These differences and later ones, each once."""
-        return Drift(
-            tuple(sorted({*self.drifted, *later.drifted})),
-            tuple(sorted({*self.missing, *later.missing})),
-            tuple(sorted({*self.stale, *later.stale})),
-        )
-
-    def __bool__(self) -> bool:
-        """Whether there is any difference."""
-        return bool(self.drifted or self.missing or self.stale)
+Drift = dict[Path, str]
+"""Files of a checkout that differ from what would be generated: ``drifted`` ones in their content, ``missing`` ones are
+not there, and nothing generates ``stale`` ones any more."""
 
 
 def generate(root: Path) -> dict[Path, str]:
-    """The contents of all generated files, by path in the checkout. Its configuration is read."""
     document = read_document(root / "config")
     files = {
         **examples(root, document),
@@ -81,30 +57,32 @@ def generate(root: Path) -> dict[Path, str]:
 def drift(root: Path, wanted: Mapping[Path, str] | None = None) -> Drift:
     """Compares a checkout with ``wanted``, by default what would be generated."""
     wanted = generate(root) if wanted is None else wanted
-    found = {path: (root / path).read_text("utf-8") for path in wanted if (root / path).is_file()}
     present = {path.relative_to(root) for pattern in OWNED for path in root.glob(pattern) if path.is_file()}
-    return Drift(
-        drifted=tuple(sorted(path for path, text in found.items() if text != wanted[path])),
-        missing=tuple(sorted(wanted.keys() - found.keys())),
-        stale=tuple(sorted(present - wanted.keys())),
-    )
+    found = dict.fromkeys(present - wanted.keys(), "stale")
+    for path, text in wanted.items():
+        if not (root / path).is_file():
+            found[path] = "missing"
+        elif (root / path).read_text("utf-8") != text:
+            found[path] = "drifted"
+    return dict(sorted(found.items()))
 
 
 def write(root: Path) -> Drift:
     """Makes the checkout equal to what is generated. Returns the differences before that."""
     before = _write(root)
-    if not any(path.is_relative_to(FOLDER) for path in (*before.drifted, *before.missing, *before.stale)):
-        return before
-    # The AsyncAPI document and the handlers' pages show the examples, so new examples change them too.
-    return before.and_then(_write(root))
+    if any(path.is_relative_to(FOLDER) for path in before):
+        # The AsyncAPI document and the handlers' pages show the examples, so new examples change them too.
+        before = _write(root) | before
+    return before
 
 
 def _write(root: Path) -> Drift:
     wanted = generate(root)
     before = drift(root, wanted)
-    for path in (*before.drifted, *before.missing):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(wanted[path], "utf-8")
-    for path in before.stale:
-        (root / path).unlink()
+    for path, kind in before.items():
+        if kind == "stale":
+            (root / path).unlink()
+        else:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(wanted[path], "utf-8")
     return before

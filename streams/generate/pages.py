@@ -35,12 +35,7 @@ MAX_VALUE = 60
 
 
 def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
-    """``docs/handlers/<name>.md``.
-
-    Args:
-        handler: What the page is about.
-        document: The shipped configuration, whose values are shown.
-    """
+    """``docs/handlers/<name>.md``, with the values of ``document``, the shipped configuration."""
     sections = handler.rules.model_fields.keys() & document.keys()
     rules = handler.rules.model_validate({name: document[name] for name in sections})
     shared = [name for name in handler.rules.model_fields if name in _shared_sections()]
@@ -71,7 +66,6 @@ def settings_page(document: dict[str, Any]) -> dict[Path, str]:
 
 @cache
 def _shared_sections() -> dict[str, list[Handler]]:
-    """The handlers that read each section, of the sections that more than one reads."""
     readers: dict[str, list[Handler]] = {}
     for handler in HANDLERS:
         for name in handler.rules.model_fields:
@@ -115,7 +109,6 @@ def _value(value: Any) -> str:
 
 
 def metrics_page() -> dict[Path, str]:
-    """The page."""
     page = rendered_text(
         "pages/metrics.md.j2",
         metrics=METRICS,
@@ -154,7 +147,6 @@ def _of(metric: MetricDef, label: str) -> Iterator[str]:
 
 
 def ranking_features_page() -> dict[Path, str]:
-    """The page."""
     page = rendered_text(
         "pages/ranking-features.md.j2",
         features=Feature,

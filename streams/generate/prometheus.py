@@ -43,7 +43,6 @@ class Condition:
 
     @property
     def expression(self) -> str:
-        """True while the condition holds."""
         condition = f"{self.when} {self.holds}"
         return f"({condition}\n  unless on (handler) {self.unless})" if self.unless else condition
 
@@ -61,12 +60,10 @@ class Alert:
 
     @property
     def expression(self) -> str:
-        """One series for each thing that is wrong."""
         return "\nor ".join(condition.expression for condition in self.conditions)
 
     @property
     def rule(self) -> dict[str, Any]:
-        """The alert as Prometheus reads it."""
         runbook = f"docs/operations.md#{self.name.lower()}"
         return {
             "alert": self.name,
@@ -83,7 +80,6 @@ def services(not_run: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 
 def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
-    """All alerts, in the order of the runbook."""
     not_run = f'handler!~"{"|".join(settings.not_run)}"' if settings.not_run else ""
     values: dict[str, Any] = {
         name: value if isinstance(value, str) else f"{value:g}"
@@ -108,25 +104,19 @@ def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
 
 
 def recording_rules() -> list[dict[str, Any]]:
-    """The recording rules as Prometheus reads them."""
     return [rule for entry in read_data(_RULES)["recording"] for rule in _each(entry, {})]
 
 
 def scraping() -> dict[str, Any]:
     """``prometheus.yml``; a service with several replicas answers the name look-up with each of them."""
-    found: dict[str, Any] = filled(read_data(_RULES)["scraping"], {"services": list(services()), "port": HTTP_PORT})
-    return found
+    return dict(filled(read_data(_RULES)["scraping"], {"services": list(services()), "port": HTTP_PORT}))
 
 
 def prometheus(document: dict[str, Any]) -> dict[Path, str]:
     """The scrape configuration and the rules, by path in the checkout.
 
-    Args:
-        document: The configuration; its section ``alerts`` has the thresholds.
-
-    Raises:
-        pydantic.ValidationError: A threshold is invalid.
-        ValueError: A rule asks for what is not declared, or a stalled worker would end itself before the alert fires.
+    Raises ValueError if a threshold of the configuration is invalid, if a rule asks for what is not declared, or if a
+    stalled worker would end itself before the alert fires.
     """
     settings = AlertSettings.model_validate(document.get("alerts", {}))
     pipeline = PipelineSettings.model_validate(document.get("pipeline", {}))
@@ -154,15 +144,9 @@ def prometheus(document: dict[str, Any]) -> dict[Path, str]:
 
 
 def refuse_undeclared(expression: str, place: str, shown: Iterable[str] = ()) -> None:
-    """Checks the series and labels of an expression against the declared metrics and the recording rules.
+    """Raises ValueError if a series or a label of an expression is not that of a declared metric or recording rule.
 
-    Args:
-        expression: What Prometheus is asked.
-        place: Where it is, for the error.
-        shown: Labels of the result that a legend or an annotation shows.
-
-    Raises:
-        ValueError: A metric, a part of a histogram, a recording rule or a label does not exist.
+    ``place`` is for the error; ``shown`` are labels of the result that a legend or an annotation shows.
     """
     declared, known = _declared_series(), set(_OF_TARGETS)
     for name, selector in _SERIES.findall(expression):
@@ -196,12 +180,10 @@ def _each(
     entry: Mapping[str, Any], values: Mapping[str, Any], not_run: tuple[str, ...] = ()
 ) -> Iterator[dict[str, Any]]:
     """An entry with its names filled in: once, or for each handler or worker service."""
-    match entry.get("for_each"):
-        case "handler":
-            for handler in HANDLERS:
-                yield filled(entry, {**values, "handler": handler.name, "slo": float(handler.slo_seconds)})
-        case "service":
-            for service in services(not_run):
-                yield filled(entry, {**values, "service": service})
-        case _:
-            yield filled(entry, values)
+    of_each: dict[str, list[dict[str, Any]]] = {
+        "": [{}],
+        "handler": [{"handler": handler.name, "slo": float(handler.slo_seconds)} for handler in HANDLERS],
+        "service": [{"service": service} for service in services(not_run)],
+    }
+    for own in of_each[entry.get("for_each", "")]:
+        yield filled(entry, {**values, **own})

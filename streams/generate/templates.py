@@ -44,12 +44,10 @@ def filled(part: Any, values: Mapping[str, Any]) -> Any:
 
 
 def rendered(template: str, /, **values: Any) -> list[Any]:
-    """The YAML documents of a Jinja2 template."""
     return list(yaml.load_all(rendered_text(template, **values), Loader=_LOADER))
 
 
 def rendered_text(template: str, /, **values: Any) -> str:
-    """The text of a Jinja2 template."""
     import jinja2  # only `assay generate` needs it
 
     environment = jinja2.Environment(

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
@@ -69,20 +69,6 @@ def _tls(settings: KafkaSettings) -> ssl.SSLContext:
     except OSError as error:
         raise TlsFileError(name, file, error) from error
     return context
-
-
-class Grouped(Protocol):
-    """A handler, a retry topic, or a subscription: anything with a consumer group."""
-
-    @property
-    def group(self) -> str:
-        """The group's name before the prefix."""
-        ...
-
-
-def group_of(settings: KafkaSettings, reader: Grouped) -> str:
-    """The consumer group's name on the cluster."""
-    return f"{settings.topic_prefix}{reader.group}"
 
 
 def make_producer(settings: KafkaSettings, transactional_id: str | None, client_id: str) -> AIOKafkaProducer:

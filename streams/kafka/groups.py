@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
@@ -18,7 +19,7 @@ from aiokafka.errors import (
     for_code,
 )
 
-from streams.kafka.clients import make_reader, opened
+from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.log_reader import assign_paused, records_between
 from streams.kafka.settings import KafkaSettings
 
@@ -49,9 +50,8 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic's partitions and its retention; None if records are not deleted by age."""
+    """A topic's partitions, none if it does not exist, and its retention; None if age deletes no records."""
 
-    exists: bool
     partitions: tuple[int, ...] = ()
     retention_seconds: float | None = None
 
@@ -86,25 +86,40 @@ async def read_groups(admin: Any, groups: Sequence[str]) -> dict[str, GroupState
 async def read_topics(admin: Any, topics: Collection[str]) -> dict[str, TopicState]:
     """Partitions and retention of each topic. Raises KafkaError."""
     there = sorted(set(topics) & set(await _patiently(lambda: admin.list_topics())))
-    states = {topic: TopicState(exists=False) for topic in topics}
+    states = {topic: TopicState() for topic in topics}
     if not there:
         return states
     retention = await _retention(admin, there)
     for described in await _patiently(lambda: admin.describe_topics(there)):
         numbers = tuple(sorted(partition["partition"] for partition in described["partitions"]))
-        states[described["topic"]] = TopicState(bool(numbers), numbers, retention.get(described["topic"]))
+        states[described["topic"]] = TopicState(numbers, retention.get(described["topic"]))
     return states
+
+
+async def partition_numbers(kafka: KafkaSettings, topics: Collection[str]) -> dict[str, tuple[int, ...]]:
+    """The partitions of each topic, in order; none of one that does not exist. Raises KafkaError."""
+    async with opened(make_admin(kafka)) as admin:
+        return {topic: state.partitions for topic, state in (await read_topics(admin, topics)).items()}
+
+
+@asynccontextmanager
+async def paused_reader(
+    kafka: KafkaSettings,
+    partitions: Collection[TopicPartition],
+    client_id: str,
+    **options: Any,
+) -> AsyncIterator[AIOKafkaConsumer]:
+    """A reader that is paused on all these partitions, for ``records_between``; options as of ``make_reader``."""
+    async with opened(make_reader(kafka, client_id=client_id, **options)) as reader:
+        assign_paused(reader, partitions)
+        yield reader
 
 
 async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None]) -> dict[Place, Extent]:
     """For each place the range of its partition, and the first record at or after the group's offset.
 
     Transaction markers and aborted records occupy offsets and cannot be read: a group is caught up if nothing else is
-    between its offset and the last stable one.
-
-    Args:
-        kafka: The cluster.
-        starts: The group's offset; None for the partition's first offset.
+    between its offset and the last stable one. ``starts`` has the group's offset; None for the partition's first one.
 
     Raises:
         KafkaError: The cluster can't be reached, or does not answer in time.
@@ -112,11 +127,8 @@ async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None])
     if not starts:
         return {}
     partitions = sorted({partition for _, partition in starts})
-    async with opened(
-        # One batch of each partition is enough.
-        make_reader(kafka, client_id="assay-lag", fetch_wait_ms=_WAIT_MS, fetch_bytes=1)
-    ) as reader:
-        assign_paused(reader, partitions)
+    # One batch of each partition is enough.
+    async with paused_reader(kafka, partitions, "assay-lag", fetch_wait_ms=_WAIT_MS, fetch_bytes=1) as reader:
         ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
         wanted = {
             (group, partition): max(begins[partition], begins[partition] if committed is None else committed)
@@ -150,18 +162,11 @@ async def _first_records(
 async def _read_group(admin: Any, group: str) -> GroupState:
     coordinator = await admin.find_coordinator(group)
     offsets = await admin.list_consumer_group_offsets(group, coordinator)
-    return GroupState(
-        await _count_members(admin, group, coordinator),
-        {partition: at.offset for partition, at in offsets.items() if at.offset >= 0},
-    )
-
-
-async def _count_members(admin: Any, group: str, coordinator: int) -> int:
     [response] = await admin.describe_consumer_groups([group], coordinator)
     [(code, _, _, _, _, members, *_)] = response.groups
     if code:
         raise for_code(code)(f"can't describe the group {group}")
-    return len(members)
+    return GroupState(len(members), {partition: at.offset for partition, at in offsets.items() if at.offset >= 0})
 
 
 async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:

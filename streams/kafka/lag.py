@@ -6,7 +6,7 @@ partition that is behind, one batch is fetched for the age of its first unread r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,6 @@ class PartitionLag:
     """The lag of a group on one partition.
 
     Attributes:
-        partition: Its number.
         committed: The group's offset; None if it has none and will begin at the first record.
         end: The last stable offset.
         records: Offsets from the first unread record to the end. Transaction markers and aborted records occupy offsets
@@ -49,18 +48,14 @@ class GroupLag:
     """The lag of a group on one topic.
 
     Attributes:
-        handler: The handler that the group belongs to.
         topic: Before the prefix.
         group: The group's name on the cluster.
-        exists: Whether the topic exists.
-        records: The sum over all partitions.
         seconds: Of the partition with the oldest unread record.
         retention_left_seconds: Until Kafka may delete the first unread record by ``retention.ms``; None if there is no
             such record, or records are not deleted by age. Kafka deletes whole segments, so it may stay longer.
         members: Subscriptions in the group.
         delay_seconds: Delay of a retry topic; 0 for other topics.
         plan: The plan of a replay's group; "" for the handler's own.
-        partitions: By number.
     """
 
     handler: str
@@ -91,7 +86,6 @@ class DeadLettersStanding:
     """The content of a handler's dead letter topic.
 
     Attributes:
-        handler: The handler.
         topic: Before the prefix.
         records: Offsets from the first dead letter to the end, markers included; ``assay dlq list`` counts exactly.
         oldest_seconds: Age of the first dead letter; 0 without one.
@@ -119,17 +113,17 @@ async def read_lags(
 ) -> list[GroupLag]:
     """The lag of each handler's group on its own topic and of its retry topics' groups, in the handlers' order.
 
-    Args:
-        settings: The cluster and its prefix.
-        handlers: The handlers.
-        clock: For ages.
-        replays: Also the groups of replays, each after its handler's, on the topics that it has committed offsets of.
-
-    Raises:
-        KafkaError: The cluster can't be reached, or refuses.
+    With ``replays`` also the groups of replays, each after its handler's, on the topics that it has committed offsets
+    of. Raises KafkaError.
     """
     prefix = settings.topic_prefix
-    readings = [reading for handler in handlers for reading in _readings(settings, handler)]
+    readings = []
+    for handler in handlers:
+        readings.append(_Reading(handler.name, prefix + handler.group, prefix + handler.consumes.name))
+        readings += [
+            _Reading(handler.name, prefix + retry.group, prefix + retry.topic, retry.delay_seconds)
+            for retry in handler.retry_topics
+        ]
     async with opened(make_admin(settings)) as admin:
         groups = await read_groups(admin, [reading.group for reading in readings])
         if replays:
@@ -167,17 +161,10 @@ async def read_dead_letters(
     for handler, name in names.items():
         state = topics[prefix + name]
         own = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
-        if state.exists:
+        if state.partitions:
             records, oldest = sum(its.unread for its in own), max((its.age(now) for its in own), default=0.0)
             found.append(DeadLettersStanding(handler, name, records, oldest))
     return found
-
-
-def _readings(kafka: KafkaSettings, handler: Handler) -> Iterable[_Reading]:
-    prefix = kafka.topic_prefix
-    yield _Reading(handler.name, prefix + handler.group, prefix + handler.consumes.name)
-    for retry in handler.retry_topics:
-        yield _Reading(handler.name, prefix + retry.group, prefix + retry.topic, retry.delay_seconds)
 
 
 async def _replays(
@@ -218,7 +205,7 @@ def _lag(
         handler=reading.handler,
         topic=reading.topic.removeprefix(prefix),
         group=reading.group,
-        exists=topic.exists,
+        exists=bool(topic.partitions),
         records=records,
         seconds=seconds,
         retention_left_seconds=left,

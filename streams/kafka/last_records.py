@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -17,9 +16,8 @@ from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
 from schemas.event import RUN_HEADER
-from streams.kafka.clients import make_admin, make_reader, opened
-from streams.kafka.groups import read_topics
-from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.groups import partition_numbers, paused_reader
+from streams.kafka.log_reader import records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Handler
 
@@ -28,8 +26,7 @@ _BACK = (2, 50, 500)
 _SECONDS = 20.0
 _FURTHER_SECONDS = 3.0
 """The time limit for the second and third number."""
-_FETCH_BYTES = 65_536
-_WAIT_MS = 100
+_FETCH = {"fetch_wait_ms": 100, "fetch_bytes": 65_536}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,10 @@ async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Hand
     sources = {f"assay/{handler.name}": handler.name for handler in handlers}
     latest: dict[str, Decision] = {}
     replayed: set[str] = set()
-    async with _reading(settings, topics) as (reader, partitions):
+    partitions = await _partitions_of(settings, topics)
+    if not partitions:
+        return LatestDecisions({})
+    async with paused_reader(settings, partitions, "assay-latest", **_FETCH) as reader:
         async for record in _last_records(reader, partitions):
             headers = {name: value.decode("utf-8", "replace") for name, value in record.headers if value is not None}
             handler = sources.get(headers.get("ce_source", ""))
@@ -85,9 +85,10 @@ async def read_dated_after(settings: KafkaSettings, topics: Collection[str], mom
 
     The names have the prefix; topics that do not exist are left out.
     """
-    async with _reading(settings, topics) as (reader, partitions):
-        if not partitions:
-            return {}
+    partitions = await _partitions_of(settings, topics)
+    if not partitions:
+        return {}
+    async with paused_reader(settings, partitions, "assay-latest", **_FETCH) as reader:
         found = await reader.offsets_for_times(dict.fromkeys(partitions, int(1000 * moment.timestamp())))
     dated: dict[str, datetime] = {}
     for partition, at in found.items():
@@ -97,28 +98,13 @@ async def read_dated_after(settings: KafkaSettings, topics: Collection[str], mom
     return dated
 
 
-@asynccontextmanager
-async def _reading(
-    kafka: KafkaSettings, topics: Collection[str]
-) -> AsyncIterator[tuple[Any, Sequence[TopicPartition]]]:
-    """A reader that is paused on all partitions of the topics; None if no topic exists."""
-    async with opened(make_admin(kafka)) as admin:
-        states = await read_topics(admin, topics)
-    partitions = [TopicPartition(topic, number) for topic, state in states.items() for number in state.partitions]
-    if not partitions:
-        yield None, ()
-        return
-    async with opened(
-        make_reader(kafka, client_id="assay-latest", fetch_wait_ms=_WAIT_MS, fetch_bytes=_FETCH_BYTES)
-    ) as reader:
-        assign_paused(reader, partitions)
-        yield reader, partitions
+async def _partitions_of(kafka: KafkaSettings, topics: Collection[str]) -> list[TopicPartition]:
+    numbers = await partition_numbers(kafka, topics)
+    return [TopicPartition(topic, number) for topic in numbers for number in numbers[topic]]
 
 
 async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> AsyncIterator[ConsumerRecord]:
     """The last records of each partition, and earlier ones if no live record is among them."""
-    if not partitions:
-        return
     begins, ends = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
     unknown, seen = set(partitions), 0
     for back in _BACK:

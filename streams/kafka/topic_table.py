@@ -20,8 +20,8 @@ from aiokafka.structs import OffsetAndMetadata
 
 from schemas.event import Envelope, Event
 from schemas.outcome import Dead
-from streams.kafka.clients import make_admin, make_producer, make_reader, opened
-from streams.kafka.groups import read_topics
+from streams.kafka.clients import make_producer, make_reader, opened
+from streams.kafka.groups import partition_numbers
 from streams.kafka.log_reader import await_open_transactions
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import FENCED, RecordWriter
@@ -97,11 +97,9 @@ class TopicTable(Generic[V]):
     async def _start(self) -> bool:
         """Opens the reader, if the topic exists. Returns whether it does."""
         name = self._kafka.topic_prefix + self._topic.name
-        async with opened(make_admin(self._kafka)) as admin:
-            numbers = (await read_topics(admin, [name]))[name].partitions
-        if not numbers:
+        partitions = [TopicPartition(name, number) for number in (await partition_numbers(self._kafka, [name]))[name]]
+        if not partitions:
             return False
-        partitions = [TopicPartition(name, number) for number in numbers]
         reader = make_reader(self._kafka, client_id=self._client_id, fetch_wait_ms=_FETCH_WAIT_MS)
         await self._clients.enter_async_context(opened(reader))
         reader.assign(partitions)

@@ -75,7 +75,7 @@ class RecordWriter:
             await start(self._producer)
 
     async def start_and_read_offset(self, group: str, partition: TopicPartition) -> OffsetAndMetadata | None:
-        """Starts a new producer, and then reads the group's committed offset; None if there is none.
+        """Starts a new producer, and then reads the group's committed offset; None if it has committed nothing.
 
         The offset is current only in this order:
 
@@ -137,7 +137,8 @@ class RecordWriter:
         async with asyncio.timeout(self.deadline_seconds):
             await producer.begin_transaction()
             try:
-                await self._send(producer, prefix, records)
+                await send_all(producer, prefix, records)
+                self._sent += len(records)
                 if offsets:
                     await producer.send_offsets_to_transaction(dict(offsets), group)
             except BaseException:
@@ -150,17 +151,14 @@ class RecordWriter:
     async def send(self, prefix: str, records: Sequence[OutputRecord]) -> None:
         """Sends the records without a transaction and waits for every confirmation. Raises as ``write``."""
         async with asyncio.timeout(self.deadline_seconds):
-            await self._send(self._running(), prefix, records)
+            await send_all(self._running(), prefix, records)
+            self._sent += len(records)
 
     async def stop(self, seconds: float | None = None) -> None:
         """Stops the producer within the deadline, or these seconds; never raises."""
         producer, self._producer = self._producer, None
         if producer is not None:
             await stop_producer(producer, self.deadline_seconds if seconds is None else seconds)
-
-    async def _send(self, producer: AIOKafkaProducer, prefix: str, records: Sequence[OutputRecord]) -> None:
-        await send_all(producer, prefix, records)
-        self._sent += len(records)
 
     def _running(self) -> AIOKafkaProducer:
         if self._producer is None:

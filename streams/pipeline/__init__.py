@@ -8,7 +8,7 @@ In the code each step begins with a comment ``Step n.``.
    within its bounds. If the handler serializes by key, only the first record of a key may start.
 3. Start: ``group.ConsumerGroup._run`` starts the records of all partitions, first come, first served. Records wait
    while the handler is at its concurrency, while its dependency is down (``breaker``), after too many dead letters
-   (``dead_share``), and on a retry topic until they are due.
+   (``breaker.DeadShare``), and on a retry topic until they are due.
 4. Decode: ``processor.RecordProcessor.begin`` turns bytes into an event with ``topology/codec.py``. For a handler that
    runs in child processes, the child decodes (``workers/handler_jobs.py``).
 5. Decide: ``handler_runner.HandlerRunner.decide`` calls the handler in this process. ``finish`` calls it in a child

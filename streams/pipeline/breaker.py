@@ -1,21 +1,24 @@
-"""The circuit breaker of one handler: while a service it needs is down, retries are not consumed and intake is paused.
+"""What pauses the intake of one handler: a service that it needs is down, or too many records become dead letters.
 
-Attempts wait for the breaker instead of failing. They take turns as probes, so one bad record can't keep the breaker
-open. If every waiting attempt leaves because its partition was revoked, the breaker closes: no attempt would be left to
-probe.
+Attempts wait for the circuit breaker instead of failing, so retries are not consumed. They take turns as probes, so one
+bad record can't keep the breaker open. If every waiting attempt leaves because its partition was revoked, the breaker
+closes: no attempt would be left to probe.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 from typing_extensions import override
 
 from streams.runtime.breaker import CircuitBreaker
 from streams.runtime.clock import Clock
-from streams.settings.model import BreakerSettings
+from streams.settings.model import BreakerSettings, DlqSettings
+
+_DEAD_SHARE_SECONDS = 60.0
 
 
 class Breaker(CircuitBreaker):
@@ -109,3 +112,43 @@ class ClosedBreaker(Breaker):
 
     @override
     def open(self, after_seconds: float | None = None, cause: str = "") -> None: ...
+
+
+@dataclass(eq=False)
+class DeadShare:
+    """Counts the outcomes of one handler in this process, minute by minute.
+
+    It pauses the handler if too many of its records become dead letters, as after a bad deploy or from a broken
+    producer, and calls ``on_pause`` with the cause. The records wait in Kafka. After the pause the handler gets enough
+    of them to be judged again.
+    """
+
+    settings: DlqSettings
+    clock: Clock
+    on_pause: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        self._until = self.clock.monotonic()
+        self._restart(self._until)
+
+    def note(self, dead: bool) -> None:
+        """A record is done; a dead letter may start a pause. Records that end during a pause do not count."""
+        now = self.clock.monotonic()
+        if now < self._until:
+            return
+        if now - self._since >= _DEAD_SHARE_SECONDS:
+            self._restart(now)
+        self._records += 1
+        self._dead += dead
+        share = self._dead / self._records
+        if dead and self._records >= self.settings.least_records and share > self.settings.max_share:
+            self.on_pause(f"{self._dead} of the last {self._records} records became dead letters")
+            self._until = now + self.settings.pause_seconds
+            self._restart(self._until)
+
+    def pause(self) -> float:
+        """Seconds until the next record may start; 0 if there is no pause."""
+        return max(0.0, self._until - self.clock.monotonic())
+
+    def _restart(self, since: float) -> None:
+        self._since, self._records, self._dead = since, 0, 0

@@ -30,7 +30,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import MessageSizeTooLargeError, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.kafka.clients import Grouped, group_of, make_producer
+from streams.kafka.clients import make_producer
 from streams.kafka.transactions import IN_DOUBT, RecordWriter, transactional_id
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.metrics import PipelineMetrics
@@ -68,19 +68,11 @@ class Committer:
         transactional: bool,
         is_ours: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
-        """Opens nothing.
+        """Opens nothing. The names of partition and group have the prefix.
 
-        Args:
-            partition: Topic and number; the topic has the prefix.
-            consumer: Reads and commits offsets.
-            writer: Its producer is transactional for exactly once.
-            clock: For the pauses between attempts.
-            observer: Counts commits.
-            group: The consumer group, with the prefix.
-            topic_prefix: Of the outputs' topics.
-            transactional: Exactly once; otherwise at least once.
-            is_ours: Asked after each fence whether this process may still commit; a replay whose plan was dropped may
-                not.
+        If ``transactional``, commits are exactly once, and the writer's producer is transactional; otherwise at least
+        once. ``is_ours`` is asked after each fence whether this process may still commit; a replay whose plan was
+        dropped may not.
         """
         self._partition = partition
         self._consumer = consumer
@@ -195,25 +187,25 @@ CommitterFactory = Callable[[TopicPartition, CountingConsumer], Committer]
 
 def committer_factory(
     settings: Settings,
-    subscription: Grouped,
+    group: str,
     clock: Clock,
     observer: PipelineMetrics,
     is_ours: Callable[[], Awaitable[bool]] | None = None,
     kind: type[Committer] = Committer,
 ) -> CommitterFactory:
-    """Makes the committers of a consumer group in the delivery mode of the settings."""
-    kafka, group = settings.kafka, group_of(settings.kafka, subscription)
+    """Makes the committers of a consumer group, named before the prefix, in the delivery mode of the settings."""
+    kafka, full_name = settings.kafka, settings.kafka.topic_prefix + group
     transactional = settings.delivery == "exactly_once"
 
     def make(partition: TopicPartition, consumer: CountingConsumer) -> Committer:
-        own_id = transactional_id(group, partition) if transactional else None
+        own_id = transactional_id(full_name, partition) if transactional else None
         return kind(
             partition,
             consumer,
-            RecordWriter(lambda: make_producer(kafka, own_id, subscription.group), kafka.transaction_timeout_seconds),
+            RecordWriter(lambda: make_producer(kafka, own_id, group), kafka.transaction_timeout_seconds),
             clock,
             observer,
-            group=group,
+            group=full_name,
             topic_prefix=kafka.topic_prefix,
             transactional=transactional,
             is_ours=is_ours,

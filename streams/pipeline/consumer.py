@@ -36,7 +36,6 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
     """An ``AIOKafkaConsumer`` that polls partitions with room, counts polls, and loses nothing when one fails."""
 
     def __init__(self, *topics: str, **options: Any) -> None:
-        """Takes the arguments of ``AIOKafkaConsumer``."""
         super().__init__(*topics, **options)
         raise_offset_errors(self._client)
         self.polls = 0

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
@@ -33,17 +34,16 @@ _WORK = ""
 """This process has work, or Kafka does not answer: not reported."""
 
 
+@dataclass
 class DrainDetector:
     """Checks all groups of a process together, and remembers since when a transaction is open."""
 
-    def __init__(self, groups: Sequence[ConsumerGroup], ends: HighWatermarks, clock: Clock) -> None:
-        """Opens nothing; ``ends`` is ``high_watermarks``."""
-        self._groups = groups
-        self._ends = ends
-        self._clock = clock
-        self._open: dict[tuple[TopicPartition, int], float] = {}
-        """The position in front of each open transaction, and when it was first seen."""
-        self._checked_at = 0.0
+    groups: Sequence[ConsumerGroup]
+    ends: HighWatermarks
+    clock: Clock
+    _open: dict[tuple[TopicPartition, int], float] = field(default_factory=dict)
+    """The position in front of each open transaction, and when it was first seen."""
+    _checked_at: float = 0.0
 
     async def reached(self) -> bool:
         """Whether all records of the groups' topics are processed and committed, by this or another member.
@@ -62,7 +62,7 @@ class DrainDetector:
             seen[reason] += 1
             if reason != _WORK and seen[reason] == _CHECKS_BEFORE_REPORT:
                 report(reason)
-            await self._clock.sleep(_CHECK_SECONDS)
+            await self.clock.sleep(_CHECK_SECONDS)
 
     @property
     def held_up(self) -> tuple[float, str]:
@@ -83,44 +83,42 @@ class DrainDetector:
             return _WORK
 
     async def _check(self) -> str | None:
-        if unknown := [group for group in self._groups if group.consumer is not None and not _partitions_of(group)]:
+        if unknown := [group for group in self.groups if group.consumer is not None and not _partitions_of(group)]:
             topics = ", ".join(group.subscription.topic for group in unknown)
             return f"the cluster does not report the partitions of {topics}"
         if not self._idle():
             return _WORK
-        held, places = self._held(), {place for group in self._groups for place in _partitions_of(group)}
-        before = await self._ends(places)
+        held, places = self._held(), {place for group in self.groups for place in _partitions_of(group)}
+        before = await self.ends(places)
         # At the same time, because each consumer's request waits behind its own long fetch.
-        if not all(await asyncio.gather(*(group.caught_up() for group in self._groups))):
+        if not all(await asyncio.gather(*(group.caught_up() for group in self.groups))):
             return _WORK
         elsewhere = await self._other_members()
         if behind := {place for place, (committed, readable) in elsewhere.items() if committed < readable}:
             return f"other members of the group still process {_topics_of(behind)}"
         # No await in these lines: all groups are idle at the same moment, and that lies between the two readings.
-        positions = self._positions() | {place: readable for place, (_, readable) in elsewhere.items()}
+        positions = {place: one.position() for group in self.groups for place, one in group.partitions.items()}
+        positions |= {place: readable for place, (_, readable) in elsewhere.items()}
         if transactions := self._transactions(positions, before):
             return _transaction_on(transactions)
         if not self._idle() or self._held() != held:
             return _WORK
-        after = await self._ends(places)
+        after = await self.ends(places)
         grown = {place for place in places if after[place] != before[place]}
         return f"producers still write to {_topics_of(grown)}" if grown else None
 
     def _idle(self) -> bool:
         """Whether no record is held, and every group knows its partitions."""
-        return all(group.settled and not group.rebalancing and _partitions_of(group) for group in self._groups)
+        return all(group.settled and not group.rebalancing and _partitions_of(group) for group in self.groups)
 
     def _held(self) -> list[set[TopicPartition]]:
-        return [set(group.partitions) for group in self._groups]
-
-    def _positions(self) -> dict[TopicPartition, int]:
-        return {place: one.position() for group in self._groups for place, one in group.partitions.items()}
+        return [set(group.partitions) for group in self.groups]
 
     def _transactions(
         self, positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> set[TopicPartition]:
         """The partitions with records that are written and not readable yet; notes since when."""
-        self._checked_at = self._clock.monotonic()
+        self._checked_at = self.clock.monotonic()
         found = [(place, position) for place, position in positions.items() if position < ends.get(place, 0)]
         self._open = {one: self._open.get(one, self._checked_at) for one in found}
         return {place for place, _ in found}
@@ -128,7 +126,7 @@ class DrainDetector:
     async def _other_members(self) -> dict[TopicPartition, tuple[int, int]]:
         """For each partition that another member holds: the committed offset, and the end of what can be read."""
         found: dict[TopicPartition, tuple[int, int]] = {}
-        for group in self._groups:
+        for group in self.groups:
             others, consumer = _partitions_of(group) - group.partitions.keys(), group.consumer
             if others and consumer is not None:
                 async with asyncio.timeout(_ANSWER_SECONDS):

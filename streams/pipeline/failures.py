@@ -148,16 +148,9 @@ _ROOM_FOR_HEADERS = MIB // 4
 _ROOM_FOR_VALUE = DEAD_LETTER_BYTES - MIB // 2
 _HEADER_OVERHEAD = 10
 """Bytes that a header takes in addition to its name and value, at most."""
-_SOMETIMES = (
-    "x-orig-headers-dropped",
-    "x-orig-binary-headers",
-    "x-tombstone",
-    "x-orig-key-size",
-    "x-orig-size",
-    "x-orig-sha256",
-)
-"""Headers that only some dead letters have."""
-LETTER_NOTES = frozenset((*NOTES, *_SOMETIMES, "x-stage", "x-died-at"))
+_OF_LETTERS = ("x-stage", "x-died-at", "x-tombstone", "x-orig-key-size", "x-orig-size", "x-orig-sha256")
+_OF_HEADERS = ("x-orig-headers-dropped", "x-orig-binary-headers")
+LETTER_NOTES = frozenset((*NOTES, *_OF_LETTERS, *_OF_HEADERS))
 """All headers that Assay adds to a dead letter."""
 
 

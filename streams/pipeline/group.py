@@ -63,56 +63,42 @@ _CLIENT_TASKS = {"_coordinator": "_coordination_task", "_fetcher": "_fetch_task"
 """The background tasks of aiokafka's consumer: group membership, fetches, cluster metadata."""
 
 
+@dataclass(eq=False)
 class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
-    """This process's part of the consumer group of a handler, or of one of its retry topics."""
+    """This process's part of the consumer group of a handler, or of one of its retry topics.
 
-    def __init__(
-        self,
-        subscription: Subscription,
-        work: RecordWork,
-        committers: CommitterFactory,
-        settings: PipelineSettings,
-        clock: Clock,
-        observer: PipelineMetrics,
-        breaker: Breaker,
-        on_assignment: AssignmentListener | None = None,
-        ends: Mapping[TopicPartition, int] | None = None,
-        pause: Callable[[], float] | None = None,
-        on_gap: GapListener | None = None,
-    ) -> None:
-        """Prepares the membership; partitions come with the first rebalance.
+    Partitions come with the first rebalance.
 
-        Args:
-            subscription: What is read.
-            work: What is done with each record.
-            committers: How partitions commit.
-            settings: How much is held, when it commits.
-            clock: Time.
-            observer: Counts records and commits.
-            breaker: Pauses intake while a dependency of the handler is down.
-            on_assignment: Called after each rebalance with the number of the topic's partitions held here, and in all.
-            ends: For each partition the first offset that is not read; None to read on for ever.
-            pause: Seconds for which no record may be started.
-            on_gap: As of ``Partition``.
-        """
-        self.subscription = subscription
-        self.handler = subscription.handler
+    Attributes:
+        work: What is done with each record.
+        committers: How partitions commit.
+        breaker: Pauses intake while a dependency of the handler is down.
+        on_assignment: Called after each rebalance with the number of the topic's partitions held here, and in all.
+        ends: For each partition the first offset that is not read; None to read on for ever.
+        pause: Seconds for which no record may be started.
+        on_gap: As of ``Partition``.
+        lag: Records up to the end of the topic that are not committed yet, as of the last ``measure_lag``.
+    """
+
+    subscription: Subscription
+    work: RecordWork
+    committers: CommitterFactory
+    settings: PipelineSettings
+    clock: Clock
+    observer: PipelineMetrics
+    breaker: Breaker
+    on_assignment: AssignmentListener | None = None
+    ends: Mapping[TopicPartition, int] | None = None
+    pause: Callable[[], float] | None = None
+    on_gap: GapListener | None = None
+
+    def __post_init__(self) -> None:
+        self.handler = self.subscription.handler
         self.partitions: dict[TopicPartition, Partition] = {}
-        self._consumer: Callable[[], CountingConsumer | None] = lambda: None
         self.rebalancing = True
-        self._rebalancing_since = clock.monotonic()
         self.lag = 0
-        """Records up to the end of the topic that are not committed yet, as of the last ``measure_lag``."""
-        self._work = work
-        self._committers = committers
-        self._settings = settings
-        self._clock = clock
-        self._observer = observer
-        self._breaker = breaker
-        self._on_assignment = on_assignment
-        self._ends = ends
-        self._pause = pause
-        self._on_gap = on_gap
+        self._rebalancing_since = self.clock.monotonic()
+        self._consumer: Callable[[], CountingConsumer | None] = lambda: None
         self._ready: deque[tuple[Partition, Held]] = deque()
         self._later: list[tuple[float, int, Partition, Held]] = []
         self._numbers = count()
@@ -155,34 +141,34 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._starving.clear()
         for key in mine:
             cursor = PartitionCursor(key, consumer)
-            cursor.set_breaker(not self._breaker.closed)
+            cursor.set_breaker(not self.breaker.closed)
             partition = self.partitions[key] = Partition(
                 key,
                 cursor,
-                self._committers(key, consumer),
-                self._work,
-                self._settings,
-                self._clock,
+                self.committers(key, consumer),
+                self.work,
+                self.settings,
+                self.clock,
                 self._enqueue,
                 serialize_by_key=self.handler.serialize_by_key,
-                end=None if self._ends is None else self._ends.get(key, 0),
-                on_gap=self._on_gap,
+                end=None if self.ends is None else self.ends.get(key, 0),
+                on_gap=self.on_gap,
             )
             partition.open()
         self.rebalancing = False
         self._report_assignment(consumer)
-        self._observer.rebalanced()
+        self.observer.rebalanced()
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         """Commits the finished records of the revoked partitions within half of the drain budget, and closes them."""
-        self._rebalancing_since = self._clock.monotonic()
+        self._rebalancing_since = self.clock.monotonic()
         self.rebalancing = True
-        await self._close(list(revoked), self._settings.drain_seconds / 2)
-        self._breaker.on_revoked()
+        await self._close(list(revoked), self.settings.drain_seconds / 2)
+        self.breaker.on_revoked()
 
     def start(self) -> None:
         """Starts the runner."""
-        self._breaker.listen(self._breaker_changed)
+        self.breaker.listen(self._breaker_changed)
         self._runner = asyncio.create_task(self._run(), name=f"runner {self.handler.name}")
 
     async def stop(self, drain_seconds: float) -> None:
@@ -215,7 +201,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             return False
         held = {key: partition for key, partition in self.partitions.items() if key in ends and partition.opened}
         self.lag = sum(max(0, ends[key] - (partition.committed or 0)) for key, partition in held.items())
-        self._observer.lags(self.subscription.topic, self.lag)
+        self.observer.lags(self.subscription.topic, self.lag)
         self._note_starving({key: partition.position() for key, partition in held.items() if not partition.held}, ends)
         return True
 
@@ -256,23 +242,23 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         """
         partitions = self.partitions.values()
         since = [moment for p in partitions if (moment := p.failing_since) is not None]
-        if self._breaker.closed:
-            since += [max(moment, self._breaker.closed_at) for p in partitions if (moment := p.busy_since) is not None]
-        return self._clock.monotonic() - min(since) if since else 0.0
+        if self.breaker.closed:
+            since += [max(moment, self.breaker.closed_at) for p in partitions if (moment := p.busy_since) is not None]
+        return self.clock.monotonic() - min(since) if since else 0.0
 
     @property
     def kept_waiting(self) -> tuple[float, str]:
         """Seconds for which there has been work and the handler's dependency has been down, and the cause."""
         if not self.lag and not any(partition.held for partition in self.partitions.values()):
             return 0.0, ""
-        return self._breaker.open_seconds, self._breaker.cause
+        return self.breaker.open_seconds, self.breaker.cause
 
     @property
     def unjoined_seconds(self) -> float:
         """Seconds for which the group has assigned no partitions, or the partitions held here do not open."""
         if self.opened or self._closing or self._runner is None:
             return 0.0
-        return self._clock.monotonic() - self._rebalancing_since
+        return self.clock.monotonic() - self._rebalancing_since
 
     @property
     def starved(self) -> tuple[float, str]:
@@ -284,7 +270,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         if not self._starving:
             return 0.0, ""
         key, (_, since) = min(self._starving.items(), key=lambda item: item[1][1])
-        return self._clock.monotonic() - since, f"{key.topic}/{key.partition}"
+        return self.clock.monotonic() - since, f"{key.topic}/{key.partition}"
 
     @property
     def unpolled_seconds(self) -> float:
@@ -298,16 +284,16 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             partition.tick()
         held = sum(p.held for p in self.partitions.values())
         size = sum(p.bytes_held for p in self.partitions.values())
-        self._observer.holds(self.subscription.topic, held, size, self._in_flight, self.oldest_seconds)
+        self.observer.holds(self.subscription.topic, held, size, self._in_flight, self.oldest_seconds)
 
     def _note_starving(self, empty: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> None:
         """Takes the positions of the partitions that hold nothing; notes those that are not at their end."""
-        now, before = self._clock.monotonic(), self._starving
-        last = ends if self._ends is None else {key: min(end, self._ends.get(key, 0)) for key, end in ends.items()}
+        now, before = self.clock.monotonic(), self._starving
+        last = ends if self.ends is None else {key: min(end, self.ends.get(key, 0)) for key, end in ends.items()}
         self._starving = {
             key: before[key] if key in before and before[key][0] == position else (position, now)
             for key, position in empty.items()
-            if position < last[key] and self._breaker.closed and not self._closing
+            if position < last[key] and self.breaker.closed and not self._closing
         }
 
     def _enqueue(self, partition: Partition, entry: Held) -> None:
@@ -318,40 +304,40 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._wake.set()
 
     def _report_assignment(self, consumer: CountingConsumer) -> None:
-        if self._on_assignment is None:
+        if self.on_assignment is None:
             return
         topics = {key.topic for key in self.partitions}
         there = sum(len(consumer.partitions_for_topic(topic) or ()) for topic in topics)
-        self._on_assignment(self.subscription, len(self.partitions), max(there, len(self.partitions)))
+        self.on_assignment(self.subscription, len(self.partitions), max(there, len(self.partitions)))
 
     def _breaker_changed(self) -> None:
         for partition in self.partitions.values():
-            partition.cursor.set_breaker(not self._breaker.closed)
+            partition.cursor.set_breaker(not self.breaker.closed)
         self._wake.set()
 
     async def _run(self) -> None:
-        slice_began = self._clock.monotonic()
+        slice_began = self.clock.monotonic()
         while True:
             next_due = self._move_due() if self._later else None
-            full = self._in_flight >= (self._work.concurrency if self._breaker.closed else 1)
-            pause = self._pause() if self._pause is not None and self._ready and not full else 0.0
+            full = self._in_flight >= (self.work.concurrency if self.breaker.closed else 1)
+            pause = self.pause() if self.pause is not None and self._ready and not full else 0.0
             if not self._ready or full or pause > 0:
                 self._wake.clear()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(pause or next_due):
                         await self._wake.wait()
-                slice_began = self._clock.monotonic()
+                slice_began = self.clock.monotonic()
                 continue
             # Step 3. Start the next record.
             partition, entry = self._ready.popleft()
             self._begin(partition, entry)
-            if self._clock.monotonic() - slice_began > _SLICE_SECONDS:
+            if self.clock.monotonic() - slice_began > _SLICE_SECONDS:
                 await asyncio.sleep(0)
-                slice_began = self._clock.monotonic()
+                slice_began = self.clock.monotonic()
 
     def _move_due(self) -> float | None:
         """Moves due records to those that may start; returns the seconds until the next one is due."""
-        now = self._clock.now().timestamp()
+        now = self.clock.now().timestamp()
         while self._later and self._later[0][0] <= now:
             _, _, partition, entry = heapq.heappop(self._later)
             self._ready.append((partition, entry))
@@ -361,8 +347,8 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         record = entry.record
         if record is None or not partition.takes_work:
             return
-        entry.started_at = self._clock.monotonic()
-        result = self._work.begin(record)
+        entry.started_at = self.clock.monotonic()
+        result = self.work.begin(record)
         if not isinstance(result, Pending):
             partition.finish(entry, result)
             return
@@ -373,7 +359,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
 
     async def _complete(self, partition: Partition, entry: Held, pending: Pending) -> None:
         try:
-            partition.finish(entry, await self._work.complete(pending))
+            partition.finish(entry, await self.work.complete(pending))
         finally:
             self._in_flight -= 1
             self._wake.set()

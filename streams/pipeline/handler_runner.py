@@ -36,7 +36,6 @@ class Services(Protocol):
             need: The request.
             run: The replay or backfill that wrote the input; None for live traffic.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,58 +50,44 @@ class AttemptResult:
     stage: Stage = Stage.HANDLE
 
 
+@dataclass(eq=False)
 class HandlerRunner:
     """Runs one handler under one configuration.
 
     ``decide`` returns the handler's first answer in this process. If that is not final, ``finish`` continues with it.
     The split spares the hot path an event loop round trip for each record. A handler in a child process has ``finish``
     only.
+
+    Attributes:
+        rules: The configuration of the handler's decisions.
+        retry: Its retries in place; ``chance`` makes their pauses random.
+        on_retry: Called before a retry in place; its flag says whether a run wrote the input.
+        pool: Child processes for a handler that runs in one; None to run every handler in this process.
     """
 
-    def __init__(
-        self,
-        handler: Handler,
-        rules: Rules,
-        retry: RetrySettings,
-        services: Services,
-        clock: Clock,
-        chance: Chance,
-        breaker: Breaker,
-        on_retry: Callable[[Retry, bool], None] = lambda _, __: None,
-        pool: WorkerPool | None = None,
-    ) -> None:
-        """Runs nothing yet.
+    handler: Handler
+    rules: Rules
+    retry: RetrySettings
+    services: Services
+    clock: Clock
+    chance: Chance
+    breaker: Breaker
+    on_retry: Callable[[Retry, bool], None] = lambda _, __: None
+    pool: WorkerPool | None = None
 
-        Args:
-            handler: The handler.
-            rules: The configuration of its decisions.
-            retry: Its retries in place.
-            services: Answers its requests.
-            clock: Time.
-            chance: Randomness of pauses.
-            breaker: Its circuit breaker.
-            on_retry: Called before a retry in place; its flag says whether a run wrote the input.
-            pool: Child processes for a handler that runs in one; None to run every handler in this process.
-        """
-        self.handler = handler
-        self.rules = rules
-        self.retry = retry
-        self._services = services
-        self._clock = clock
-        self._chance = chance
-        self._breaker = breaker
-        self._on_retry = on_retry
-        self._pool = pool if handler.runs == "process" else None
+    def __post_init__(self) -> None:
+        if self.handler.runs != "process":
+            self.pool = None
 
     @property
     def in_child(self) -> bool:
         """Whether the handler runs in a child process."""
-        return self._pool is not None
+        return self.pool is not None
 
     @property
     def concurrency(self) -> int:
         """Records in progress at the same time."""
-        return self.handler.concurrency if self._pool is None else max(self.handler.concurrency, self._pool.concurrency)
+        return self.handler.concurrency if self.pool is None else max(self.handler.concurrency, self.pool.concurrency)
 
     def decide(self, event: Event) -> Outcome | Ask:
         """The handler's first answer; an exception becomes ``Dead(handler_bug)``."""
@@ -129,36 +114,36 @@ class HandlerRunner:
         if not isinstance(answer, Ask | Retry):
             return AttemptResult(answer, 1, stage)
         attempts = 0
-        probe = isinstance(answer, Ask) and await self._breaker.turn()
+        probe = isinstance(answer, Ask) and await self.breaker.turn()
         while True:
             try:
                 outcome = await self._converse(source, answer, run)
                 trouble = outcome.trouble if isinstance(outcome, Retry) else None
                 if isinstance(outcome, Retry) and trouble is not None and not trouble.busy:
                     # Other records would use up attempts to find out the same.
-                    self._breaker.open(outcome.after_seconds, trouble.cause)
+                    self.breaker.open(outcome.after_seconds, trouble.cause)
             finally:
                 if probe:
-                    self._breaker.probed()
+                    self.breaker.probed()
             if not isinstance(outcome, Retry):
-                self._breaker.succeeded()
+                self.breaker.succeeded()
                 return AttemptResult(outcome, attempts + 1)
             if trouble is not None and trouble.busy:
-                self._breaker.rate_limited()
-                await self._clock.sleep(self._busy_pause(outcome))
+                self.breaker.rate_limited()
+                await self.clock.sleep(self._busy_pause(outcome))
             else:
-                self._breaker.failed(
+                self.breaker.failed(
                     record, outcome.after_seconds, probe, outcome.detail if trouble is None else trouble.cause
                 )
-                if self._breaker.closed:
+                if self.breaker.closed:
                     attempts += 1
                     pause = self._pause(attempts, outcome)
                     lasting = trouble is not None and trouble.lasting
                     if attempts >= (at_most or self.retry.max_attempts) or pause is None or lasting:
                         return AttemptResult(outcome, attempts)
-                    self._on_retry(outcome, run is not None)
-                    await self._clock.sleep(pause)
-            probe = await self._breaker.turn()
+                    self.on_retry(outcome, run is not None)
+                    await self.clock.sleep(pause)
+            probe = await self.breaker.turn()
             answer = (await self._answer(source)).of
 
     async def _converse(self, source: Event | RawRecord, answer: Outcome | Ask, run: str | None) -> Outcome:
@@ -173,7 +158,7 @@ class HandlerRunner:
             try:
                 # Step 6. Ask the service; the handler then decides again.
                 async with asyncio.timeout(self.retry.attempt_seconds):
-                    replies = (*replies, await self._services.answer(need, run))
+                    replies = (*replies, await self.services.answer(need, run))
             except Exception as error:
                 # Expected trouble is part of a reply. Anything else (a full disk, a bug) must not block the partition.
                 return Retry(RetryReason.UNAVAILABLE, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
@@ -181,12 +166,12 @@ class HandlerRunner:
         return answer
 
     async def _answer(self, source: Event | RawRecord, replies: tuple[Reply, ...] = (), state: Any = None) -> Answer:
-        return await answer_in(self._pool, self.handler, self.rules, source, replies, state)
+        return await answer_in(self.pool, self.handler, self.rules, source, replies, state)
 
     def _busy_pause(self, retry: Retry) -> float:
         """Seconds until the next attempt on a busy service: jitter over the upper half of its Retry-After."""
         seconds = retry.after_seconds if retry.after_seconds is not None else self.retry.max_seconds
-        return min(seconds, self.retry.in_place_wish_seconds) * (1 + self._chance()) / 2
+        return min(seconds, self.retry.in_place_wish_seconds) * (1 + self.chance()) / 2
 
     def _pause(self, attempt: int, retry: Retry) -> float | None:
         """Seconds until the next attempt: the provider's Retry-After, otherwise exponential back-off with full jitter.
@@ -196,18 +181,9 @@ class HandlerRunner:
         """
         wish = retry.after_seconds
         if wish is None or not wish >= 0:
-            return full_jitter(attempt, self.retry.first_seconds, self.retry.max_seconds, self._chance)
+            return full_jitter(attempt, self.retry.first_seconds, self.retry.max_seconds, self.chance)
         longest = self.retry.max_seconds if self.handler.retry_topics else self.retry.in_place_wish_seconds
         return wish if wish <= longest else None
-
-
-def retry_of(handler: Handler, settings: RetrySettings) -> RetrySettings:
-    """The settings, with the handler's own short retries if it declares some."""
-    if (own := handler.retry) is None:
-        return settings
-    return settings.model_copy(
-        update={"max_attempts": own.attempts, "first_seconds": own.first_seconds, "max_seconds": own.max_seconds}
-    )
 
 
 def exhausted(retry: Retry, attempts: int) -> Dead:

@@ -39,18 +39,16 @@ class HealthReport:
         return not self.problems
 
 
+@dataclass(eq=False)
 class Health:
     """Watches the groups and the event loop of a process."""
 
-    def __init__(self, groups: Sequence[ConsumerGroup], settings: Settings, clock: Clock, metrics: Metrics) -> None:
-        """Starts nothing."""
-        self._groups = groups
-        self._stalled = settings.pipeline.stalled_seconds
-        self._loop_limit = settings.kafka.session_timeout_seconds
-        self._clock = clock
-        self._metrics = metrics
-        self._loop_lag = 0.0
-        self._task: asyncio.Task[None] | None = None
+    groups: Sequence[ConsumerGroup]
+    settings: Settings
+    clock: Clock
+    metrics: Metrics
+    _loop_lag: float = 0.0
+    _task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Starts to watch; needs the running event loop."""
@@ -64,37 +62,37 @@ class Health:
 
     def alive(self) -> HealthReport:
         """Whether the process works, or a restart would help."""
-        problems = []
-        for group in self._groups:
+        problems, most = [], self.settings.pipeline.stalled_seconds
+        for group in self.groups:
             name = group.subscription.group
             if (failed := group.failed) is not None:
                 problems.append(f"{name}: stopped by {type(failed).__name__}: {failed}")
-            if group.oldest_seconds > self._stalled:
+            if group.oldest_seconds > most:
                 problems.append(f"{name}: a record has been in work for {group.oldest_seconds:.0f} s")
-            if group.unpolled_seconds > self._stalled:
+            if group.unpolled_seconds > most:
                 problems.append(f"{name}: no poll for {group.unpolled_seconds:.0f} s")
             starved_seconds, place = group.starved
-            if starved_seconds > self._stalled:
+            if starved_seconds > most:
                 problems.append(f"{name}: {place} has got no record for {starved_seconds:.0f} s, although records wait")
-            if group.unjoined_seconds > self._stalled:
+            if group.unjoined_seconds > most:
                 seconds = f"{group.unjoined_seconds:.0f} s"
                 problems.append(f"{name}: no partitions were assigned for {seconds}, or they do not open")
             if (dead := group.client_failed) is not None:
                 problems.append(f"{name}: the Kafka client stopped: {dead}")
-        if self._loop_lag > self._loop_limit:
+        if self._loop_lag > self.settings.kafka.session_timeout_seconds:
             problems.append(f"the event loop was blocked for {self._loop_lag:.1f} s")
         return HealthReport(tuple(problems))
 
     def ready(self) -> HealthReport:
         """Whether every group has its partitions open."""
         return HealthReport(
-            tuple(f"{g.subscription.group}: partitions not open yet" for g in self._groups if not g.opened)
+            tuple(f"{g.subscription.group}: partitions not open yet" for g in self.groups if not g.opened)
         )
 
     def waiting(self, patience_seconds: float) -> HealthReport:
         """Whether no group with work has waited longer for a dependency that is down; a restart would not help."""
         problems = []
-        for group in self._groups:
+        for group in self.groups:
             seconds, cause = group.kept_waiting
             if seconds > patience_seconds:
                 problems.append(f"{group.handler.name} has waited {seconds:.0f} s for a service that is down ({cause})")
@@ -102,11 +100,11 @@ class Health:
 
     async def _watch(self) -> None:
         for turn in count(1):
-            before = self._clock.monotonic()
-            await self._clock.sleep(_TICK_SECONDS)
-            self._loop_lag = max(0.0, self._clock.monotonic() - before - _TICK_SECONDS)
-            self._metrics.loop_lag_seconds.set(self._loop_lag)
-            for group in self._groups:
+            before = self.clock.monotonic()
+            await self.clock.sleep(_TICK_SECONDS)
+            self._loop_lag = max(0.0, self.clock.monotonic() - before - _TICK_SECONDS)
+            self.metrics.loop_lag_seconds.set(self._loop_lag)
+            for group in self.groups:
                 group.tick()
             if turn % _TICKS_PER_LAG == 0:
-                await asyncio.gather(*(group.measure_lag() for group in self._groups))
+                await asyncio.gather(*(group.measure_lag() for group in self.groups))

@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry
 from pydantic import SkipValidation
 
 from streams.kafka.aiokafka_fixes.bounded_unpacking import limit_unpacking
-from streams.kafka.clients import connection, group_of, started
+from streams.kafka.clients import connection, started
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.settings.model import Settings
@@ -42,7 +42,6 @@ class IntakeBroker(KafkaBroker):
     """
 
     def __init__(self, settings: Settings, groups: tuple[ConsumerGroup, ...], registry: CollectorRegistry) -> None:
-        """Subscribes every group to its topic."""
         super().__init__(
             settings.kafka.bootstrap_servers,
             consumer_only=True,
@@ -76,7 +75,7 @@ class IntakeBroker(KafkaBroker):
 
     def _subscribe(self, group: ConsumerGroup, registry: CollectorRegistry) -> BatchSubscriber:
         kafka, pipeline = self._settings.kafka, self._settings.pipeline
-        name = group_of(kafka, group.subscription)
+        name = kafka.topic_prefix + group.subscription.group
         router = KafkaRouter(middlewares=[_metrics(registry, kafka.topic_prefix, group.subscription)])
         subscriber: BatchSubscriber = router.subscriber(
             f"{kafka.topic_prefix}{group.subscription.topic}",
@@ -162,18 +161,7 @@ def _is_not_about_topics(record: logging.LogRecord) -> bool:
 
 
 async def _parse(records: tuple[ConsumerRecord, ...]) -> KafkaAckableMessage:
-    return KafkaAckableMessage(
-        raw_message=records,
-        body=[],
-        headers={},
-        batch_headers=[],
-        reply_to="",
-        content_type=None,
-        message_id="",
-        correlation_id=None,
-        path={},
-        consumer=FAKE_CONSUMER,
-    )
+    return KafkaAckableMessage(raw_message=records, body=[], consumer=FAKE_CONSUMER)
 
 
 async def _decode(message: KafkaAckableMessage) -> Any:

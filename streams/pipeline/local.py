@@ -10,6 +10,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
@@ -19,7 +20,7 @@ from schemas.outcome import Outcome, Retry
 from schemas.replies import Reply, VectorsUnavailable
 from streams.index.settings import has_collection
 from streams.pipeline.breaker import ClosedBreaker
-from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, Services, retry_of
+from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, Services
 from streams.runtime.backoff import Chance
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import Settings
@@ -57,7 +58,7 @@ class LocalHandler:
             make_ready(model)
         self._forked: WorkerPool | None = None
         clock = clock or SystemClock()
-        retries, breaker = retry_of(handler, settings.processing.retries), settings.processing.breaker
+        retries, breaker = settings.processing.retries, settings.processing.breaker
         self._runner = HandlerRunner(
             handler, self.rules, retries, services, clock, chance, ClosedBreaker(breaker, clock), pool=pool
         )
@@ -75,13 +76,10 @@ class LocalHandler:
     ) -> AsyncIterator[Self]:
         """A handler with services of its own, and with a child process that its first input starts.
 
-        Args:
-            settings: The configuration.
-            handler: The handler.
-            isolate: A handler that reads pages runs in a child process, under the limits of the settings.
-            searches_index: The services use the index of the settings, and not an empty one in memory; None: they do
-                for a handler that only searches.
-            before_services: Called before the services are opened; a command sets up its log here.
+        With ``isolate`` a handler that reads pages runs in a child process, under the limits of the settings. With
+        ``searches_index`` the services use the index of the settings, and not an empty one in memory; None: they do for
+        a handler that only searches. ``before_services`` is called before the services are opened; a command sets up
+        its log here.
         """
         reads = only_searches([handler]) if searches_index is None else searches_index
         services = LazyServices(settings, reads, before_services)
@@ -111,26 +109,28 @@ class LocalHandler:
         return (await self._runner.finish(event, first, None)).outcome if isinstance(first, Ask | Retry) else first
 
 
+@dataclass
 class LazyServices:
-    """The pipeline's services, imported and created when the handler first asks for one."""
+    """The pipeline's services, imported and created when the handler first asks for one.
 
-    def __init__(self, settings: Settings, searches_index: bool, before_open: Callable[[], None]) -> None:
-        """Opens nothing. ``searches_index``: the index of the settings is read; otherwise an empty one in memory."""
-        self._before_open = before_open
-        self._settings = settings
-        self._searches = searches_index
-        self._live: LiveServices | None = None
+    With ``searches_index`` the index of the settings is read; otherwise an empty one in memory.
+    """
+
+    settings: Settings
+    searches_index: bool
+    before_open: Callable[[], None]
+    _live: LiveServices | None = None
 
     async def answer(self, need: Need, run: str | None) -> Reply:
         """The reply to a request; see ``Services``."""
-        if self._searches and isinstance(need, SearchVectors) and (missing := self._missing_index()):
+        if self.searches_index and isinstance(need, SearchVectors) and (missing := self._missing_index()):
             return VectorsUnavailable(missing)
         if self._live is None:
             from streams.pipeline.services import LiveServices
 
-            self._before_open()
-            settings = self._settings
-            if not self._searches:
+            self.before_open()
+            settings = self.settings
+            if not self.searches_index:
                 index = settings.index.model_copy(update={"url": "", "path": None})
                 settings = settings.model_copy(update={"index": index})
             self._live = LiveServices(settings, at_once=True)
@@ -143,7 +143,7 @@ class LazyServices:
 
     def _missing_index(self) -> str:
         """Why no index can be read; "" if there is one. Opening a missing index would create it."""
-        index = self._settings.index
+        index = self.settings.index
         if index.url or has_collection(index):
             return ""
         where = f"at {index.path.resolve()}" if index.path is not None else "in memory"

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 
 import structlog
@@ -46,50 +47,36 @@ class State(Enum):
     CLOSED = "closed"
 
 
+@dataclass(eq=False)
 class Partition:
-    """Intake, window and commit of one input partition, for one assignment."""
+    """Intake, window and commit of one input partition, for one assignment.
 
-    def __init__(
-        self,
-        partition: TopicPartition,
-        cursor: PartitionCursor,
-        committer: Committer,
-        work: RecordWork,
-        settings: PipelineSettings,
-        clock: Clock,
-        start: Callable[[Partition, Held], None],
-        *,
-        serialize_by_key: bool,
-        end: int | None = None,
-        on_gap: GapListener | None = None,
-    ) -> None:
-        """Opens nothing.
+    Attributes:
+        partition: Topic (with prefix) and number.
+        cursor: Its place in the group's consumer.
+        work: Makes the dead letter of outputs that the broker refuses.
+        start: Called for every entry that may start now.
+        serialize_by_key: Whether the records of a key are processed one after another.
+        end: The first offset that is not taken in; None to read on for ever.
+        on_gap: Called if the records of a poll begin after the next offset, with both offsets.
+    """
 
-        Args:
-            partition: Topic (with prefix) and number.
-            cursor: Its place in the group's consumer.
-            committer: Commits outputs and offset.
-            work: Makes the dead letter of outputs that the broker refuses.
-            settings: How much is held, when it commits.
-            clock: For lingering and ages.
-            start: Called for every entry that may start now.
-            serialize_by_key: Whether the records of a key are processed one after another.
-            end: The first offset that is not taken in; None to read on for ever.
-            on_gap: Called if the records of a poll begin after the next offset, with both offsets.
-        """
-        self.partition = partition
-        self.cursor = cursor
+    partition: TopicPartition
+    cursor: PartitionCursor
+    committer: Committer
+    work: RecordWork
+    settings: PipelineSettings
+    clock: Clock
+    start: Callable[[Partition, Held], None]
+    _: KW_ONLY
+    serialize_by_key: bool
+    end: int | None = None
+    on_gap: GapListener | None = None
+
+    def __post_init__(self) -> None:
         self.state = State.OPENING
         self.committed: int | None = None
         self.running: set[asyncio.Task[None]] = set()
-        self._committer = committer
-        self._work = work
-        self._settings = settings
-        self._clock = clock
-        self._start = start
-        self._serialize_by_key = serialize_by_key
-        self._end = end
-        self._on_gap = on_gap
         self._window: Window[ConsumerRecord, Done] = self._empty_window()
         self._progress = asyncio.Event()
         self._single_commits = 0
@@ -137,7 +124,7 @@ class Partition:
     @property
     def failing_since(self) -> float | None:
         """When commits began to fail, in monotonic seconds; None if the last one worked."""
-        return self._committer.failing_since
+        return self.committer.failing_since
 
     def position(self) -> int:
         """Every record below this offset is committed or held."""
@@ -149,13 +136,13 @@ class Partition:
         if not self.takes_work or cursor.discards_poll():
             return
         fresh = [record for record in records if record.offset >= cursor.next_offset]
-        if self._on_gap is not None and fresh and fresh[0].offset > cursor.next_offset:
-            self._on_gap(self.partition, cursor.next_offset, fresh[0].offset)
+        if self.on_gap is not None and fresh and fresh[0].offset > cursor.next_offset:
+            self.on_gap(self.partition, cursor.next_offset, fresh[0].offset)
         for record in fresh:
             if record.offset in self._refused:
                 self._dead_letter(record)
                 continue
-            if self._end is not None and record.offset >= self._end:
+            if self.end is not None and record.offset >= self.end:
                 cursor.end_at(record.offset)
                 return
             size = len(record.value or b"") + len(record.key or b"")
@@ -166,20 +153,21 @@ class Partition:
             entry = self._window.admit(record.offset, record.key, size, record)
             cursor.advance(record.offset)
             if entry is not None:
-                self._start(self, entry)
+                self.start(self, entry)
         # A partition with little room would make the polls of all partitions small.
         room = self._window.room
         cursor.set_room(room if _LITTLE_ROOM * room >= len(self._window) else 0)
 
     def finish(self, entry: Held, done: Done) -> None:
         """Stores a record's result and lets the next record of its key start."""
-        if self.state is State.CLOSED or not self._window.owns(entry):
+        # A late result may be that of an earlier window.
+        if self.state is State.CLOSED or entry.home is not self._window:
             return
         # Step 8. Keep the outputs; the next record of the key may start.
         following = self._window.finish(entry, done, done.size)
         self._progress.set()
         if following is not None:
-            self._start(self, following)
+            self.start(self, following)
 
     async def close(self, drain_seconds: float) -> None:
         """Finishes and commits the work in progress within the budget, and stops. Never raises."""
@@ -194,7 +182,7 @@ class Partition:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._window = self._empty_window()
-        await self._committer.close()
+        await self.committer.close()
 
     def tick(self) -> None:
         """Called at intervals: wakes the commit if the position moved past transaction markers without records."""
@@ -208,10 +196,10 @@ class Partition:
         """
         while self.opened and ((self.running and not self.cursor.breaker_open) or self._window.finished_prefix(1, 1)):
             self._progress.set()
-            await self._clock.sleep(0.01)
+            await self.clock.sleep(0.01)
 
     async def _live(self) -> None:
-        self._resume_from(await self._committer.open())
+        self._resume_from(await self.committer.open())
         while self.opened:
             await self._progress.wait()
             self._progress.clear()
@@ -227,14 +215,14 @@ class Partition:
     async def _commit_ready(self) -> None:
         """Commits until no finished prefix is left; lingers if more records are about to finish."""
         while self.opened:
-            prefix = self._window.finished_prefix(self._limit(), self._settings.commit_bytes)
+            prefix = self._window.finished_prefix(self._limit(), self.settings.commit_bytes)
             if not prefix:
                 if (position := self._idle_position()) is not None:
                     await self._commit((), position, 0)
                 return
-            if len(prefix) < self._limit() and len(prefix) < len(self._window) and self._settings.commit_linger_seconds:
-                await self._clock.sleep(self._settings.commit_linger_seconds)
-                prefix = self._window.finished_prefix(self._limit(), self._settings.commit_bytes)
+            if len(prefix) < self._limit() and len(prefix) < len(self._window) and self.settings.commit_linger_seconds:
+                await self.clock.sleep(self.settings.commit_linger_seconds)
+                prefix = self._window.finished_prefix(self._limit(), self.settings.commit_bytes)
             whole = len(prefix) == len(self._window)
             next_offset = self.position() if whole else prefix[-1].offset + 1
             outputs = [output for entry in prefix if entry.done for output in entry.done.outputs]
@@ -243,7 +231,7 @@ class Partition:
 
     async def _commit(self, outputs: Sequence[OutputRecord], next_offset: int, inputs: int) -> None:
         """Commits once; the group's committed offset then decides how to continue."""
-        result = await self._committer.commit(outputs, next_offset)
+        result = await self.committer.commit(outputs, next_offset)
         if result.group_offset == next_offset:
             self._single_commits = max(0, self._single_commits - 1)
             self._release(next_offset, inputs)
@@ -263,7 +251,7 @@ class Partition:
     def _release(self, next_offset: int, inputs: int) -> None:
         self.committed = next_offset
         self._window.release(inputs)
-        half_records, half_bytes = self._settings.window_records // 2, self._settings.window_bytes // 2
+        half_records, half_bytes = self.settings.window_records // 2, self.settings.window_bytes // 2
         # Only at half, because a poll of few records costs as much as one of many.
         if len(self._window) <= half_records and self._window.bytes_held <= half_bytes:
             self.cursor.set_room(self._window.room)
@@ -275,7 +263,7 @@ class Partition:
         entry = self._window.admit(record.offset, None, 0, record)
         self.cursor.advance(record.offset)
         if entry is not None:
-            self.finish(entry, self._work.refuse(record, refusal))
+            self.finish(entry, self.work.refuse(record, refusal))
 
     def _idle_position(self) -> int | None:
         """The offset to commit if nothing is held and the position has moved; None otherwise."""
@@ -285,8 +273,8 @@ class Partition:
         return position if position > self.committed else None
 
     def _empty_window(self) -> Window[ConsumerRecord, Done]:
-        return Window(self._settings.window_records, self._settings.window_bytes, self._serialize_by_key)
+        return Window(self.settings.window_records, self.settings.window_bytes, self.serialize_by_key)
 
     def _limit(self) -> int:
         """Inputs of the next transaction: after a commit in doubt one at a time, to find the record at fault."""
-        return 1 if self._single_commits else self._settings.commit_records
+        return 1 if self._single_commits else self.settings.commit_records

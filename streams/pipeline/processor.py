@@ -67,64 +67,55 @@ class RecordWork(Protocol):
     @property
     def concurrency(self) -> int:
         """Records that may be pending at the same time."""
-        ...
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
         """Processes a record as far as possible without waiting; never raises."""
-        ...
 
     async def complete(self, pending: Pending) -> Done:
         """Continues with a record that has to wait for a service; never raises."""
-        ...
 
     def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
         """The result for a record whose outputs the broker refuses."""
-        ...
 
 
+@dataclass(eq=False)
 class RecordProcessor:
-    """Processes the records of one handler's topic, or of one of its retry topics."""
+    """Processes the records of one handler's topic, or of one of its retry topics.
 
-    def __init__(
-        self,
-        runner: HandlerRunner,
-        clock: Clock,
-        observer: PipelineMetrics,
-        retry_topic: RetryTopic | None = None,
-        spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
-        on_done: Callable[[bool], None] = lambda _: None,
-    ) -> None:
-        """``retry_topic`` is the retry topic that the records come from; None for the handler's own topic.
+    Attributes:
+        retry_topic: The retry topic that the records come from; None for the handler's own topic.
+        on_done: Called for each record; says whether it became a dead letter.
+    """
 
-        ``on_done`` is called for each record, and says whether it became a dead letter.
-        """
-        self._runner = runner
-        self._handler = runner.handler
-        self._clock = clock
-        self._observer = observer
-        self._retry_topic = retry_topic
-        self._spans = spans
-        self._on_done = on_done
-        self._topics = {topic.event: topic for topic in runner.handler.emits}
-        self._source = f"assay/{runner.handler.name}"
-        self._ids = OutputIds(runner.handler.name, runner.handler.version, runner.rules.config_version)
+    runner: HandlerRunner
+    clock: Clock
+    observer: PipelineMetrics
+    retry_topic: RetryTopic | None = None
+    spans: Callable[[ConsumerRecord], RecordSpan] = no_spans
+    on_done: Callable[[bool], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        self._handler = self.runner.handler
+        self._topics = {topic.event: topic for topic in self._handler.emits}
+        self._source = f"assay/{self._handler.name}"
+        self._ids = OutputIds(self._handler.name, self._handler.version, self.runner.rules.config_version)
 
     @property
     def concurrency(self) -> int:
         """Records that may be pending at the same time."""
-        return self._runner.concurrency
+        return self.runner.concurrency
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
         """Processes a record as far as possible without waiting."""
         started = self._start(record)
         try:
-            if self._runner.in_child:
+            if self.runner.in_child:
                 return Pending(RawRecord(record.value, tuple(record.headers), started.produced), None, started)
             # Step 4. Decode the record.
             event = decode(self._handler.consumes, record.value, record.headers, started.produced)
             if isinstance(event, Dead):
                 return self._result_of(started, event, Stage.DECODE)
-            answer = self._runner.decide(event)
+            answer = self.runner.decide(event)
             if isinstance(answer, Ask | Retry):
                 return Pending(event, answer, started)
             return self._result_of(started, answer, Stage.HANDLE)
@@ -137,9 +128,9 @@ class RecordProcessor:
         record = started.input.record
         try:
             identity = (record.topic, record.partition, record.offset)
-            at_most = 1 if self._retry_topic else None
+            at_most = 1 if self.retry_topic else None
             with started.span.active():
-                tried = await self._runner.finish(
+                tried = await self.runner.finish(
                     pending.source, pending.first, identity, at_most, started.input.provenance.run
                 )
             return self._result_of(started, tried.outcome, tried.stage, tried.attempts)
@@ -151,8 +142,8 @@ class RecordProcessor:
         return self._result_of(self._start(record), refusal, Stage.ENCODE)
 
     def _start(self, record: ConsumerRecord) -> Started:
-        at, span = self._clock.monotonic(), self._spans(record)
-        input_ = Input.of(record, retried=self._retry_topic is not None)
+        at, span = self.clock.monotonic(), self.spans(record)
+        input_ = Input.of(record, retried=self.retry_topic is not None)
         if span.traceparent is not None:
             input_ = input_._replace(provenance=input_.provenance._replace(traceparent=span.traceparent))
         return Started(input_, timestamp(input_.origin.timestamp_ms), at, span)
@@ -172,8 +163,8 @@ class RecordProcessor:
         if isinstance(outcome, Emit):
             encoded = self._encode(outcome.events, input_)
             if isinstance(encoded, Done):
-                seconds = self._clock.monotonic() - started.at
-                self._observer.emitted(outcome.events, input_.replayed, seconds)
+                seconds = self.clock.monotonic() - started.at
+                self.observer.emitted(outcome.events, input_.replayed, seconds)
                 started.span.decided(outcome.events)
                 self._note(started, "emit", "")
                 return encoded
@@ -185,12 +176,12 @@ class RecordProcessor:
             case Retry():
                 origin = input_.origin._replace(attempts=input_.origin.attempts + attempts)
                 input_ = input_._replace(origin=origin)
-                retry_topic = next_retry_topic(self._handler.retry_topics, self._retry_topic, outcome.after_seconds)
+                retry_topic = next_retry_topic(self._handler.retry_topics, self.retry_topic, outcome.after_seconds)
                 if retry_topic is not None:
                     self._note(started, "retry", outcome.reason)
-                    self._observer.retried(outcome.reason, input_.replayed)
-                    longest = self._runner.retry.longest_wish_seconds
-                    due = due_after(retry_topic, outcome, self._clock.now(), longest)
+                    self.observer.retried(outcome.reason, input_.replayed)
+                    longest = self.runner.retry.longest_wish_seconds
+                    due = due_after(retry_topic, outcome, self.clock.now(), longest)
                     return Done.of(retry_record(self._handler, retry_topic, input_, outcome, due))
                 refusal = exhausted(outcome, origin.attempts)
             case Dead():
@@ -198,15 +189,15 @@ class RecordProcessor:
             case _:
                 assert_never(outcome)
         self._note(started, "dead", refusal.reason)
-        self._observer.died(refusal.reason, stage, input_.replayed)
-        return Done.of(dead_letter(self._handler, input_, refusal, stage, self._clock.now()))
+        self.observer.died(refusal.reason, stage, input_.replayed)
+        return Done.of(dead_letter(self._handler, input_, refusal, stage, self.clock.now()))
 
     def _encode(self, events: Sequence[Event], input_: Input) -> Done | Dead:
         """The output records of a handler's events, or why they cannot be written."""
         provenance = input_.provenance
         records = []
         total = 0
-        now = self._clock.now()
+        now = self.clock.now()
         for ordinal, event in enumerate(events):
             topic = self._topics.get(type(event))
             if topic is None:
@@ -232,7 +223,7 @@ class RecordProcessor:
         return Done(tuple(records), total)
 
     def _note(self, started: Started, outcome: str, reason: str) -> None:
-        age = None if started.produced is None else (self._clock.now() - started.produced).total_seconds()
-        self._on_done(outcome == "dead")
-        self._observer.handled(outcome, reason, self._clock.monotonic() - started.at, age, started.input.replayed)
+        age = None if started.produced is None else (self.clock.now() - started.produced).total_seconds()
+        self.on_done(outcome == "dead")
+        self.observer.handled(outcome, reason, self.clock.monotonic() - started.at, age, started.input.replayed)
         started.span.ended(outcome, reason)

@@ -35,15 +35,10 @@ class LiveServices:
         tracer: Tracer | None = None,
         at_once: bool = False,
     ) -> None:
-        """Opens nothing.
+        """Opens nothing. Without metrics and tracer it counts and traces nothing; the journal is that of the settings.
 
-        Args:
-            settings: The configuration.
-            metrics: None to count nothing.
-            journal: Of answers and costs; None for the journal of the settings.
-            replaying: Use the share of the models' limits that is reserved for replays, instead of the live share.
-            tracer: Of fetches and model calls; None to trace nothing.
-            at_once: The first model request waits for no turn, for a command that ends with its answer.
+        If ``replaying``, it uses the share of the models' limits that is reserved for replays, instead of the live
+        share. With ``at_once`` the first model request waits for no turn, for a command that ends with its answer.
         """
         self._settings = settings
         self._journal = journal
@@ -75,10 +70,7 @@ class LiveServices:
                 return await self._judge(need)
 
     async def open_index(self, *, make: bool = True) -> None:
-        """Opens the index now instead of at the first request.
-
-        Args:
-            make: Create a missing index; without it, a missing index is an error.
+        """Opens the index now instead of at the first request. Without ``make`` a missing index is an error.
 
         Raises:
             IndexSettingsError: It can't be used as it is configured.

@@ -26,7 +26,7 @@ D = TypeVar("D")
 
 @dataclass(slots=True, eq=False)
 class Entry(Generic[R, D]):
-    """A record in the window. ``record`` is dropped once the entry is finished, to free its bytes."""
+    """A record in the window ``home``. ``record`` is dropped once the entry is finished, to free its bytes."""
 
     offset: int
     key: Hashable
@@ -46,7 +46,6 @@ class Window(Generic[R, D]):
     """A bounded window with a queue for each key."""
 
     def __init__(self, max_records: int, max_bytes: int, serialize_by_key: bool) -> None:
-        """Makes an empty window."""
         self._max_records = max_records
         self._max_bytes = max_bytes
         self._by_key = serialize_by_key
@@ -59,7 +58,6 @@ class Window(Generic[R, D]):
         """The highest offset admitted; -1 before the first."""
 
     def __len__(self) -> int:
-        """Records held."""
         return len(self._entries)
 
     @property
@@ -72,10 +70,6 @@ class Window(Generic[R, D]):
         """When the oldest unfinished entry was started; None if none is."""
         moments = (entry.started_at for entry in self._entries if entry.started_at is not None and not entry.finished)
         return min(moments, default=None)
-
-    def owns(self, entry: Entry[R, D]) -> bool:
-        """Whether the entry was admitted here; a late result of an earlier window was not."""
-        return entry.home is self
 
     @property
     def room(self) -> int:

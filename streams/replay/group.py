@@ -196,7 +196,7 @@ class StageReader:
         self._group = ConsumerGroup(
             subscription,
             work,
-            committer_factory(exactly_once, subscription, session.clock, observer, session.is_ours),
+            committer_factory(exactly_once, subscription.group, session.clock, observer, session.is_ours),
             settings.pipeline,
             session.clock,
             observer,

@@ -30,7 +30,7 @@ from schemas.replies import ModelUnavailable, Reply
 from streams.index.ports import IndexDownError
 from streams.llm.journal import JournalError
 from streams.pipeline.breaker import Breaker
-from streams.pipeline.handler_runner import HandlerRunner, Services, retry_of
+from streams.pipeline.handler_runner import HandlerRunner, Services
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, Pending, RecordProcessor
 from streams.pipeline.services import LiveServices
@@ -239,7 +239,7 @@ class StageRun:
         runner = HandlerRunner(
             handler,
             self._rules,
-            retry_of(handler, session.settings.processing.retries),
+            session.settings.processing.retries,
             self._limited,
             session.clock,
             random.random,

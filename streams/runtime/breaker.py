@@ -14,39 +14,33 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 _MOST_OPENINGS = 30
 """Limits the exponent of the pause."""
 
 
+@dataclass(eq=False)
 class CircuitBreaker:
-    """The state machine without waiting. Not thread-safe."""
+    """The state machine without waiting. Not thread-safe.
 
-    def __init__(
-        self,
-        failures: int,
-        first_seconds: float,
-        max_seconds: float,
-        monotonic: Callable[[], float],
-        window: int = 0,
-        share: float = 1.0,
-    ) -> None:
-        """Starts closed.
+    Attributes:
+        failures: Different keys in a row that open the breaker.
+        first_seconds: Pause before the first probe.
+        max_seconds: Longest pause before a probe.
+        monotonic: Seconds on a clock that never goes back.
+        window: Number of the last different keys whose share of failures is checked; 0 for none.
+        share: Share of failures in a full window that opens the breaker.
+    """
 
-        Args:
-            failures: Different keys in a row that open the breaker.
-            first_seconds: Pause before the first probe.
-            max_seconds: Longest pause before a probe.
-            monotonic: Seconds on a clock that never goes back.
-            window: Number of the last different keys whose share of failures is checked; 0 for none.
-            share: Share of failures in a full window that opens the breaker.
-        """
-        self._failures = failures
-        self._first_seconds = first_seconds
-        self._max_seconds = max_seconds
-        self._monotonic = monotonic
-        self._window = window
-        self._share = share
+    failures: int
+    first_seconds: float
+    max_seconds: float
+    monotonic: Callable[[], float]
+    window: int = 0
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
         self._failed: set[Hashable] = set()
         self._recent: dict[Hashable, bool] = {}
         self._openings = 0
@@ -101,7 +95,7 @@ class CircuitBreaker:
             self._open(after_seconds)
         elif self.closed:
             self._note(key, failed=True)
-            if len(self._failed) >= self._failures or self._fails_too_often():
+            if len(self._failed) >= self.failures or self._fails_too_often():
                 self._open(after_seconds)
 
     def open(self, after_seconds: float | None = None) -> None:
@@ -110,9 +104,9 @@ class CircuitBreaker:
 
     def _open(self, after_seconds: float | None) -> None:
         was_closed = self.closed
-        pause = min(self._max_seconds, self._first_seconds * 2**self._openings)
+        pause = min(self.max_seconds, self.first_seconds * 2**self._openings)
         self._openings = min(self._openings + 1, _MOST_OPENINGS)
-        self._until = self._monotonic() + max(pause, min(after_seconds or 0.0, self._max_seconds))
+        self._until = self.monotonic() + max(pause, min(after_seconds or 0.0, self.max_seconds))
         if was_closed:
             self._changed()
 
@@ -128,17 +122,17 @@ class CircuitBreaker:
 
     def _left(self) -> float:
         """Seconds until the pause is over."""
-        return 0.0 if self._until is None else self._until - self._monotonic()
+        return 0.0 if self._until is None else self._until - self.monotonic()
 
     def _note(self, key: Hashable | None, *, failed: bool) -> None:
         """Remembers the last outcome of a key, for as many keys as the window has."""
-        if not self._window:
+        if not self.window:
             return
         self._recent.pop(key, None)
         self._recent[key] = failed
-        if len(self._recent) > self._window:
+        if len(self._recent) > self.window:
             del self._recent[next(iter(self._recent))]
 
     def _fails_too_often(self) -> bool:
         failed = sum(self._recent.values())
-        return 0 < self._window <= len(self._recent) and failed >= self._share * self._window
+        return 0 < self.window <= len(self._recent) and failed >= self.share * self.window

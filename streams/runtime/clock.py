@@ -13,15 +13,12 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The current instant, UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds that never go back, from an arbitrary start."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Pauses."""
-        ...
 
 
 class SystemClock:

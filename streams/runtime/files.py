@@ -91,11 +91,7 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
 def upgrade(database: sqlite3.Connection, steps: Steps, variable: str, path: object = None) -> None:
     """Upgrades a file to the schema of this Assay in one transaction, and logs the upgrade of an older file.
 
-    Args:
-        database: The open file, without a transaction.
-        steps: The schema.
-        variable: The environment variable that names the file.
-        path: The file's name in the log.
+    The arguments are those of ``open_database``; ``path`` is for the log.
 
     Raises:
         NewerFileError: The file is of a later version; it was not changed.

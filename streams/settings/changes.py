@@ -43,18 +43,13 @@ def differences(before: Settings, after: Settings) -> dict[str, Any]:
     for name in Settings.model_fields:
         old, new = getattr(before, name), getattr(after, name)
         if old is not new and isinstance(new, Section) and old != new:
-            found[name] = _differing(_plain(old), _plain(new))
+            found[name] = _differing(*(its.model_dump(mode="json", by_alias=True) for its in (old, new)))
     return found
 
 
 def as_yaml(document: Mapping[str, Any]) -> str:
     """The document as YAML; "" for no difference."""
     return yaml.safe_dump(dict(document), allow_unicode=True, sort_keys=False, width=120) if document else ""
-
-
-def _plain(section: Any) -> dict[str, Any]:
-    plain: dict[str, Any] = section.model_dump(mode="json", by_alias=True)
-    return plain
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

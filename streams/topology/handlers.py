@@ -52,21 +52,6 @@ ReplayPolicy = Literal["safe", "paid", "never"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InPlaceRetry:
-    """Short retries in place, with exponential back-off and full jitter.
-
-    Attributes:
-        attempts: Including the first one.
-        first_seconds: Upper bound of the first pause.
-        max_seconds: Upper bound of any pause.
-    """
-
-    attempts: int
-    first_seconds: float
-    max_seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RetryTopic:
     """A delayed retry topic of a handler, and the consumer group that reads it; both before the prefix.
 
@@ -96,7 +81,6 @@ class Handler:
         answers_queries: Whether queries over HTTP and of ``assay query`` run it; one handler of the topology does.
         preload: Modules that are imported at the start of a worker, as the first record would wait for them.
         concurrency: Records in progress at the same time in one process.
-        retry: Its own short retries; None for those of the settings.
         retry_later: Delays of its retry topics in seconds, ascending. A record in a retry topic loses its place in the
             order of its key, so a handler that is ordered by key has none.
         ordered_by_key: Whether the records of a key must be handled in order.
@@ -118,7 +102,6 @@ class Handler:
     slo_seconds: float
     read: Callable[..., Outcome | Ask] | None = None
     concurrency: int = 1
-    retry: InPlaceRetry | None = None
     retry_later: tuple[int, ...] = ()
     ordered_by_key: bool = True
     paced_by_key: bool = False

@@ -45,8 +45,8 @@ class Topic:
     Attributes:
         name: Before the prefix of the settings.
         event: The event type; every event type has exactly one topic.
-        key: The record key of an event.
-        key_means: The key, for people.
+        key_field: The field whose value is the record key of an event; with ``key_of`` the key in words.
+        key_of: Makes the key that is not a field.
         meaning: One sentence for the documentation.
         written_by: Producers outside Assay; handlers that write are derived.
         read_by: Consumers outside Assay.
@@ -59,15 +59,26 @@ class Topic:
 
     name: str
     event: type[Event]
-    key: Callable[[Any], str]
-    key_means: str
+    key_field: str
     meaning: str
+    key_of: Callable[[Any], str] | None = None
     written_by: tuple[str, ...] = ()
     read_by: tuple[str, ...] = ()
     raw_pages: bool = False
     partitions: int = 6
     compacted: bool = False
     readers_dedupe: bool = False
+
+    def key(self, event: Event) -> str:
+        """The record key of an event."""
+        key: str = getattr(event, self.key_field) if self.key_of is None else self.key_of(event)
+        return key
+
+    @property
+    def key_means(self) -> str:
+        """The key, for people: the name of the field on the wire."""
+        field = self.event.model_fields.get(self.key_field)
+        return (field.serialization_alias if field else None) or self.key_field
 
 
 def _target_domain(event: ExtractionNeeded) -> str:
@@ -81,8 +92,7 @@ def _requester(event: ExtractionCompleted) -> str:
 PAGES_CRAWLED = Topic(
     name="pages.crawled.v1",
     event=CrawledPage,
-    key=attrgetter("url"),
-    key_means="url",
+    key_field="url",
     meaning="Pages from a crawler or from `fetch_page`.",
     written_by=("your crawler",),
     raw_pages=True,
@@ -90,16 +100,14 @@ PAGES_CRAWLED = Topic(
 PAGES_SCORED = Topic(
     name="pages.scored.v1",
     event=ScoredPage,
-    key=attrgetter("url"),
-    key_means="url",
+    key_field="url",
     meaning="Pages with content trust score, tier and label.",
     readers_dedupe=True,  # the ids of points derive from the page, and the newest version wins
 )
 DOCUMENTS_INDEXED = Topic(
     name="documents.indexed.v1",
     event=DocumentIndexed,
-    key=attrgetter("url"),
-    key_means="url",
+    key_field="url",
     meaning="The points of each page in the index, and what changed.",
     read_by=("dashboards",),
     readers_dedupe=True,  # the state of a document
@@ -107,119 +115,106 @@ DOCUMENTS_INDEXED = Topic(
 RETRIEVAL_BATCHES = Topic(
     name="retrieval.batches.v1",
     event=RetrievalBatch,
-    key=attrgetter("batch_id"),
-    key_means="batchId",
+    key_field="batch_id",
     meaning="Results of a search step for one query.",
     written_by=("your orchestrator",),
 )
 RESULTS_CLASSIFIED = Topic(
     name="results.classified.v1",
     event=ResultsClassified,
-    key=attrgetter("batch_id"),
-    key_means="batchId",
+    key_field="batch_id",
     meaning="Batches with the type of every result: detail page, listing or navigation.",
 )
 RETRIEVAL_EVALUATED = Topic(
     name="retrieval.evaluated.v1",
     event=RetrievalEvaluated,
-    key=attrgetter("batch_id"),
-    key_means="batchId",
+    key_field="batch_id",
     meaning="The evaluation of a batch in four dimensions.",
     read_by=("your orchestrator",),
 )
 SEARCH_EVALUATED = Topic(
     name="search.evaluated.v1",
     event=SearchEvaluated,
-    key=attrgetter("batch_id"),
-    key_means="batch_id",
+    key_field="batch_id",
     meaning="Whether a search is complete or another query is needed.",
     read_by=("your orchestrator",),
 )
 EXTRACTION_NEEDED = Topic(
     name="extraction.needed.v1",
     event=ExtractionNeeded,
-    key=_target_domain,
-    key_means="registrable domain of the target",
+    key_field="registrable domain of the target",
+    key_of=_target_domain,
     meaning="Listings whose detail pages should be fetched, and sources to be judged.",
     partitions=12,
 )
 EXTRACTION_COMPLETED = Topic(
     name="extraction.completed.v1",
     event=ExtractionCompleted,
-    key=_requester,
-    key_means="batch_id or request_id",
+    key_field="batch_id or request_id",
+    key_of=_requester,
     meaning="The result of each extraction.",
     read_by=("your orchestrator",),
 )
 SNIPPETS_REQUESTED = Topic(
     name="snippets.requested.v1",
     event=SnippetsRequested,
-    key=attrgetter("request_id"),
-    key_means="request_id",
+    key_field="request_id",
     meaning="Queries for snippets from approved sources.",
     written_by=("your application",),
 )
 RELEVANCE_REQUESTED = Topic(
     name="relevance.requested.v1",
     event=RelevanceRequested,
-    key=attrgetter("request_id"),
-    key_means="request_id",
+    key_field="request_id",
     meaning="Fetched sources, to be judged for a query.",
     written_by=("your application",),
 )
 RELEVANCE_JUDGED = Topic(
     name="relevance.judged.v1",
     event=RelevanceJudged,
-    key=attrgetter("request_id"),
-    key_means="request_id",
+    key_field="request_id",
     meaning="Whether each source is relevant to its query, and how that was judged.",
     read_by=("dashboards",),
 )
 SNIPPETS_EXTRACTED = Topic(
     name="snippets.extracted.v1",
     event=SnippetExtracted,
-    key=attrgetter("request_id"),
-    key_means="request_id",
+    key_field="request_id",
     meaning="The snippet of each relevant source, or why it has none.",
     read_by=("your application",),
 )
 SNIPPETS_COMPLETED = Topic(
     name="snippets.completed.v1",
     event=SnippetsCompleted,
-    key=attrgetter("request_id"),
-    key_means="request_id",
+    key_field="request_id",
     meaning="Completed requests, with the outcome of each source.",
     read_by=("your application",),
 )
 CLAIMS_EXTRACTED = Topic(
     name="claims.extracted.v1",
     event=ExtractedClaim,
-    key=attrgetter("claim_id"),
-    key_means="claim_id",
+    key_field="claim_id",
     meaning="Factual statements, each with its source text.",
     written_by=("your claim extractor",),
 )
 CLAIMS_EVALUATED = Topic(
     name="claims.evaluated.v1",
     event=ClaimEvaluated,
-    key=attrgetter("claim_id"),
-    key_means="claim_id",
+    key_field="claim_id",
     meaning="Whether each claim can be understood without its context, and may be promoted.",
     read_by=("promotion", "concept linking"),
 )
 UTTERANCES_RECORDED = Topic(
     name="utterances.recorded.v1",
     event=UtteranceRecorded,
-    key=attrgetter("utterance_id"),
-    key_means="utterance_id",
+    key_field="utterance_id",
     meaning="Sentences that claims are compared with.",
     written_by=("your application",),
 )
 UTTERANCES_INDEXED = Topic(
     name="utterances.indexed.v1",
     event=UtteranceIndexed,
-    key=attrgetter("utterance_id"),
-    key_means="utterance_id",
+    key_field="utterance_id",
     meaning="Utterances in the index.",
     read_by=("dashboards",),
     readers_dedupe=True,  # the state of an utterance
@@ -227,24 +222,21 @@ UTTERANCES_INDEXED = Topic(
 RANKING_REQUESTED = Topic(
     name="ranking.requested.v1",
     event=RankingRequested,
-    key=attrgetter("request_id"),
-    key_means="request_id",
+    key_field="request_id",
     meaning="Queries to be answered from the index, or from candidates in the request.",
     written_by=("your application",),
 )
 RANKING_COMPLETED = Topic(
     name="ranking.completed.v1",
     event=RankingCompleted,
-    key=attrgetter("request_id"),
-    key_means="request_id",
+    key_field="request_id",
     meaning="Ranked results with trust labels, the reasons for each rank, and a context for a model.",
     read_by=("your application", "assay train"),
 )
 RANKING_FEEDBACK = Topic(
     name="ranking.feedback.v1",
     event=RankingFeedback,
-    key=attrgetter("request_id"),
-    key_means="request_id",
+    key_field="request_id",
     meaning="Feedback on results: clicks, dwell times, grades.",
     written_by=("your application",),
     read_by=("assay train",),
@@ -252,8 +244,8 @@ RANKING_FEEDBACK = Topic(
 DECISIONS_REVIEWED = Topic(
     name="decisions.reviewed.v1",
     event=DecisionReviewed,
-    key=attrgetter("decision.subject"),
-    key_means="the key of the decision",
+    key_field="the key of the decision",
+    key_of=attrgetter("decision.subject"),
     meaning="Editors' marks on decisions: right, or wrong.",
     written_by=("assay console",),
     read_by=("assay console", "assay export"),
@@ -262,8 +254,7 @@ DECISIONS_REVIEWED = Topic(
 REPLAYS = Topic(
     name="replays.v1",
     event=ReplayPlan,
-    key=attrgetter("plan"),
-    key_means="plan",
+    key_field="plan",
     meaning="The plans of replays and their progress.",
     written_by=("assay replay",),
     read_by=("assay replay",),

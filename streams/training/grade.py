@@ -37,8 +37,6 @@ class Group:
 
 
 class Split(NamedTuple):
-    """The groups to train on, and those held out to judge by."""
-
     trained: tuple[Group, ...]
     held_out: tuple[Group, ...]
 
@@ -94,8 +92,6 @@ def normalized(query: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measures:
-    """Means over the queries that were judged."""
-
     ndcg_at_10: float
     precision_at_5: float
     map: float
@@ -118,7 +114,6 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """Better or worse by the interval, or that it can't be told."""
         if self.queries < self.least:
             only = "1 query" if self.queries == 1 else f"{self.queries:,} queries"
             return f"can't be told apart: only {only}"

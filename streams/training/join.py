@@ -27,7 +27,6 @@ class LeftOut(StrEnum):
     meaning: str
 
     def __new__(cls, value: str, meaning: str) -> LeftOut:
-        """A reason with its meaning."""
         reason = str.__new__(cls, value)
         reason._value_ = value
         reason.meaning = meaning
@@ -54,7 +53,6 @@ class Signals:
     graded_at: datetime | None = None
 
     def add(self, feedback: RankingFeedback) -> None:
-        """Adds one event."""
         self.events += 1
         self.clicked = self.clicked or bool(feedback.clicked)
         if feedback.dwell_ms is not None:
@@ -83,20 +81,16 @@ class ServedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The requests to train on, and the counts of what was left out."""
-
     requests: tuple[ServedRequest, ...]
     left_out: Mapping[LeftOut, int]
     other_versions: Mapping[str, int]
 
     @property
     def signals(self) -> list[Signals]:
-        """The feedback on each result that has any."""
         return [signals for request in self.requests for signals in request.signals if signals is not None]
 
     @property
     def labelled(self) -> int:
-        """Results with feedback."""
         return len(self.signals)
 
 
@@ -117,7 +111,6 @@ class ServedLog:
     _requests: list[ServedRequest] = field(default_factory=list)
 
     def add(self, event: Event | Dead, place: str, identity: str, at: datetime | None) -> None:
-        """Adds what was read at a place and written at a time."""
         if isinstance(event, RankingFeedback):
             self.add_feedback(event, identity)
         elif isinstance(event, RankingCompleted):
@@ -126,7 +119,6 @@ class ServedLog:
             self.unreadable.append(f"{place}: {event.detail}")
 
     def add_feedback(self, feedback: RankingFeedback, identity: str) -> None:
-        """Adds one event, unless its identity was read already."""
         if identity in self._seen:
             self._left_out[LeftOut.DUPLICATE_FEEDBACK] += 1
             return

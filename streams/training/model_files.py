@@ -22,11 +22,7 @@ def manifest_path(name: str) -> Path:
 
 
 def read_ranking_model(name: str) -> RankingModel:
-    """The model that ``ranking.trees.model`` names.
-
-    Raises:
-        ModelMismatchError: It can't be read or does not fit, or XGBoost is not installed; the message says what to do.
-    """
+    """The model that ``ranking.trees.model`` names. Raises ModelMismatchError; the message says what to do."""
     if importlib.util.find_spec("xgboost") is None:
         raise ModelMismatchError(
             "ranking.trees needs XGBoost: pip install 'assay[rank]', or set ranking.trees.mode to off"
@@ -49,11 +45,7 @@ def read_ranking_model(name: str) -> RankingModel:
 
 
 def make_ready(model: RankingModel) -> None:
-    """Loads and tries a model before the first query needs it.
-
-    Raises:
-        SettingsError: XGBoost can't use it; the message says what to do.
-    """
+    """Loads and tries a model before the first query needs it. Raises SettingsError if XGBoost can't use it."""
     try:
         model.ready()
     except ModelMismatchError as error:

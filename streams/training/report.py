@@ -15,7 +15,6 @@ _POSITIONS = ("retrieval_position", "ranking_position", "relative_score", "ranki
 
 
 def write_card(trained: Trained, section: TrainingSection) -> str:
-    """The model card, in Markdown."""
     manifest, report, growth = trained.model.manifest, trained.report, section.growth
     block = "with" if report.features == TOTAL_FEATURES_PHASE_C else "without"
     stays = ", ".join(f"{band.seconds:g} s: {band.grade}" for band in section.grades.dwell)
@@ -91,7 +90,6 @@ def rows_of(report: TrainingReport) -> list[tuple[str, Measures, str]]:
 
 
 def told_of(counted: tuple[int, int]) -> str:
-    """Counts of requests and of different queries, in words."""
     requests, queries = counted
     return f"{requests:,} request{'s'[: requests != 1]} of {queries:,} {'query' if queries == 1 else 'queries'}"
 

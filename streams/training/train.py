@@ -49,12 +49,10 @@ _VERSIONS = {TOTAL_FEATURES_PHASE_A: VERSION_PHASE_A, TOTAL_FEATURES_PHASE_C: VE
 
 
 class XgboostMissingError(Exception):
-    """The library that grows trees is not installed; the message says how to get it."""
+    pass
 
 
 class NotTrained(StrEnum):
-    """Why there is no model."""
-
     OTHER_VERSIONS = "other_versions"
     TOO_FEW_LABELS = "too_few_labels"
     TOO_FEW_GOOD = "too_few_good"
@@ -74,8 +72,6 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """An order that the new model is compared with, on the same queries."""
-
     name: str
     measures: Measures
     difference: Difference
@@ -118,8 +114,6 @@ class TrainingReport:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A model and its figures."""
-
     model: RankingModel
     report: TrainingReport
 
@@ -144,15 +138,9 @@ def train(
 ) -> Trained | Refusal:
     """Trains a model, and judges it beside the order as served and the model in force (``current``).
 
-    Args:
-        joined: The answers with the feedback on them.
-        section: How the model is trained.
-        seed: Of the trees' draws, and of the intervals.
-        confidence: From which on the trees' order counts (``ranking.trees.confidence``).
-        features: 29 or 41; where None, 41 in the listwise phase and 29 before (R-241, R-243).
-        current: The model in force.
-        skip_other_versions: Leave out answers with features of an unknown version, instead of refusing.
-        features_config: Of the configuration in force, for the manifest.
+    The seed is that of the trees' draws and of the intervals. From ``confidence`` on the trees' order counts
+    (``ranking.trees.confidence``). A model has 29 or 41 features; where None, 41 in the listwise phase and 29 before.
+    ``skip_other_versions`` leaves out answers with features of an unknown version, instead of refusing.
 
     Raises:
         XgboostMissingError: It is not installed.
@@ -175,13 +163,29 @@ def train(
     phase = section.phases.phase_of(joined.labelled)
     split = split_groups(joined.requests, section.grades, section.held_out)
     to_judge = judged(split.held_out, relevant)
-    reason, because, missing = _why_not(joined, phase, split.trained, to_judge, section)
-    if phase is None or reason is not None:
-        return Refusal(reason or NotTrained.TOO_FEW_LABELS, because, joined.labelled, missing)
+    if phase is None:
+        missing = section.phases.binary - joined.labelled
+        takes = f"it takes {section.phases.binary:,}: {missing:,} are missing"
+        because = f"{joined.labelled:,} results have feedback, and {takes}"
+        return Refusal(NotTrained.TOO_FEW_LABELS, because, joined.labelled, missing)
+    if (refusal := _refusal(joined, phase, split.trained, to_judge, section)) is not None:
+        return refusal
     grown = grow(split.trained, FEATURES_OF[_VERSIONS[features]], phase, section, seed)
     times = [request.at for request in joined.requests if request.at is not None]
     period = (min(times), max(times)) if times else None
-    manifest = _manifest(grown.model, phase, _VERSIONS[features], joined, period, features_config)
+    when = f", {period[0]:%Y-%m-%d} to {period[1]:%Y-%m-%d}" if period else ""
+    digest = hashlib.sha256(grown.model.encode()).hexdigest()
+    manifest = Manifest(
+        name="feedback",
+        version=digest[:12],
+        phase=phase,
+        features_version=_VERSIONS[features],
+        features=FEATURES_OF[_VERSIONS[features]],
+        sha256=digest,
+        features_config=features_config,
+        trained_on=f"Feedback on {joined.labelled:,} results of {len(joined.requests):,} requests{when}.",
+        licence="That of the feedback and of the pages it is about; nothing of either is in the model but thresholds.",
+    )
     model = RankingModel(manifest=manifest, model=grown.model)
     queries = [group.query for group in to_judge]
     scored = [model.score(group.features.astype(np.float64)) for group in to_judge]
@@ -266,62 +270,35 @@ def _weights(groups: Sequence[Group], section: TrainingSection) -> NDArray[np.fl
     return np.where(good, ranks**section.position_bias, 1.0).astype(np.float32)
 
 
-def _why_not(
-    joined: Joined, phase: Phase | None, trained: Sequence[Group], to_judge: Sequence[Group], section: TrainingSection
-) -> tuple[NotTrained | None, str, int]:
-    """Why the feedback makes no model, with the number of results that are missing; None where it makes one."""
-    labelled, relevant = joined.labelled, section.grades.relevant
+def _refusal(
+    joined: Joined, phase: Phase, trained: Sequence[Group], to_judge: Sequence[Group], section: TrainingSection
+) -> Refusal | None:
+    """Why enough feedback makes no model; None where it makes one."""
+    relevant = section.grades.relevant
     good = sum(grade_of(signals, section.grades) >= relevant for signals in joined.signals)
     # Which results are good is learned across requests, which of two is better within one.
     grades = [group.grades for group in trained]
     lists = [np.concatenate(grades) >= relevant] if phase is Phase.BINARY and trained else grades
-    have = f"{labelled:,} results have feedback"
-    if (missing := section.phases.binary - labelled) > 0:
-        because = f"{have}, and it takes {section.phases.binary:,}: {missing:,} are missing"
-        return NotTrained.TOO_FEW_LABELS, because, missing
     if (missing := section.least_good - good) > 0:
         because = (
-            f"{have}, but only {good:,} of them are good (grade {relevant} or more), and it takes "
-            f"{section.least_good:,}: {missing:,} are missing"
+            f"{joined.labelled:,} results have feedback, but only {good:,} of them are good (grade {relevant} or "
+            f"more), and it takes {section.least_good:,}: {missing:,} are missing"
         )
-        return NotTrained.TOO_FEW_GOOD, because, missing
+        return Refusal(NotTrained.TOO_FEW_GOOD, because, joined.labelled, missing)
     if not trained:
         because = "all queries are among those held out; feedback on more different queries is needed"
-        return NotTrained.TOO_FEW_QUERIES, because, 0
+        return Refusal(NotTrained.TOO_FEW_QUERIES, because, joined.labelled)
     if not any(len(np.unique(each)) > 1 for each in lists):
         because = "no result is better than another by its feedback: good and poor ones are needed, also in one request"
-        return NotTrained.NOTHING_TO_LEARN, because, 0
+        return Refusal(NotTrained.NOTHING_TO_LEARN, because, joined.labelled)
     if not to_judge:
         because = (
             f"none of the queries held out (about {section.held_out:.0%} of all, by a hash of their text) has results "
             "with different grades, so no model could be judged; feedback on more different queries is needed"
         )
-        return NotTrained.TOO_FEW_QUERIES, because, 0
-    return None, "", 0
+        return Refusal(NotTrained.TOO_FEW_QUERIES, because, joined.labelled)
+    return None
 
 
 def _counted(groups: Sequence[Group]) -> tuple[int, int]:
     return len(groups), len({group.query for group in groups})
-
-
-def _manifest(
-    model: str,
-    phase: Phase,
-    version: str,
-    joined: Joined,
-    period: tuple[datetime, datetime] | None,
-    features_config: str | None,
-) -> Manifest:
-    digest = hashlib.sha256(model.encode()).hexdigest()
-    when = f", {period[0]:%Y-%m-%d} to {period[1]:%Y-%m-%d}" if period else ""
-    return Manifest(
-        name="feedback",
-        version=digest[:12],
-        phase=phase,
-        features_version=version,
-        features=FEATURES_OF[version],
-        sha256=digest,
-        features_config=features_config,
-        trained_on=f"Feedback on {joined.labelled:,} results of {len(joined.requests):,} requests{when}.",
-        licence="That of the feedback and of the pages it is about; nothing of either is in the model but thresholds.",
-    )

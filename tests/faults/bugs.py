@@ -246,7 +246,7 @@ async def commit_at_the_stop(
 ) -> None:
     """Commits what was taken in when the partition closes, and drops the work."""
     if partition.opened:
-        await partition._committer.commit((), partition.position())
+        await partition.committer.commit((), partition.position())
     await close(partition, 0)
 
 

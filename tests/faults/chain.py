@@ -17,7 +17,6 @@ import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +74,7 @@ def _topic(name: str, event: type[Numbered]) -> Topic:
     return Topic(
         name=name,
         event=event,
-        key=attrgetter("key"),
-        key_means="key",
+        key_field="key",
         meaning="Numbered records.",
         partitions=PARTITIONS,
     )

@@ -10,7 +10,7 @@ from schemas.extraction import ExtractionNeeded
 from schemas.retrieval import ResultsClassified
 from streams.cli.stats import run_topic_stats
 from streams.cli.why import WhyOptions, run_why
-from streams.kafka.key_history import read_newest_first
+from streams.kafka.lookups import read_newest_first
 from streams.settings.model import Settings, load_settings
 from streams.topology import (
     DECISIONS_REVIEWED,

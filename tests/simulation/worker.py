@@ -17,8 +17,8 @@ from schemas.rules import Rules
 from streams.pipeline import commit
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import Committer, CommitterFactory, committer_factory
-from streams.pipeline.group import ConsumerGroup, Subscription, subscriptions
-from streams.pipeline.handler_runner import HandlerRunner, retry_of
+from streams.pipeline.group import ConsumerGroup, subscriptions
+from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.health import Health
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
@@ -126,13 +126,13 @@ async def work(
 def _groups(settings: Settings, handler: Handler, clock: Clock, effects: Effects) -> tuple[ConsumerGroup, ...]:
     observer = PipelineMetrics(_METRICS, handler.name)
     breaker = Breaker(settings.processing.breaker, clock)
-    retry = retry_of(handler, settings.processing.retries)
+    retry = settings.processing.retries
     runner = HandlerRunner(handler, NoRules(), retry, effects, clock, random.random, breaker)
     return tuple(
         ConsumerGroup(
             its,
             RecordProcessor(runner, clock, observer, its.retry_topic),
-            committers(settings, its, clock, observer),
+            committers(settings, its.group, clock, observer),
             settings.pipeline,
             clock,
             observer,
@@ -142,9 +142,7 @@ def _groups(settings: Settings, handler: Handler, clock: Clock, effects: Effects
     )
 
 
-def committers(
-    settings: Settings, subscription: Subscription, clock: Clock, observer: PipelineMetrics
-) -> CommitterFactory:
+def committers(settings: Settings, group: str, clock: Clock, observer: PipelineMetrics) -> CommitterFactory:
     """As the product's; each record notes the transaction that it is written in."""
     transactional = settings.delivery == "exactly_once"
     planted: type[Committer] = commit.Committer
@@ -159,4 +157,4 @@ def committers(
         if isinstance(value, dict | asyncio.Lock):
             setattr(Noting, name, type(value)())
 
-    return committer_factory(settings, subscription, clock, observer, kind=Noting)
+    return committer_factory(settings, group, clock, observer, kind=Noting)

@@ -7,7 +7,6 @@ import random
 import signal
 from collections.abc import Awaitable, Callable
 
-from streams.kafka.clients import group_of
 from tests.faults.chain import HANDLERS
 from tools.faults.cluster import Cluster, hold
 from tools.faults.rounds import late_commit
@@ -135,7 +134,7 @@ async def leader_alone(cluster: Cluster, chance: random.Random) -> None:
     await cluster.feed(chance)
     await cluster.comes_out(30)
     # The group's coordinator stays: it has to take the offsets of the records that are lost.
-    coordinator = await brokers.coordinator(group_of(cluster.settings.kafka, HANDLERS[0]))
+    coordinator = await brokers.coordinator(cluster.settings.kafka.topic_prefix + HANDLERS[0].group)
     victim = chance.choice([number for number in brokers.numbers if number != coordinator])
     # Only what all replicas have before the cut can be read after it.
     worker.send(signal.SIGSTOP)

@@ -16,12 +16,11 @@ from aiokafka import TopicPartition
 
 from streams.app.application import Application
 from streams.cli.run import stop_on_signals
-from streams.kafka.clients import group_of, producer_options
+from streams.kafka.clients import producer_options
 from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.pipeline import commit
 from streams.pipeline.commit import Committer, CommitterFactory
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.group import Subscription
 from streams.pipeline.metrics import PipelineMetrics
 from streams.runtime.clock import Clock
 from streams.settings.model import DlqSettings, Settings
@@ -110,11 +109,9 @@ class _Commits:
         self._transactional = transactional
         self._arm = arm
 
-    def __call__(
-        self, settings: Settings, subscription: Subscription, clock: Clock, observer: PipelineMetrics
-    ) -> CommitterFactory:
+    def __call__(self, settings: Settings, group: str, clock: Clock, observer: PipelineMetrics) -> CommitterFactory:
         kafka, arm, transactional = settings.kafka, self._arm, self._transactional
-        group = group_of(kafka, subscription)
+        full_name = kafka.topic_prefix + group
 
         class Armed(commit.Committer):
             """Tells the arm that a commit is under way, and notes the transaction in each of its records."""
@@ -129,15 +126,15 @@ class _Commits:
                     arm.committing -= 1
 
         def make(partition: TopicPartition, consumer: CountingConsumer) -> Committer:
-            own_id = transactional_id(group, partition) if transactional else None
-            options = producer_options(kafka, own_id, subscription.group)
+            own_id = transactional_id(full_name, partition) if transactional else None
+            options = producer_options(kafka, own_id, group)
             committer: Committer = Armed(
                 partition,
                 consumer if transactional else MortalConsumer(arm, consumer),
                 RecordWriter(lambda: MortalProducer(arm, **options), kafka.transaction_timeout_seconds),
                 clock,
                 observer,
-                group=group,
+                group=full_name,
                 topic_prefix=kafka.topic_prefix,
                 transactional=transactional,
             )

@@ -15,8 +15,6 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import ProducerClosed
 from aiokafka.producer.message_accumulator import MessageAccumulator
 
-Client = AIOKafkaAdminClient | AIOKafkaConsumer | AIOKafkaProducer
-
 END_SECONDS = 1.0
 """The longest time for a start or stop to end by itself after its caller was cancelled."""
 

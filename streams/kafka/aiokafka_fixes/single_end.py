@@ -25,7 +25,6 @@ class SingleEndProducer(AIOKafkaProducer):  # type: ignore[misc] # aiokafka is n
     """
 
     def __init__(self, **options: Any) -> None:
-        """Takes the options of a producer."""
         super().__init__(**options)
         end, send = self._sender._do_txn_commit, self.client.send
 

@@ -20,7 +20,7 @@ from streams.app.application import Application
 from streams.generate.asyncapi import asyncapi_document
 from streams.http.server import HttpServer
 from streams.pipeline.commit import committer_factory
-from streams.pipeline.group import Subscription, subscriptions
+from streams.pipeline.group import subscriptions
 from streams.pipeline.metrics import PipelineMetrics
 from streams.runtime.process import installed_version
 from streams.settings.model import LOCAL_KAFKA, HttpSettings, Settings, load_settings
@@ -125,7 +125,7 @@ async def test_the_delivery_setting_decides_how_partitions_commit(
     monkeypatch.setattr("streams.pipeline.commit.make_producer", lambda _, *names: names)
     made: Any = settings.model_copy(update={"delivery": delivery})
     observer = PipelineMetrics(Metrics(CollectorRegistry()), "score_page")
-    make = committer_factory(made, Subscription(HANDLERS[0]), VirtualClock(), observer)
+    make = committer_factory(made, HANDLERS[0].group, VirtualClock(), observer)
     consumer: Any = None
     writer: Any = make(TopicPartition("shop.pages.crawled.v1", 0), consumer)._writer
     assert writer._make() == (own_id, "assay.score_page")

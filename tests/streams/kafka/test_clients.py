@@ -10,10 +10,10 @@ from aiokafka.errors import NotCoordinatorForGroupError, TopicAuthorizationFaile
 from aiokafka.protocol.commit import OffsetFetchResponse_v3
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.kafka.clients import MAX_REQUEST_BYTES, connection, group_of, make_admin, make_producer, make_reader
+from streams.kafka.clients import MAX_REQUEST_BYTES, connection, make_admin, make_producer, make_reader
 from streams.kafka.settings import KafkaSettings
 from streams.pipeline.consumer import CountingConsumer
-from streams.topology import DEAD_LETTER_BYTES, HANDLERS, TOPIC_BYTES
+from streams.topology import DEAD_LETTER_BYTES, TOPIC_BYTES
 from tests.samples import instance
 
 
@@ -38,11 +38,6 @@ def test_tls_checks_the_certificate_and_the_name(protocol: str) -> None:
     context = instance(ssl.SSLContext, connection(settings(security_protocol=protocol))["ssl_context"])
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
-
-
-def test_groups_have_the_prefix() -> None:
-    assert group_of(settings(), HANDLERS[0]) == f"assay.{HANDLERS[0].name}"
-    assert group_of(settings(topic_prefix="shop."), HANDLERS[0]) == f"shop.assay.{HANDLERS[0].name}"
 
 
 def test_what_a_topic_takes_fits_into_a_request() -> None:

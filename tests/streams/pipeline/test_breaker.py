@@ -1,4 +1,4 @@
-"""The circuit breaker under a clock that only moves when told."""
+"""The circuit breaker and the pause after too many dead letters, under a clock that only moves when told."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,9 +8,9 @@ from schemas.event import Event
 from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.replies import PagesReply, Reply
-from streams.pipeline.breaker import Breaker
+from streams.pipeline.breaker import Breaker, DeadShare
 from streams.pipeline.handler_runner import HandlerRunner
-from streams.settings.model import BreakerSettings, RetrySettings
+from streams.settings.model import BreakerSettings, DlqSettings, RetrySettings
 from tests.samples import instance
 from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
 
@@ -220,3 +220,68 @@ def test_breaker_knows_its_open_time_and_cause() -> None:
     assert (breaker.open_seconds, breaker.cause) == (60.0, "status 503")
     breaker.succeeded()
     assert breaker.open_seconds == 0.0
+
+
+def watched(clock: VirtualClock, **settings: float) -> tuple[DeadShare, list[str]]:
+    causes: list[str] = []
+    return DeadShare(DlqSettings.model_validate({"least_records": 10} | settings), clock, causes.append), causes
+
+
+def done(share: DeadShare, outcomes: str) -> None:
+    for outcome in outcomes:
+        share.note(outcome == "x")
+
+
+def test_more_than_the_share_of_enough_records_pauses() -> None:
+    clock = VirtualClock()
+    share, causes = watched(clock)
+    done(share, "xxxxxxxxx")
+    assert share.pause() == 0, "too few records"
+    done(share, "x")
+    assert share.pause() == 60
+    assert causes == ["10 of the last 10 records became dead letters"]
+
+
+def test_exactly_the_share_does_not_pause() -> None:
+    share, causes = watched(VirtualClock())
+    done(share, ".x" * 500)
+    assert (share.pause(), causes) == (0, [])
+    done(share, "x")
+    assert causes == ["501 of the last 1001 records became dead letters"]
+
+
+def test_records_after_the_pause_are_judged_again() -> None:
+    clock = VirtualClock()
+    share, causes = watched(clock, pause_seconds=5)
+    done(share, "x" * 10)
+    clock.seconds += 5
+    assert share.pause() == 0
+    done(share, "x" * 9)
+    assert share.pause() == 0
+    done(share, "x")
+    assert share.pause() == 5
+    assert len(causes) == 2
+
+
+def test_records_in_work_do_not_start_another_pause() -> None:
+    clock = VirtualClock()
+    share, causes = watched(clock)
+    done(share, "x" * 30)
+    clock.seconds += 60
+    assert share.pause() == 0
+    assert len(causes) == 1
+
+
+def test_earlier_minutes_do_not_count() -> None:
+    clock = VirtualClock()
+    share, _ = watched(clock)
+    done(share, "." * 1000)
+    clock.seconds += 61
+    done(share, "x" * 10)
+    assert share.pause() == 60
+
+
+def test_share_of_1_never_pauses() -> None:
+    share, causes = watched(VirtualClock(), max_share=1)
+    done(share, "x" * 1000)
+    assert causes == []

@@ -13,9 +13,9 @@ from schemas.needs import Ask, FetchPages, IndexDocument, Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.replies import ModelUnavailable, PagesReply, Reply
 from streams.pipeline.breaker import Breaker, ClosedBreaker
-from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, exhausted, retry_of
+from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, exhausted
 from streams.settings.model import BreakerSettings, RetrySettings
-from streams.topology import Handler, InPlaceRetry
+from streams.topology import Handler
 from streams.topology.codec import MAX_DETAIL
 from tests.samples import instance, scored
 from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
@@ -180,14 +180,6 @@ async def test_retry_after_too_long_to_wait_in_place_ends_the_tries(wish: float)
     outcome = await come_to_an_end(handler, clock=clock)
     assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "rate_limited after 1 try: busy")
     assert clock.pauses == []
-
-
-def test_a_handler_may_have_short_retries_of_its_own() -> None:
-    handler = replace(handler_of(lambda *_: DROP), retry=InPlaceRetry(attempts=7, first_seconds=1, max_seconds=2))
-    assert retry_of(handler, PATIENCE) == PATIENCE.model_copy(
-        update={"max_attempts": 7, "first_seconds": 1, "max_seconds": 2}
-    )
-    assert retry_of(handler_of(lambda *_: DROP), PATIENCE) is PATIENCE
 
 
 async def test_a_bug_on_a_later_try_ends_the_tries() -> None:

@@ -35,8 +35,7 @@ def test_entry_has_its_window_and_record_until_it_is_finished() -> None:
     window = make()
     entry = window.admit(5, b"a", 1, "r5")
     assert entry is not None
-    assert window.owns(entry)
-    assert not make().owns(entry)
+    assert entry.home is window
     assert (entry.record, entry.finished) == ("r5", False)
     window.finish(entry, "", 1)
     assert (entry.record, entry.done, entry.finished) == (None, "", True)
