@@ -34,10 +34,9 @@ Step = Callable[[bytes], dict[str, Any] | Dead]
 
 
 class HandlerTrial:
-    """A handler under one configuration, for code without an event loop of its own."""
+    """A handler under one configuration, for code without an event loop of its own. Raises as ``LocalHandler``."""
 
     def __init__(self, handler: Handler, settings: Settings, runner: asyncio.Runner) -> None:
-        """Prepares the handler. Raises as ``LocalHandler``."""
         self._handler = handler
         self._loop = runner
         self._opening = LocalHandler.open(settings, handler, before_services=partial(_set_up_log, settings))
@@ -52,21 +51,19 @@ class HandlerTrial:
         return tried.outcome
 
     def close(self) -> None:
-        """Closes the services that the handler has used, and ends its child process."""
         self._loop.run(self._opening.__aexit__(None, None, None))
 
 
 class StepTrial:
-    """A pure step under one configuration."""
+    """A pure step of ``STEPS`` under one configuration."""
 
     def __init__(self, name: str, settings: Settings, runner: asyncio.Runner) -> None:
-        """Prepares the step of that name in ``STEPS``."""
         self._step = STEPS[name](settings)
         self._loop = runner
         workers = settings.workers
         self._pool = WorkerPool(lambda: self._step, 1, workers.limits, start="fork") if workers.processes else None
 
-    def answer(self, line: bytes) -> dict[str, Any] | Dead:
+    def decide(self, line: bytes) -> dict[str, Any] | Dead:
         """The answer to a line."""
         if self._pool is None:
             return self._step(line)
@@ -75,7 +72,6 @@ class StepTrial:
         return result
 
     def close(self) -> None:
-        """Ends the child process."""
         if self._pool is not None:
             self._loop.run(self._pool.stop())
 
@@ -104,7 +100,6 @@ class SnippetInput(BaseModel):
     content: str | None = None
 
     def page(self) -> str | None:
-        """The HTML; None if there is no HTML."""
         if self.html is None and self.html_base64 is not None:
             return page_bytes(self.html_base64, self.content_type).utf8.decode("utf-8", "replace")
         return self.html

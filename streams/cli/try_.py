@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -29,12 +29,11 @@ from streams.cli.handler_trial import STEPS, HandlerTrial, StepTrial, dumped, un
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import Refusals, printable, tell, text_console
 from streams.publish.entries import SourceError
-from streams.publish.event_lines import LineEvent, read_pages
+from streams.publish.event_lines import read_pages
 from streams.publish.sources import STANDARD_INPUT_PATH, check_source, holds_pages, read_lines, too_long
 from streams.settings.model import Settings
 from streams.topology import Topic, handler_named, topic_of
 
-L = TypeVar("L")
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
 
 
@@ -70,49 +69,35 @@ def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, p
     handler = handler_named(name)
     if handler is None and name not in STEPS:
         return unknown_handler(name)
-    answers = _Answers(pretty, handler.consumes.name if handler else "")
-    path = file or STANDARD_INPUT_PATH
+    topic = handler.consumes if handler else None
+    answers = _Answers(pretty, topic)
     try:
         with asyncio.Runner() as runner:
-            if handler is None:
-                with closing(StepTrial(name, settings, runner)) as step:
-                    for place, answer in _answered(step, path):
-                        answers.write(place, answer if isinstance(answer, Dead) else dumped(answer))
-            else:
-                inputs = _inputs(path, handler.consumes)
-                with closing(HandlerTrial(handler, settings, runner)) as trial:
-                    for found in inputs:
-                        event = found.event
-                        answers.write(found.place, event if isinstance(event, Dead | Drop) else trial.decide(event))
+            trial = HandlerTrial(handler, settings, runner) if handler else StepTrial(name, settings, runner)
+            with closing(trial):
+                for place, given in _inputs(file or STANDARD_INPUT_PATH, topic):
+                    answers.write(place, given if isinstance(given, Dead | Drop) else trial.decide(given))
     except SourceError as error:
         return tell("try", str(error), 2)
     answers.refusals.tell_rest("that are no events")
     return 1 if answers.refusals.count or (answers.dead and strict) else 0
 
 
-def _inputs(path: Path, topic: Topic) -> Iterator[LineEvent]:
-    """The events of lines, or the pages of a folder or an HTML file.
+def _inputs(path: Path, topic: Topic | None) -> Iterator[tuple[str, Any]]:
+    """The events of lines, or the pages of a folder or an HTML file, with their places; for a step, bare lines.
 
     Raises:
         SourceError: The path cannot be read, or has no events of the topic.
     """
-    check_source(path, topic, "jsonl")
-    if path != STANDARD_INPUT_PATH and holds_pages(path):
-        return read_pages(path, topic)
-    return _readable(read_events("try", path, topic, quiet=True, blank=True))
-
-
-def _answered(step: StepTrial, path: Path) -> Iterator[tuple[str, dict[str, Any] | Dead]]:
-    for line in _readable(read_lines(path)):
-        if line.content is None:
-            yield line.place, too_long()
-        else:
-            yield line.place, step.answer(line.content.rstrip(b"\r\n"))
-
-
-def _readable(lines: Iterator[L]) -> Iterator[L]:
     try:
-        yield from lines
+        if topic is None:
+            for line in read_lines(path):
+                yield line.place, too_long() if line.content is None else line.content.rstrip(b"\r\n")
+            return
+        check_source(path, topic, "jsonl")
+        pages = path != STANDARD_INPUT_PATH and holds_pages(path)
+        for found in read_pages(path, topic) if pages else read_events("try", path, topic, quiet=True, blank=True):
+            yield found.place, found.event
     except OSError as error:
         raise SourceError(f"{error.filename}: {error.strerror}") from None
 
@@ -120,14 +105,14 @@ def _readable(lines: Iterator[L]) -> Iterator[L]:
 class _Answers:
     """Writes answers, and reports the first lines that are no events."""
 
-    def __init__(self, pretty: bool, topic: str) -> None:
+    def __init__(self, pretty: bool, topic: Topic | None) -> None:
         self._topic = topic
         self.dead = 0
         self.refusals = Refusals("try")
         self._console = text_console() if pretty else None
 
-    def write(self, place: str, answer: Outcome | str) -> None:
-        """Writes the answer of a step, which is JSON, or the outcome of a handler."""
+    def write(self, place: str, answer: Outcome | dict[str, Any]) -> None:
+        """Writes the answer of a step, or the outcome of a handler."""
         if isinstance(answer, Dead):
             self.dead += 1
             if answer.reason in _NO_EVENT:
@@ -139,40 +124,29 @@ class _Answers:
             for event in answer.events:
                 print_event(self._console, event)
             return
-        text = answer if isinstance(answer, str) else _line(answer)
+        text = dumped(answer) if isinstance(answer, dict) else _line(answer)
         # Bytes, for the terminal's encoding is not the data's.
         sys.stdout.buffer.write(text.encode() + b"\n")
         sys.stdout.buffer.flush()
 
     def _examples(self, answer: Dead) -> str:
         """Where events of this kind are, for the first line that is JSON of something else."""
-        if self.refusals.count or answer.reason is not DeadReason.INVALID or not self._topic:
+        if self.refusals.count or answer.reason is not DeadReason.INVALID or self._topic is None:
             return ""
-        return f"; events of this kind are in {Path(schemas.__file__).parent / 'examples' / self._topic}"
+        return f"; events of this kind are in {Path(schemas.__file__).parent / 'examples' / self._topic.name}"
 
 
 def _line(outcome: Outcome) -> str:
-    match outcome:
-        case Emit():
-            return _emit_line(outcome.events)
-        case Dead():
-            return _dead_line(outcome)
-        case Drop():
-            return json.dumps({"outcome": "drop", "reason": outcome.reason, "events": []})
-    return dumped({"outcome": "retry", "reason": outcome.reason, "detail": outcome.detail, "events": []})
-
-
-def _emit_line(events: tuple[Any, ...]) -> str:
-    try:
-        parts = [
-            f'{{"topic":{json.dumps(topic.name)},"key":{dumped(topic.key(event))},"value":{event.to_json().decode()}}}'
-            for event in events
-            for topic in (topic_of(event),)
-        ]
-    except (ValueError, RecursionError) as error:
-        return _dead_line(Dead(DeadReason.OUTPUT_INVALID, str(error)))
-    return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}'
-
-
-def _dead_line(refused: Dead) -> str:
-    return dumped({"outcome": "dead", "reason": refused.reason, "detail": refused.detail, "events": []})
+    if isinstance(outcome, Emit):
+        try:
+            parts = [
+                f'{{"topic":{json.dumps(topic.name)},"key":{dumped(topic.key(event))},"value":{event.to_json().decode()}}}'
+                for event in outcome.events
+                for topic in (topic_of(event),)
+            ]
+        except (ValueError, RecursionError) as error:
+            outcome = Dead(DeadReason.OUTPUT_INVALID, str(error))
+        else:
+            return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}'
+    detail = {} if isinstance(outcome, Drop) else {"detail": outcome.detail}
+    return dumped({"outcome": type(outcome).__name__.lower(), "reason": outcome.reason, **detail, "events": []})
