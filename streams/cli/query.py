@@ -14,8 +14,9 @@ import json
 import math
 import sys
 import time
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from uuid import uuid4
@@ -46,8 +47,9 @@ _LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1
 """Bytes of standard input; a longer query is refused."""
 
 
-_STAGES = ("bm25", "ranking", "trees", "mmr", "reasoning")
-"""The stages that ``--without`` can leave out."""
+_SECTIONS = {"bm25": "bm25", "ranking": "model_ranking", "trees": "trees", "mmr": "mmr", "reasoning": ""}
+"""The stages that ``--without`` can leave out, with their sections in ``ranking``; reasoning has its own."""
+_STAGES = ", ".join(_SECTIONS)
 
 
 def query(
@@ -63,7 +65,7 @@ def query(
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="STAGE", help=f"Leave a stage out, of {', '.join(_STAGES)}; repeatable."),
+        typer.Option(metavar="STAGE", help=f"Leave a stage out, of {_STAGES}; repeatable."),
     ] = None,
     no_model: Annotated[bool, typer.Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
     context: Annotated[bool, typer.Option("--context", help="Print the context that a model would get.")] = False,
@@ -80,40 +82,21 @@ def query(
         raise typer.BadParameter("it cannot be used with --context", param_hint="'--prompt'")
     if app and (without or no_model):
         raise typer.BadParameter("that application's configuration decides; leave it out", param_hint="'--without'")
-    if unknown := set(without or ()) - set(_STAGES):
-        raise typer.BadParameter(
-            f"{min(unknown)!r} is not a stage; there are {', '.join(_STAGES)}", param_hint="'--without'"
-        )
-    options = QueryOptions(
-        text=text,
-        limit=limit,
-        tiers=tuple(tier or ()),
-        domains=tuple(domain or ()),
-        tags=tuple(tag or ()),
-        since=since,
-        until=until,
-        candidates=candidates,
-        without=frozenset(without or ()),
-        no_model=no_model,
-        context=context,
-        prompt=prompt,
-        app=app,
-        as_json=as_json,
-    )
+    if unknown := set(without or ()) - _SECTIONS.keys():
+        raise typer.BadParameter(f"{min(unknown)!r} is not a stage; there are {_STAGES}", param_hint="'--without'")
+    filters = {"tiers": tier, "domains": domain, "tags": tag, "date_from": since, "date_to": until}
+    leave_out = frozenset(without or ())
+    options = QueryOptions(text, limit, filters, candidates, leave_out, no_model, context, prompt, app, as_json)
     return run_query(load_settings(config), options)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class QueryOptions:
     """The query, where it goes, and what is printed; also of ``assay answer``."""
 
     text: str
     limit: int | None = None
-    tiers: tuple[str, ...] = ()
-    domains: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    since: str | None = None
-    until: str | None = None
+    filters: Mapping[str, Any] = field(default_factory=dict)
     candidates: Path | None = None
     without: frozenset[str] = frozenset()
     no_model: bool = False
@@ -123,38 +106,61 @@ class QueryOptions:
     as_json: bool = False
 
 
+Search = Callable[[Settings, QueryOptions, RankingRequested], Coroutine[Any, Any, Refusal | None]]
+"""Asks and prints the answer; or a refusal."""
+
+
 def run_query(settings: Settings, options: QueryOptions) -> int:
     """Runs a query and prints the results; 1 if no index or model answered, 2 for a wrong request."""
+    return run_search("query", settings, options, _search)
+
+
+def run_search(command: str, settings: Settings, options: QueryOptions, search: Search) -> int:
+    """Runs the search of a command; 1 if no index or model answered, 2 for a wrong request."""
     # The log would be among the results, so it shows errors only unless the level is set.
     level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
     configure_logs(level, settings.logs.format)
     request = request_of(options)
     if isinstance(request, str):
-        return failed("query", request, 2)
-    settings = switched(settings, options)
+        refused: Refusal | None = Refusal("invalid", request)
+    else:
+        try:
+            refused = asyncio.run(search(_switched(settings, options), options, request))
+        except NoQueriesError as error:
+            refused = Refusal("unavailable", str(error))
+    if refused is None:
+        return 0
+    problem = " ".join(printable(in_words(refused), keep=_LINES).split())
+    return tell(command, problem, 2 if refused.reason == "invalid" else 1)
+
+
+async def _search(settings: Settings, options: QueryOptions, request: RankingRequested) -> Refusal | None:
     began = time.monotonic()
-    try:
-        with _waiting(options.as_json):
-            answer, place = asyncio.run(_ask(settings, options, request))
-    except NoQueriesError as error:
-        return failed("query", str(error), 1)
-    if isinstance(answer, Refusal):
-        return failed("query", in_words(answer), 2 if answer.reason == "invalid" else 1)
-    _show(answer, settings, options, time.monotonic() - began, place)
-    return 0
-
-
-async def _ask(
-    settings: Settings, options: QueryOptions, request: RankingRequested
-) -> tuple[RankingCompleted | Refusal, str]:
-    """The answer, and the application that gave it; "" for this process."""
     given = request.candidates is not None
-    async with open_queries(settings, app=options.app, own_candidates=given) as queries:
-        place = queries.url if isinstance(queries, RemoteQueries) else ""
-        if place and (options.without or options.no_model):
-            why = f"--without and --no-model are for this process, and {place} has the index; leave them out"
-            return Refusal("invalid", why), place
-        return await queries.answer(request), place
+    with steps_shown(options.as_json or not sys.stderr.isatty()) as show_step:
+        show_step("asking")
+        async with open_queries(settings, app=options.app, own_candidates=given) as queries:
+            place = queries.url if isinstance(queries, RemoteQueries) else ""
+            if place and (options.without or options.no_model):
+                why = f"--without and --no-model are for this process, and {place} has the index; leave them out"
+                return Refusal("invalid", why)
+            answer = await queries.answer(request)
+    if isinstance(answer, Refusal):
+        return answer
+    _show(answer, settings, options, time.monotonic() - began, place)
+    return None
+
+
+@contextmanager
+def steps_shown(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Shows the current step: on a terminal in one line that changes, elsewhere in lines."""
+    if quiet:
+        yield lambda _: None
+    elif not sys.stderr.isatty():
+        yield lambda step: print(f"{step} …", file=sys.stderr)
+    else:
+        with Console(stderr=True).status("") as status:
+            yield lambda step: status.update(f"{step} …")
 
 
 def in_words(refusal: Refusal) -> str:
@@ -181,14 +187,7 @@ def request_of(options: QueryOptions) -> RankingRequested | str:
         if isinstance(read, str):
             return read
         lines, candidates = [line for line, _ in read], [candidate for _, candidate in read]
-    filters = {
-        "tiers": options.tiers,
-        "domains": options.domains,
-        "tags": options.tags,
-        "date_from": options.since,
-        "date_to": options.until,
-    }
-    value: dict[str, Any] = {"request_id": str(uuid4()), "query": text, "limit": options.limit, "filters": filters}
+    value = {"request_id": str(uuid4()), "query": text, "limit": options.limit, "filters": dict(options.filters)}
     try:
         return RankingRequested.model_validate({**value, "candidates": candidates})
     except ValidationError as error:
@@ -241,18 +240,15 @@ def _candidates(path: Path) -> list[tuple[int, Any]] | str:
     return found
 
 
-def switched(settings: Settings, options: QueryOptions) -> Settings:
-    """The settings without the stages of ``--without`` (R-257)."""
-    ranking, reasoning = settings.ranking, settings.reasoning
+def _switched(settings: Settings, options: QueryOptions) -> Settings:
+    """The settings without the stages of ``--without``."""
+    ranking, reasoning, llm = settings.ranking, settings.reasoning, settings.llm
     off: dict[str, Any] = {}
-    for stage, section in (("bm25", "bm25"), ("ranking", "model_ranking"), ("mmr", "mmr")):
-        if stage in options.without:
-            off[section] = getattr(ranking, section).model_copy(update={"enabled": False})
-    if "trees" in options.without:
-        off["trees"] = ranking.trees.model_copy(update={"mode": "off"})
+    for stage in options.without - {"reasoning"}:
+        section, switch = _SECTIONS[stage], {"mode": "off"} if stage == "trees" else {"enabled": False}
+        off[section] = getattr(ranking, section).model_copy(update=switch)
     if "reasoning" in options.without:
         reasoning = reasoning.model_copy(update={"enabled": False})
-    llm = settings.llm
     if options.no_model:
         llm = llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
     ranking = ranking.model_copy(update=off)
@@ -273,15 +269,3 @@ def _show(answer: RankingCompleted, settings: Settings, options: QueryOptions, s
         print(printable(answer.context, keep=_LINES))
     else:
         print_results(answer, seconds, place)
-
-
-def _waiting(as_json: bool) -> Any:
-    """Shows on a terminal that the query is under way."""
-    if as_json or not sys.stderr.isatty():
-        return nullcontext()
-    return Console(stderr=True).status("asking …")
-
-
-def failed(command: str, problem: str, status: int) -> int:
-    """Prints why there is no answer, on one line, and returns the status."""
-    return tell(command, " ".join(printable(problem, keep=_LINES).split()), status)
