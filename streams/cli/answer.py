@@ -106,7 +106,6 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
 
 
 def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
-    """The answer as JSON values."""
     cited = {source.number for source in cited_sources(answer)}
     return {
         "request_id": ranked.request_id,
@@ -264,7 +263,6 @@ async def converse(
 
 
 def _is_failure(call: LlmCall | None) -> bool:
-    """Whether a call has failed in a way that the next one is likely to fail in too."""
     return call is not None and call.outcome in (CallOutcome.ERROR, CallOutcome.TIMEOUT, CallOutcome.RATE_LIMITED)
 
 

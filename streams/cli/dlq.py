@@ -256,8 +256,6 @@ def run_purge(
     dry_run: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Deletes dead letters, oldest first."""
-
     async def work() -> int:
         done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
         if as_json:

@@ -27,7 +27,6 @@ def summary_of(metrics: Metrics, handlers: Sequence[str]) -> dict[str, Any]:
 
 
 def summary_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each handler that had work."""
     for name, its in summary.items():
         if not its["in"]:
             continue
@@ -45,7 +44,6 @@ _WORDS = {"emit": "done"}
 
 
 def _samples(counter: Any) -> Iterator[tuple[Mapping[str, str], int]]:
-    """The series of a counter."""
     for family in counter.collect():
         for sample in family.samples:
             if sample.name.endswith("_total"):

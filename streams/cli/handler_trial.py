@@ -44,7 +44,6 @@ class HandlerTrial:
         self.rules = self._local.rules
 
     def decide(self, event: Event) -> Outcome:
-        """The handler's decision on an event, after all its requests are answered."""
         tried = self._loop.run(self._local.attempt(event))
         if isinstance(tried.outcome, Retry) and not self._handler.retry_topics:
             return exhausted(tried.outcome, tried.attempts)
@@ -64,7 +63,6 @@ class StepTrial:
         self._pool = WorkerPool(lambda: self._step, 1, workers.limits, start="fork") if workers.processes else None
 
     def decide(self, line: bytes) -> dict[str, Any] | Dead:
-        """The answer to a line."""
         if self._pool is None:
             return self._step(line)
         self._loop.run(self._pool.start())
@@ -77,8 +75,6 @@ class StepTrial:
 
 
 class ListingInput(BaseModel):
-    """The input of the step ``follow_listing``."""
-
     model_config = ConfigDict(extra="ignore")
 
     url: str

@@ -111,7 +111,6 @@ Search = Callable[[Settings, QueryOptions, RankingRequested], Coroutine[Any, Any
 
 
 def run_query(settings: Settings, options: QueryOptions) -> int:
-    """Runs a query and prints the results; 1 if no index or model answered, 2 for a wrong request."""
     return run_search("query", settings, options, _search)
 
 
@@ -174,7 +173,6 @@ def in_words(refusal: Refusal) -> str:
 
 
 def request_of(options: QueryOptions) -> RankingRequested | str:
-    """The request, or what is wrong with the options."""
     if options.app and (problem := check_address(options.app)):
         return f"--app: {problem}"
     text, problem = _asked(options.text)
@@ -199,7 +197,6 @@ def request_of(options: QueryOptions) -> RankingRequested | str:
 
 
 def _asked(text: str) -> tuple[str, str]:
-    """The query, and what is wrong with it."""
     # Bytes of the command line that are not UTF-8 come as surrogates.
     raw = sys.stdin.buffer.read(_LONGEST_INPUT) if text == "-" else text.encode("utf-8", "surrogateescape")
     try:

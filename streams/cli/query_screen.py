@@ -64,7 +64,6 @@ def _result(result: RankedResult) -> Text:
 
 
 def _head(answer: RankingCompleted) -> Table:
-    """The intent, the stages that ran, and the notes of the stages."""
     table = Table.grid(padding=(0, 3, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(ratio=1)
@@ -82,7 +81,6 @@ def _head(answer: RankingCompleted) -> Table:
 
 
 def _advise(console: Console, answer: RankingCompleted) -> None:
-    """Prints what to do if there are no results."""
     retrieved = [note for note in answer.notes if note.stage is StageName.RETRIEVAL]
     searched = any(note.outcome is StageOutcome.RAN for note in retrieved)
     console.print()

@@ -42,8 +42,6 @@ class _Sections(BaseModel):
 
 
 class Refused(NamedTuple):
-    """An input that is no page, or a page that has no score."""
-
     place: str
     kind: str
     detail: str
@@ -151,7 +149,6 @@ async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledP
 
 
 def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
-    """The pages of a file, a folder or standard input."""
     path = Path(source)
     if not source.strip():
         yield Refused("(empty)", "invalid", "name an address, a file or a folder")

@@ -90,12 +90,10 @@ def run_tail(
 
 
 def is_start(text: str) -> bool:
-    """Whether a text is ``earliest``, ``latest`` or an offset."""
     return text in ("earliest", "latest") or text.isdecimal()
 
 
 def no_topic(topic: str, kafka: KafkaSettings) -> NoTopicError:
-    """The error for a topic that the cluster does not have."""
     near = get_close_matches(topic, [known.name for known in TOPICS])
     todo = "`assay topics create` creates it" if topic_named(topic) else "`assay topics list` lists the topics"
     if near and not topic_named(topic):

@@ -53,7 +53,6 @@ def run_diff(
 
 
 def not_comparable(name: str) -> str:
-    """The error for a handler whose decisions cannot be compared."""
     able = " and ".join(handler.name for handler in comparable())
     return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
 

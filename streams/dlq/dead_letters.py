@@ -47,15 +47,12 @@ class Selection:
 
     @property
     def open(self) -> bool:
-        """Whether it selects all dead letters."""
         return self == Selection()
 
     def wants(self, handler: str) -> bool:
-        """Whether it can select dead letters of a handler."""
         return not self.handlers or handler in self.handlers
 
     def means(self, handler: str, key: bytes | None, note: DeadLetter) -> bool:
-        """Whether it selects a dead letter."""
         died = _instant(note.died_at)
         return (
             self.wants(handler)
@@ -126,7 +123,6 @@ class DeadLetterRecord:
 
     @property
     def size(self) -> int:
-        """Bytes of key and value."""
         return len(self.record.key or b"") + len(self.record.value or b"")
 
 
@@ -158,7 +154,6 @@ class DeadLetterReader:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes the readers."""
         await self._open.aclose()
 
     async def settle(self, partition: TopicPartition) -> None:

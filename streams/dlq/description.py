@@ -20,12 +20,9 @@ class _Count:
 
 @dataclass(slots=True)
 class LetterCounts:
-    """Counts of dead letters by handler and reason."""
-
     _counts: dict[tuple[str, str], _Count] = field(default_factory=dict)
 
     def add(self, letter: DeadLetterRecord) -> None:
-        """Counts a dead letter."""
         its = self._counts.setdefault((letter.handler, letter.note.reason), _Count())
         its.redriven += letter.redriven_by is not None
         its.waiting += letter.redriven_by is None
@@ -35,7 +32,6 @@ class LetterCounts:
 
     @property
     def waiting(self) -> int:
-        """Those that were not sent again."""
         return sum(its.waiting for its in self._counts.values())
 
     def rows(self, *, everything: bool = False) -> list[dict[str, Any]]:
@@ -56,7 +52,6 @@ class LetterCounts:
 
 
 def described(letter: DeadLetterRecord) -> dict[str, Any]:
-    """The notes of a dead letter."""
     note = letter.note
     return {
         "id": letter.id,

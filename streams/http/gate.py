@@ -27,8 +27,6 @@ _SHOWN = 100
 
 
 class Refused(NamedTuple):
-    """The HTTP status and the reason of a refusal."""
-
     status: int
     detail: str
 
@@ -71,7 +69,6 @@ def refuse(peer: str | None, headers: Headers, token: str) -> Refused | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or an address is loopback."""
     if host.lower() == "localhost":
         return True
     try:

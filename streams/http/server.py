@@ -116,7 +116,6 @@ class HttpServer:
     """
 
     def __init__(self, asgi: Any, settings: HttpSettings) -> None:
-        """Opens nothing."""
         self._asgi = asgi
         self._settings = settings
         self._open: tuple[socket.socket, _Uvicorn, asyncio.Task[None]] | None = None

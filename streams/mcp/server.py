@@ -25,7 +25,6 @@ _PEER = b"x-assay-peer"
 
 
 def make_server(tools: Tools) -> MCPServer[Any]:
-    """The server with its four tools."""
     server: MCPServer[Any] = MCPServer(name="assay", version=installed_version(), instructions=_INSTRUCTIONS)
 
     @server.tool()
@@ -52,7 +51,6 @@ def make_server(tools: Tools) -> MCPServer[Any]:
 
 
 async def serve_stdio(settings: Settings) -> None:
-    """Serves one client on standard input and output until the input ends."""
     async with Tools(settings) as tools:
         await make_server(tools).run_stdio_async()
 

@@ -47,7 +47,6 @@ class Tools:
     """Answers the calls of clients, between ``async with``."""
 
     def __init__(self, settings: Settings, clock: Clock | None = None, resolver: Resolver | None = None) -> None:
-        """Opens nothing yet; the clock and the resolver of names are the system's by default."""
         if not settings.mcp.allow_paid:
             free = settings.llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
             settings = settings.model_copy(update={"llm": free})
@@ -72,13 +71,11 @@ class Tools:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Ends the child processes, and closes connections and caches."""
         await self._open.aclose()
         await self._fetcher.aclose()
         await self._services.aclose()
 
     async def search(self, query: str) -> Answer:
-        """The best pages of the index for a query, the most relevant and trusted first."""
         fields = {"request_id": str(uuid4()), "query": query, "limit": self._settings.mcp.results}
         request = _event(RankingRequested, fields)
         if isinstance(request, dict):
@@ -106,7 +103,6 @@ class Tools:
         return {"results": results, "nothing_relevant": answer.nothing_relevant}
 
     async def fetch(self, client: str, url: str) -> Answer:
-        """A page with its main text, its label and the reasons for it."""
         scored = await self._fetched(client, url)
         if isinstance(scored, dict):
             return scored
@@ -120,7 +116,6 @@ class Tools:
         }
 
     async def score(self, client: str, url: str, html: str | None) -> Answer:
-        """How far a page can be trusted. Without its HTML it is fetched."""
         if html is None:
             scored = await self._fetched(client, url)
         else:
@@ -131,7 +126,6 @@ class Tools:
         return {"url": url, "title": sanitize(scored.title)} | _judged(scored)
 
     async def check_claim(self, claim: str, source: str) -> Answer:
-        """Whether a claim can be understood without its source."""
         fields = {"claim_id": derive_id("mcp", claim, source), "claim_text": claim, "source_text": source}
         event = _event(ExtractedClaim, fields)
         if isinstance(event, dict):

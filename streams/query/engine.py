@@ -63,8 +63,6 @@ class Queries(Protocol):
 
 
 class QueryEngine:
-    """Answers queries in this process."""
-
     def __init__(
         self,
         settings: Settings,
@@ -142,12 +140,10 @@ class QueryEngine:
 
 
 def query_handler() -> Handler:
-    """The handler of the topology that answers queries."""
     return next(handler for handler in HANDLERS if handler.answers_queries)
 
 
 def _answer(outcome: Outcome) -> RankingCompleted | Refusal:
-    """The answer to the client for a handler's outcome."""
     match outcome:
         case Emit(events):
             completed = next((event for event in events if isinstance(event, RankingCompleted)), None)

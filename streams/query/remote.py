@@ -21,8 +21,6 @@ _LARGEST_BYTES = 64 * 1024 * 1024
 
 
 class RemoteQueries(Queries):
-    """Queries that an application answers."""
-
     def __init__(self, url: str, token: str, seconds: float, hint: str = "") -> None:
         """Opens nothing. The URL may end in ``/query``. ``seconds`` is the application's own limit for a query.
 

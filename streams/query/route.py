@@ -124,7 +124,6 @@ class QueryRoute:
         self._reading = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answers one request."""
         peer = scope["client"][0] if scope.get("client") else None
         refused = refuse(peer, scope["headers"], self._token)
         if refused is not None:
@@ -227,7 +226,6 @@ async def _whole_body(receive: Any, most: int) -> bytes | None:
 
 
 async def _hung_up(receive: Any) -> None:
-    """Waits until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
