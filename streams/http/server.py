@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import json
 import os
 import socket
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any, Self
 import h11
 import structlog
 import uvicorn
+from starlette.responses import JSONResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from streams.http.gate import refuse_host
@@ -155,10 +155,8 @@ class HttpServer:
         if refused is None:
             await self._asgi(scope, receive, send)
             return
-        body = json.dumps({"reason": "forbidden", "detail": refused.detail}).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        response = JSONResponse({"reason": "forbidden", "detail": refused.detail}, refused.status)
+        await response(scope, receive, send)
 
     def _listen(self) -> socket.socket:
         wanted = self._settings

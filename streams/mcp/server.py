@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
+from starlette.responses import PlainTextResponse
 
 from streams.http.gate import refuse
 from streams.http.server import HttpServer, PortTakenError
@@ -87,9 +88,7 @@ def _guarded(app: Any, token: str) -> Any:
             peer = (scope.get("client") or (None,))[0]
             refused = refuse(peer, scope["headers"], token)
             if refused is not None:
-                head = {"type": "http.response.start", "status": refused.status}
-                await send(head | {"headers": [(b"content-type", b"text/plain; charset=utf-8")]})
-                await send({"type": "http.response.body", "body": refused.detail.encode()})
+                await PlainTextResponse(refused.detail, refused.status)(scope, receive, send)
                 return
             headers = [(name, value) for name, value in scope["headers"] if name != _PEER]
             scope = {**scope, "headers": [*headers, (_PEER, str(peer).encode())]}
