@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 from schemas.outcome import Dead, Drop
 from streams.cli.file_events import read_events
-from streams.cli.handler_trial import STEPS, HandlerTrial, dumped, unknown_handler
 from streams.cli.output import tell
+from streams.cli.try_ import STEPS, HandlerTrial, dumped, unknown_handler
+from streams.publish.event_lines import LineEvent
 from streams.publish.sources import STANDARD_INPUT_PATH
 from streams.replay.comparisons import comparable, comparison_of
 from streams.replay.diff import Comparison
@@ -37,24 +39,32 @@ def run_diff(
     comparison = comparison_of(handler, limit) if handler else None
     if handler is None or comparison is None:
         return tell("try", not_comparable(name), 2)
-    dead = 0
     with asyncio.Runner() as runner:
-        now, then = HandlerTrial(handler, settings, runner), HandlerTrial(handler, other, runner)
-        with closing(now), closing(then):
-            for found in read_events("try", file or STANDARD_INPUT_PATH, handler.consumes, blank=True):
-                event = found.event
-                if isinstance(event, Drop):
-                    continue
-                outcomes = (event, event) if isinstance(event, Dead) else (now.decide(event), then.decide(event))
-                comparison.add(*outcomes)
-                dead += any(isinstance(outcome, Dead) for outcome in outcomes)
-    print_comparison(handler.name, comparison, now.rules.config_version, then.rules.config_version, as_json=as_json)
+        trials = HandlerTrial(handler, settings, runner), HandlerTrial(handler, other, runner)
+        with closing(trials[0]), closing(trials[1]):
+            found = read_events("try", file or STANDARD_INPUT_PATH, handler.consumes, blank=True)
+            dead = _compare_all(found, *trials, comparison)
+    print_comparison(handler.name, comparison, *(trial.rules.config_version for trial in trials), as_json=as_json)
     return 1 if dead and strict else 0
 
 
 def not_comparable(name: str) -> str:
+    """The error for a handler whose decisions cannot be compared."""
     able = " and ".join(handler.name for handler in comparable())
     return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
+
+
+def _compare_all(events: Iterator[LineEvent], now: HandlerTrial, then: HandlerTrial, comparison: Comparison) -> int:
+    """Feeds the comparison; returns how many events were dead under either configuration."""
+    dead = 0
+    for found in events:
+        event = found.event
+        if isinstance(event, Drop):
+            continue
+        outcomes = (event, event) if isinstance(event, Dead) else (now.decide(event), then.decide(event))
+        comparison.add(*outcomes)
+        dead += any(isinstance(outcome, Dead) for outcome in outcomes)
+    return dead
 
 
 def print_comparison(name: str, comparison: Comparison, version_now: str, version_then: str, *, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from schemas.outcome import Dead, Emit
-from streams.cli.handler_trial import STEPS, HandlerTrial, dumped
+from streams.cli.try_ import STEPS, HandlerTrial, dumped
 from streams.settings.model import Settings
 from streams.topology import handler_named, topic_of
 from streams.topology.codec import decode
