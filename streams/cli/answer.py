@@ -33,8 +33,7 @@ from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
 from streams.cli.output import printable, text_console
-from streams.cli.query import QueryOptions, run_search, steps_shown
-from streams.cli.query_screen import LABEL_STYLE
+from streams.cli.query import LABEL_STYLE, QueryOptions, run_search, steps_shown
 from streams.llm.tasks import answer_offline
 from streams.pipeline.handler_runner import Services
 from streams.pipeline.services import LiveServices

@@ -12,8 +12,7 @@ from schemas.llm import CallOutcome, LlmCall
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from streams.cli.output import printable
-from streams.cli.query import QueryOptions, in_words, run_query
-from streams.cli.query_screen import print_results
+from streams.cli.query import QueryOptions, in_words, print_results, run_query
 from streams.http.server import HttpServer
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.pipeline.services import LiveServices
