@@ -155,8 +155,7 @@ def run_list(
                 tell("dlq list", f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans")
                 return 1
             for handler, partition in found.partitions:
-                runs = await found.redriven(partition)
-                async for letter in found.read(handler, partition, runs):
+                async for letter in found.read(handler, partition):
                     if not selection.means(handler, letter.record.key, letter.note):
                         continue
                     if each and (everything or letter.redriven_by is None):

@@ -174,8 +174,7 @@ async def _count_dead_letters(settings: Settings, topic: Topic, since: datetime 
     selection = Selection(handlers=writers, since=since)
     async with DeadLetterReader(settings, selection) as letters:
         for handler, partition in letters.partitions:
-            runs = await letters.redriven(partition)
-            async for letter in letters.read(handler, partition, runs):
+            async for letter in letters.read(handler, partition):
                 if letter.redriven_by is None and selection.means(handler, letter.record.key, letter.note):
                     tally.refusals[letter.note.reason] += 1
 

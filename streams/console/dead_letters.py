@@ -122,8 +122,7 @@ class _DeadLetters:
                 for handler, partition in found.partitions:
                     start = await found.start_of_last(partition, _LAST)
                     cut |= start > 0
-                    runs = await found.redriven(partition, start)
-                    async for letter in found.read(handler, partition, runs, start):
+                    async for letter in found.read(handler, partition, start):
                         if selection.means(handler, letter.record.key, letter.note):
                             counts.add(letter)
                             if chosen.again or letter.redriven_by is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -179,7 +179,7 @@ class DeadLetterReader:
         end = (await self._reader.end_offsets([partition]))[partition]
         return max(int(first), int(end) - most)
 
-    async def redriven(self, partition: TopicPartition, start: int = 0) -> dict[int, str]:
+    async def _redriven(self, partition: TopicPartition, start: int) -> dict[int, str]:
         """The runs of the dead letters of a partition, from an offset on, that were sent again, by offset."""
         runs: dict[int, str] = {}
         async for record in self._records(partition, start):
@@ -191,9 +191,10 @@ class DeadLetterReader:
         return runs
 
     async def read(
-        self, handler: str, partition: TopicPartition, runs: Mapping[int, str], start: int = 0
+        self, handler: str, partition: TopicPartition, start: int = 0
     ) -> AsyncGenerator[DeadLetterRecord, None]:
         """The dead letters of a partition, from an offset to the current end, without the markers."""
+        runs = await self._redriven(partition, start)
         async for record in self._records(partition, start):
             if not is_marker(record.headers):
                 yield DeadLetterRecord(handler, record, DeadLetter.of(record.headers), runs.get(record.offset))
@@ -202,8 +203,7 @@ class DeadLetterReader:
         """The dead letter at an offset; None if it was purged, or its retention is over."""
         for _, at in self.partitions:
             if at.partition == partition:
-                runs = await self.redriven(at, offset)
-                async with aclosing(self.read(handler, at, runs, offset)) as letters:
+                async with aclosing(self.read(handler, at, offset)) as letters:
                     letter = await anext(letters, None)
                 return letter if letter is not None and letter.record.offset == offset else None
         return None

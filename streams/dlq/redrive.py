@@ -138,9 +138,8 @@ class _PartitionDrive:
             await writer.stop()
 
     async def _go(self, writer: RecordWriter | None) -> None:
-        runs = await self.letters.redriven(self.partition)
         batch: list[tuple[DeadLetterRecord, OutputRecord]] = []
-        async for letter in self.letters.read(self.handler, self.partition, runs):
+        async for letter in self.letters.read(self.handler, self.partition):
             if not self.selection.means(self.handler, letter.record.key, letter.note):
                 continue
             if self.options.limit is not None and self.result.sent + len(batch) >= self.options.limit:
@@ -206,9 +205,8 @@ async def purge(settings: Settings, selection: Selection, *, only_redriven: bool
     ends: dict[TopicPartition, int] = {}
     async with DeadLetterReader(settings, selection) as letters:
         for handler, partition in letters.partitions:
-            runs = await letters.redriven(partition)
             kept = False
-            async for letter in letters.read(handler, partition, runs):
+            async for letter in letters.read(handler, partition):
                 selected = selection.means(handler, letter.record.key, letter.note)
                 if not selected or (only_redriven and letter.redriven_by is None):
                     kept = True

@@ -52,13 +52,8 @@ class KnownLetters(DeadLetterReader):
     async def start_of_last(self, *_: Any) -> int:
         return 0
 
-    async def redriven(self, *_: Any) -> dict[int, str]:
-        return {}
-
-    async def read(
-        self, handler: str, partition: TopicPartition, runs: Any, start: int = 0
-    ) -> AsyncGenerator[Any, None]:
-        del handler, partition, runs
+    async def read(self, handler: str, partition: TopicPartition, start: int = 0) -> AsyncGenerator[Any, None]:
+        del handler, partition
         for its in self.letters:
             if its.record.offset >= start:
                 yield its
