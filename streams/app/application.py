@@ -167,6 +167,10 @@ class Application:
         await asyncio.gather(self._queries.drain(budget), *(group.stop(budget) for group in self.groups))
         self.drained = True
 
+    async def caught_up(self) -> bool:
+        """Whether every group has committed all records of its topics (``DrainDetector.reached``)."""
+        return await self.drain_detector.reached()
+
     def _open_models(self) -> None:
         if not self.settings.llm.offline and any(group.handler.asks_models for group in self.groups):
             self._own_services.open_models()

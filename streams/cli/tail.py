@@ -20,7 +20,6 @@ from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.settings import KafkaSettings
-from streams.settings.model import Settings
 from streams.topology import TOPICS, topic_named
 from streams.topology.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 
@@ -38,31 +37,9 @@ def tail(
     config: Config = None,
 ) -> int:
     """Show the records of a topic as they come."""
-    settings = load_settings(config).with_kafka()
-    return run_tail(topic, settings, start, max_records=most, as_json=as_json, follow=follow)
-
-
-def run_tail(
-    topic: str,
-    settings: Settings,
-    start: str,
-    *,
-    max_records: int | None = None,
-    as_json: bool = False,
-    follow: bool = True,
-) -> int:
-    """Prints the records of a topic, named with or without the prefix; 2 for a missing topic.
-
-    Args:
-        topic: The topic, also a dead letter topic.
-        settings: The configuration.
-        start: ``earliest``, ``latest``, or an offset, in each partition.
-        max_records: Stop after so many; None for no maximum.
-        as_json: A line for each record: topic, partition, offset, timestamp, key, headers, value.
-        follow: Wait for more records; else stop at the end at the time of the start.
-    """
     if not is_start(start):
         return tell("tail", f"--from takes earliest, latest or an offset, not {start!r}", 2)
+    settings = load_settings(config).with_kafka()
 
     async def work() -> int:
         partitions = await partitions_of(topic, settings.kafka)
@@ -72,9 +49,8 @@ def run_tail(
             await seek_to(reader, partitions, ends, start)
             console = Console(highlight=False, soft_wrap=True)
             shown = 0
-            while max_records is None or shown < max_records:
-                room = None if max_records is None else max_records - shown
-                batch = await reader.getmany(timeout_ms=300, max_records=room)
+            while most is None or shown < most:
+                batch = await reader.getmany(timeout_ms=300, max_records=None if most is None else most - shown)
                 records = [r for p, some in batch.items() for r in some if follow or r.offset < ends[p]]
                 for record in sorted(records, key=lambda r: r.timestamp):
                     shown += 1
@@ -140,15 +116,14 @@ def as_json_line(record: ConsumerRecord) -> str:
 def as_line(record: ConsumerRecord) -> Text:
     """A record as one line: the error of a dead letter, the dead letter of a marker, else the value's beginning."""
     key = "" if record.key is None else record.key.decode("utf-8", "replace")
-    letter = DeadLetter.of(record.headers)
+    letter, headers = DeadLetter.of(record.headers), dict(record.headers)
     trouble = f"{letter.reason} at {letter.stage}: {letter.error}" if letter.reason else ""
-    if not trouble and (why := dict(record.headers).get(UNREADABLE_HEADER)):
+    if not trouble and (why := headers.get(UNREADABLE_HEADER)):
         trouble = f"unreadable: {why.decode('utf-8', 'replace')}"
-    text = trouble
     if is_marker(record.headers):
-        offset = (dict(record.headers)[REDRIVEN_OF] or b"").decode("utf-8", "replace")
-        text = f"{record.partition}/{offset} was sent again"
-    text = text or _value(record.value, record.headers)
+        text = f"{record.partition}/{(headers[REDRIVEN_OF] or b'').decode('utf-8', 'replace')} was sent again"
+    else:
+        text = trouble or _value(record.value, record.headers)
     return Text.assemble(
         (f"{record.partition}/{record.offset}", "dim"),
         " ",

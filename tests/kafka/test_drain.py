@@ -45,7 +45,7 @@ async def test_application_is_not_caught_up_during_an_open_transaction(assay: In
         # All that can be read is done, as often as one looks.
         [group] = application.groups
         await until(group.caught_up, times=2)
-        assert not await application.drain_detector.reached()
+        assert not await application.caught_up()
         await slow.commit_transaction()
         await until(application.caught_up)
     await assay.settle(SCORED)
@@ -106,7 +106,7 @@ async def test_application_is_not_caught_up_before_other_members(assay: Installa
             await assay.feed(page(number) for number in range(100))
             await until(lambda: any(partition.held for partition in other.partitions.values()))
             await until(group.caught_up, times=2)
-            assert not await application.drain_detector.reached()
+            assert not await application.caught_up()
             let.set()
             await until(application.caught_up)
         finally:

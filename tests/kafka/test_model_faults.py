@@ -135,7 +135,7 @@ async def test_backlog_at_a_healthy_model_is_no_outage(installing: Installing, t
 
             async def done() -> bool:
                 opened.update(open_breakers(application))
-                return await application.drain_detector.reached()
+                return await application.caught_up()
 
             await until(done, times=2)
             value = application.registry.get_sample_value

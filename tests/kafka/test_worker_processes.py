@@ -127,7 +127,7 @@ async def test_a_killed_child_loses_and_doubles_no_page(assay: Installation) -> 
             at_work = max(pool._children, key=lambda child: len(child.jobs))
             os.kill(at_work.pid, signal.SIGKILL)
             await until(lambda killed=killed: ended(application) == killed)  # type: ignore[misc]
-        assert not await application.drain_detector.reached(), "the children were killed at work"
+        assert not await application.caught_up(), "the children were killed at work"
         await assay.quiet(application)
     assert await dead(assay) == {}
     await assert_once_and_in_order(assay, range(300))
