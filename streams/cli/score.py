@@ -28,6 +28,8 @@ from streams.cli.options import AsJson, Config
 from streams.cli.output import printable, tell
 from streams.fetch.settings import FetchSettings
 from streams.settings.lazy import LazySettings
+from streams.topology import PAGES_CRAWLED
+from streams.topology.codec import refusal
 from streams.workers.pool import WorkerPool
 from streams.workers.settings import WorkersSettings, cores
 
@@ -173,7 +175,6 @@ def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
         # Everything that `assay publish` takes: JSON lines, TSV, folders.
         from streams.publish.entries import SourceError
         from streams.publish.event_lines import read_pages
-        from streams.topology import PAGES_CRAWLED
 
         try:
             for found in read_pages(path, PAGES_CRAWLED):
@@ -193,8 +194,6 @@ def _html(place: str, body: bytes, url: str) -> CrawledPage | Refused:
 
 def _page(place: str, content: bytes | dict[str, Any]) -> CrawledPage | Refused:
     """The page of a line of JSON, or of fields."""
-    from streams.topology.codec import refusal
-
     try:
         if isinstance(content, bytes):
             return CrawledPage.model_validate_json(content)
@@ -254,8 +253,9 @@ class _Screen:
         """Shows the only page, or counts the pages."""
         if self._first is not None:
             self._whole(self._first)
-        elif count := self._tiers.total():
-            print(f"{count} pages: {', '.join(f'{tier} {count}' for tier, count in self._tiers.items())}")
+        elif self._tiers.total():
+            counts = ", ".join(f"{tier} {count}" for tier, count in self._tiers.items())
+            print(f"{self._tiers.total()} pages: {counts}")
 
     def _row(self, result: Result) -> None:
         if isinstance(result, Refused):
