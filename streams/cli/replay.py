@@ -206,7 +206,7 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
         if as_json:
             print(json.dumps(account.to_wire()))
         else:
-            left = f"{account.remaining:,} of {account.total:,} left in {_stage_of(account.plan)}"
+            left = f"{account.remaining:,} of {account.total:,} left in {account.plan.stages[0].handler}"
             print(f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`")
         if account.members:
             told = f"{account.members} processes have not left its group: they are finishing, or were killed just now"
@@ -314,14 +314,9 @@ def _print_plan(account: PlanStatus) -> None:
         lines["records"] = "; ".join(f"{key} {value}" for key, value in chosen.items())
     for what, text in lines.items():
         print(f"  {what:10} {text}")
-    for number, stage in enumerate(plan.stages):
-        left = f"{account.remaining:,} of {account.total:,} left" if account.total else "waits for those before it"
-        state = "done" if number < plan.stage else left if number == plan.stage else "waits for those before it"
+    for stage in plan.stages:
+        state = "done" if plan.stage else f"{account.remaining:,} of {account.total:,} left"
         state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
         print(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
         for topic in own_topics(plan.model_copy(update={"stages": (stage,)})):
             print(f"    {topic}")
-
-
-def _stage_of(plan: ReplayPlan) -> str:
-    return plan.stages[min(plan.stage, len(plan.stages) - 1)].handler

@@ -60,9 +60,8 @@ class ReplayScreen:
             f"{progress.members} processes" if progress.members > 1 else "",
             progress.note,
         )
-        stage = "" if progress.stages == 1 else f" {progress.stage + 1}/{progress.stages}"
         done = progress.total - progress.remaining
-        self._line.set(f"{progress.handler}{stage}", done, progress.total, [note for note in notes if note])
+        self._line.set(progress.handler, done, progress.total, [note for note in notes if note])
 
 
 _POLITE = 10

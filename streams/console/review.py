@@ -165,7 +165,7 @@ class _Review:
     def _waiting(self, queue: Queue) -> list[Entry]:
         """The newest live decisions without a mark."""
         topics = _BY_HANDLER.get(queue.handler) or [topic.name for topic in REVIEWED]
-        store, marks = self._context.store, self._marks.by_decision
+        store, marks = self._context.store, self._marks.rows
         entries = [entry for topic in topics for entry in store.newest(_LOOKED_AT, topic=topic)]
         entries.sort(key=lambda entry: entry.at, reverse=True)
         # A record that can't be read has no kind.
@@ -190,7 +190,7 @@ class _Review:
             except KafkaError as error:
                 problem = f"Kafka can't be read: {error}"
         decision = _shown_decision(read)
-        marks = self._marks.by_decision
+        marks = self._marks.rows
         mark = marks.get(decision["about"].identity) if decision else None
         recent = sorted((its for its in marks.values() if its.reviewed_at), key=lambda its: str(its.reviewed_at))
         return self._context.render(

@@ -22,7 +22,7 @@ from aiokafka.errors import KafkaTimeoutError
 from schemas.dead import REDRIVEN_OF, DeadLetter, dead_letter_topic, is_marker
 from schemas.outcome import DeadReason, Stage
 from streams.kafka.clients import make_admin, make_reader, opened
-from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.log_reader import assign_paused, await_open_transactions, records_between
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler
 from streams.topology.names import replay_dead_letters
@@ -104,9 +104,6 @@ def _instant(text: str) -> datetime | None:
     return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
-_SETTLE_SECONDS = 0.1
-
-
 @dataclass(frozen=True, slots=True)
 class DeadLetterRecord:
     """A dead letter, and the run that sent it again, or None."""
@@ -157,19 +154,14 @@ class DeadLetterReader:
         await self._open.aclose()
 
     async def settle(self, partition: TopicPartition) -> None:
-        """Waits until all records that are written by now are committed or aborted.
-
-        An open transaction, for example of a running handler, hides the committed records behind it. A redrive must
-        read all markers, so it waits here first.
+        """Waits until all records that are written by now can be read: a redrive must read all markers.
 
         Raises:
             KafkaTimeoutError: A transaction stays open for longer than its timeout allows.
         """
-        end = (await self._whole.end_offsets([partition]))[partition]
         try:
             async with asyncio.timeout(2 * self._settings.kafka.transaction_timeout_seconds):
-                while (await self._reader.end_offsets([partition]))[partition] < end:  # noqa: ASYNC110 - Kafka sends no event
-                    await asyncio.sleep(_SETTLE_SECONDS)
+                await await_open_transactions(self._reader, self._whole, [partition])
         except TimeoutError:
             raise KafkaTimeoutError(f"a transaction on {partition.topic} stays open; try again later") from None
 

@@ -15,6 +15,7 @@ from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.settings import KafkaSettings
 
 _POLL_MS = 100
+_SETTLE_SECONDS = 0.05
 _AT_ONCE = 200
 """Records taken from the client at once; what it has fetched beyond is bounded by its own buffers."""
 
@@ -78,15 +79,23 @@ async def records_between(
             reader.pause(*waiting)
 
 
-async def records_to_end(
-    reader: AIOKafkaConsumer, partitions: Sequence[TopicPartition]
-) -> AsyncGenerator[ConsumerRecord, None]:
-    """The records from the reader's positions up to the present end of all partitions. Raises KafkaError."""
-    ends = await reader.end_offsets(partitions)
-    while any([await reader.position(at) < ends[at] for at in partitions]):
-        for records in (await reader.getmany(timeout_ms=_POLL_MS)).values():
-            for record in records:
-                yield record
+async def await_open_transactions(
+    reader: AIOKafkaConsumer, uncommitted: AIOKafkaConsumer, partitions: Sequence[TopicPartition]
+) -> None:
+    """Waits until every record that is written by now is committed or aborted, and so can be read.
+
+    An open transaction hides the committed records behind it. A caller limits the time.
+
+    Args:
+        reader: Reads committed records.
+        uncommitted: Sees the end of open transactions, too.
+        partitions: Of the cluster; neither reader needs them assigned.
+    """
+    ends = await uncommitted.end_offsets(partitions)
+    readable = await reader.end_offsets(partitions)
+    while any(readable[at] < ends[at] for at in partitions):
+        await asyncio.sleep(_SETTLE_SECONDS)
+        readable = await reader.end_offsets(partitions)
 
 
 def assign_paused(reader: AIOKafkaConsumer, partitions: Collection[TopicPartition]) -> None:

@@ -3,7 +3,7 @@
 The steps of one writer, in order:
 
 1. ``start`` fences every other producer of the transactional id and ends the transactions that they left open.
-2. ``await_coordinator`` waits for the group coordinator. Only then, and only there, is the committed offset current.
+2. ``start_and_read_offset`` also reads the group's committed offset, where and when it is current.
 3. ``write`` begins a transaction, sends, awaits every send, adds the offsets and commits, within one deadline. aiokafka
    commits although a send failed, so every send is awaited.
 4. After an error of ``write`` it is unknown whether Kafka has committed. The writer must be stopped. The next ``start``
@@ -16,13 +16,18 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
+import structlog
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.client import CoordinationType
-from aiokafka.errors import IllegalOperation, InvalidProducerEpoch, KafkaError, ProducerClosed, ProducerFenced
+from aiokafka.client import ConnectionGroup, CoordinationType
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import IllegalOperation, InvalidProducerEpoch, KafkaError, ProducerClosed, ProducerFenced, for_code
+from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.kafka.clients import start, stop
 from streams.topology.codec import OutputRecord
+
+log = structlog.get_logger(__name__)
 
 RECORDS_OF_A_PRODUCER = 1_000_000_000
 """A producer is replaced after this number: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
@@ -34,6 +39,7 @@ IN_DOUBT = (KafkaError, TimeoutError, OSError, AssertionError, IllegalOperation,
 An operation is illegal if the producer was fenced between two of them.
 """
 _ABORT_SECONDS = 1.0
+_READ_AGAIN_SECONDS = 0.2
 
 
 class RecordWriter:
@@ -68,22 +74,43 @@ class RecordWriter:
         async with asyncio.timeout(self.deadline_seconds):
             await start(self._producer)
 
-    async def await_coordinator(self, group: str, partition: TopicPartition) -> int:
-        """Writes an offset of the group and aborts; when the broker has answered, the committed offset can be read.
+    async def start_and_read_offset(self, group: str, partition: TopicPartition) -> OffsetAndMetadata | None:
+        """Starts a new producer, and then reads the group's committed offset; None if there is none.
 
-        A coordinator whose broker was killed answers reads before everything it has stored is visible: with an offset
-        from seconds ago, or none at all. It answers a write only after that. A broker that is cut off from the others
-        also answers reads, and no writes, although another one coordinates by then.
+        The offset is current only in this order:
 
-        Returns:
-            The broker that has written. Only there the committed offset is current.
+        1. Fence: the last commit of the earlier producer could be missed otherwise.
+        2. Write an offset of the group, and abort. A coordinator whose broker was killed answers reads before
+           everything it has stored is visible: with an offset from seconds ago, or none at all. It answers a write only
+           after that. A broker that is cut off from the others also answers reads, and no writes, although another one
+           coordinates by then.
+        3. Read from the broker that has confirmed the write, over the same connection. A broker that was started in
+           between has another connection. After an error, an offset is written again.
+
+        Raises:
+            KafkaError, TimeoutError, KeyError: There is no answer in time; the writer must be stopped.
         """
-        producer = self._running()
+        await self.start()
         async with asyncio.timeout(self.deadline_seconds):
-            await producer.begin_transaction()
-            await producer.send_offsets_to_transaction({partition: OffsetAndMetadata(0, "")}, group)
-            await producer.abort_transaction()
-        return int(producer._sender._coordinators[CoordinationType.GROUP])
+            while True:
+                connection = await self._await_coordinator(group, partition)
+                try:
+                    return await _read_offset(connection, group, partition)
+                except KafkaError as error:
+                    if not error.retriable:
+                        raise
+                    log.warning("the offset is read again after another write", group=group, error=repr(error))
+                await asyncio.sleep(_READ_AGAIN_SECONDS)
+
+    async def _await_coordinator(self, group: str, partition: TopicPartition) -> AIOKafkaConnection:
+        """Writes an offset of the group and aborts. Returns the connection to the broker that has confirmed it."""
+        producer = self._running()
+        await producer.begin_transaction()
+        await producer.send_offsets_to_transaction({partition: OffsetAndMetadata(0, "")}, group)
+        node = producer._sender._coordinators[CoordinationType.GROUP]
+        connection = producer.client._conns[node, ConnectionGroup.COORDINATION]
+        await producer.abort_transaction()
+        return connection
 
     async def write(
         self,
@@ -142,6 +169,19 @@ class RecordWriter:
         if (error := self.sender_error) is not None:
             raise ProducerClosed("the producer's sender has stopped") from error
         return self._producer
+
+
+async def _read_offset(
+    connection: AIOKafkaConnection, group: str, partition: TopicPartition
+) -> OffsetAndMetadata | None:
+    answer = await connection.send(OffsetFetchRequest(group, [(partition.topic, [partition.partition])]))
+    # A broker that does not coordinate the group names no partitions.
+    if answer.error_code:
+        raise for_code(answer.error_code)(f"the broker can't tell the offsets of {group}")
+    [(_, [(_, offset, metadata, code)])] = answer.topics
+    if code:
+        raise for_code(code)(f"the broker can't tell the offset of {group}")
+    return None if offset < 0 else OffsetAndMetadata(offset, metadata)
 
 
 def transactional_id(group: str, partition: TopicPartition) -> str:

@@ -137,35 +137,19 @@ class Committer:
 
     async def _acquire(self) -> int:
         """Fences, then reads the committed offset, or else the first offset."""
-        await self._writer.start()
-        committed = await (self._read_after_write() if self._transactional else self._committed())
+        committed = await self._read_after_fence()
         if self._is_ours is not None and not await self._is_ours():
             raise ProducerFenced("another process has ended this work")
         if committed is None:
             committed = (await self._consumer.beginning_offsets([self._partition]))[self._partition]
         return int(committed)
 
-    async def _read_after_write(self) -> int | None:
-        """Waits for the coordinator, then reads the committed offset from it.
-
-        A coordinator that was started in between may not have all offsets. The reader's connection is then another one.
-        A broker that is cut off from the others still answers reads with the offsets of before.
-        """
-        for attempt in count():
-            before = self._consumer.coordinator_connection
-            written_at = await self._writer.await_coordinator(self._group, self._partition)
-            # A read finds the coordinator if it is not known.
-            committed = await self._committed()
-            read_at = self._consumer.coordinator_node
-            if read_at != written_at:
-                self._consumer.forget_coordinator()
-            elif before is not None and self._consumer.coordinator_connection is before:
-                return committed
-            if attempt or read_at != written_at:
-                place = {"partition": str(self._partition), "read_at": read_at, "written_at": written_at}
-                log.warning("the offset is read again after another write", **place)
-                await self._pause(attempt)
-        raise AssertionError("count() has no end")
+    async def _read_after_fence(self) -> int | None:
+        if self._transactional:
+            found = await self._writer.start_and_read_offset(self._group, self._partition)
+            return None if found is None else int(found.offset)
+        await self._writer.start()
+        return await self._committed()
 
     async def _committed(self) -> int | None:
         async with asyncio.timeout(self._writer.deadline_seconds):

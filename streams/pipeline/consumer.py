@@ -23,7 +23,6 @@ import time
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from aiokafka.client import ConnectionGroup
 from aiokafka.errors import IllegalStateError, KafkaError
 
 from streams.kafka.aiokafka_fixes.offset_errors import raise_offset_errors
@@ -47,23 +46,6 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
         self._cursors: dict[TopicPartition, PartitionCursor] = {}
         """Of the partitions that take records in."""
         self._room_made = asyncio.Event()
-
-    @property
-    def coordinator_connection(self) -> object | None:
-        """The connection to the group's coordinator; None without a connection. After a loss it is another one."""
-        place = (self._coordinator.coordinator_id, ConnectionGroup.COORDINATION)
-        found: object | None = self._client._conns.get(place)
-        return found
-
-    @property
-    def coordinator_node(self) -> int | None:
-        """The broker that this consumer takes for the group's coordinator; None while it is not known."""
-        node: int | None = self._coordinator.coordinator_id
-        return node
-
-    def forget_coordinator(self) -> None:
-        """Asks again which broker coordinates the group. The membership continues."""
-        self._coordinator.coordinator_dead()
 
     async def getmany(self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None) -> Polled:
         """Polls the partitions that have room, at most for so many records as each has room for.

@@ -16,7 +16,6 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
 from aiokafka import TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.structs import OffsetAndMetadata
 
@@ -28,8 +27,6 @@ from streams.topology import Topic
 from streams.topology.codec import OutputRecord
 
 _FIRST_PAUSE_SECONDS = 0.5
-_MOST_READS = 40
-"""Of the position, while the coordinator changes."""
 _LONGEST_PAUSE_SECONDS = 30.0
 
 
@@ -60,11 +57,8 @@ class RunLog:
         """One id for each run and topic."""
         return f"{self.group}.{self._place.topic}"
 
-    async def read(self, coordinator: int | None = None) -> Position | None:
+    async def read(self) -> Position | None:
         """The committed position, without fencing other copies; None for a run that Kafka does not know.
-
-        Args:
-            coordinator: The broker that is asked; None for the one that the cluster names.
 
         Raises:
             KafkaError, TimeoutError: Kafka can't be reached, or has no coordinator for too long.
@@ -73,22 +67,16 @@ class RunLog:
             asyncio.timeout(self._settings.kafka.transaction_timeout_seconds),
             opened(make_admin(self._settings.kafka)) as admin,
         ):
-            found = await self._offsets(admin, coordinator)
-        at = found.get(self._place)
-        return None if at is None or at.offset < 0 else position_of(at.metadata)
-
-    async def _offsets(
-        self, admin: AIOKafkaAdminClient, coordinator: int | None
-    ) -> dict[TopicPartition, OffsetAndMetadata]:
-        while True:
-            try:
-                return await admin.list_consumer_group_offsets(self.group, coordinator, partitions=[self._place])  # type: ignore[no-any-return]
-            except KafkaError as error:
-                # A new cluster creates its offsets topic at the first such request. A coordinator that was written to
-                # and fails now may come back without the latest offsets.
-                if coordinator is not None or not error.retriable:
-                    raise
-                await self._sleep(_FIRST_PAUSE_SECONDS)
+            while True:
+                try:
+                    found = await admin.list_consumer_group_offsets(self.group, partitions=[self._place])
+                except KafkaError as error:
+                    # A new cluster creates its offsets topic at the first such request.
+                    if not error.retriable:
+                        raise
+                    await self._sleep(_FIRST_PAUSE_SECONDS)
+                else:
+                    return _position(found.get(self._place))
 
     async def open(self) -> Position | None:
         """Fences other copies of the run, aborts their transactions, and reads the position.
@@ -99,26 +87,13 @@ class RunLog:
         """
         await self.close()
         try:
-            await self._writer.start()
-            return await self._read_after_write()
+            return _position(await self._writer.start_and_read_offset(self.group, self._place))
         except FENCED as error:
             await self._writer.stop(1.0)
             raise RunTakenError from error
         except BaseException:
             await self._writer.stop(1.0)
             raise
-
-    async def _read_after_write(self) -> Position | None:
-        """Reads the position from the broker that has written; after an error it may coordinate no more."""
-        for left in reversed(range(_MOST_READS)):
-            written_at = await self._writer.await_coordinator(self.group, self._place)
-            try:
-                return await self.read(written_at)
-            except KafkaError as error:
-                if not left or not error.retriable:
-                    raise
-                await self._sleep(_FIRST_PAUSE_SECONDS)
-        raise AssertionError("the last read returns or raises")
 
     async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position, count: int) -> None:
         """Writes records together with the position after them, and retries for ``pipeline.stalled_seconds``.
@@ -163,6 +138,10 @@ class RunLog:
     async def close(self) -> None:
         """Closes the producer; never raises."""
         await self._writer.stop()
+
+
+def _position(at: OffsetAndMetadata | None) -> Position | None:
+    return None if at is None or at.offset < 0 else position_of(at.metadata)
 
 
 class RunSending:

@@ -33,26 +33,24 @@ async def check_terms(settings: Settings, plan: ReplayPlan, now: float) -> None:
         ReplayError: The rules, the model or the journal are others.
         JournalError: The journal can't be read or written now.
     """
-    left = plan.stages[plan.stage :]
-    for stage in left:
-        handler = handler_of(stage)
-        version = settings.rules(handler.rules).config_version
-        if version != stage.config_version:
-            raise ReplayError(
-                f"the plan {plan.plan} was made under another configuration of {stage.handler} "
-                f"({stage.config_version}, now {version}); give it with --config, or drop the plan and begin anew"
-            )
-        if (judge := judge_of(handler, settings)) != stage.judge:
-            raise ReplayError(
-                f"the plan {plan.plan} was made with {_named(stage.judge)} for {stage.handler}, now it would be "
-                f"{_named(judge)}; give it the same (llm.base_url, llm.api_key, llm.model), or drop the plan and begin "
-                "anew"
-            )
+    [stage] = plan.stages
+    handler = handler_of(stage)
+    version = settings.rules(handler.rules).config_version
+    if version != stage.config_version:
+        raise ReplayError(
+            f"the plan {plan.plan} was made under another configuration of {stage.handler} "
+            f"({stage.config_version}, now {version}); give it with --config, or drop the plan and begin anew"
+        )
+    if (judge := judge_of(handler, settings)) != stage.judge:
+        raise ReplayError(
+            f"the plan {plan.plan} was made with {_named(stage.judge)} for {stage.handler}, now it would be "
+            f"{_named(judge)}; give it the same (llm.base_url, llm.api_key, llm.model), or drop the plan and begin anew"
+        )
     if not asks_models(plan):
         return
     if plan.max_cost_usd is None:
         raise ReplayError(f"the plan {plan.plan} has no bound of its costs: resume it with --max-cost USD")
-    if problems := cost_problems(settings, [handler_of(stage) for stage in left]):
+    if problems := cost_problems(settings, [handler]):
         raise ReplayError(problems[0])
     if await spent_by(settings, plan.run, now) is None:
         raise ReplayError(
@@ -97,29 +95,30 @@ async def resolved(settings: Settings, plan: ReplayPlan, bounds: tuple[Bound, Bo
         ReplayError: There is no such topic or partition, or a handler has nothing that the selection asks for.
         KafkaError: The cluster can't be reached.
     """
-    stages = []
-    for stage in plan.stages:
-        handler = handler_of(stage)
-        ranges = await resolve_ranges(settings, stage.topic, *bounds)
-        decisions = await decision_ranges(settings, handler, plan.selection)
-        # An impossible selection is refused before the plan exists.
-        await make_selector(settings, handler, plan.selection, ())
-        stages.append(stage.model_copy(update={"ranges": ranges, "decisions": decisions}))
-    return plan.model_copy(update={"stages": tuple(stages)})
+    [stage] = plan.stages
+    handler = handler_of(stage)
+    ranges = await resolve_ranges(settings, stage.topic, *bounds)
+    decisions = await decision_ranges(settings, handler, plan.selection)
+    # An impossible selection is refused before the plan exists.
+    await make_selector(settings, handler, plan.selection, ())
+    return plan.model_copy(update={"stages": (stage.model_copy(update={"ranges": ranges, "decisions": decisions}),)})
 
 
 async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], name: str) -> None:
-    """Checks that no process works on another plan that has one of the plan's remaining paid handlers.
+    """Checks that no process works on another plan of the same paid handler.
 
     Raises:
         ReplayError: There is such a plan.
         KafkaError: The cluster can't be asked.
     """
-    mine = _paid(plans[name], settings) if name in plans else frozenset()
+    mine = plans.get(name)
+    if mine is None or mine.stage or not is_paid(handler_of(mine.stages[0]), settings):
+        return
+    handler = mine.stages[0].handler
     others = {
-        f"{settings.kafka.topic_prefix}{run_group(plan.stages[plan.stage].handler, plan)}": plan
+        f"{settings.kafka.topic_prefix}{run_group(handler, plan)}": plan
         for plan in plans.values()
-        if plan.plan != name and plan.state is ReplayState.RUNNING and mine & _paid(plan, settings)
+        if plan.plan != name and plan.state is ReplayState.RUNNING and plan.stages[0].handler == handler
     }
     if not others:
         return
@@ -127,13 +126,7 @@ async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], n
         states = await read_groups(admin, sorted(others))
     for group, plan in others.items():
         if states[group].members:
-            handler = sorted(mine & _paid(plan, settings))[0]
             raise ReplayError(
                 f"the plan {plan.plan} is at work and asks models for {handler} too; both would take more than replays "
                 f"may: let it finish, or end it with `assay replay cancel {plan.plan}`"
             )
-
-
-def _paid(plan: ReplayPlan, settings: Settings) -> frozenset[str]:
-    """The paid handlers of a plan's remaining stages."""
-    return frozenset(stage.handler for stage in plan.stages[plan.stage :] if is_paid(handler_of(stage), settings))

@@ -24,6 +24,7 @@ from schemas.replays import OffsetRange, ReplayPlan, ReplayStage
 from streams.kafka.clients import group_of, make_admin, make_producer, opened
 from streams.kafka.groups import GroupState, read_groups
 from streams.kafka.settings import KafkaSettings
+from streams.kafka.topic_table import GroupOffsets
 from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.llm.limits import Shares
 from streams.pipeline.breaker import Breaker
@@ -35,7 +36,6 @@ from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordWork
 from streams.replay.pace import ReplayRate
 from streams.replay.plan import ReplayTroubleError, handler_of
-from streams.replay.plan_store import StartOffsets
 from streams.replay.session import PlanSession
 from streams.replay.transitions import merged
 from streams.runtime.clock import Clock
@@ -114,9 +114,9 @@ class PlanGroup:
         return ends_of(self.kafka, self.subscription.topic, self.ranges)
 
     @property
-    def starts(self) -> StartOffsets:
+    def starts(self) -> GroupOffsets:
         """Where the group begins. Committed together with the change that says that it has begun."""
-        return StartOffsets(self.name, {place: its.start for place, its in zip(self.ends, self.ranges, strict=True)})
+        return GroupOffsets(self.name, {place: its.start for place, its in zip(self.ends, self.ranges, strict=True)})
 
     async def progress(self) -> GroupProgress | None:
         """How far the group has come; None if the cluster does not report an offset. Raises KafkaError."""

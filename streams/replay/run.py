@@ -1,6 +1,6 @@
-"""Runs a plan, stage after stage, until it is finished, stopped, cancelled, or at its cost limit (R-009).
+"""Runs a plan until it is finished, stopped, cancelled, or at its cost limit (R-009).
 
-The plan store has the state of the plan, and the consumer group of each stage has its progress. No other state exists,
+The plan store has the state of the plan, and its consumer group has the progress. No other state exists,
 so a process may be killed at any moment, and several processes may share a plan.
 """
 
@@ -26,15 +26,7 @@ from streams.replay.ranges import count
 from streams.replay.session import LOOK_SECONDS, PlanSession
 from streams.replay.shadow import make_shadow
 from streams.replay.stage import StageContext
-from streams.replay.transitions import (
-    UNFINISHED,
-    after_stage,
-    has_moved_on,
-    paused,
-    started,
-    with_deleted,
-    with_stage,
-)
+from streams.replay.transitions import UNFINISHED, after_stage, has_moved_on, paused, started, with_deleted, with_stage
 from streams.runtime.process import installed_version
 from streams.telemetry.setup import make_tracer
 
@@ -76,14 +68,14 @@ class ReplayRun:
             return plan
         session.run = plan.run
         try:
-            return await self._run_stages(plan)
+            return await self._run_plan(plan)
         except Exception as error:
             # Otherwise the plan stays RUNNING with no process and no reason.
             with contextlib.suppress(KafkaError, OSError, ReplayError):
                 await self._pause(plan, f"{error}"[:500] or type(error).__name__)
             raise
 
-    async def _run_stages(self, plan: ReplayPlan) -> ReplayPlan:
+    async def _run_plan(self, plan: ReplayPlan) -> ReplayPlan:
         session = self._session
         await make_shadow(session.settings, plan)
         bound = bound_of(session.settings, plan.run, plan.max_cost_usd) if asks_models(plan) else None
@@ -91,14 +83,12 @@ class ReplayRun:
         try:
             if bound is not None:
                 session.progress.spent_usd = await bound.spent()
-            while plan.stage < len(plan.stages) and plan.state is ReplayState.RUNNING:
-                plan = await self._run_stage(plan, services, bound)
+            return await self._run_stage(plan, services, bound)
         finally:
             await services.aclose()
             await self._tracer.aclose()
             if bound is not None:
                 await bound.aclose()
-        return plan
 
     async def _run_stage(self, plan: ReplayPlan, services: LiveServices, bound: CostBound | None) -> ReplayPlan:
         """Runs the present stage to its end, or until it must stop. Returns the plan after it."""
@@ -118,7 +108,7 @@ class ReplayRun:
     async def _process_stage(self, plan: ReplayPlan, context: StageContext) -> ReplayPlan:
         """Processes the records of an open stage. Returns the plan after it."""
         session, progress, at = self._session, self._session.progress, context.at
-        progress.handler, progress.stage, progress.stages = context.handler.name, at, len(plan.stages)
+        progress.handler = context.handler.name
         progress.total = progress.remaining = count(context.stage.ranges)
         work = await self._prepared(plan, context)
         if isinstance(work, str):

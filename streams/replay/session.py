@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from aiokafka.errors import KafkaError
 
 from schemas.replays import ReplayPlan, ReplayState
+from streams.kafka.topic_table import NO_OFFSETS, GroupOffsets
 from streams.replay.plan import ReplayError, ReplayTroubleError
-from streams.replay.plan_store import PlanStore, StartOffsets
+from streams.replay.plan_store import PlanStore
 from streams.replay.transitions import moved
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
@@ -25,12 +26,10 @@ _LOOKS_PER_REFRESH = 3
 
 @dataclass(slots=True)
 class ReplayProgress:
-    """How far a plan has come; offsets are of the present stage, counts are of this process."""
+    """How far a plan has come; counts of records are of this process."""
 
     plan: str
     handler: str = ""
-    stage: int = 0
-    stages: int = 0
     total: int = 0
     remaining: int = 0
     replayed: int = 0
@@ -79,7 +78,7 @@ class PlanSession:
         self.progress = ReplayProgress(self.name)
 
     async def change(
-        self, transition: Callable[[ReplayPlan], ReplayPlan | None], starts: StartOffsets | None = None
+        self, transition: Callable[[ReplayPlan], ReplayPlan | None], starts: GroupOffsets = NO_OFFSETS
     ) -> ReplayPlan:
         """Applies a transition to the newest state, and returns the state after it; otherwise as ``PlanStore.change``.
 

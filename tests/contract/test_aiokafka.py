@@ -20,13 +20,14 @@ from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.errors import (
     IllegalStateError,
+    KafkaConnectionError,
     KafkaError,
     MessageSizeTooLargeError,
     NotCoordinatorForGroupError,
     OutOfOrderSequenceNumber,
     ProducerFenced,
 )
-from aiokafka.protocol.commit import OffsetFetchResponse_v3
+from aiokafka.protocol.commit import OffsetFetchRequest, OffsetFetchResponse_v3
 from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.structs import OffsetAndMetadata
 
@@ -281,16 +282,18 @@ async def test_a_commit_with_offsets_moves_these_and_no_others(kafka: str, topic
 
 
 @on_kafka
-async def test_producer_and_consumer_know_their_coordinator(kafka: str, topic_prefix: str) -> None:
-    """So an offset is read from the broker that has written, over the connection of before."""
+async def test_producer_knows_the_coordinator_and_its_connection(kafka: str, topic_prefix: str) -> None:
+    """So an offset is read from the broker that has written, over the same connection."""
     group = f"{topic_prefix}group"
     async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
         async with sender.transaction():
             await sender.send_offsets_to_transaction({TopicPartition(name, 0): OffsetAndMetadata(7, "")}, group)
         node = sender._sender._coordinators[CoordinationType.GROUP]
-        async with consumer(kafka, group, name) as reader:
-            assert reader._coordinator.coordinator_id == node
-            assert reader._client._conns[node, ConnectionGroup.COORDINATION].connected()
+        connection = sender.client._conns[node, ConnectionGroup.COORDINATION]
+        assert (await connection.send(OffsetFetchRequest(group, [(name, [0])]))).error_code == 0
+        connection.close()
+        with pytest.raises(KafkaConnectionError):
+            await connection.send(OffsetFetchRequest(group, [(name, [0])]))
 
 
 async def test_an_error_without_partitions_is_taken_for_no_offsets(monkeypatch: pytest.MonkeyPatch) -> None:

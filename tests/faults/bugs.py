@@ -256,17 +256,14 @@ def send_what_was_refused(accumulator: MessageAccumulator, error: Exception) -> 
 
 async def read_at_once(committer: Committer) -> int | None:
     """Reads the committed offset from a coordinator that may not have all offsets yet."""
+    await committer._writer.start()
     return await committer._committed()
 
 
 async def read_anywhere(committer: Committer) -> int | None:
     """Reads the committed offset from a broker that may not be the one that has written."""
-    while True:
-        before = committer._consumer.coordinator_connection
-        await committer._writer.await_coordinator(committer._group, committer._partition)
-        committed = await committer._committed()
-        if before is not None and committer._consumer.coordinator_connection is before:
-            return committed
+    await committer._writer.start_and_read_offset(committer._group, committer._partition)
+    return await committer._committed()
 
 
 def take_old_poll(cursor: PartitionCursor) -> bool:
@@ -294,8 +291,8 @@ _REPLACED: dict[str, tuple[tuple[Any, str], Any]] = {
     "window_kept": ((Partition, "_resume_from"), keep_window),
     "commit_at_the_stop": ((Partition, "close"), commit_at_the_stop),
     "old_poll": ((PartitionCursor, "discards_poll"), take_old_poll),
-    "read_at_once": ((Committer, "_read_after_write"), read_at_once),
-    "read_anywhere": ((Committer, "_read_after_write"), read_anywhere),
+    "read_at_once": ((Committer, "_read_after_fence"), read_at_once),
+    "read_anywhere": ((Committer, "_read_after_fence"), read_anywhere),
     "refused_sent": ((refused_partitions, "fail_unsent"), send_what_was_refused),
     "illegal_ends": ((commit, "IN_DOUBT"), tuple(error for error in IN_DOUBT if error is not IllegalOperation)),
     "leader_alone": ((SingleEndProducer, "__init__"), trust_the_leader),

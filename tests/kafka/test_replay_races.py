@@ -157,7 +157,7 @@ async def test_a_plan_change_whose_commit_fails_reads_again(
         producer.commit_transaction = fails_once
         return producer
 
-    monkeypatch.setattr("streams.replay.plan_store.make_producer", doubtful)
+    monkeypatch.setattr("streams.kafka.topic_table.make_producer", doubtful)
 
     def paused(newest: ReplayPlan | None) -> ReplayPlan | None:
         assert newest is not None

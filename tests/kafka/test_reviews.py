@@ -132,7 +132,7 @@ async def test_marks_are_read_again_and_the_newest_counts(installing: Installing
         for right in (True, False, False):
             await writer.write(DecisionReviewed(decision=decision, right=right, reviewed_at=now), now)
         [mark] = (await reader.refresh()).values()
-        assert (mark.right, mark.decision, list(writer.by_decision)) == (False, decision, ["t/0/1"])
+        assert (mark.right, mark.decision, list(writer.rows)) == (False, decision, ["t/0/1"])
     records = await assay.read(DECISIONS_REVIEWED.name)
     assert {dict(record.headers)["ce_source"] for record in records} == {b"assay/console"}
     assert len({dict(record.headers)["ce_id"] for record in records}) == 2, "the same mark has the same id"

@@ -31,8 +31,8 @@ class KnownMarks(Marks):
         if KnownMarks.written is None:
             raise KafkaConnectionError("no cluster")
         for review in KnownMarks.written:
-            self._note(review)
-        return self.by_decision
+            self.note(review)
+        return self.rows
 
     async def write(self, review: DecisionReviewed, now: datetime) -> None:
         if KnownMarks.written is None:
@@ -176,5 +176,5 @@ def test_old_marks_leave_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     marks = Marks(KafkaSettings())
     for offset in range(3):
         decision = ReviewedDecision(topic="t", partition=0, offset=offset, handler="h", subject="s")
-        marks._note(DecisionReviewed(decision=decision, right=True))
-    assert list(marks.by_decision) == ["t/0/1", "t/0/2"]
+        marks.note(DecisionReviewed(decision=decision, right=True))
+    assert list(marks.rows) == ["t/0/1", "t/0/2"]

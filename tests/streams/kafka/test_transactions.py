@@ -5,7 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka.errors import KafkaError, ProducerClosed, ProducerFenced
+from aiokafka.errors import GroupAuthorizationFailedError, KafkaError, ProducerClosed, ProducerFenced
+from aiokafka.protocol.commit import OffsetFetchResponse_v3
 
 from streams.kafka.transactions import RecordWriter
 from tests.streams.pipeline.test_commit import BROKEN, ONE, PARTITION, Client
@@ -70,7 +71,13 @@ async def test_a_writer_never_lacks_the_broker_that_has_written() -> None:
     """With a default, a partition would wait for this broker without an end."""
     client: Any = Client()
     writer = await started(client)
-    assert await writer.await_coordinator("g", PARTITION) == 1
     client._sender = SimpleNamespace(_coordinators={})
     with pytest.raises(KeyError):
-        await writer.await_coordinator("g", PARTITION)
+        await writer._await_coordinator("g", PARTITION)
+
+
+async def test_a_refused_read_of_an_offset_is_an_error() -> None:
+    client: Any = Client(answers=[OffsetFetchResponse_v3(0, [], GroupAuthorizationFailedError.errno)])
+    writer = await started(client)
+    with pytest.raises(GroupAuthorizationFailedError):
+        await writer.start_and_read_offset("g", PARTITION)

@@ -16,6 +16,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaConnectionError
+from aiokafka.structs import OffsetAndMetadata
 from prometheus_client import CollectorRegistry
 
 from schemas.outcome import Dead, Drop, DropReason, Retry, RetryReason
@@ -73,8 +74,11 @@ class ModelWriter(RecordWriter):
     async def start(self) -> None:
         await self.cluster.pause()
 
-    async def await_coordinator(self, *_: Any) -> int:
-        return 1
+    async def start_and_read_offset(self, _: str, partition: TopicPartition) -> OffsetAndMetadata | None:
+        await self.start()
+        await self.cluster.pause()
+        offset = self.cluster.committed.get(partition)
+        return None if offset is None else OffsetAndMetadata(offset, "")
 
     async def write(self, *given: Any, **_: Any) -> None:
         await self.cluster.pause()
@@ -185,16 +189,10 @@ class _ModelConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not 
 
 
 class ModelConsumer(CountingConsumer, _ModelConsumer):
-    """The product's consumer over the model of aiokafka's; one broker coordinates the group all the time."""
-
-    coordinator_connection = object()
-    coordinator_node = 1
+    """The product's consumer over the model of aiokafka's."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster=cluster)
-
-    def forget_coordinator(self) -> None:
-        """The next read finds the same one."""
 
     async def committed(self, partition: TopicPartition) -> int | None:
         await self._cluster.pause()

@@ -11,8 +11,16 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.client import CoordinationType
-from aiokafka.errors import IllegalOperation, KafkaError, MessageSizeTooLargeError
+from aiokafka.client import ConnectionGroup, CoordinationType
+from aiokafka.errors import (
+    GroupLoadInProgressError,
+    IllegalOperation,
+    KafkaConnectionError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    NotCoordinatorForGroupError,
+)
+from aiokafka.protocol.commit import OffsetFetchRequest, OffsetFetchResponse_v3
 from aiokafka.structs import OffsetAndMetadata
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
@@ -41,10 +49,8 @@ class Client:
     hangs: str = ""
     offset: int | None = 17
     """What the group has committed."""
-    connections: list[str] = field(default_factory=list)
-    """The next connections to the group's coordinator; the last one stays."""
-    nodes: list[int] = field(default_factory=list)
-    """The next brokers that the consumer takes for the coordinator; the offset is always written at 1."""
+    answers: list[OffsetFetchResponse_v3] = field(default_factory=list)
+    """The next answers of the broker that has written an offset; after them the offset."""
     ids: list[str | None] = field(default_factory=list)
     confirmations: list[asyncio.Task[None]] = field(default_factory=list)
     _client: Any = field(default_factory=lambda: SimpleNamespace(_sync_task=None, _conns={}))
@@ -52,18 +58,16 @@ class Client:
     _sender: Any = field(default_factory=lambda: SENDER)
 
     @property
-    def coordinator_node(self) -> int:
-        """As of ``CountingConsumer``."""
-        return self.nodes.pop(0) if self.nodes else 1
+    def client(self) -> Any:
+        """The producer's network, with a connection to broker 1."""
+        return SimpleNamespace(_conns={(1, ConnectionGroup.COORDINATION): SimpleNamespace(send=self._answer)})
 
-    def forget_coordinator(self) -> None:
-        """As of ``CountingConsumer``."""
-        self.calls.append("forget")
-
-    @property
-    def coordinator_connection(self) -> str | None:
-        """As of ``CountingConsumer``."""
-        return self.connections.pop(0) or None if self.connections else "connection"
+    async def _answer(self, request: OffsetFetchRequest) -> OffsetFetchResponse_v3:
+        [(topic, [number])] = request._partitions
+        await self._step("committed", TopicPartition(topic, number))
+        if self.answers:
+            return self.answers.pop(0)
+        return OffsetFetchResponse_v3(0, [(topic, [(number, -1 if self.offset is None else self.offset, "", 0)])], 0)
 
     @property
     def steps(self) -> list[str]:
@@ -221,30 +225,30 @@ async def test_work_that_was_ended_elsewhere_is_not_opened() -> None:
     assert client.calls == [*FENCE, ("committed", PARTITION), *bench.reopen]
 
 
-@pytest.mark.parametrize("connections", [("", "connection"), ("earlier", "connection")], ids=["first", "lost"])
-async def test_an_offset_is_read_from_the_coordinator_that_has_written(connections: tuple[str, ...]) -> None:
-    """A coordinator that starts between the write and the read may not have all offsets."""
-    bench = Bench(client := Client(connections=list(connections)))
+@pytest.mark.parametrize("error", [KafkaConnectionError, NotCoordinatorForGroupError])
+async def test_an_offset_is_read_from_the_coordinator_that_has_written(error: type[KafkaError]) -> None:
+    """A coordinator that starts between the write and the read may not have all offsets: it has another connection."""
+    bench = Bench(client := Client(fails={"committed": error()}))
+    with capture_logs() as told:
+        assert await bench.committer.open() == 17
+    assert client.calls == [*FENCE, *FENCE[1:], ("committed", PARTITION)]
+    assert [(line["event"], line["error"]) for line in told] == [
+        ("the offset is read again after another write", f"{error.__name__}()")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "code"),
+    [([], NotCoordinatorForGroupError.errno), ([(3, -1, "", GroupLoadInProgressError.errno)], 0)],
+    ids=["group", "partition"],
+)
+async def test_an_answer_with_an_error_is_no_offset(partitions: list[Any], code: int) -> None:
+    """A broker that does not coordinate the group must not set it back to its first record."""
+    answer = OffsetFetchResponse_v3(0, [("t.in", partitions)] if partitions else [], code)
+    bench = Bench(client := Client(answers=[answer]))
     assert await bench.committer.open() == 17
     read = ("committed", PARTITION)
     assert client.calls == [*FENCE, read, *FENCE[1:], read]
-
-
-async def test_an_offset_is_not_read_from_another_broker() -> None:
-    """A broker that is cut off from the others answers reads with the offsets of before."""
-    bench = Bench(client := Client(nodes=[2, 2]))
-    with capture_logs() as told:
-        assert await bench.committer.open() == 17
-    assert [(line["read_at"], line["written_at"]) for line in told] == [(2, 1), (2, 1)]
-    read = ("committed", PARTITION)
-    assert client.calls == [*FENCE, read, "forget", *FENCE[1:], read, "forget", *FENCE[1:], read]
-
-
-async def test_a_connection_that_is_lost_again_and_again_is_reported() -> None:
-    bench = Bench(Client(connections=["one", "two", "three", "four"]))
-    with capture_logs() as told:
-        assert await bench.committer.open() == 17
-    assert [(line["read_at"], line["written_at"]) for line in told] == [(1, 1)]
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------

@@ -3,12 +3,11 @@
 from typing import Any
 
 import pytest
-from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import KafkaError, NotCoordinatorForGroupError
-from aiokafka.protocol.commit import OffsetFetchResponse_v3
+from aiokafka.errors import KafkaError, ProducerFenced
+from aiokafka.structs import OffsetAndMetadata
 
 from streams.kafka.transactions import RecordWriter
-from streams.publish.run_log import RunLog
+from streams.publish.run_log import RunLog, RunTakenError
 from streams.publish.walk import Position
 from streams.settings.model import load_settings
 from streams.topology import PAGES_CRAWLED
@@ -37,28 +36,17 @@ def test_group_and_transactional_id_name_prefix_run_and_topic() -> None:
     assert log.transactional_id == "shop.assay.publish.november.shop.pages.crawled.v1"
 
 
-async def test_position_is_read_after_a_write_at_the_same_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that Kafka knows must not begin again because a broker that no longer coordinates was asked."""
-    brokers = [1, 2]
+async def test_an_open_run_has_its_position_unless_another_copy_was_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Any] = [None, OffsetAndMetadata(3, Position(entries=3).to_text()), ProducerFenced()]
 
-    async def start(_: object) -> None:
-        pass
+    async def read(*_: object) -> Any:
+        if isinstance(found[0], Exception):
+            raise found.pop(0)
+        return found.pop(0)
 
-    async def write(*_: object) -> int:
-        return brokers.pop(0)
-
-    async def send(self: object, node_id: int, *_: object, **__: object) -> Any:
-        known = [(log._place.topic, [(0, 3, Position(entries=3).to_text(), 0)])] if node_id == 2 else []
-        return OffsetFetchResponse_v3(0, known, 0 if known else NotCoordinatorForGroupError.errno)
-
-    monkeypatch.setattr(RecordWriter, "start", start)
-    monkeypatch.setattr(RecordWriter, "await_coordinator", write)
-    monkeypatch.setattr(AIOKafkaClient, "bootstrap", start)
-    monkeypatch.setattr(AIOKafkaClient, "send", send)
-    log = RunLog(load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"}), PAGES_CRAWLED, "r", lambda _: start(0))
+    monkeypatch.setattr(RecordWriter, "start_and_read_offset", read)
+    log = RunLog(load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"}), PAGES_CRAWLED, "r")
+    assert await log.open() is None
     assert await log.open() == Position(entries=3)
-    assert brokers == []
-    brokers += [1] * 40
-    with pytest.raises(NotCoordinatorForGroupError):
+    with pytest.raises(RunTakenError):
         await log.open()
-    assert brokers == []

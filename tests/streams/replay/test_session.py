@@ -26,15 +26,15 @@ class Plans(PlanStore):
 
     def __init__(self, stored: ReplayPlan, newest: ReplayPlan, error: Exception | None = None) -> None:
         super().__init__(load_settings(), VirtualClock())
-        self.plans = {"p": stored}
+        self.rows = {"p": stored}
         self._newest = newest
         self._error = error
 
     async def refresh(self) -> dict[str, ReplayPlan]:
         if self._error is not None:
             raise self._error
-        self.plans["p"] = self._newest
-        return self.plans
+        self.rows["p"] = self._newest
+        return self.rows
 
 
 def session(store: PlanStore) -> PlanSession:
