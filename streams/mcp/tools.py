@@ -169,9 +169,8 @@ class Tools:
         if isinstance(outcome, Emit):
             return outcome.events[0]
         detail = "" if isinstance(outcome, Drop) else outcome.detail
-        return _refused(
-            outcome.reason, detail, "try again later" if isinstance(outcome, Retry) else "give another input"
-        )
+        remedy = "try again later" if isinstance(outcome, Retry) else "give another input"
+        return _refused(outcome.reason, detail, remedy)
 
 
 def _event(kind: type[Any], fields: dict[str, Any]) -> Any:

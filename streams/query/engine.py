@@ -117,18 +117,14 @@ class QueryEngine:
         self._underway += 1
         try:
             async with asyncio.timeout(self._limits.seconds):
-                return await self._decide(request)
+                if request.requested_at is None:
+                    request = request.model_copy(update={"requested_at": self._clock.now()})
+                return _answer((await self._local.attempt(request, next(self._numbers), _TRIES)).outcome)
         except TimeoutError:
             detail = f"no answer within {self._limits.seconds:g} seconds (query.seconds, ASSAY_QUERY__SECONDS)"
             return Refusal("timeout", detail, _BUSY_SECONDS)
         finally:
             self._underway -= 1
-
-    async def _decide(self, request: RankingRequested) -> RankingCompleted | Refusal:
-        if request.requested_at is None:
-            request = request.model_copy(update={"requested_at": self._clock.now()})
-        tried = await self._local.attempt(request, next(self._numbers), _TRIES)
-        return _answer(tried.outcome)
 
     def _no_share(self) -> str:
         """Without partitions this process has no share of the model's limits, and a query would wait for a turn."""

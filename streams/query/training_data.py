@@ -37,15 +37,15 @@ async def read_topics(settings: Settings, served: ServedLog, progress: Progress)
         KafkaError: The cluster can't be read.
     """
     topics = (RANKING_FEEDBACK, RANKING_COMPLETED)
-    standing = {
-        its.topic: its.ranges for its in await committed_ranges(settings.kafka, [topic.name for topic in topics])
-    }
+    found = await committed_ranges(settings.kafka, [topic.name for topic in topics])
+    committed = {part.topic: part.ranges for part in found}
+    sizes = {topic.name: sum(part.end - part.start for part in committed.get(topic.name, ())) for topic in topics}
     for topic in topics:
-        if not sum(its.end - its.start for its in standing.get(topic.name, ())):
+        if not sizes[topic.name]:
             raise EmptyTopicError(_nothing_on(topic, settings.kafka.topic_prefix))
     for topic in topics:
-        ranges = standing[topic.name]
-        with progress(topic, sum(its.end - its.start for its in ranges)) as advance:
+        ranges = committed[topic.name]
+        with progress(topic, sizes[topic.name]) as advance:
             async with aclosing(read_log(settings.kafka, topic.name, ranges)) as records:
                 async for record in records:
                     place = f"{record.topic}/{record.partition}/{record.offset}"
