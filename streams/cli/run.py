@@ -1,7 +1,8 @@
 """``assay run``: runs handlers as consumer groups until a signal or, with ``--drain``, until they are caught up.
 
 SIGTERM and Ctrl-C finish and commit the work in progress within the drain's budget and exit 0. A second signal, or work
-that does not end, exits 1. A process that fails its liveness checks exits 1, because only a restart helps.
+that does not end, exits 1. A process that fails its liveness checks exits 1, because only a restart helps. So does one
+that cannot start, or that cannot drain because a service stays down.
 """
 
 from __future__ import annotations
@@ -50,27 +51,17 @@ def run(
     config: Config = None,
 ) -> int:
     """Run handlers as consumer groups."""
-    return run_handlers(handlers or [], load_settings(config).with_kafka(), drain=drain, as_json=as_json)
-
-
-def run_handlers(names: Sequence[str], settings: Settings, *, drain: bool, as_json: bool) -> int:
-    """Runs some handlers, or all if none is named.
-
-    Returns:
-        0 after a clean stop or if caught up; 1 if the process is wedged, exceeds the drain's budget, cannot start, or
-        cannot drain because a service stays down; 2 for an unknown handler.
-    """
+    settings = load_settings(config).with_kafka()
     known = {handler.name: handler for handler in HANDLERS}
-    unknown = [name for name in names if name not in known]
-    if unknown:
+    names = handlers or list(known)
+    if unknown := [name for name in names if name not in known]:
         return tell("run", no_such("handler", unknown[0], known), 2)
     configure_logs(settings.logs.level, settings.logs.format)
-    handlers = [known[name] for name in names] or list(HANDLERS)
     began = time.monotonic()
     result: dict[str, Any] = {"caught_up": False}
 
     async def work() -> int:
-        status, result["caught_up"], result["summary"] = await _run(handlers, settings, drain)
+        status, result["caught_up"], result["summary"] = await _run([known[name] for name in names], settings, drain)
         return status
 
     try:
@@ -82,7 +73,7 @@ def run_handlers(names: Sequence[str], settings: Settings, *, drain: bool, as_js
             tell("run", line)
     if as_json:
         seconds = round(time.monotonic() - began, 2)
-        print(json.dumps({"handlers": [h.name for h in handlers], **result, "seconds": seconds}))
+        print(json.dumps({"handlers": names, **result, "seconds": seconds}))
     return status
 
 

@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
 from typing import Any, Self
 
 from aiokafka import ConsumerRecord, TopicPartition
@@ -148,9 +147,7 @@ class DeadLetterReader:
         assign_paused(self._reader, [partition for _, partition in self.partitions])
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._open.aclose()
 
     async def settle(self, partition: TopicPartition) -> None:

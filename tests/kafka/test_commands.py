@@ -11,12 +11,12 @@ import pytest
 from streams.cli.doctor import run_doctor
 from streams.cli.publish import run_publish
 from streams.cli.publish_input import Publication
-from streams.cli.run import run_handlers
+from streams.cli.run import run
 from streams.cli.topics import run_topics
 from streams.kafka.topics import create_topics
 from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES
-from tests.kafka.installation import command, install
+from tests.kafka.installation import command, environment_of, install
 
 
 @pytest.fixture
@@ -54,7 +54,9 @@ def test_pages_flow_from_a_folder_through_a_handler_to_tail(
     assert json.loads(out.splitlines()[-1])["published"] == 4
     assert json.loads(out.splitlines()[-1])["refused"] == 3
     assert "outside of the folder" in err
-    assert run_handlers(["score_page"], settings, drain=True, as_json=True) == 0
+    for name, value in environment_of(settings).items():
+        monkeypatch.setenv(name, value)
+    assert run(["score_page"], drain=True, as_json=True) == 0
     out, err = capfd.readouterr()
     drained = json.loads(out.splitlines()[-1])
     assert drained["caught_up"] is True
