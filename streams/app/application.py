@@ -96,15 +96,20 @@ class Application:
         self._services = services or self._own_services
         # A process that owns an embedded index answers queries too.
         owner = not settings.index.url and any(handler.needs_index for handler in handlers)
-        self._answers_queries = owner or any(handler.answers_queries for handler in handlers)
-        in_pool = (*handlers, *([query_handler()] if self._answers_queries else []))
+        answers_queries = owner or any(handler.answers_queries for handler in handlers)
+        in_pool = (*handlers, *([query_handler()] if answers_queries else []))
         self.pool = handler_pool(
             ((handler, settings.rules(handler.rules)) for handler in in_pool), settings.workers, self.metrics
         )
         self.groups = tuple(group for handler in handlers for group in self._groups(handler))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
         self.drain_detector = DrainDetector(self.groups, partial(high_watermarks, settings.kafka), self._clock)
-        self._queries = self._query_route()
+        engine = None
+        if answers_queries:
+            engine = QueryEngine(
+                settings, self._services, metrics=self.metrics, via="http", shares=self.shares, pool=self.pool
+            )
+        self._queries = QueryRoute(engine, settings.query, settings.http.token.get_secret_value())
         self.broker = IntakeBroker(settings, self.groups, self.registry)
         self.asgi = _Routes(
             self.broker,
@@ -119,11 +124,7 @@ class Application:
             on_startup=[self._open_models, self._preload, *([self.pool.start] if self.pool else [])],
             after_startup=[self.health.start],
             on_shutdown=[self.drain],
-            after_shutdown=[
-                *([self.pool.stop] if self.pool else []),
-                self._own_services.aclose,
-                self._tracer.aclose,
-            ],
+            after_shutdown=[*([self.pool.stop] if self.pool else []), self._own_services.aclose, self._tracer.aclose],
         )
         self.drained = False
 
@@ -180,14 +181,6 @@ class Application:
         inline = [handler for handler in handlers if self.pool is None or handler.runs == "inline"]
         for module in {module for handler in inline for module in handler.preload}:
             import_module(module)
-
-    def _query_route(self) -> QueryRoute:
-        settings, engine = self.settings, None
-        if self._answers_queries:
-            engine = QueryEngine(
-                settings, self._services, metrics=self.metrics, via="http", shares=self.shares, pool=self.pool
-            )
-        return QueryRoute(engine, settings.query, settings.http.token.get_secret_value())
 
     def _groups(self, handler: Handler) -> list[ConsumerGroup]:
         """The groups of the handler's topic and of its retry topics, which share a circuit breaker."""

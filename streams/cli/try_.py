@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 import schemas
 from handlers.html.encoding import page_bytes
@@ -210,8 +210,6 @@ class StepTrial:
 
 
 class ListingInput(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
     url: str
     html: str
     query: str = ""
@@ -220,8 +218,6 @@ class ListingInput(BaseModel):
 
 class SnippetInput(BaseModel):
     """The input of the step ``extract_snippet``: a source to be judged, or a crawled page."""
-
-    model_config = ConfigDict(extra="ignore")
 
     url: str = ""
     title: str | None = None

@@ -101,6 +101,7 @@ _SOON_SECONDS = 5.0
 """When to try again if the refusal does not say it."""
 _STOPPING = Refusal("unavailable", "the application is stopping", _SOON_SECONDS)
 _JSON = "application/json"
+_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
 class QueryRoute:
@@ -186,7 +187,7 @@ class QueryRoute:
             if not answering.done():
                 return None
             answer = _STOPPING if answering.cancelled() else answering.result()
-            return _refusal(answer) if isinstance(answer, Refusal) else _json(200, answer.to_json(), {})
+            return _refusal(answer) if isinstance(answer, Refusal) else Response(answer.to_json(), 200, _HEADERS, _JSON)
         finally:
             self._underway.discard(answering)
             answering.cancel()
@@ -208,9 +209,4 @@ def _refusal(refusal: Refusal) -> Response:
 
 def _problem(status: int, reason: str, detail: str, extra: Mapping[str, str] | None = None) -> Response:
     body = json.dumps({"reason": reason, "detail": detail}, ensure_ascii=False).encode("utf-8", "replace")
-    return _json(status, body, extra or {})
-
-
-def _json(status: int, body: bytes, extra: Mapping[str, str]) -> Response:
-    headers = {"cache-control": "no-store", "x-content-type-options": "nosniff", **extra}
-    return Response(body, status, headers, _JSON)
+    return Response(body, status, {**_HEADERS, **(extra or {})}, _JSON)
