@@ -336,17 +336,14 @@ def _head(answer: RankingCompleted) -> Table:
 
 
 def _advise(console: Console, answer: RankingCompleted) -> None:
-    retrieved = [note for note in answer.notes if note.stage is StageName.RETRIEVAL]
-    searched = any(note.outcome is StageOutcome.RAN for note in retrieved)
-    console.print()
-    console.print(Text("no results", style="bold"))
-    if searched:
-        console.print(
+    advice = "None of the candidates fits; are filters such as --tier or --since too narrow?"
+    if any(note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.RAN for note in answer.notes):
+        advice = (
             "Is the index filled (`assay run` indexes pages as they come, `assay doctor` says what is in it)? "
             "Where it is, filters such as --tier or --since may be too narrow."
         )
-    else:
-        console.print("None of the candidates fits; are filters such as --tier or --since too narrow?")
+    console.print(Text("\nno results", style="bold"))
+    console.print(advice)
 
 
 def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from contextlib import AsyncExitStack
 from typing import Any, Self
 from uuid import uuid4
 
@@ -56,7 +55,6 @@ class Tools:
         self._fetches: defaultdict[str, deque[float]] = defaultdict(deque)
         self._pool: WorkerPool | None = None
         self._handlers: dict[str, LocalHandler] = {}
-        self._open = AsyncExitStack()
         self._searching = asyncio.Lock()
         """One search at a time: its end closes the index, because embedded files belong to one process."""
 
@@ -66,11 +64,12 @@ class Tools:
         chosen = [(handler, settings.rules(handler.rules)) for handler in (_SCORE_PAGE, ranker)]
         self._pool = handler_pool(chosen, settings.workers, unexposed_metrics())
         if self._pool is not None:
-            await self._open.enter_async_context(self._pool)
+            await self._pool.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._open.aclose()
+        if self._pool is not None:
+            await self._pool.stop()
         await self._fetcher.aclose()
         await self._services.aclose()
 

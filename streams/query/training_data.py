@@ -6,7 +6,6 @@ is bounded by the feedback. The folder of a model (``manifest.json``, ``model.js
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, aclosing
@@ -79,13 +78,10 @@ def write_model(folder: Path, manifest: Manifest, model: str, card: str) -> None
         OSError: It can't be written, or the folder has filled meanwhile.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        beside = Path(temporary)
         (beside / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", "utf-8", newline="\n")
         (beside / MODEL_FILE).write_text(model, "utf-8", newline="\n")
         (beside / CARD_FILE).write_text(card, "utf-8", newline="\n")
         beside.chmod(0o755)
         beside.replace(folder)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
