@@ -62,9 +62,7 @@ def dlq_list(
                 none = f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans"
                 return tell("dlq list", none, 1)
             for handler, partition in found.partitions:
-                async for letter in found.read(handler, partition):
-                    if not selection.means(handler, letter.record.key, letter.note):
-                        continue
+                async for letter in found.selected(handler, partition):
                     if each and (everything or letter.redriven_by is None):
                         print(json.dumps(described(letter)) if as_json else _line(letter), flush=True)
                     counts.add(letter)

@@ -16,11 +16,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel, Field, ValidationError
@@ -164,10 +164,6 @@ def _line(outcome: Outcome) -> str:
     return dumped({"outcome": type(outcome).__name__.lower(), "reason": outcome.reason, **detail, "events": []})
 
 
-Step = Callable[[bytes], dict[str, Any] | Dead]
-"""Answers a line."""
-
-
 class HandlerTrial:
     """A handler under one configuration, for code without an event loop of its own. Raises as ``LocalHandler``."""
 
@@ -192,7 +188,7 @@ class StepTrial:
     """A pure step of ``STEPS`` under one configuration."""
 
     def __init__(self, name: str, settings: Settings, runner: asyncio.Runner) -> None:
-        self._step = STEPS[name](settings)
+        self._step = partial(run_step, name, settings)
         self._loop = runner
         workers = settings.workers
         self._pool = WorkerPool(lambda: self._step, 1, workers.limits, start="fork") if workers.processes else None
@@ -210,10 +206,18 @@ class StepTrial:
 
 
 class ListingInput(BaseModel):
+    """The input of the step ``follow_listing``."""
+
     url: str
     html: str
     query: str = ""
     max_details: int = Field(default=5, ge=1, le=10_000)
+
+    def answer(self, settings: Settings) -> dict[str, Any]:
+        rules = settings.listing, settings.page_reading
+        found = follow_listing(self.html, self.url, self.query, self.max_details, *rules)
+        links = [{"url": link.url, "text": link.text, "because": link.because} for link in found.links]
+        return {"links": links, "next_page": found.next_page}
 
 
 class SnippetInput(BaseModel):
@@ -226,59 +230,38 @@ class SnippetInput(BaseModel):
     content_type: str | None = None
     content: str | None = None
 
-    def page(self) -> str | None:
-        if self.html is None and self.html_base64 is not None:
-            return page_bytes(self.html_base64, self.content_type).utf8.decode("utf-8", "replace")
-        return self.html
-
-
-I = TypeVar("I", bound=BaseModel)  # noqa: E741 - what a step reads
-
-
-def _listing(settings: Settings) -> Step:
-    def answer(asked: ListingInput) -> dict[str, Any]:
-        found = follow_listing(
-            asked.html, asked.url, asked.query, asked.max_details, settings.listing, settings.page_reading
-        )
-        links = [{"url": link.url, "text": link.text, "because": link.because} for link in found.links]
-        return {"links": links, "next_page": found.next_page}
-
-    return _step(ListingInput, answer)
-
-
-def _snippet(settings: Settings) -> Step:
-    reading, limits = settings.page_reading, settings.relevance_gate.snippet
-
-    def answer(asked: SnippetInput) -> dict[str, Any]:
-        page = SourcePage(asked.page(), asked.content, asked.title or "", reading)
+    def answer(self, settings: Settings) -> dict[str, Any]:
+        html, limits = self.html, settings.relevance_gate.snippet
+        if html is None and self.html_base64 is not None:
+            html = page_bytes(self.html_base64, self.content_type).utf8.decode("utf-8", "replace")
+        page = SourcePage(html, self.content, self.title or "", settings.page_reading)
         seen, snippet = begin(page, limits), extract_snippet(page, limits) or None
         return {
-            "url": asked.url,
+            "url": self.url,
             "title": seen.title,
             "summary": seen.summary,
             "snippet": snippet,
             "failure": None if snippet else str(SnippetFailure.NO_MEANINGFUL_CONTENT),
         }
 
-    return _step(SnippetInput, answer)
+
+STEPS: Mapping[str, type[ListingInput | SnippetInput]] = {
+    "follow_listing": ListingInput,
+    "extract_snippet": SnippetInput,
+}
+"""The inputs of the pure steps that ``assay try`` can run, by name."""
 
 
-def _step(kind: type[I], answer: Callable[[I], dict[str, Any]]) -> Step:
-    def step(line: bytes) -> dict[str, Any] | Dead:
-        try:
-            asked = kind.model_validate_json(line)
-        except ValidationError as error:
-            return refusal(error)
-        try:
-            return answer(asked)
-        except Exception as error:
-            return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
-
-    return step
-
-
-STEPS: Mapping[str, Callable[[Settings], Step]] = {"follow_listing": _listing, "extract_snippet": _snippet}
-"""The pure steps that ``assay try`` can run, by name."""
+def run_step(name: str, settings: Settings, line: bytes) -> dict[str, Any] | Dead:
+    """The answer of a step to a line."""
+    try:
+        asked = STEPS[name].model_validate_json(line)
+    except ValidationError as error:
+        return refusal(error)
+    try:
+        return asked.answer(settings)
+    except Exception as error:
+        return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
 
 
 def unknown_handler(name: str) -> int:

@@ -51,13 +51,13 @@ class Selection:
     def wants(self, handler: str) -> bool:
         return not self.handlers or handler in self.handlers
 
-    def means(self, handler: str, key: bytes | None, note: DeadLetter) -> bool:
-        died = _instant(note.died_at)
+    def means(self, letter: DeadLetterRecord) -> bool:
+        note, died = letter.note, _instant(letter.note.died_at)
         return (
-            self.wants(handler)
+            self.wants(letter.handler)
             and (not self.reasons or note.reason in self.reasons)
             and (self.stage is None or note.stage == self.stage)
-            and (self.key is None or key == self.key.encode())
+            and (self.key is None or letter.record.key == self.key.encode())
             and (self.since is None or (died is not None and died >= self.since))
             and (self.until is None or (died is not None and died < self.until))
         )
@@ -187,6 +187,14 @@ class DeadLetterReader:
         async for record in self._records(partition, start):
             if not is_marker(record.headers):
                 yield DeadLetterRecord(handler, record, DeadLetter.of(record.headers), runs.get(record.offset))
+
+    async def selected(
+        self, handler: str, partition: TopicPartition, start: int = 0
+    ) -> AsyncIterator[DeadLetterRecord]:
+        """The selected ones of ``read``."""
+        async for letter in self.read(handler, partition, start):
+            if self._selection.means(letter):
+                yield letter
 
     async def letter_at(self, handler: str, partition: int, offset: int) -> DeadLetterRecord | None:
         """The dead letter at an offset; None if it was purged, or its retention is over."""

@@ -85,7 +85,7 @@ async def redrive(
             if options.limit is not None and result.sent >= options.limit:
                 break
             async with _writer(settings.kafka, letters, partition, options) as writer:
-                async for batch in _batches(letters, handler, partition, selection, options, result):
+                async for batch in _batches(letters, handler, partition, options, result):
                     if writer is not None:
                         # A transaction has both the records and their markers.
                         markers = [_marker(partition, letter, options.run_id) for letter, _ in batch]
@@ -117,18 +117,11 @@ async def _writer(
 
 
 async def _batches(
-    letters: DeadLetterReader,
-    handler: str,
-    partition: TopicPartition,
-    selection: Selection,
-    options: RedriveOptions,
-    result: Redriven,
+    letters: DeadLetterReader, handler: str, partition: TopicPartition, options: RedriveOptions, result: Redriven
 ) -> AsyncIterator[list[tuple[DeadLetterRecord, OutputRecord]]]:
     """The selected dead letters with the records that they become; counts those that match or are skipped."""
     batch: list[tuple[DeadLetterRecord, OutputRecord]] = []
-    async for letter in letters.read(handler, partition):
-        if not selection.means(handler, letter.record.key, letter.note):
-            continue
+    async for letter in letters.selected(handler, partition):
         if options.limit is not None and result.sent + len(batch) >= options.limit:
             break
         result.matched += 1
@@ -200,7 +193,7 @@ async def purge(settings: Settings, selection: Selection, *, only_redriven: bool
         for handler, partition in letters.partitions:
             kept = False
             async for letter in letters.read(handler, partition):
-                selected = selection.means(handler, letter.record.key, letter.note)
+                selected = selection.means(letter)
                 if not selected or (only_redriven and letter.redriven_by is None):
                     kept = True
                 elif kept:

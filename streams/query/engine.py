@@ -113,7 +113,13 @@ class QueryEngine:
         if self._underway >= most:
             return Refusal("busy", f"{most} queries are under way already; ask again later", _BUSY_SECONDS)
         if self._shares is not None and self._asks_model and self._shares.of(self._handler.name) <= 0:
-            return Refusal("unavailable", self._no_share(), _BUSY_SECONDS)
+            # Without partitions this process has no share of the model's limits, and a query would wait for a turn.
+            topic, name = self._handler.consumes.name, self._handler.name
+            detail = (
+                f"this process has no part of the model's limits, for no partition of {topic} is its own (or the weight"
+                f" of {name} is 0); ask another replica, or again when its group has settled"
+            )
+            return Refusal("unavailable", detail, _BUSY_SECONDS)
         self._underway += 1
         try:
             async with asyncio.timeout(self._limits.seconds):
@@ -125,14 +131,6 @@ class QueryEngine:
             return Refusal("timeout", detail, _BUSY_SECONDS)
         finally:
             self._underway -= 1
-
-    def _no_share(self) -> str:
-        """Without partitions this process has no share of the model's limits, and a query would wait for a turn."""
-        topic, name = self._handler.consumes.name, self._handler.name
-        return (
-            f"this process has no part of the model's limits, for no partition of {topic} is its own (or the weight of "
-            f"{name} is 0); ask another replica, or again when its group has settled"
-        )
 
 
 def query_handler() -> Handler:

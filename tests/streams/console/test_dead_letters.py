@@ -40,7 +40,8 @@ class KnownLetters(DeadLetterReader):
     letters: tuple[Any, ...] = ()
 
     def __init__(self, settings: Settings, selection: Selection, plan: str = "") -> None:
-        del settings, selection
+        del settings
+        self._selection = selection
         self.partitions = [] if plan else [("score_page", TopicPartition("t", 0))]
 
     async def __aenter__(self) -> Self:
