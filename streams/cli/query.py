@@ -69,8 +69,7 @@ def query(
         Path | None, typer.Option(help="Rank these instead of the index's: one a line, or an array.")
     ] = None,
     without: Annotated[
-        list[str] | None,
-        typer.Option(metavar="STAGE", help=f"Leave a stage out, of {_STAGES}; repeatable."),
+        list[str] | None, typer.Option(metavar="STAGE", help=f"Leave a stage out, of {_STAGES}; repeatable.")
     ] = None,
     no_model: Annotated[bool, typer.Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
     context: Annotated[bool, typer.Option("--context", help="Print the context that a model would get.")] = False,
@@ -124,14 +123,12 @@ def run_search(command: str, settings: Settings, options: QueryOptions, search: 
     # The log would be among the results, so it shows errors only unless the level is set.
     level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
     configure_logs(level, settings.logs.format)
-    request = request_of(options)
-    if isinstance(request, str):
-        refused: Refusal | None = Refusal("invalid", request)
-    else:
-        try:
-            refused = asyncio.run(search(_switched(settings, options), options, request))
-        except NoQueriesError as error:
-            refused = Refusal("unavailable", str(error))
+    try:
+        refused = asyncio.run(search(_switched(settings, options), options, _request_of(options)))
+    except InvalidRequestError as error:
+        refused = Refusal("invalid", str(error))
+    except NoQueriesError as error:
+        refused = Refusal("unavailable", str(error))
     if refused is None:
         return 0
     problem = " ".join(printable(in_words(refused), keep=_LINES).split())
@@ -140,10 +137,9 @@ def run_search(command: str, settings: Settings, options: QueryOptions, search: 
 
 async def _search(settings: Settings, options: QueryOptions, request: RankingRequested) -> Refusal | None:
     began = time.monotonic()
-    given = request.candidates is not None
     with steps_shown(options.as_json or not sys.stderr.isatty()) as show_step:
         show_step("asking")
-        async with open_queries(settings, app=options.app, own_candidates=given) as queries:
+        async with open_queries(settings, app=options.app, own_candidates=request.candidates is not None) as queries:
             place = queries.url if isinstance(queries, RemoteQueries) else ""
             if place and (options.without or options.no_model):
                 why = f"--without and --no-model are for this process, and {place} has the index; leave them out"
@@ -177,55 +173,57 @@ def in_words(refusal: Refusal) -> str:
     return refusal.detail + again + "; --no-model asks no model" * bool(refusal.no_model)
 
 
-def request_of(options: QueryOptions) -> RankingRequested | str:
+class InvalidRequestError(Exception):
+    """The options make no request; the message says what is wrong."""
+
+
+def _request_of(options: QueryOptions) -> RankingRequested:
     if options.app and (problem := check_address(options.app)):
-        return f"--app: {problem}"
-    text, problem = _asked(options.text)
-    if problem:
-        return problem
-    candidates: list[Any] | None = None
-    lines: list[int] = []
-    if options.candidates is not None:
-        read = _candidates(options.candidates)
-        if isinstance(read, str):
-            return read
-        lines, candidates = [line for line, _ in read], [candidate for _, candidate in read]
-    value = {"request_id": str(uuid4()), "query": text, "limit": options.limit, "filters": dict(options.filters)}
+        raise InvalidRequestError(f"--app: {problem}")
+    found = _candidates(options.candidates) if options.candidates is not None else None
+    value = {
+        "request_id": str(uuid4()),
+        "query": _asked(options.text),
+        "limit": options.limit,
+        "filters": dict(options.filters),
+        "candidates": None if found is None else [candidate for _, candidate in found],
+    }
     try:
-        return RankingRequested.model_validate({**value, "candidates": candidates})
+        return RankingRequested.model_validate(value)
     except ValidationError as error:
         of_candidate = next((item["loc"] for item in error.errors() if item["loc"][:1] == ("candidates",)), ())
-        if len(of_candidate) < 2 or not isinstance(number := of_candidate[1], int):
-            return refusal(error).detail
-        where = f"line {lines[number]}" if lines[number] else f"candidate {number + 1}"
-        return f"{options.candidates}, {where}: {refusal(error).detail}"
+        detail = refusal(error).detail
+        if found and len(of_candidate) > 1 and isinstance(number := of_candidate[1], int):
+            line = found[number][0]
+            detail = f"{options.candidates}, {f'line {line}' if line else f'candidate {number + 1}'}: {detail}"
+        raise InvalidRequestError(detail) from None
 
 
-def _asked(text: str) -> tuple[str, str]:
+def _asked(text: str) -> str:
     # Bytes of the command line that are not UTF-8 come as surrogates.
     raw = sys.stdin.buffer.read(_LONGEST_INPUT) if text == "-" else text.encode("utf-8", "surrogateescape")
     try:
         text = raw.decode("utf-8").strip()
     except UnicodeDecodeError as error:
         if len(raw) < _LONGEST_INPUT or error.reason != "unexpected end of data":
-            return "", "the query is not UTF-8; convert it with `iconv -t UTF-8`"
+            raise InvalidRequestError("the query is not UTF-8; convert it with `iconv -t UTF-8`") from None
         text = raw.decode("utf-8", "ignore")
     if not text:
-        return "", "query must not be empty"
+        raise InvalidRequestError("query must not be empty")
     if len(text) > MAX_QUERY_CHARACTERS:
-        return "", f"the query is longer than {MAX_QUERY_CHARACTERS} characters; ask for less at once"
-    return text, ""
+        raise InvalidRequestError(f"the query is longer than {MAX_QUERY_CHARACTERS} characters; ask for less at once")
+    return text
 
 
-def _candidates(path: Path) -> list[tuple[int, Any]] | str:
-    """The candidates of a file with their line numbers, 0 in a JSON array; or what is wrong with the file."""
+def _candidates(path: Path) -> list[tuple[int, Any]]:
+    """The candidates of a file with their line numbers, 0 in a JSON array."""
     try:
         with opened(path) as source:
             content = source.read(TOPIC_BYTES + 1)
     except UNREADABLE as error:
-        return f"{path}: {explain(error)}"
+        raise InvalidRequestError(f"{path}: {explain(error)}") from None
     if len(content) > TOPIC_BYTES:
-        return f"{path}: more than {TOPIC_BYTES} bytes of candidates; give fewer"
+        raise InvalidRequestError(f"{path}: more than {TOPIC_BYTES} bytes of candidates; give fewer")
     found: list[tuple[int, Any]] = []
     number = 0
     try:
@@ -236,9 +234,10 @@ def _candidates(path: Path) -> list[tuple[int, Any]] | str:
                 found += [(number, json.loads(value)) for value, _ in values_in(line)] if line.strip() else []
     except (ValueError, RecursionError):
         where = f", line {number}" if number else ""
-        return f'{path}{where}: not JSON; one candidate a line is needed, {{"url": …, "title": …, "content": …}}'
+        needed = 'one candidate a line is needed, {"url": …, "title": …, "content": …}'
+        raise InvalidRequestError(f"{path}{where}: not JSON; {needed}") from None
     if len(found) > MAX_CANDIDATES:
-        return f"{path}: {len(found)} candidates, {MAX_CANDIDATES} at most"
+        raise InvalidRequestError(f"{path}: {len(found)} candidates, {MAX_CANDIDATES} at most")
     return found
 
 
