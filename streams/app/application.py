@@ -11,7 +11,7 @@ import random
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -238,14 +238,14 @@ def probe(ask: Callable[[], HealthReport]) -> Any:
 
 def asyncapi_route(prefix: str) -> Any:
     """A route that answers with the AsyncAPI document of a cluster; the first request makes it, in a thread."""
-    document: bytes | None = None
+
+    @cache
+    def document() -> bytes:
+        return to_yaml(asyncapi_document(prefix)).encode()
 
     @get(include_in_schema=False)
     async def answer(scope: Any) -> AsgiResponse:  # noqa: ARG001 - the signature is FastStream's
-        nonlocal document
-        if document is None:
-            document = await asyncio.to_thread(lambda: to_yaml(asyncapi_document(prefix)).encode())
-        return AsgiResponse(document, 200, _ASYNCAPI_HEADERS)
+        return AsgiResponse(await asyncio.to_thread(document), 200, _ASYNCAPI_HEADERS)
 
     return answer
 

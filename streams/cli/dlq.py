@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -114,9 +115,9 @@ def dlq_show(
             headers = {"headers": header_texts(found), "value": shown_value(value, len(value))}
             print(json.dumps(described(found) | headers))
         else:
-            texts = described(found) | header_texts(found) | {"value": shown_value(value, _SHOWN_BYTES)}
-            for what, text in texts.items():
+            for what, text in (described(found) | header_texts(found)).items():
                 print(f"{printable(what):24} {printable(str(text))}")
+            print(f"{'value':24} {printable(str(shown_value(value, _SHOWN_BYTES)))}")
         return 0
 
     return run_with_kafka("dlq show", settings, work())
@@ -193,15 +194,12 @@ def dlq_purge(
     async def work() -> int:
         done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
         if as_json:
-            counts = {
-                "deleted": 0 if dry_run else done.deleted,
-                "would_delete": done.deleted,
-                "held_back": done.held_back,
-            }
-            print(json.dumps(counts | {"not_sent_again": done.not_sent_again, "dry_run": dry_run}))
+            deleted = 0 if dry_run else done.deleted
+            print(json.dumps(asdict(done) | {"deleted": deleted, "would_delete": done.deleted, "dry_run": dry_run}))
             return 0
-        deleted = "would be deleted" if dry_run else "deleted"
-        print(f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again")
+        print(
+            f"{done.deleted} {'would be deleted' if dry_run else 'deleted'}, {done.not_sent_again} of them never sent again"
+        )
         if done.held_back:
             print(f"{done.held_back} more are behind dead letters that stay; Kafka can delete only the oldest records")
         return 0
