@@ -194,12 +194,11 @@ def dlq_purge(
     async def work() -> int:
         done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
         if as_json:
-            deleted = 0 if dry_run else done.deleted
-            print(json.dumps(asdict(done) | {"deleted": deleted, "would_delete": done.deleted, "dry_run": dry_run}))
+            counts = asdict(done) | {"deleted": 0 if dry_run else done.deleted, "would_delete": done.deleted}
+            print(json.dumps(counts | {"dry_run": dry_run}))
             return 0
-        print(
-            f"{done.deleted} {'would be deleted' if dry_run else 'deleted'}, {done.not_sent_again} of them never sent again"
-        )
+        deleted = "would be deleted" if dry_run else "deleted"
+        print(f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again")
         if done.held_back:
             print(f"{done.held_back} more are behind dead letters that stay; Kafka can delete only the oldest records")
         return 0
