@@ -77,10 +77,8 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
     """Prints an answer or why there is no answer, and how to configure a model if ``offline``."""
     console = text_console()
     if answer.outcome is AnswerOutcome.NO_SOURCES:
-        console.print(Text("No answer: nothing was found."))
-        console.print(
-            Text("Are filters such as --tier or --since too narrow? `assay doctor` shows what the index has.")
-        )
+        todo = "Are filters such as --tier or --since too narrow? `assay doctor` shows what the index has."
+        console.print(Text(f"No answer: nothing was found.\n{todo}"))
         return
     if answer.outcome is AnswerOutcome.NOT_ANSWERED:
         count = len(answer.sources)

@@ -129,11 +129,8 @@ async def _pages(sources: list[str], url: str, fetch: FetchSettings) -> AsyncIte
     addresses = [source for source in sources if source.lower().startswith(_WEB)]
     fetched = await _fetch(addresses, fetch) if addresses else {}
     for source in sources:
-        if source in fetched:
-            yield fetched[source]
-        else:
-            for page in _read(source, url):
-                yield page
+        for page in [fetched[source]] if source in fetched else _read(source, url):
+            yield page
 
 
 async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledPage | Refused]:

@@ -23,7 +23,7 @@ from schemas.outcome import DeadReason, Stage
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.log_reader import assign_paused, await_open_transactions, records_between
 from streams.settings.model import Settings
-from streams.topology import HANDLERS, Handler
+from streams.topology import HANDLERS
 from streams.topology.names import replay_dead_letters
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -217,14 +217,11 @@ class DeadLetterReader:
             existing = set(await admin.list_topics())
             found = []
             for handler in HANDLERS:
-                topic = self._settings.kafka.topic_prefix + self._topic_of(handler)
+                live = dead_letter_topic(handler.consumes.name, handler.group)
+                name = replay_dead_letters(handler, self._plan) if self._plan else live
+                topic = self._settings.kafka.topic_prefix + name
                 if topic in existing and self._selection.wants(handler.name):
                     [described] = await admin.describe_topics([topic])
                     numbers = sorted(partition["partition"] for partition in described["partitions"])
                     found += [(handler.name, TopicPartition(topic, number)) for number in numbers]
             return found
-
-    def _topic_of(self, handler: Handler) -> str:
-        if self._plan:
-            return replay_dead_letters(handler, self._plan)
-        return dead_letter_topic(handler.consumes.name, handler.group)

@@ -215,7 +215,7 @@ def test_topics_are_listed_created_and_compared_for_people(
     monkeypatch.setenv("COLUMNS", "120")
     assert "\x1b[" in topics("list").out
     monkeypatch.setenv("NO_COLOR", "1")
-    told = asyncio.run(command(settings, capsys, "tail", PAGES, "--from", "earliest", "--no-follow"))[1]
-    without = told + topics("list").out
+    tailed = asyncio.run(command(settings, capsys, "tail", PAGES, "--from", "earliest", "--no-follow"))[1]
+    without = tailed + topics("list").out
     assert name in without
     assert "\x1b[3" not in without
