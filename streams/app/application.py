@@ -11,7 +11,7 @@ import random
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -34,7 +34,6 @@ from streams.pipeline.processor import RecordProcessor
 from streams.pipeline.services import LiveServices
 from streams.query.engine import QueryEngine, query_handler
 from streams.query.route import QueryRoute
-from streams.runtime.backoff import Chance
 from streams.runtime.clock import Clock, SystemClock
 from streams.runtime.process import installed_version
 from streams.settings.model import Settings, load_settings
@@ -77,8 +76,6 @@ class Application:
         self,
         settings: Settings,
         handlers: Sequence[Handler] = HANDLERS,
-        clock: Clock | None = None,
-        chance: Chance = random.random,
         services: Services | None = None,
         commits: Callable[[Settings, str, Clock, PipelineMetrics], CommitterFactory] = committer_factory,
         tracer: Tracer | None = None,
@@ -89,21 +86,28 @@ class Application:
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry)
         self.metrics.build_info.labels(installed_version()).set(1)
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self.metrics.started_at_seconds.set(self._clock.now().timestamp())
         self._tracer = tracer or make_tracer(settings.telemetry, installed_version())
         self._own_services = LiveServices(settings, self.metrics, tracer=self._tracer)
         self.shares = self._own_services.shares
-        self._chance = chance
-        services = services or self._own_services
-        in_pool = (*handlers, *([query_handler()] if self._answers_queries(handlers) else []))
+        self._services = services or self._own_services
+        # A process that owns an embedded index answers queries too.
+        owner = not settings.index.url and any(handler.needs_index for handler in handlers)
+        answers_queries = owner or any(handler.answers_queries for handler in handlers)
+        in_pool = (*handlers, *([query_handler()] if answers_queries else []))
         self.pool = handler_pool(
             ((handler, settings.rules(handler.rules)) for handler in in_pool), settings.workers, self.metrics
         )
-        self.groups = tuple(group for handler in handlers for group in self._groups(handler, chance, services))
+        self.groups = tuple(group for handler in handlers for group in self._groups(handler))
         self.health = Health(self.groups, settings, self._clock, self.metrics)
         self.drain_detector = DrainDetector(self.groups, partial(high_watermarks, settings.kafka), self._clock)
-        self._queries = self._query_route(handlers, services, chance)
+        engine = None
+        if answers_queries:
+            engine = QueryEngine(
+                settings, self._services, metrics=self.metrics, via="http", shares=self.shares, pool=self.pool
+            )
+        self._queries = QueryRoute(engine, settings.query, settings.http.token.get_secret_value())
         self.broker = IntakeBroker(settings, self.groups, self.registry)
         self.asgi = _Routes(
             self.broker,
@@ -115,10 +119,10 @@ class Application:
                 ("/asyncapi.yaml", asyncapi_route(settings.kafka.topic_prefix)),
             ],
             logger=None,
-            on_startup=[self._open_models, self._preload, self._start_children],
+            on_startup=[self._open_models, self._preload, *([self.pool.start] if self.pool else [])],
             after_startup=[self.health.start],
             on_shutdown=[self.drain],
-            after_shutdown=[self._stop_children, self._own_services.aclose, self._tracer.aclose],
+            after_shutdown=[*([self.pool.stop] if self.pool else []), self._own_services.aclose, self._tracer.aclose],
         )
         self.drained = False
 
@@ -176,44 +180,21 @@ class Application:
         for module in {module for handler in inline for module in handler.preload}:
             import_module(module)
 
-    async def _start_children(self) -> None:
-        if self.pool is not None:
-            await self.pool.start()
-
-    async def _stop_children(self) -> None:
-        if self.pool is not None:
-            await self.pool.stop()
-
-    def _answers_queries(self, handlers: Sequence[Handler]) -> bool:
-        """Whether this process runs the handler that answers queries, or owns an embedded index."""
-        owner = not self.settings.index.url and any(handler.needs_index for handler in handlers)
-        return owner or any(handler.answers_queries for handler in handlers)
-
-    def _query_route(self, handlers: Sequence[Handler], services: Services, chance: Chance) -> QueryRoute:
-        settings = self.settings
-        engine = None
-        if self._answers_queries(handlers):
-            engine = QueryEngine(
-                settings, services, self._clock, chance, self.metrics, "http", shares=self.shares, pool=self.pool
-            )
-        return QueryRoute(engine, settings.query, settings.http.token.get_secret_value())
-
-    def _groups(self, handler: Handler, chance: Chance, services: Services) -> list[ConsumerGroup]:
+    def _groups(self, handler: Handler) -> list[ConsumerGroup]:
         """The groups of the handler's topic and of its retry topics, which share a circuit breaker."""
         settings = self.settings
         observer = PipelineMetrics(self.metrics, handler.name)
-        rules = settings.rules(handler.rules)
         self.shares.expect(handler.name, [its.topic for its in subscriptions(handler)])
         breaker = Breaker(settings.processing.breaker, self._clock)
         breaker.listen(lambda: observer.breaker(breaker.closed, breaker.cause))
         dead_share = DeadShare(settings.dlq, self._clock, observer.paused)
         runner = HandlerRunner(
             handler,
-            rules,
+            settings.rules(handler.rules),
             settings.processing.retries,
-            services,
+            self._services,
             self._clock,
-            chance,
+            random.random,
             breaker,
             lambda again, replayed: observer.retried(again.reason, replayed),
             self.pool,
@@ -255,14 +236,14 @@ def probe(ask: Callable[[], HealthReport]) -> Any:
 
 def asyncapi_route(prefix: str) -> Any:
     """A route that answers with the AsyncAPI document of a cluster; the first request makes it, in a thread."""
-    document: bytes | None = None
+
+    @cache
+    def document() -> bytes:
+        return to_yaml(asyncapi_document(prefix)).encode()
 
     @get(include_in_schema=False)
     async def answer(scope: Any) -> AsgiResponse:  # noqa: ARG001 - the signature is FastStream's
-        nonlocal document
-        if document is None:
-            document = await asyncio.to_thread(lambda: to_yaml(asyncapi_document(prefix)).encode())
-        return AsgiResponse(document, 200, _ASYNCAPI_HEADERS)
+        return AsgiResponse(await asyncio.to_thread(document), 200, _ASYNCAPI_HEADERS)
 
     return answer
 

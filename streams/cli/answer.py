@@ -14,10 +14,8 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,19 +29,17 @@ from handlers.reasoning.context import ROLES, Source, one_line, order_sources, s
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.queries import RankingRequested
-from schemas.ranking import RankingCompleted, StageName, StageOutcome
+from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
 from streams.cli.output import printable, text_console
-from streams.cli.query import QueryOptions, failed, in_words, request_of, switched
-from streams.cli.query_screen import LABEL_STYLE
+from streams.cli.query import LABEL_STYLE, QueryOptions, run_search, steps_shown
 from streams.llm.tasks import answer_offline
 from streams.pipeline.handler_runner import Services
 from streams.pipeline.services import LiveServices
-from streams.query.access import NoQueriesError, open_queries
+from streams.query.access import open_queries
 from streams.query.engine import Refusal
 from streams.settings.model import Settings
-from streams.telemetry.setup import configure_logs
 
 _LINES = "\n"
 _URL_CHARACTERS = 500
@@ -72,19 +68,8 @@ def answer(
 
     assay answer "When was the dam closed?" --tier A
     """
-    options = QueryOptions(
-        text=text,
-        limit=limit,
-        tiers=tuple(tier or ()),
-        domains=tuple(domain or ()),
-        tags=tuple(tag or ()),
-        since=since,
-        until=until,
-        candidates=candidates,
-        no_model=no_model,
-        app=app,
-        as_json=as_json,
-    )
+    filters = {"tiers": tier, "domains": domain, "tags": tag, "date_from": since, "date_to": until}
+    options = QueryOptions(text, limit, filters, candidates, no_model=no_model, app=app, as_json=as_json)
     return run_answer(load_settings(config), options)
 
 
@@ -92,10 +77,8 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
     """Prints an answer or why there is no answer, and how to configure a model if ``offline``."""
     console = text_console()
     if answer.outcome is AnswerOutcome.NO_SOURCES:
-        console.print(Text(f"No answer: nothing was found{_why(ranked)}."))
-        console.print(
-            Text("Are filters such as --tier or --since too narrow? `assay doctor` shows what the index has.")
-        )
+        todo = "Are filters such as --tier or --since too narrow? `assay doctor` shows what the index has."
+        console.print(Text(f"No answer: nothing was found.\n{todo}"))
         return
     if answer.outcome is AnswerOutcome.NOT_ANSWERED:
         count = len(answer.sources)
@@ -120,7 +103,6 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
 
 
 def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
-    """The answer as JSON values."""
     cited = {source.number for source in cited_sources(answer)}
     return {
         "request_id": ranked.request_id,
@@ -201,15 +183,6 @@ def _cost(calls: tuple[LlmCall, ...]) -> float | None:
     return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
-def _why(ranked: RankingCompleted) -> str:
-    """What retrieval says of it, where it went wrong."""
-    failed = (
-        note for note in ranked.notes if note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.FAILED
-    )
-    note = next(failed, None)
-    return f" ({printable(note.reason, keep=_LINES)})" if note is not None and note.reason else ""
-
-
 _WEIGHT = 1.0
 """The weight of each role in the model's limits: the configuration has no weights for the roles of this command."""
 _ENOUGH_FAILURES = 2
@@ -218,48 +191,34 @@ _ENOUGH_FAILURES = 2
 
 def run_answer(settings: Settings, options: QueryOptions) -> int:
     """Answers a question; 1 if no index or model answered, 2 for a wrong request."""
-    level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
-    configure_logs(level, settings.logs.format)
-    request = request_of(options)
-    if isinstance(request, str):
-        return failed("answer", request, 2)
-    settings = _with_weights(switched(settings, options))
-    try:
-        ranked, answer = asyncio.run(_answer(settings, request, options))
-    except NoQueriesError as error:
-        return failed("answer", str(error), 1)
-    if isinstance(ranked, Refusal):
-        return failed("answer", in_words(ranked), 2 if ranked.reason == "invalid" else 1)
-    if isinstance(answer, ModelUnavailable):
-        when = f"again in {math.ceil(answer.after_seconds)} s, or " if answer.after_seconds else "again later, or "
-        todo = f"ask {when}with --no-model for the sources' own sentences; `assay doctor --models` looks at the model"
-        return failed("answer", f"no model can be asked now: {answer.detail}; {todo}", 1)
-    if options.as_json:
-        print(json.dumps(document_of(ranked, answer), ensure_ascii=False))
-    else:
-        print_answer(ranked, answer, offline=settings.llm.offline and not options.no_model)
-    return 0
+    return run_search("answer", _with_weights(settings), options, _search)
 
 
-async def _answer(
-    settings: Settings, request: RankingRequested, options: QueryOptions
-) -> tuple[RankingCompleted | Refusal, Any]:
-    """The ranking, and the answer made of it."""
+async def _search(settings: Settings, options: QueryOptions, request: RankingRequested) -> Refusal | None:
     services = LiveServices(settings, at_once=True)
     try:
-        with _steps_shown(options.as_json or settings.llm.offline) as tell:
-            tell("looking for sources")
+        with steps_shown(options.as_json or settings.llm.offline) as show_step:
+            show_step("looking for sources")
             given = request.candidates is not None
             async with open_queries(settings, app=options.app, own_candidates=given, services=services) as queries:
                 # Others may have had the index before.
                 began = time.monotonic()
                 ranked = await queries.answer(request)
             if isinstance(ranked, Refusal):
-                return ranked, None
+                return ranked
             seconds = settings.query.answer_seconds - (time.monotonic() - began)
-            return ranked, await converse(settings, ranked, services, tell, seconds)
+            answer = await converse(settings, ranked, services, show_step, seconds)
     finally:
         await services.aclose()
+    if isinstance(answer, ModelUnavailable):
+        when = f"again in {math.ceil(answer.after_seconds)} s, or " if answer.after_seconds else "again later, or "
+        todo = f"ask {when}with --no-model for the sources' own sentences; `assay doctor --models` looks at the model"
+        return Refusal("unavailable", f"no model can be asked now: {answer.detail}; {todo}")
+    if options.as_json:
+        print(json.dumps(document_of(ranked, answer), ensure_ascii=False))
+    else:
+        print_answer(ranked, answer, offline=settings.llm.offline and not options.no_model)
+    return None
 
 
 async def converse(
@@ -301,7 +260,6 @@ async def converse(
 
 
 def _is_failure(call: LlmCall | None) -> bool:
-    """Whether a call has failed in a way that the next one is likely to fail in too."""
     return call is not None and call.outcome in (CallOutcome.ERROR, CallOutcome.TIMEOUT, CallOutcome.RATE_LIMITED)
 
 
@@ -312,15 +270,3 @@ def _with_weights(settings: Settings) -> Settings:
     for role in ROLES:
         tasks[role] = models.task(role).model_copy(update={"weight": _WEIGHT})
     return settings.model_copy(update={"models": models.model_copy(update={"tasks": tasks})})
-
-
-@contextmanager
-def _steps_shown(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Shows the current step: on a terminal in one line that changes, elsewhere in lines."""
-    if quiet:
-        yield lambda _: None
-    elif not sys.stderr.isatty():
-        yield lambda step: print(f"{step} …", file=sys.stderr)
-    else:
-        with Console(stderr=True).status("") as status:
-            yield lambda step: status.update(f"{step} …")

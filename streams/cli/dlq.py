@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,6 @@ from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selecti
 from streams.dlq.description import LetterCounts, described, header_texts, shown_value
 from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.kafka.settings import KafkaSettings
-from streams.settings.model import Settings
 from streams.topology import HANDLERS, handler_named
 
 _SHOWN_BYTES = 2000
@@ -55,7 +55,30 @@ def dlq_list(
     """Count the dead letters that wait, by handler and reason."""
     selection = _selection(handlers, reasons, stage, key, since, until)
     settings = load_settings(config).with_kafka()
-    return run_list(settings, selection, each=each, everything=everything, as_json=as_json, plan=plan)
+
+    async def work() -> int:
+        counts = LetterCounts()
+        async with DeadLetterReader(settings, selection, plan) as found:
+            if plan and not found.partitions:
+                none = f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans"
+                return tell("dlq list", none, 1)
+            for handler, partition in found.partitions:
+                async for letter in found.selected(handler, partition):
+                    if each and (everything or letter.redriven_by is None):
+                        print(json.dumps(described(letter)) if as_json else _line(letter), flush=True)
+                    counts.add(letter)
+        if each:
+            return 0
+        rows = counts.rows(everything=everything)
+        if as_json:
+            print(json.dumps({"waiting": counts.waiting, "letters": rows, "any_topic": bool(found.partitions)}))
+        elif not rows:
+            print(none_waiting(settings.kafka, any_topic=bool(found.partitions)))
+        else:
+            _print_rows(rows)
+        return 0
+
+    return run_with_kafka("dlq list", settings, work())
 
 
 @dlq.command("show")
@@ -67,7 +90,37 @@ def dlq_show(
     config: Config = None,
 ) -> int:
     """Show one dead letter: its error, its origin, its headers and its value."""
-    return run_show(load_settings(config).with_kafka(), letter, value_to=value_to, as_json=as_json, plan=plan)
+    settings = load_settings(config).with_kafka()
+    handler, _, place = letter.partition("/")
+    partition, _, offset = place.partition("/")
+    if handler_named(handler) is None or not (partition.isdecimal() and offset.isdecimal()):
+        known = ", ".join(known.name for known in HANDLERS)
+        wrong = f"name it HANDLER/PARTITION/OFFSET, as `assay dlq list --each` prints it; handlers: {known}"
+        return tell("dlq show", wrong, 2)
+
+    async def work() -> int:
+        async with DeadLetterReader(settings, Selection((handler,)), plan) as letters:
+            found = await letters.letter_at(handler, int(partition), int(offset))
+        if found is None or found.id != letter:
+            of_plan = f" of the replay {plan!r}" if plan else ""
+            gone = f"there is no dead letter {letter}{of_plan}; it was purged, or its retention is over"
+            return tell("dlq show", gone, 1)
+        value = found.record.value or b""
+        if value_to == "-":
+            sys.stdout.buffer.write(value)
+        elif value_to is not None:
+            await asyncio.to_thread(Path(value_to).write_bytes, value)
+            print(f"{len(value)} bytes written to {value_to}")
+        elif as_json:
+            headers = {"headers": header_texts(found), "value": shown_value(value, len(value))}
+            print(json.dumps(described(found) | headers))
+        else:
+            for what, text in (described(found) | header_texts(found)).items():
+                print(f"{printable(what):24} {printable(str(text))}")
+            print(f"{'value':24} {printable(str(shown_value(value, _SHOWN_BYTES)))}")
+        return 0
+
+    return run_with_kafka("dlq show", settings, work())
 
 
 @dlq.command("redrive")
@@ -93,7 +146,24 @@ def dlq_redrive(
     run_id = run_id or f"redrive-{derive_id(datetime.now(UTC).isoformat())[:8]}"
     options = RedriveOptions(run_id, dry_run=dry_run, again=again, limit=limit, rate=rate)
     selection = _selection(handlers, reasons, stage, key, since, until)
-    return run_redrive(load_settings(config).with_kafka(), selection, options, as_json=as_json)
+    settings = load_settings(config).with_kafka()
+
+    async def work() -> int:
+        with ProgressLine("dlq redrive", "sending again") as advance:
+            done = await redrive(settings, selection, options, advance)
+        rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
+        if as_json:
+            sent = 0 if options.dry_run else done.sent
+            counts = {"run": options.run_id, "dry_run": options.dry_run, "matched": done.matched, "redriven": sent}
+            print(json.dumps(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows}))
+            return 0
+        for row in rows:
+            print(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")
+        skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
+        print(f"{done.sent} {'would be sent' if options.dry_run else f'sent again as run {options.run_id}'}{skipped}")
+        return 0
+
+    return run_with_kafka("dlq redrive", settings, work())
 
 
 @dlq.command("purge")
@@ -120,60 +190,29 @@ def dlq_purge(
             raise typer.BadParameter("confirm with --yes if there is no terminal; --dry-run only counts")
         typer.confirm("Delete them?", abort=True)
     settings = load_settings(config).with_kafka()
-    return run_purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run, as_json=as_json)
+
+    async def work() -> int:
+        done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
+        if as_json:
+            counts = asdict(done) | {"deleted": 0 if dry_run else done.deleted, "would_delete": done.deleted}
+            print(json.dumps(counts | {"dry_run": dry_run}))
+            return 0
+        deleted = "would be deleted" if dry_run else "deleted"
+        print(f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again")
+        if done.held_back:
+            print(f"{done.held_back} more are behind dead letters that stay; Kafka can delete only the oldest records")
+        return 0
+
+    return run_with_kafka("dlq purge", settings, work())
 
 
 def _selection(
-    handlers: list[str] | None,
-    reasons: list[str] | None,
-    stage: str | None,
-    key: str | None,
-    since: str,
-    until: str,
+    handlers: list[str] | None, reasons: list[str] | None, stage: str | None, key: str | None, since: str, until: str
 ) -> Selection:
     try:
         return selection_of(handlers or [], reasons or [], stage, key, since, until, datetime.now(UTC))
     except SelectionError as error:
         raise typer.BadParameter(str(error)) from None
-
-
-def run_list(
-    settings: Settings,
-    selection: Selection,
-    *,
-    each: bool = False,
-    everything: bool = False,
-    as_json: bool = False,
-    plan: str = "",
-) -> int:
-    """Counts the dead letters of live traffic, or of a replay, or lists each; 1 if the replay has no topics."""
-
-    async def work() -> int:
-        counts = LetterCounts()
-        async with DeadLetterReader(settings, selection, plan) as found:
-            if plan and not found.partitions:
-                tell("dlq list", f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans")
-                return 1
-            for handler, partition in found.partitions:
-                runs = await found.redriven(partition)
-                async for letter in found.read(handler, partition, runs):
-                    if not selection.means(handler, letter.record.key, letter.note):
-                        continue
-                    if each and (everything or letter.redriven_by is None):
-                        print(json.dumps(described(letter)) if as_json else _line(letter), flush=True)
-                    counts.add(letter)
-        if each:
-            return 0
-        rows = counts.rows(everything=everything)
-        if as_json:
-            print(json.dumps({"waiting": counts.waiting, "letters": rows, "any_topic": bool(found.partitions)}))
-        elif not rows:
-            print(none_waiting(settings.kafka, any_topic=bool(found.partitions)))
-        else:
-            _print_rows(rows)
-        return 0
-
-    return run_with_kafka("dlq list", settings, work())
 
 
 def none_waiting(kafka: KafkaSettings, *, any_topic: bool) -> str:
@@ -186,95 +225,6 @@ def none_waiting(kafka: KafkaSettings, *, any_topic: bool) -> str:
         f"no dead letters are waiting, and there is no dead letter topic {where}; are these the workers' settings"
         " (ASSAY_KAFKA__BOOTSTRAP_SERVERS, ASSAY_KAFKA__TOPIC_PREFIX)?"
     )
-
-
-def run_show(
-    settings: Settings, name: str, *, value_to: str | None = None, as_json: bool = False, plan: str = ""
-) -> int:
-    """Shows one dead letter, or writes its original bytes to a file or, with ``-``, to standard output."""
-    handler, _, place = name.partition("/")
-    partition, _, offset = place.partition("/")
-    if handler_named(handler) is None or not (partition.isdecimal() and offset.isdecimal()):
-        known = ", ".join(one.name for one in HANDLERS)
-        tell("dlq show", f"name it HANDLER/PARTITION/OFFSET, as `assay dlq list --each` prints it; handlers: {known}")
-        return 2
-
-    async def work() -> int:
-        async with DeadLetterReader(settings, Selection((handler,)), plan) as found:
-            letter = await found.letter_at(handler, int(partition), int(offset))
-        if letter is None or letter.id != name:
-            of_plan = f" of the replay {plan!r}" if plan else ""
-            tell("dlq show", f"there is no dead letter {name}{of_plan}; it was purged, or its retention is over")
-            return 1
-        value = letter.record.value or b""
-        if value_to == "-":
-            sys.stdout.buffer.write(value)
-        elif value_to is not None:
-            await asyncio.to_thread(Path(value_to).write_bytes, value)
-            print(f"{len(value)} bytes written to {value_to}")
-        elif as_json:
-            print(
-                json.dumps(
-                    described(letter) | {"headers": header_texts(letter), "value": shown_value(value, len(value))}
-                )
-            )
-        else:
-            for what, text in (described(letter) | header_texts(letter)).items():
-                print(f"{printable(what):24} {printable(str(text))}")
-            print(f"{'value':24} {printable(str(shown_value(value, _SHOWN_BYTES)))}")
-        return 0
-
-    return run_with_kafka("dlq show", settings, work())
-
-
-def run_redrive(settings: Settings, selection: Selection, options: RedriveOptions, *, as_json: bool = False) -> int:
-    """Sends dead letters again; after trouble with Kafka, what was committed is not sent twice."""
-
-    async def work() -> int:
-        with ProgressLine("dlq redrive", "sending again") as advance:
-            done = await redrive(settings, selection, options, advance)
-        rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
-        if as_json:
-            sent = 0 if options.dry_run else done.sent
-            counts = {"run": options.run_id, "dry_run": options.dry_run, "matched": done.matched, "redriven": sent}
-            print(json.dumps(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows}))
-            return 0
-        for row in rows:
-            print(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")
-        skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
-        print(f"{done.sent} {'would be sent' if options.dry_run else f'sent again as run {options.run_id}'}{skipped}")
-        return 0
-
-    return run_with_kafka("dlq redrive", settings, work())
-
-
-def run_purge(
-    settings: Settings,
-    selection: Selection,
-    *,
-    only_redriven: bool = False,
-    dry_run: bool = False,
-    as_json: bool = False,
-) -> int:
-    """Deletes dead letters, oldest first."""
-
-    async def work() -> int:
-        done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
-        if as_json:
-            counts = {
-                "deleted": 0 if dry_run else done.deleted,
-                "would_delete": done.deleted,
-                "held_back": done.held_back,
-            }
-            print(json.dumps(counts | {"not_sent_again": done.not_sent_again, "dry_run": dry_run}))
-            return 0
-        deleted = "would be deleted" if dry_run else "deleted"
-        print(f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again")
-        if done.held_back:
-            print(f"{done.held_back} more are behind dead letters that stay; Kafka can delete only the oldest records")
-        return 0
-
-    return run_with_kafka("dlq purge", settings, work())
 
 
 def _line(letter: DeadLetterRecord) -> str:

@@ -31,19 +31,17 @@ def print_event(console: Console, event: Event) -> None:
 
 def _print_fields(console: Console, value: Mapping[str, Any], indent: int) -> None:
     """A line for each field that has a value; nested objects are indented by two."""
-    for name, its in value.items():
-        if its is None or its in ("", [], {}) or name in _BODIES:
+    for name, field in value.items():
+        if field in (None, "", [], {}) or name in _BODIES:
             continue
-        if isinstance(its, Mapping):
-            console.print(" " * indent + name, style="dim", markup=False)
-            _print_fields(console, its, indent + 2)
-        elif isinstance(its, list) and isinstance(its[0], Mapping):
-            for number, one in enumerate(its, 1):
-                console.print(f"{' ' * indent}{name} {number}", style="dim", markup=False)
-                _print_fields(console, one, indent + 2)
-        else:
-            shown = "; ".join(map(str, its)) if isinstance(its, list) else str(its)
-            console.print(Text.assemble(" " * indent, (f"{name}  ", "dim"), _cut(shown)))
+        groups = field if isinstance(field, list) else [field]
+        if not isinstance(groups[0], Mapping):
+            console.print(Text.assemble(" " * indent, (f"{name}  ", "dim"), _cut("; ".join(map(str, groups)))))
+            continue
+        for number, group in enumerate(groups, 1):
+            title = f"{name} {number}" if isinstance(field, list) else name
+            console.print(" " * indent + title, style="dim", markup=False)
+            _print_fields(console, group, indent + 2)
 
 
 def _cut(text: str) -> str:

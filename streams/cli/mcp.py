@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import signal
 from typing import Annotated
 
 import typer
@@ -43,10 +41,7 @@ def mcp(
 
 
 async def _until_stopped(address: str) -> None:
+    from streams.cli.run import stop_on_signals  # imports FastStream, which standard input and output do without
+
     tell("mcp", f"serving at {address}; Ctrl-C ends it")
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, stopped.set)
-    await stopped.wait()
+    await stop_on_signals().wait()

@@ -14,8 +14,9 @@ import json
 import math
 import sys
 import time
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from uuid import uuid4
@@ -23,13 +24,15 @@ from uuid import uuid4
 import typer
 from pydantic import SecretStr, ValidationError
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from handlers.html.links import host_of
 from handlers.reasoning.context import order_sources, role_messages
 from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
-from schemas.ranking import RankingCompleted
+from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutcome
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.output import printable, tell
-from streams.cli.query_screen import print_results
+from streams.cli.output import printable, tell, text_console
 from streams.publish.entries import UNREADABLE, explain, opened
 from streams.publish.event_lines import values_in
 from streams.query.access import NoQueriesError, open_queries
@@ -46,8 +49,12 @@ _LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1
 """Bytes of standard input; a longer query is refused."""
 
 
-_STAGES = ("bm25", "ranking", "trees", "mmr", "reasoning")
-"""The stages that ``--without`` can leave out."""
+LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
+_SHOWN_CHARACTERS = 300
+"""Of a title, an address, or a reason."""
+_SECTIONS = {"bm25": "bm25", "ranking": "model_ranking", "trees": "trees", "mmr": "mmr", "reasoning": ""}
+"""The stages that ``--without`` can leave out, with their sections in ``ranking``; reasoning has its own."""
+_STAGES = ", ".join(_SECTIONS)
 
 
 def query(
@@ -62,8 +69,7 @@ def query(
         Path | None, typer.Option(help="Rank these instead of the index's: one a line, or an array.")
     ] = None,
     without: Annotated[
-        list[str] | None,
-        typer.Option(metavar="STAGE", help=f"Leave a stage out, of {', '.join(_STAGES)}; repeatable."),
+        list[str] | None, typer.Option(metavar="STAGE", help=f"Leave a stage out, of {_STAGES}; repeatable.")
     ] = None,
     no_model: Annotated[bool, typer.Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
     context: Annotated[bool, typer.Option("--context", help="Print the context that a model would get.")] = False,
@@ -80,40 +86,21 @@ def query(
         raise typer.BadParameter("it cannot be used with --context", param_hint="'--prompt'")
     if app and (without or no_model):
         raise typer.BadParameter("that application's configuration decides; leave it out", param_hint="'--without'")
-    if unknown := set(without or ()) - set(_STAGES):
-        raise typer.BadParameter(
-            f"{min(unknown)!r} is not a stage; there are {', '.join(_STAGES)}", param_hint="'--without'"
-        )
-    options = QueryOptions(
-        text=text,
-        limit=limit,
-        tiers=tuple(tier or ()),
-        domains=tuple(domain or ()),
-        tags=tuple(tag or ()),
-        since=since,
-        until=until,
-        candidates=candidates,
-        without=frozenset(without or ()),
-        no_model=no_model,
-        context=context,
-        prompt=prompt,
-        app=app,
-        as_json=as_json,
-    )
+    if unknown := set(without or ()) - _SECTIONS.keys():
+        raise typer.BadParameter(f"{min(unknown)!r} is not a stage; there are {_STAGES}", param_hint="'--without'")
+    filters = {"tiers": tier, "domains": domain, "tags": tag, "date_from": since, "date_to": until}
+    leave_out = frozenset(without or ())
+    options = QueryOptions(text, limit, filters, candidates, leave_out, no_model, context, prompt, app, as_json)
     return run_query(load_settings(config), options)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class QueryOptions:
     """The query, where it goes, and what is printed; also of ``assay answer``."""
 
     text: str
     limit: int | None = None
-    tiers: tuple[str, ...] = ()
-    domains: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    since: str | None = None
-    until: str | None = None
+    filters: Mapping[str, Any] = field(default_factory=dict)
     candidates: Path | None = None
     without: frozenset[str] = frozenset()
     no_model: bool = False
@@ -123,38 +110,57 @@ class QueryOptions:
     as_json: bool = False
 
 
+Search = Callable[[Settings, QueryOptions, RankingRequested], Coroutine[Any, Any, Refusal | None]]
+"""Asks and prints the answer; or a refusal."""
+
+
 def run_query(settings: Settings, options: QueryOptions) -> int:
-    """Runs a query and prints the results; 1 if no index or model answered, 2 for a wrong request."""
+    return run_search("query", settings, options, _search)
+
+
+def run_search(command: str, settings: Settings, options: QueryOptions, search: Search) -> int:
+    """Runs the search of a command; 1 if no index or model answered, 2 for a wrong request."""
     # The log would be among the results, so it shows errors only unless the level is set.
     level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
     configure_logs(level, settings.logs.format)
-    request = request_of(options)
-    if isinstance(request, str):
-        return failed("query", request, 2)
-    settings = switched(settings, options)
-    began = time.monotonic()
     try:
-        with _waiting(options.as_json):
-            answer, place = asyncio.run(_ask(settings, options, request))
+        refused = asyncio.run(search(_switched(settings, options), options, _request_of(options)))
+    except InvalidRequestError as error:
+        refused = Refusal("invalid", str(error))
     except NoQueriesError as error:
-        return failed("query", str(error), 1)
+        refused = Refusal("unavailable", str(error))
+    if refused is None:
+        return 0
+    problem = " ".join(printable(in_words(refused), keep=_LINES).split())
+    return tell(command, problem, 2 if refused.reason == "invalid" else 1)
+
+
+async def _search(settings: Settings, options: QueryOptions, request: RankingRequested) -> Refusal | None:
+    began = time.monotonic()
+    with steps_shown(options.as_json or not sys.stderr.isatty()) as show_step:
+        show_step("asking")
+        async with open_queries(settings, app=options.app, own_candidates=request.candidates is not None) as queries:
+            place = queries.url if isinstance(queries, RemoteQueries) else ""
+            if place and (options.without or options.no_model):
+                why = f"--without and --no-model are for this process, and {place} has the index; leave them out"
+                return Refusal("invalid", why)
+            answer = await queries.answer(request)
     if isinstance(answer, Refusal):
-        return failed("query", in_words(answer), 2 if answer.reason == "invalid" else 1)
+        return answer
     _show(answer, settings, options, time.monotonic() - began, place)
-    return 0
+    return None
 
 
-async def _ask(
-    settings: Settings, options: QueryOptions, request: RankingRequested
-) -> tuple[RankingCompleted | Refusal, str]:
-    """The answer, and the application that gave it; "" for this process."""
-    given = request.candidates is not None
-    async with open_queries(settings, app=options.app, own_candidates=given) as queries:
-        place = queries.url if isinstance(queries, RemoteQueries) else ""
-        if place and (options.without or options.no_model):
-            why = f"--without and --no-model are for this process, and {place} has the index; leave them out"
-            return Refusal("invalid", why), place
-        return await queries.answer(request), place
+@contextmanager
+def steps_shown(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Shows the current step: on a terminal in one line that changes, elsewhere in lines."""
+    if quiet:
+        yield lambda _: None
+    elif not sys.stderr.isatty():
+        yield lambda step: print(f"{step} …", file=sys.stderr)
+    else:
+        with Console(stderr=True).status("") as status:
+            yield lambda step: status.update(f"{step} …")
 
 
 def in_words(refusal: Refusal) -> str:
@@ -167,64 +173,57 @@ def in_words(refusal: Refusal) -> str:
     return refusal.detail + again + "; --no-model asks no model" * bool(refusal.no_model)
 
 
-def request_of(options: QueryOptions) -> RankingRequested | str:
-    """The request, or what is wrong with the options."""
+class InvalidRequestError(Exception):
+    """The options make no request; the message says what is wrong."""
+
+
+def _request_of(options: QueryOptions) -> RankingRequested:
     if options.app and (problem := check_address(options.app)):
-        return f"--app: {problem}"
-    text, problem = _asked(options.text)
-    if problem:
-        return problem
-    candidates: list[Any] | None = None
-    lines: list[int] = []
-    if options.candidates is not None:
-        read = _candidates(options.candidates)
-        if isinstance(read, str):
-            return read
-        lines, candidates = [line for line, _ in read], [candidate for _, candidate in read]
-    filters = {
-        "tiers": options.tiers,
-        "domains": options.domains,
-        "tags": options.tags,
-        "date_from": options.since,
-        "date_to": options.until,
+        raise InvalidRequestError(f"--app: {problem}")
+    found = _candidates(options.candidates) if options.candidates is not None else None
+    value = {
+        "request_id": str(uuid4()),
+        "query": _asked(options.text),
+        "limit": options.limit,
+        "filters": dict(options.filters),
+        "candidates": None if found is None else [candidate for _, candidate in found],
     }
-    value: dict[str, Any] = {"request_id": str(uuid4()), "query": text, "limit": options.limit, "filters": filters}
     try:
-        return RankingRequested.model_validate({**value, "candidates": candidates})
+        return RankingRequested.model_validate(value)
     except ValidationError as error:
         of_candidate = next((item["loc"] for item in error.errors() if item["loc"][:1] == ("candidates",)), ())
-        if len(of_candidate) < 2 or not isinstance(number := of_candidate[1], int):
-            return refusal(error).detail
-        where = f"line {lines[number]}" if lines[number] else f"candidate {number + 1}"
-        return f"{options.candidates}, {where}: {refusal(error).detail}"
+        detail = refusal(error).detail
+        if found and len(of_candidate) > 1 and isinstance(number := of_candidate[1], int):
+            line = found[number][0]
+            detail = f"{options.candidates}, {f'line {line}' if line else f'candidate {number + 1}'}: {detail}"
+        raise InvalidRequestError(detail) from None
 
 
-def _asked(text: str) -> tuple[str, str]:
-    """The query, and what is wrong with it."""
+def _asked(text: str) -> str:
     # Bytes of the command line that are not UTF-8 come as surrogates.
     raw = sys.stdin.buffer.read(_LONGEST_INPUT) if text == "-" else text.encode("utf-8", "surrogateescape")
     try:
         text = raw.decode("utf-8").strip()
     except UnicodeDecodeError as error:
         if len(raw) < _LONGEST_INPUT or error.reason != "unexpected end of data":
-            return "", "the query is not UTF-8; convert it with `iconv -t UTF-8`"
+            raise InvalidRequestError("the query is not UTF-8; convert it with `iconv -t UTF-8`") from None
         text = raw.decode("utf-8", "ignore")
     if not text:
-        return "", "query must not be empty"
+        raise InvalidRequestError("query must not be empty")
     if len(text) > MAX_QUERY_CHARACTERS:
-        return "", f"the query is longer than {MAX_QUERY_CHARACTERS} characters; ask for less at once"
-    return text, ""
+        raise InvalidRequestError(f"the query is longer than {MAX_QUERY_CHARACTERS} characters; ask for less at once")
+    return text
 
 
-def _candidates(path: Path) -> list[tuple[int, Any]] | str:
-    """The candidates of a file with their line numbers, 0 in a JSON array; or what is wrong with the file."""
+def _candidates(path: Path) -> list[tuple[int, Any]]:
+    """The candidates of a file with their line numbers, 0 in a JSON array."""
     try:
         with opened(path) as source:
             content = source.read(TOPIC_BYTES + 1)
     except UNREADABLE as error:
-        return f"{path}: {explain(error)}"
+        raise InvalidRequestError(f"{path}: {explain(error)}") from None
     if len(content) > TOPIC_BYTES:
-        return f"{path}: more than {TOPIC_BYTES} bytes of candidates; give fewer"
+        raise InvalidRequestError(f"{path}: more than {TOPIC_BYTES} bytes of candidates; give fewer")
     found: list[tuple[int, Any]] = []
     number = 0
     try:
@@ -235,24 +234,22 @@ def _candidates(path: Path) -> list[tuple[int, Any]] | str:
                 found += [(number, json.loads(value)) for value, _ in values_in(line)] if line.strip() else []
     except (ValueError, RecursionError):
         where = f", line {number}" if number else ""
-        return f'{path}{where}: not JSON; one candidate a line is needed, {{"url": …, "title": …, "content": …}}'
+        needed = 'one candidate a line is needed, {"url": …, "title": …, "content": …}'
+        raise InvalidRequestError(f"{path}{where}: not JSON; {needed}") from None
     if len(found) > MAX_CANDIDATES:
-        return f"{path}: {len(found)} candidates, {MAX_CANDIDATES} at most"
+        raise InvalidRequestError(f"{path}: {len(found)} candidates, {MAX_CANDIDATES} at most")
     return found
 
 
-def switched(settings: Settings, options: QueryOptions) -> Settings:
-    """The settings without the stages of ``--without`` (R-257)."""
-    ranking, reasoning = settings.ranking, settings.reasoning
+def _switched(settings: Settings, options: QueryOptions) -> Settings:
+    """The settings without the stages of ``--without``."""
+    ranking, reasoning, llm = settings.ranking, settings.reasoning, settings.llm
     off: dict[str, Any] = {}
-    for stage, section in (("bm25", "bm25"), ("ranking", "model_ranking"), ("mmr", "mmr")):
-        if stage in options.without:
-            off[section] = getattr(ranking, section).model_copy(update={"enabled": False})
-    if "trees" in options.without:
-        off["trees"] = ranking.trees.model_copy(update={"mode": "off"})
+    for stage in options.without - {"reasoning"}:
+        section, switch = _SECTIONS[stage], {"mode": "off"} if stage == "trees" else {"enabled": False}
+        off[section] = getattr(ranking, section).model_copy(update=switch)
     if "reasoning" in options.without:
         reasoning = reasoning.model_copy(update={"enabled": False})
-    llm = settings.llm
     if options.no_model:
         llm = llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
     ranking = ranking.model_copy(update=off)
@@ -275,13 +272,96 @@ def _show(answer: RankingCompleted, settings: Settings, options: QueryOptions, s
         print_results(answer, seconds, place)
 
 
-def _waiting(as_json: bool) -> Any:
-    """Shows on a terminal that the query is under way."""
-    if as_json or not sys.stderr.isatty():
-        return nullcontext()
-    return Console(stderr=True).status("asking …")
+def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
+    """Prints an answer, and the application that gave it; ``place`` is "" for this process."""
+    console = text_console()
+    console.print(_head(answer))
+    if answer.results:
+        console.print()
+        if answer.nothing_relevant:
+            console.print(
+                Text("Nothing relevant found. The results below have few or none of the query's words.\n", style="bold")
+            )
+        console.print(_table(answer.results))
+        if any(result.reasoning_metadata.label_source == "fallback" for result in answer.results):
+            console.print(Text("* the page has no score: by the tier of its source", style="dim"))
+    else:
+        _advise(console, answer)
+    console.print()
+    console.print(Text(_summary(answer, seconds, place)))
 
 
-def failed(command: str, problem: str, status: int) -> int:
-    """Prints why there is no answer, on one line, and returns the status."""
-    return tell(command, " ".join(printable(problem, keep=_LINES).split()), status)
+def _table(results: tuple[RankedResult, ...]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+    for result in results:
+        fallback = result.reasoning_metadata.label_source == "fallback"
+        label = Text(result.trust_label + "*" * fallback, style=LABEL_STYLE[result.trust_label])
+        score = Text(f"{result.score:.2f}")
+        table.add_row(Text(str(result.rank)), label, _result(result), score)
+    return table
+
+
+def _result(result: RankedResult) -> Text:
+    cts = "no CTS" if result.cts_score is None else f"CTS {result.cts_score}"
+    facts = (host_of(result.url) or "", result.date or "", cts)
+    lines = [
+        (_cut(result.title) or "(no title)", "bold"),
+        (", ".join(_cut(fact) for fact in facts if fact), "dim"),
+        ("; ".join(_cut(reason) for reason in result.reasons), ""),
+        (_cut(result.url), "dim"),
+    ]
+    return Text("\n").join([Text(text, style=style) for text, style in lines if text])
+
+
+def _head(answer: RankingCompleted) -> Table:
+    table = Table.grid(padding=(0, 3, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(ratio=1)
+    intent, ran = answer.intent, " > ".join(answer.stages) or "none"
+    table.add_row("intent", Text.assemble((str(intent.intent), "bold"), f": {_cut(intent.reason)}"))
+    table.add_row("stages", Text(ran, style="bold"))
+    for note in answer.notes:
+        if note.outcome is StageOutcome.RAN and not note.reason:
+            continue
+        did = "" if note.outcome is StageOutcome.RAN else f" {note.outcome}"
+        because = f": {_cut(note.reason)}" if note.reason else ""
+        style = "red" if note.outcome is StageOutcome.FAILED else "dim"
+        table.add_row("", Text(f"{note.stage}{did}{because}", style=style))
+    return table
+
+
+def _advise(console: Console, answer: RankingCompleted) -> None:
+    advice = "None of the candidates fits; are filters such as --tier or --since too narrow?"
+    if any(note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.RAN for note in answer.notes):
+        advice = (
+            "Is the index filled (`assay run` indexes pages as they come, `assay doctor` says what is in it)? "
+            "Where it is, filters such as --tier or --since may be too narrow."
+        )
+    console.print(Text("\nno results", style="bold"))
+    console.print(advice)
+
+
+def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:
+    count = len(answer.results)
+    parts = [f"{count} result{'' if count == 1 else 's'} in {seconds:.2f} s"]
+    if place:
+        parts.append(f"answered by {printable(place)}")
+    if (call := answer.llm) is not None:
+        who = "the offline judge" if call.judged_by == "offline" else printable(call.model)
+        cost = "cost unknown" if call.cost_usd is None else f"${call.cost_usd:.4f}"
+        if any(note.stage is StageName.RANKING and note.outcome is StageOutcome.FAILED for note in answer.notes):
+            parts.append(f"{who} failed and changed no order, {cost}")
+        else:
+            parts.append(f"judged by {who}, {cost}" + (", from the journal" if call.cached else ""))
+    else:
+        parts.append("no judge asked")
+    return "; ".join(parts)
+
+
+def _cut(text: str) -> str:
+    text = " ".join(printable(text, keep="\n").split())
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"

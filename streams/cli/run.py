@@ -1,7 +1,8 @@
 """``assay run``: runs handlers as consumer groups until a signal or, with ``--drain``, until they are caught up.
 
 SIGTERM and Ctrl-C finish and commit the work in progress within the drain's budget and exit 0. A second signal, or work
-that does not end, exits 1. A process that fails its liveness checks exits 1, because only a restart helps.
+that does not end, exits 1. A process that fails its liveness checks exits 1, because only a restart helps. So does one
+that cannot start, or that cannot drain because a service stays down.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Coroutine, Sequence
+from collections import Counter
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import structlog
@@ -20,7 +22,6 @@ import typer
 from aiokafka.errors import KafkaError
 
 from streams.app.application import Application
-from streams.cli.drain_summary import summary_lines, summary_of
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import tell
@@ -30,6 +31,7 @@ from streams.kafka.topics import create_topics
 from streams.llm.checks import checks_of_models
 from streams.runtime.process import freeze_gc, watchdog
 from streams.settings.model import Settings
+from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS, Handler, no_such
 
@@ -49,27 +51,17 @@ def run(
     config: Config = None,
 ) -> int:
     """Run handlers as consumer groups."""
-    return run_handlers(handlers or [], load_settings(config).with_kafka(), drain=drain, as_json=as_json)
-
-
-def run_handlers(names: Sequence[str], settings: Settings, *, drain: bool, as_json: bool) -> int:
-    """Runs some handlers, or all if none is named.
-
-    Returns:
-        0 after a clean stop or if caught up; 1 if the process is wedged, exceeds the drain's budget, cannot start, or
-        cannot drain because a service stays down; 2 for an unknown handler.
-    """
+    settings = load_settings(config).with_kafka()
     known = {handler.name: handler for handler in HANDLERS}
-    unknown = [name for name in names if name not in known]
-    if unknown:
+    names = handlers or list(known)
+    if unknown := [name for name in names if name not in known]:
         return tell("run", no_such("handler", unknown[0], known), 2)
     configure_logs(settings.logs.level, settings.logs.format)
-    handlers = [known[name] for name in names] or list(HANDLERS)
     began = time.monotonic()
     result: dict[str, Any] = {"caught_up": False}
 
     async def work() -> int:
-        status, result["caught_up"], result["summary"] = await _run(handlers, settings, drain)
+        status, result["caught_up"], result["summary"] = await _run([known[name] for name in names], settings, drain)
         return status
 
     try:
@@ -77,11 +69,11 @@ def run_handlers(names: Sequence[str], settings: Settings, *, drain: bool, as_js
     except (PortTakenError, IndexSettingsError) as error:
         return tell("run", str(error), 1)
     if drain and "summary" in result:
-        for line in summary_lines(result["summary"]):
+        for line in _summary_lines(result["summary"]):
             tell("run", line)
     if as_json:
         seconds = round(time.monotonic() - began, 2)
-        print(json.dumps({"handlers": [h.name for h in handlers], **result, "seconds": seconds}))
+        print(json.dumps({"handlers": names, **result, "seconds": seconds}))
     return status
 
 
@@ -106,7 +98,7 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
         finally:
             drained = await _stop(application, settings)
     log.info("stopped", caught_up=caught_up)
-    summary = summary_of(application.metrics, [handler.name for handler in handlers])
+    summary = _summary_of(application.metrics, [handler.name for handler in handlers])
     return (status if drained else 1), caught_up, summary
 
 
@@ -191,6 +183,45 @@ def _out_of_patience(application: Application) -> Sequence[str]:
     if seconds > 2 * settings.kafka.transaction_timeout_seconds:
         return [*waiting.problems, f"{reason}, for {seconds:.0f} s"]
     return waiting.problems
+
+
+def _summary_of(metrics: Metrics, handlers: Sequence[str]) -> dict[str, Any]:
+    """For each handler its inputs and outcomes, with the reasons; for ``score_page`` also the tiers of its pages."""
+    found: dict[str, Any] = {name: {"in": 0, "outcomes": Counter()} for name in handlers}
+    for labels, count in _samples(metrics.handler_events_total):
+        if labels["handler"] in found and count:
+            done = found[labels["handler"]]
+            done["in"] += count
+            done["outcomes"][" ".join(filter(None, (labels["outcome"], labels["reason"])))] += count
+    if "score_page" in found:
+        tiers = Counter(dict.fromkeys("ABC", 0))
+        for labels, count in _samples(metrics.pages_scored_total):
+            tiers[labels["tier"]] += count
+        found["score_page"]["tiers"] = tiers
+    if "index_page" in found:
+        found["index_page"]["points"] = sum(count for _, count in _samples(metrics.index_points_written_total))
+    return found
+
+
+def _summary_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    for name, done in summary.items():
+        if not done["in"]:
+            continue
+        parts = [f"{count} {'done' if outcome == 'emit' else outcome}" for outcome, count in done["outcomes"].items()]
+        if "tiers" in done:
+            parts[0] += f" ({', '.join(f'{tier} {count}' for tier, count in done['tiers'].items())})"
+        if "points" in done:
+            parts.append(f"{done['points']} points written")
+        yield f"{name} {done['in']} in: {', '.join(parts)}"
+    if idle := [name for name, done in summary.items() if not done["in"]]:
+        yield f"nothing to do for {', '.join(idle)}"
+
+
+def _samples(counter: Any) -> Iterator[tuple[Mapping[str, str], int]]:
+    for family in counter.collect():
+        for sample in family.samples:
+            if sample.name.endswith("_total"):
+                yield sample.labels, int(sample.value)
 
 
 def stop_on_signals() -> asyncio.Event:

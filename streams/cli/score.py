@@ -28,6 +28,8 @@ from streams.cli.options import AsJson, Config
 from streams.cli.output import printable, tell
 from streams.fetch.settings import FetchSettings
 from streams.settings.lazy import LazySettings
+from streams.topology import PAGES_CRAWLED
+from streams.topology.codec import refusal
 from streams.workers.pool import WorkerPool
 from streams.workers.settings import WorkersSettings, cores
 
@@ -42,11 +44,12 @@ class _Sections(BaseModel):
 
 
 class Refused(NamedTuple):
-    """An input that is no page, or a page that has no score."""
-
     place: str
     kind: str
     detail: str
+
+
+Result = ScoredPage | Refused
 
 
 def score(
@@ -65,14 +68,16 @@ def score(
     settings = LazySettings(config)
     rules, sections = settings.of(ScorePageRules), settings.of(_Sections)
     screen = None if as_json or not sys.stdout.isatty() else _Screen()
-    show = _write_json if screen is None else screen.show
     refused = 0
     with asyncio.Runner() as runner:
         results = scored_pages(_pages(sources, url, sections.fetch), rules, sections.workers)
         try:
             while (result := runner.run(_next(results))) is not None:
-                show(result)
                 refused += isinstance(result, Refused)
+                if screen is None:
+                    _write_json(result)
+                else:
+                    screen.show(result)
         finally:
             runner.run(results.aclose())
             if screen is not None:
@@ -80,13 +85,13 @@ def score(
     return 1 if refused else 0
 
 
-async def _next(results: AsyncIterator[ScoredPage | Refused]) -> ScoredPage | Refused | None:
+async def _next(results: AsyncIterator[Result]) -> Result | None:
     return await anext(results, None)
 
 
 async def scored_pages(
     pages: AsyncIterator[CrawledPage | Refused], rules: ScorePageRules, workers: WorkersSettings
-) -> AsyncGenerator[ScoredPage | Refused, None]:
+) -> AsyncGenerator[Result, None]:
     """The results in the order of the pages, from as many children as there are cores."""
     decide = partial(score_page, rules=rules)
     if workers.processes == 0:
@@ -94,7 +99,7 @@ async def scored_pages(
             yield page if isinstance(page, Refused) else _result(page, decide(page))
         return
     pool = WorkerPool(lambda: decide, cores(), workers.limits, start="fork")
-    under_way: deque[asyncio.Task[ScoredPage | Refused]] = deque()
+    under_way: deque[asyncio.Task[Result]] = deque()
     try:
         async for page in pages:
             await pool.start()
@@ -107,11 +112,11 @@ async def scored_pages(
         await pool.stop()
 
 
-async def _scored(pool: WorkerPool, page: CrawledPage | Refused) -> ScoredPage | Refused:
+async def _scored(pool: WorkerPool, page: CrawledPage | Refused) -> Result:
     return page if isinstance(page, Refused) else _result(page, await pool.run(page))
 
 
-def _result(page: CrawledPage, outcome: Any) -> ScoredPage | Refused:
+def _result(page: CrawledPage, outcome: Any) -> Result:
     if isinstance(outcome, Dead):
         return Refused(page.url, outcome.reason, outcome.detail)
     assert isinstance(outcome, Emit)  # noqa: S101 - the handler drops nothing, and asks for nothing
@@ -124,11 +129,8 @@ async def _pages(sources: list[str], url: str, fetch: FetchSettings) -> AsyncIte
     addresses = [source for source in sources if source.lower().startswith(_WEB)]
     fetched = await _fetch(addresses, fetch) if addresses else {}
     for source in sources:
-        if source in fetched:
-            yield fetched[source]
-        else:
-            for page in _read(source, url):
-                yield page
+        for page in [fetched[source]] if source in fetched else _read(source, url):
+            yield page
 
 
 async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledPage | Refused]:
@@ -151,7 +153,6 @@ async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledP
 
 
 def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
-    """The pages of a file, a folder or standard input."""
     path = Path(source)
     if not source.strip():
         yield Refused("(empty)", "invalid", "name an address, a file or a folder")
@@ -159,7 +160,7 @@ def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
         head = sys.stdin.buffer.peek(1)[:1] if hasattr(sys.stdin.buffer, "peek") else b""
         if head == b"{":
             for number, line in enumerate(sys.stdin.buffer, 1):
-                yield _line(f"standard input:{number}", line)
+                yield _page(f"standard input:{number}", line)
         else:
             yield _html("standard input", sys.stdin.buffer.read(MAX_PAGE_BYTES + 1), url)
     elif path.is_file() and (path.suffix.lower() in _PAGE_SUFFIXES or _begins_with(path, b"<")):
@@ -168,23 +169,18 @@ def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
     elif not path.exists():
         yield Refused(source, "invalid", "No such file or folder; an address begins with https:// or http://")
     else:
-        yield from _publishable(path)
+        # Everything that `assay publish` takes: JSON lines, TSV, folders.
+        from streams.publish.entries import SourceError
+        from streams.publish.event_lines import read_pages
 
-
-def _publishable(path: Path) -> Iterator[CrawledPage | Refused]:
-    """The pages of everything that `assay publish` takes: JSON lines, TSV, folders."""
-    from streams.publish.entries import SourceError
-    from streams.publish.event_lines import read_pages
-    from streams.topology import PAGES_CRAWLED
-
-    try:
-        for found in read_pages(path, PAGES_CRAWLED):
-            if isinstance(found.event, CrawledPage):
-                yield found.event
-            elif isinstance(found.event, Dead):
-                yield Refused(found.place, found.event.reason, found.event.detail)
-    except SourceError as error:
-        yield Refused(str(path), "unreadable", str(error))
+        try:
+            for found in read_pages(path, PAGES_CRAWLED):
+                if isinstance(found.event, CrawledPage):
+                    yield found.event
+                elif isinstance(found.event, Dead):
+                    yield Refused(found.place, found.event.reason, found.event.detail)
+        except SourceError as error:
+            yield Refused(str(path), "unreadable", str(error))
 
 
 def _html(place: str, body: bytes, url: str) -> CrawledPage | Refused:
@@ -193,20 +189,14 @@ def _html(place: str, body: bytes, url: str) -> CrawledPage | Refused:
     return _page(place, {"url": url or "https://file.invalid/" + quote(Path(place).name), "html_base64": body})
 
 
-def _line(place: str, line: bytes) -> CrawledPage | Refused:
-    from streams.topology.codec import refusal
-
+def _page(place: str, content: bytes | dict[str, Any]) -> CrawledPage | Refused:
+    """The page of a line of JSON, or of fields."""
     try:
-        return CrawledPage.model_validate_json(line)
+        if isinstance(content, bytes):
+            return CrawledPage.model_validate_json(content)
+        return CrawledPage.model_validate(content)
     except ValidationError as error:
         return Refused(place, "invalid", refusal(error).detail)
-
-
-def _page(place: str, fields: dict[str, Any]) -> CrawledPage | Refused:
-    try:
-        return CrawledPage.model_validate(fields)
-    except ValidationError as error:
-        return Refused(place, "invalid", error.errors(include_url=False)[0]["msg"])
 
 
 def _begins_with(path: Path, sign: bytes) -> bool:
@@ -214,7 +204,7 @@ def _begins_with(path: Path, sign: bytes) -> bool:
         return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(sign)
 
 
-def _write_json(result: ScoredPage | Refused) -> None:
+def _write_json(result: Result) -> None:
     if isinstance(result, Refused):
         line: dict[str, Any] = {"page": result.place, "refused": result.kind, "detail": result.detail}
     else:
@@ -241,15 +231,13 @@ class _Screen:
 
     def __init__(self) -> None:
         self._width = shutil.get_terminal_size().columns
-        self._first: ScoredPage | Refused | None = None
-        self._pages = 0
-        self._tiers: Counter[str] = Counter()
+        self._first: Result | None = None
+        self._tiers = Counter({"A": 0, "B": 0, "C": 0, "refused": 0})
 
-    def show(self, result: ScoredPage | Refused) -> None:
+    def show(self, result: Result) -> None:
         """Shows a result; the first one waits until it is known whether it is the only one."""
-        self._pages += 1
         self._tiers["refused" if isinstance(result, Refused) else result.tier] += 1
-        if self._pages == 1:
+        if self._tiers.total() == 1:
             self._first = result
             return
         if self._first is not None:
@@ -262,11 +250,11 @@ class _Screen:
         """Shows the only page, or counts the pages."""
         if self._first is not None:
             self._whole(self._first)
-        elif self._pages:
-            counts = ", ".join(f"{name} {self._tiers[name]}" for name in ("A", "B", "C", "refused"))
-            print(f"{self._pages} pages: {counts}")
+        elif self._tiers.total():
+            counts = ", ".join(f"{tier} {count}" for tier, count in self._tiers.items())
+            print(f"{self._tiers.total()} pages: {counts}")
 
-    def _row(self, result: ScoredPage | Refused) -> None:
+    def _row(self, result: Result) -> None:
         if isinstance(result, Refused):
             line = f"    -  -     {result.kind}: {result.place}: {result.detail}"
         else:
@@ -274,7 +262,7 @@ class _Screen:
             line = f"{score:>5}  {result.tier}     {result.trust_label:<6}  {_day(result):<10}  {result.url}"
         self._print(line)
 
-    def _whole(self, result: ScoredPage | Refused) -> None:
+    def _whole(self, result: Result) -> None:
         if isinstance(result, Refused):
             tell("score", f"{printable(result.place)}: {result.kind}: {printable(result.detail)}")
             return

@@ -182,10 +182,8 @@ async def _count_dead_letters(settings: Settings, topic: Topic, since: datetime 
     writers = tuple(handler.name for handler in HANDLERS if topic in handler.emits)
     if not writers:
         return
-    selection = Selection(handlers=writers, since=since)
-    async with DeadLetterReader(settings, selection) as letters:
+    async with DeadLetterReader(settings, Selection(handlers=writers, since=since)) as letters:
         for handler, partition in letters.partitions:
-            runs = await letters.redriven(partition)
-            async for letter in letters.read(handler, partition, runs):
-                if letter.redriven_by is None and selection.means(handler, letter.record.key, letter.note):
+            async for letter in letters.selected(handler, partition):
+                if letter.redriven_by is None:
                     tally.refusals[letter.note.reason] += 1

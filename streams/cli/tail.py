@@ -21,7 +21,6 @@ from streams.cli.output import printable, tell
 from streams.kafka import log_reader
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.settings import KafkaSettings
-from streams.settings.model import Settings
 from streams.topology import TOPICS, topic_named
 from streams.topology.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 
@@ -39,36 +38,14 @@ def tail(
     config: Config = None,
 ) -> int:
     """Show the records of a topic as they come."""
-    settings = load_settings(config).with_kafka()
-    return run_tail(topic, settings, start, max_records=most, as_json=as_json, follow=follow)
-
-
-def run_tail(
-    topic: str,
-    settings: Settings,
-    start: str,
-    *,
-    max_records: int | None = None,
-    as_json: bool = False,
-    follow: bool = True,
-) -> int:
-    """Prints the records of a topic, named with or without the prefix; 2 for a missing topic.
-
-    Args:
-        topic: The topic, also a dead letter topic.
-        settings: The configuration.
-        start: ``earliest``, ``latest``, or an offset, in each partition.
-        max_records: Stop after so many; None for no maximum.
-        as_json: A line for each record: topic, partition, offset, timestamp, key, headers, value.
-        follow: Wait for more records; else stop at the end at the time of the start.
-    """
     if not is_start(start):
         return tell("tail", f"--from takes earliest, latest or an offset, not {start!r}", 2)
+    settings = load_settings(config).with_kafka()
 
     async def work() -> int:
         name = (await partitions_of(topic, settings.kafka))[0].topic
         console = Console(highlight=False, soft_wrap=True)
-        left = max_records
+        left = most
         async with contextlib.aclosing(log_reader.follow(settings.kafka, [name], start, to_end=not follow)) as lists:
             async for records in lists:
                 for record in sorted(records, key=lambda r: r.timestamp)[:left]:
@@ -86,12 +63,10 @@ def run_tail(
 
 
 def is_start(text: str) -> bool:
-    """Whether a text is ``earliest``, ``latest`` or an offset."""
     return text in ("earliest", "latest") or text.isdecimal()
 
 
 def no_topic(topic: str, kafka: KafkaSettings) -> NoTopicError:
-    """The error for a topic that the cluster does not have."""
     near = get_close_matches(topic, [known.name for known in TOPICS])
     todo = "`assay topics create` creates it" if topic_named(topic) else "`assay topics list` lists the topics"
     if near and not topic_named(topic):
@@ -128,15 +103,14 @@ def as_json_line(record: ConsumerRecord) -> str:
 def as_line(record: ConsumerRecord) -> Text:
     """A record as one line: the error of a dead letter, the dead letter of a marker, else the value's beginning."""
     key = "" if record.key is None else record.key.decode("utf-8", "replace")
-    letter = DeadLetter.of(record.headers)
+    letter, headers = DeadLetter.of(record.headers), dict(record.headers)
     trouble = f"{letter.reason} at {letter.stage}: {letter.error}" if letter.reason else ""
-    if not trouble and (why := dict(record.headers).get(UNREADABLE_HEADER)):
+    if not trouble and (why := headers.get(UNREADABLE_HEADER)):
         trouble = f"unreadable: {why.decode('utf-8', 'replace')}"
-    text = trouble
     if is_marker(record.headers):
-        offset = (dict(record.headers)[REDRIVEN_OF] or b"").decode("utf-8", "replace")
-        text = f"{record.partition}/{offset} was sent again"
-    text = text or _value(record.value, record.headers)
+        text = f"{record.partition}/{(headers[REDRIVEN_OF] or b'').decode('utf-8', 'replace')} was sent again"
+    else:
+        text = trouble or _value(record.value, record.headers)
     return Text.assemble(
         (f"{record.partition}/{record.offset}", "dim"),
         " ",

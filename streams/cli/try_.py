@@ -3,8 +3,9 @@
 Each input line is an event of the handler's topic, a line of ``assay tail --json``, or an answer of another trial that
 contains such events. HTML files and folders of pages are read as ``assay publish`` reads them. Each output line is
 ``{"outcome", "reason", "events": [{"topic", "key", "value"}]}``, in the order of the input. A bad line gives ``dead``
-with a reason, a line on standard error with its place, and exit status 1. The command holds one line at a time and
-imports neither Kafka nor a model's client.
+with a reason, a line on standard error with its place, and exit status 1. The command holds one line at a time. What
+reads pages runs in a child process, which is forked at the first line. Services are imported when a handler first asks
+for one, so other trials start at once.
 
 The pure steps are parts of a handler: the links of a listing that are its items, and a source's snippet. Their input
 may omit fields and may have unknown ones.
@@ -15,26 +16,36 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
+from pydantic import BaseModel, Field, ValidationError
 
 import schemas
-from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome
+from handlers.html.encoding import page_bytes
+from handlers.html.snippet import SourcePage, begin, extract_snippet
+from handlers.listings.listing import follow_listing
+from schemas.event import Event
+from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
+from schemas.pages import Body
+from schemas.relevance import SnippetFailure
 from streams.cli.file_events import read_events
-from streams.cli.handler_trial import STEPS, HandlerTrial, StepTrial, dumped, unknown_handler
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import Refusals, printable, tell, text_console
+from streams.pipeline.handler_runner import exhausted
+from streams.pipeline.local import LocalHandler
 from streams.publish.entries import SourceError
-from streams.publish.event_lines import LineEvent, read_pages
+from streams.publish.event_lines import read_pages
 from streams.publish.sources import STANDARD_INPUT_PATH, check_source, holds_pages, read_lines, too_long
 from streams.settings.model import Settings
-from streams.topology import Topic, handler_named, topic_of
+from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
+from streams.topology.codec import MAX_DETAIL, refusal
+from streams.workers.pool import WorkerPool
 
-L = TypeVar("L")
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
 
 
@@ -70,49 +81,35 @@ def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, p
     handler = handler_named(name)
     if handler is None and name not in STEPS:
         return unknown_handler(name)
-    answers = _Answers(pretty, handler.consumes.name if handler else "")
-    path = file or STANDARD_INPUT_PATH
+    topic = handler.consumes if handler else None
+    answers = _Answers(pretty, topic)
     try:
         with asyncio.Runner() as runner:
-            if handler is None:
-                with closing(StepTrial(name, settings, runner)) as step:
-                    for place, answer in _answered(step, path):
-                        answers.write(place, answer if isinstance(answer, Dead) else dumped(answer))
-            else:
-                inputs = _inputs(path, handler.consumes)
-                with closing(HandlerTrial(handler, settings, runner)) as trial:
-                    for found in inputs:
-                        event = found.event
-                        answers.write(found.place, event if isinstance(event, Dead | Drop) else trial.decide(event))
+            trial = HandlerTrial(handler, settings, runner) if handler else StepTrial(name, settings, runner)
+            with closing(trial):
+                for place, given in _inputs(file or STANDARD_INPUT_PATH, topic):
+                    answers.write(place, given if isinstance(given, Dead | Drop) else trial.decide(given))
     except SourceError as error:
         return tell("try", str(error), 2)
     answers.refusals.tell_rest("that are no events")
     return 1 if answers.refusals.count or (answers.dead and strict) else 0
 
 
-def _inputs(path: Path, topic: Topic) -> Iterator[LineEvent]:
-    """The events of lines, or the pages of a folder or an HTML file.
+def _inputs(path: Path, topic: Topic | None) -> Iterator[tuple[str, Any]]:
+    """The events of lines, or the pages of a folder or an HTML file, with their places; for a step, bare lines.
 
     Raises:
         SourceError: The path cannot be read, or has no events of the topic.
     """
-    check_source(path, topic, "jsonl")
-    if path != STANDARD_INPUT_PATH and holds_pages(path):
-        return read_pages(path, topic)
-    return _readable(read_events("try", path, topic, quiet=True, blank=True))
-
-
-def _answered(step: StepTrial, path: Path) -> Iterator[tuple[str, dict[str, Any] | Dead]]:
-    for line in _readable(read_lines(path)):
-        if line.content is None:
-            yield line.place, too_long()
-        else:
-            yield line.place, step.answer(line.content.rstrip(b"\r\n"))
-
-
-def _readable(lines: Iterator[L]) -> Iterator[L]:
     try:
-        yield from lines
+        if topic is None:
+            for line in read_lines(path):
+                yield line.place, too_long() if line.content is None else line.content.rstrip(b"\r\n")
+            return
+        check_source(path, topic, "jsonl")
+        pages = path != STANDARD_INPUT_PATH and holds_pages(path)
+        for found in read_pages(path, topic) if pages else read_events("try", path, topic, quiet=True, blank=True):
+            yield found.place, found.event
     except OSError as error:
         raise SourceError(f"{error.filename}: {error.strerror}") from None
 
@@ -120,14 +117,14 @@ def _readable(lines: Iterator[L]) -> Iterator[L]:
 class _Answers:
     """Writes answers, and reports the first lines that are no events."""
 
-    def __init__(self, pretty: bool, topic: str) -> None:
+    def __init__(self, pretty: bool, topic: Topic | None) -> None:
         self._topic = topic
         self.dead = 0
         self.refusals = Refusals("try")
         self._console = text_console() if pretty else None
 
-    def write(self, place: str, answer: Outcome | str) -> None:
-        """Writes the answer of a step, which is JSON, or the outcome of a handler."""
+    def write(self, place: str, answer: Outcome | dict[str, Any]) -> None:
+        """Writes the answer of a step, or the outcome of a handler."""
         if isinstance(answer, Dead):
             self.dead += 1
             if answer.reason in _NO_EVENT:
@@ -139,40 +136,152 @@ class _Answers:
             for event in answer.events:
                 print_event(self._console, event)
             return
-        text = answer if isinstance(answer, str) else _line(answer)
+        text = dumped(answer) if isinstance(answer, dict) else _line(answer)
         # Bytes, for the terminal's encoding is not the data's.
         sys.stdout.buffer.write(text.encode() + b"\n")
         sys.stdout.buffer.flush()
 
     def _examples(self, answer: Dead) -> str:
         """Where events of this kind are, for the first line that is JSON of something else."""
-        if self.refusals.count or answer.reason is not DeadReason.INVALID or not self._topic:
+        if self.refusals.count or answer.reason is not DeadReason.INVALID or self._topic is None:
             return ""
-        return f"; events of this kind are in {Path(schemas.__file__).parent / 'examples' / self._topic}"
+        return f"; events of this kind are in {Path(schemas.__file__).parent / 'examples' / self._topic.name}"
 
 
 def _line(outcome: Outcome) -> str:
-    match outcome:
-        case Emit():
-            return _emit_line(outcome.events)
-        case Dead():
-            return _dead_line(outcome)
-        case Drop():
-            return json.dumps({"outcome": "drop", "reason": outcome.reason, "events": []})
-    return dumped({"outcome": "retry", "reason": outcome.reason, "detail": outcome.detail, "events": []})
+    if isinstance(outcome, Emit):
+        try:
+            parts = [
+                f'{{"topic":{json.dumps(topic.name)},"key":{dumped(topic.key(event))},"value":{event.to_json().decode()}}}'
+                for event in outcome.events
+                for topic in (topic_of(event),)
+            ]
+        except (ValueError, RecursionError) as error:
+            outcome = Dead(DeadReason.OUTPUT_INVALID, str(error))
+        else:
+            return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}'
+    detail = {} if isinstance(outcome, Drop) else {"detail": outcome.detail}
+    return dumped({"outcome": type(outcome).__name__.lower(), "reason": outcome.reason, **detail, "events": []})
 
 
-def _emit_line(events: tuple[Any, ...]) -> str:
+class HandlerTrial:
+    """A handler under one configuration, for code without an event loop of its own. Raises as ``LocalHandler``."""
+
+    def __init__(self, handler: Handler, settings: Settings, runner: asyncio.Runner) -> None:
+        self._handler = handler
+        self._loop = runner
+        self._opening = LocalHandler.open(settings, handler, before_services=partial(_set_up_log, settings))
+        self._local = runner.run(self._opening.__aenter__())
+        self.rules = self._local.rules
+
+    def decide(self, event: Event) -> Outcome:
+        tried = self._loop.run(self._local.attempt(event))
+        if isinstance(tried.outcome, Retry) and not self._handler.retry_topics:
+            return exhausted(tried.outcome, tried.attempts)
+        return tried.outcome
+
+    def close(self) -> None:
+        self._loop.run(self._opening.__aexit__(None, None, None))
+
+
+class StepTrial:
+    """A pure step of ``STEPS`` under one configuration."""
+
+    def __init__(self, name: str, settings: Settings, runner: asyncio.Runner) -> None:
+        self._step = partial(run_step, name, settings)
+        self._loop = runner
+        workers = settings.workers
+        self._pool = WorkerPool(lambda: self._step, 1, workers.limits, start="fork") if workers.processes else None
+
+    def decide(self, line: bytes) -> dict[str, Any] | Dead:
+        if self._pool is None:
+            return self._step(line)
+        self._loop.run(self._pool.start())
+        result: dict[str, Any] | Dead = self._loop.run(self._pool.run(line))
+        return result
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._loop.run(self._pool.stop())
+
+
+class ListingInput(BaseModel):
+    """The input of the step ``follow_listing``."""
+
+    url: str
+    html: str
+    query: str = ""
+    max_details: int = Field(default=5, ge=1, le=10_000)
+
+    def answer(self, settings: Settings) -> dict[str, Any]:
+        rules = settings.listing, settings.page_reading
+        found = follow_listing(self.html, self.url, self.query, self.max_details, *rules)
+        links = [{"url": link.url, "text": link.text, "because": link.because} for link in found.links]
+        return {"links": links, "next_page": found.next_page}
+
+
+class SnippetInput(BaseModel):
+    """The input of the step ``extract_snippet``: a source to be judged, or a crawled page."""
+
+    url: str = ""
+    title: str | None = None
+    html: str | None = None
+    html_base64: Body | None = None
+    content_type: str | None = None
+    content: str | None = None
+
+    def answer(self, settings: Settings) -> dict[str, Any]:
+        html, limits = self.html, settings.relevance_gate.snippet
+        if html is None and self.html_base64 is not None:
+            html = page_bytes(self.html_base64, self.content_type).utf8.decode("utf-8", "replace")
+        page = SourcePage(html, self.content, self.title or "", settings.page_reading)
+        seen, snippet = begin(page, limits), extract_snippet(page, limits) or None
+        return {
+            "url": self.url,
+            "title": seen.title,
+            "summary": seen.summary,
+            "snippet": snippet,
+            "failure": None if snippet else str(SnippetFailure.NO_MEANINGFUL_CONTENT),
+        }
+
+
+STEPS: Mapping[str, type[ListingInput | SnippetInput]] = {
+    "follow_listing": ListingInput,
+    "extract_snippet": SnippetInput,
+}
+"""The inputs of the pure steps that ``assay try`` can run, by name."""
+
+
+def run_step(name: str, settings: Settings, line: bytes) -> dict[str, Any] | Dead:
+    """The answer of a step to a line."""
     try:
-        parts = [
-            f'{{"topic":{json.dumps(topic.name)},"key":{dumped(topic.key(event))},"value":{event.to_json().decode()}}}'
-            for event in events
-            for topic in (topic_of(event),)
-        ]
-    except (ValueError, RecursionError) as error:
-        return _dead_line(Dead(DeadReason.OUTPUT_INVALID, str(error)))
-    return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}'
+        asked = STEPS[name].model_validate_json(line)
+    except ValidationError as error:
+        return refusal(error)
+    try:
+        return asked.answer(settings)
+    except Exception as error:
+        return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
 
 
-def _dead_line(refused: Dead) -> str:
-    return dumped({"outcome": "dead", "reason": refused.reason, "detail": refused.detail, "events": []})
+def unknown_handler(name: str) -> int:
+    """Prints the known names, and returns the exit status for wrong usage."""
+    known = [*(handler.name for handler in HANDLERS), *STEPS]
+    return tell("try", no_such("handler", name, known), 2)
+
+
+def dumped(value: Any) -> str:
+    """JSON for any output: lone surrogates are escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text
+
+
+def _set_up_log(settings: Settings) -> None:
+    # structlog writes to standard output by default, which is for answers only. Most trials log nothing.
+    from streams.telemetry.setup import configure_logs
+
+    configure_logs(settings.logs.level, settings.logs.format)

@@ -15,8 +15,8 @@ from typing import Any
 from schemas.event import Event
 from schemas.outcome import Dead, Drop
 from streams.cli.file_events import read_events
-from streams.cli.handler_trial import STEPS, dumped, unknown_handler
 from streams.cli.output import tell
+from streams.cli.try_ import STEPS, dumped, unknown_handler
 from streams.publish.sources import STANDARD_INPUT_PATH
 from streams.replay.comparisons import Comparison, comparable, compare, comparison_of
 from streams.settings.model import Settings

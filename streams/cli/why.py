@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
@@ -38,6 +37,7 @@ from streams.topology.codec import decode, timestamp
 from streams.views.subjects import WEB, keys_of
 from streams.views.words import reasons_of, verdict_of
 
+Decision = Event | DeadLetter | Dead
 _SHOWN = 160
 """Characters of a line."""
 
@@ -60,60 +60,46 @@ def why(
         begin = moment("--since", since, datetime.now(UTC))
     except SelectionError as error:
         raise typer.BadParameter(str(error), param_hint="'--since'") from None
-    options = WhyOptions(subject, begin, most, everywhere, as_json)
-    return run_why(load_settings(config).with_kafka(), options)
-
-
-@dataclass(frozen=True, slots=True)
-class WhyOptions:
-    """What is looked for, since when, and how much of it is shown."""
-
-    subject: str
-    since: datetime | None
-    most: int = 20
-    everywhere: bool = False
-    as_json: bool = False
-
-
-def run_why(settings: Settings, options: WhyOptions) -> int:
-    """Prints the decisions; 1 without a decision, or if neither Kafka nor the index can be read."""
+    settings = load_settings(config).with_kafka()
 
     async def work() -> int:
         try:
-            found = await _decisions(settings, options)
+            found = await _decisions(settings, subject, begin, most, everywhere=everywhere, quiet=as_json)
         except KafkaConnectionError:
-            if not options.subject.startswith(WEB):
+            if not subject.startswith(WEB):
                 raise
             tell("why", f"no Kafka at {settings.kafka.bootstrap_servers}; the index has this of the page:")
-            return await _from_index(settings, options)
+            return await _from_index(settings, subject, as_json=as_json)
         replies = await _replies(settings, found)
         for record, decision in found:
-            _show(record, decision, replies, as_json=options.as_json)
-        if not found:
-            where = "" if options.everywhere else "; --all-partitions looks in every partition"
-            tell("why", f"no record of {printable(options.subject, _SHOWN)} since {_day(options.since)}{where}")
-        return 0 if found else 1
+            _show(record, decision, replies, as_json=as_json)
+        if found:
+            return 0
+        where = "" if everywhere else "; --all-partitions looks in every partition"
+        day = "the beginning" if begin is None else f"{begin:%Y-%m-%d %H:%M} UTC"
+        return tell("why", f"no record of {printable(subject, _SHOWN)} since {day}{where}", 1)
 
     return run_with_kafka("why", settings, work())
 
 
-async def _decisions(settings: Settings, options: WhyOptions) -> list[tuple[ConsumerRecord, Event | DeadLetter | Dead]]:
-    kafka, keys = settings.kafka, keys_of(options.subject)
-    found: list[tuple[ConsumerRecord, Event | DeadLetter | Dead]] = []
-    with ProgressLine("why", "reading", unit="offsets", quiet=options.as_json) as line:
-        told, everywhere = partial(line.set, "reading"), options.everywhere
-        steps = read_newest_first(kafka, keys, options.since, every_partition=everywhere, progress=told)
+async def _decisions(
+    settings: Settings, subject: str, begin: datetime | None, most: int, *, everywhere: bool, quiet: bool
+) -> list[tuple[ConsumerRecord, Decision]]:
+    kafka, found = settings.kafka, list[tuple[ConsumerRecord, Decision]]()
+    with ProgressLine("why", "reading", unit="offsets", quiet=quiet) as line:
+        progress = partial(line.set, "reading")
+        steps = read_newest_first(kafka, keys_of(subject), begin, every_partition=everywhere, progress=progress)
         async for records in steps:
             for record in records:
                 decision = _decision(record, record.topic.removeprefix(kafka.topic_prefix))
-                if decision is not None and _is_about(decision, options.subject):
+                if decision is not None and _is_about(decision, subject):
                     found.append((record, decision))
-            if len(found) >= options.most:
+            if len(found) >= most:
                 break
-    return sorted(found, key=lambda one: one[0].timestamp, reverse=True)[: options.most]
+    return sorted(found, key=lambda pair: pair[0].timestamp, reverse=True)[:most]
 
 
-def _decision(record: ConsumerRecord, name: str) -> Event | DeadLetter | Dead | None:
+def _decision(record: ConsumerRecord, name: str) -> Decision | None:
     topic = topic_named(name)
     if topic is None:
         letter = DeadLetter.of(record.headers)
@@ -121,7 +107,7 @@ def _decision(record: ConsumerRecord, name: str) -> Event | DeadLetter | Dead | 
     return decode(topic, record.value, record.headers, timestamp(record.timestamp))
 
 
-def _is_about(decision: Event | DeadLetter | Dead, subject: str) -> bool:
+def _is_about(decision: Decision, subject: str) -> bool:
     # The key of an extraction is its domain.
     if isinstance(decision, ExtractionNeeded) and subject.startswith(WEB):
         return canonical_url(decision.target_url) == canonical_url(subject)
@@ -140,9 +126,7 @@ async def _replies(settings: Settings, found: Iterable[tuple[Any, Any]]) -> Mapp
     return replies
 
 
-def _show(
-    record: ConsumerRecord, decision: Event | DeadLetter | Dead, replies: Mapping[str, str], *, as_json: bool
-) -> None:
+def _show(record: ConsumerRecord, decision: Decision, replies: Mapping[str, str], *, as_json: bool) -> None:
     at = datetime.fromtimestamp(record.timestamp / 1000, UTC)
     call = getattr(decision, "llm", None)
     reply = replies.get(call.call_id or "") if call else None
@@ -163,7 +147,7 @@ def _show(
         print(f"    reply: {printable(' '.join(reply.split()), _SHOWN)}")
 
 
-async def _from_index(settings: Settings, options: WhyOptions) -> int:
+async def _from_index(settings: Settings, subject: str, *, as_json: bool) -> int:
     from streams.index.embedders import make_embedder
     from streams.index.qdrant import QdrantStore
 
@@ -171,7 +155,7 @@ async def _from_index(settings: Settings, options: WhyOptions) -> int:
     store = QdrantStore(settings.index, embedder.name, embedder.dimensions)
     try:
         await store.open(make=False)
-        spellings = {url for url in (options.subject, canonical_url(options.subject)) if url}
+        spellings = {url for url in (subject, canonical_url(subject)) if url}
         ids = [place for url in spellings for place in places_to_read(document_id_of(url))]
         points = await store.read(ids)
     except (IndexSettingsError, IndexDownError) as error:
@@ -182,13 +166,9 @@ async def _from_index(settings: Settings, options: WhyOptions) -> int:
         return tell("why", "the index has no point of this page", 1)
     payload = next(iter(points.values()))
     shown = {name: payload[name] for name in sorted(payload) if isinstance(payload[name], str | int | float | bool)}
-    if options.as_json:
+    if as_json:
         print(json.dumps(shown))
         return 0
     for name, value in shown.items():
         print(f"{name}: {printable(str(value), _SHOWN)}")
     return 0
-
-
-def _day(since: datetime | None) -> str:
-    return "the beginning" if since is None else f"{since:%Y-%m-%d %H:%M} UTC"

@@ -122,13 +122,11 @@ class _DeadLetters:
                 for handler, partition in found.partitions:
                     start = await found.start_of_last(partition, _LAST)
                     cut |= start > 0
-                    runs = await found.redriven(partition, start)
-                    async for letter in found.read(handler, partition, runs, start):
-                        if selection.means(handler, letter.record.key, letter.note):
-                            counts.add(letter)
-                            if chosen.again or letter.redriven_by is None:
-                                # A list of pages would take much memory.
-                                letters.append(replace(letter, record=replace(letter.record, value=None)))
+                    async for letter in found.selected(handler, partition, start):
+                        counts.add(letter)
+                        if chosen.again or letter.redriven_by is None:
+                            # A list of pages would take much memory.
+                            letters.append(replace(letter, record=replace(letter.record, value=None)))
         except SelectionError as error:
             problem = str(error)
         except KafkaError as error:

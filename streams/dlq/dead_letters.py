@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from types import TracebackType
 from typing import Any, Self
 
 from aiokafka import ConsumerRecord, TopicPartition
@@ -24,7 +23,7 @@ from schemas.outcome import DeadReason, Stage
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.log_reader import assign_paused, await_open_transactions, records_between
 from streams.settings.model import Settings
-from streams.topology import HANDLERS, Handler
+from streams.topology import HANDLERS
 from streams.topology.names import replay_dead_letters
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -47,21 +46,18 @@ class Selection:
 
     @property
     def open(self) -> bool:
-        """Whether it selects all dead letters."""
         return self == Selection()
 
     def wants(self, handler: str) -> bool:
-        """Whether it can select dead letters of a handler."""
         return not self.handlers or handler in self.handlers
 
-    def means(self, handler: str, key: bytes | None, note: DeadLetter) -> bool:
-        """Whether it selects a dead letter."""
-        died = _instant(note.died_at)
+    def means(self, letter: DeadLetterRecord) -> bool:
+        note, died = letter.note, _instant(letter.note.died_at)
         return (
-            self.wants(handler)
+            self.wants(letter.handler)
             and (not self.reasons or note.reason in self.reasons)
             and (self.stage is None or note.stage == self.stage)
-            and (self.key is None or key == self.key.encode())
+            and (self.key is None or letter.record.key == self.key.encode())
             and (self.since is None or (died is not None and died >= self.since))
             and (self.until is None or (died is not None and died < self.until))
         )
@@ -123,7 +119,6 @@ class DeadLetterRecord:
 
     @property
     def size(self) -> int:
-        """Bytes of key and value."""
         return len(self.record.key or b"") + len(self.record.value or b"")
 
 
@@ -152,10 +147,7 @@ class DeadLetterReader:
         assign_paused(self._reader, [partition for _, partition in self.partitions])
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Closes the readers."""
+    async def __aexit__(self, *_: object) -> None:
         await self._open.aclose()
 
     async def settle(self, partition: TopicPartition) -> None:
@@ -176,7 +168,7 @@ class DeadLetterReader:
         end = (await self._reader.end_offsets([partition]))[partition]
         return max(int(first), int(end) - most)
 
-    async def redriven(self, partition: TopicPartition, start: int = 0) -> dict[int, str]:
+    async def _redriven(self, partition: TopicPartition, start: int) -> dict[int, str]:
         """The runs of the dead letters of a partition, from an offset on, that were sent again, by offset."""
         runs: dict[int, str] = {}
         async for record in self._records(partition, start):
@@ -188,19 +180,27 @@ class DeadLetterReader:
         return runs
 
     async def read(
-        self, handler: str, partition: TopicPartition, runs: Mapping[int, str], start: int = 0
+        self, handler: str, partition: TopicPartition, start: int = 0
     ) -> AsyncGenerator[DeadLetterRecord, None]:
         """The dead letters of a partition, from an offset to the current end, without the markers."""
+        runs = await self._redriven(partition, start)
         async for record in self._records(partition, start):
             if not is_marker(record.headers):
                 yield DeadLetterRecord(handler, record, DeadLetter.of(record.headers), runs.get(record.offset))
+
+    async def selected(
+        self, handler: str, partition: TopicPartition, start: int = 0
+    ) -> AsyncIterator[DeadLetterRecord]:
+        """The selected ones of ``read``."""
+        async for letter in self.read(handler, partition, start):
+            if self._selection.means(letter):
+                yield letter
 
     async def letter_at(self, handler: str, partition: int, offset: int) -> DeadLetterRecord | None:
         """The dead letter at an offset; None if it was purged, or its retention is over."""
         for _, at in self.partitions:
             if at.partition == partition:
-                runs = await self.redriven(at, offset)
-                async with aclosing(self.read(handler, at, runs, offset)) as letters:
+                async with aclosing(self.read(handler, at, offset)) as letters:
                     letter = await anext(letters, None)
                 return letter if letter is not None and letter.record.offset == offset else None
         return None
@@ -217,14 +217,11 @@ class DeadLetterReader:
             existing = set(await admin.list_topics())
             found = []
             for handler in HANDLERS:
-                topic = self._settings.kafka.topic_prefix + self._topic_of(handler)
+                live = dead_letter_topic(handler.consumes.name, handler.group)
+                name = replay_dead_letters(handler, self._plan) if self._plan else live
+                topic = self._settings.kafka.topic_prefix + name
                 if topic in existing and self._selection.wants(handler.name):
                     [described] = await admin.describe_topics([topic])
                     numbers = sorted(partition["partition"] for partition in described["partitions"])
                     found += [(handler.name, TopicPartition(topic, number)) for number in numbers]
             return found
-
-    def _topic_of(self, handler: Handler) -> str:
-        if self._plan:
-            return replay_dead_letters(handler, self._plan)
-        return dead_letter_topic(handler.consumes.name, handler.group)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import dataclass, field
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from operator import itemgetter
 from typing import Any
 
 from streams.dlq.dead_letters import DeadLetterRecord
@@ -13,50 +15,38 @@ from streams.dlq.dead_letters import DeadLetterRecord
 class _Count:
     waiting: int = 0
     redriven: int = 0
-    size: int = 0
+    bytes: int = 0
     oldest: str = ""
     newest: str = ""
 
 
-@dataclass(slots=True)
 class LetterCounts:
-    """Counts of dead letters by handler and reason."""
+    """Dead letters by handler and reason."""
 
-    _counts: dict[tuple[str, str], _Count] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._counts: defaultdict[tuple[str, str], _Count] = defaultdict(_Count)
 
     def add(self, letter: DeadLetterRecord) -> None:
-        """Counts a dead letter."""
-        its = self._counts.setdefault((letter.handler, letter.note.reason), _Count())
-        its.redriven += letter.redriven_by is not None
-        its.waiting += letter.redriven_by is None
-        its.size += letter.size
-        died = letter.note.died_at
-        its.oldest, its.newest = min(its.oldest or died, died), max(its.newest, died)
+        count, died = self._counts[letter.handler, letter.note.reason], letter.note.died_at
+        count.redriven += letter.redriven_by is not None
+        count.waiting += letter.redriven_by is None
+        count.bytes += letter.size
+        count.oldest, count.newest = min(count.oldest or died, died), max(count.newest, died)
 
     @property
     def waiting(self) -> int:
-        """Those that were not sent again."""
-        return sum(its.waiting for its in self._counts.values())
+        return sum(count.waiting for count in self._counts.values())
 
     def rows(self, *, everything: bool = False) -> list[dict[str, Any]]:
         """A row for each handler and reason; unless ``everything``, only those with waiting letters."""
         return [
-            {
-                "handler": handler,
-                "reason": reason,
-                "waiting": its.waiting,
-                "redriven": its.redriven,
-                "bytes": its.size,
-                "oldest": its.oldest,
-                "newest": its.newest,
-            }
-            for (handler, reason), its in sorted(self._counts.items())
-            if everything or its.waiting
+            {"handler": handler, "reason": reason, **asdict(count)}
+            for (handler, reason), count in sorted(self._counts.items(), key=itemgetter(0))
+            if everything or count.waiting
         ]
 
 
 def described(letter: DeadLetterRecord) -> dict[str, Any]:
-    """The notes of a dead letter."""
     note = letter.note
     return {
         "id": letter.id,

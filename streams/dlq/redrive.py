@@ -15,7 +15,8 @@ import asyncio
 import json
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -26,6 +27,7 @@ from schemas.dead import REDRIVEN_OF
 from schemas.event import RUN_HEADER
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
 from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import RecordWriter
 from streams.pipeline.failures import LETTER_NOTES
 from streams.settings.model import Settings
@@ -82,9 +84,68 @@ async def redrive(
         for handler, partition in letters.partitions:
             if options.limit is not None and result.sent >= options.limit:
                 break
-            drive = _PartitionDrive(letters, handler, partition, selection, options, advance, result)
-            await drive.run(settings)
+            async with _writer(settings.kafka, letters, partition, options) as writer:
+                async for batch in _batches(letters, handler, partition, options, result):
+                    if writer is not None:
+                        # A transaction has both the records and their markers.
+                        markers = [_marker(partition, letter, options.run_id) for letter, _ in batch]
+                        await writer.write("", [*(record for _, record in batch), *markers], abort_on_error=True)
+                    result.targets.update((handler, letter.note.reason, record.topic) for letter, record in batch)
+                    result.sent += len(batch)
+                    advance(len(batch))
+                    if options.rate and writer is not None:
+                        await asyncio.sleep(len(batch) / options.rate)
     return result
+
+
+@asynccontextmanager
+async def _writer(
+    kafka: KafkaSettings, letters: DeadLetterReader, partition: TopicPartition, options: RedriveOptions
+) -> AsyncIterator[RecordWriter | None]:
+    """A writer with the partition's transactional id; None for a dry run, so that it fences no other redrive."""
+    if options.dry_run:
+        yield None
+        return
+    own_id = f"{partition.topic}.redrive.{partition.partition}"
+    writer = RecordWriter(lambda: make_producer(kafka, own_id, "assay.dlq"), kafka.transaction_timeout_seconds)
+    try:
+        await writer.start()
+        await letters.settle(partition)
+        yield writer
+    finally:
+        await writer.stop()
+
+
+async def _batches(
+    letters: DeadLetterReader, handler: str, partition: TopicPartition, options: RedriveOptions, result: Redriven
+) -> AsyncIterator[list[tuple[DeadLetterRecord, OutputRecord]]]:
+    """The selected dead letters with the records that they become; counts those that match or are skipped."""
+    batch: list[tuple[DeadLetterRecord, OutputRecord]] = []
+    async for letter in letters.selected(handler, partition):
+        if options.limit is not None and result.sent + len(batch) >= options.limit:
+            break
+        result.matched += 1
+        if letter.redriven_by is not None and not options.again:
+            result.skipped["redriven_before"] += 1
+            continue
+        record = revive(letter, options.run_id)
+        if isinstance(record, str):
+            result.skipped[record] += 1
+            continue
+        batch.append((letter, record))
+        if len(batch) >= _BATCH_LETTERS or sum(record.size for _, record in batch) >= _BATCH_BYTES:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _marker(partition: TopicPartition, letter: DeadLetterRecord, run_id: str) -> OutputRecord:
+    """The record in the dead letter topic that marks a dead letter as sent again."""
+    notes = {REDRIVEN_OF: str(letter.record.offset), "x-run": run_id, "x-redriven-at": datetime.now(UTC).isoformat()}
+    key = letter.record.key
+    headers = tuple((name, text.encode()) for name, text in notes.items())
+    return OutputRecord(partition.topic, key, b"" if key is None else None, headers, partition.partition)
 
 
 def revive(letter: DeadLetterRecord, run_id: str) -> OutputRecord | str:
@@ -110,82 +171,6 @@ def revive(letter: DeadLetterRecord, run_id: str) -> OutputRecord | str:
     return OutputRecord(letter.note.topic, key, value, tuple(headers))
 
 
-@dataclass(frozen=True, slots=True)
-class _PartitionDrive:
-    """The dead letters of one partition, sent in transactions of the partition's transactional id."""
-
-    letters: DeadLetterReader
-    handler: str
-    partition: TopicPartition
-    selection: Selection
-    options: RedriveOptions
-    advance: Callable[[int], None]
-    result: Redriven
-
-    async def run(self, settings: Settings) -> None:
-        """Sends what is selected; a dry run opens no transaction, so it fences no other redrive."""
-        if self.options.dry_run:
-            await self._go(None)
-            return
-        kafka = settings.kafka
-        own_id = f"{self.partition.topic}.redrive.{self.partition.partition}"
-        writer = RecordWriter(lambda: make_producer(kafka, own_id, "assay.dlq"), kafka.transaction_timeout_seconds)
-        try:
-            await writer.start()
-            await self.letters.settle(self.partition)
-            await self._go(writer)
-        finally:
-            await writer.stop()
-
-    async def _go(self, writer: RecordWriter | None) -> None:
-        runs = await self.letters.redriven(self.partition)
-        batch: list[tuple[DeadLetterRecord, OutputRecord]] = []
-        async for letter in self.letters.read(self.handler, self.partition, runs):
-            if not self.selection.means(self.handler, letter.record.key, letter.note):
-                continue
-            if self.options.limit is not None and self.result.sent + len(batch) >= self.options.limit:
-                break
-            self.result.matched += 1
-            if letter.redriven_by is not None and not self.options.again:
-                self.result.skipped["redriven_before"] += 1
-                continue
-            record = revive(letter, self.options.run_id)
-            if isinstance(record, str):
-                self.result.skipped[record] += 1
-                continue
-            batch.append((letter, record))
-            if len(batch) >= _BATCH_LETTERS or sum(one.size for _, one in batch) >= _BATCH_BYTES:
-                await self._send(writer, batch)
-                batch = []
-        if batch:
-            await self._send(writer, batch)
-
-    async def _send(self, writer: RecordWriter | None, batch: list[tuple[DeadLetterRecord, OutputRecord]]) -> None:
-        if writer is not None:
-            # A transaction has both the records and their markers.
-            records = [record for _, record in batch]
-            markers = [self._marker(letter) for letter, _ in batch]
-            await writer.write("", [*records, *markers], abort_on_error=True)
-        for letter, record in batch:
-            self.result.targets[letter.handler, letter.note.reason, record.topic] += 1
-        self.result.sent += len(batch)
-        self.advance(len(batch))
-        if self.options.rate and writer is not None:
-            await asyncio.sleep(len(batch) / self.options.rate)
-
-    def _marker(self, letter: DeadLetterRecord) -> OutputRecord:
-        """The record in the dead letter topic that marks a dead letter as sent again."""
-        notes = {
-            REDRIVEN_OF: str(letter.record.offset),
-            "x-run": self.options.run_id,
-            "x-redriven-at": datetime.now(UTC).isoformat(),
-        }
-        key = letter.record.key
-        headers = tuple((name, text.encode()) for name, text in notes.items())
-        value = b"" if key is None else None
-        return OutputRecord(self.partition.topic, key, value, headers, self.partition.partition)
-
-
 @dataclass
 class Purged:
     """The counts of a purge.
@@ -206,10 +191,9 @@ async def purge(settings: Settings, selection: Selection, *, only_redriven: bool
     ends: dict[TopicPartition, int] = {}
     async with DeadLetterReader(settings, selection) as letters:
         for handler, partition in letters.partitions:
-            runs = await letters.redriven(partition)
             kept = False
-            async for letter in letters.read(handler, partition, runs):
-                selected = selection.means(handler, letter.record.key, letter.note)
+            async for letter in letters.read(handler, partition):
+                selected = selection.means(letter)
                 if not selected or (only_redriven and letter.redriven_by is None):
                     kept = True
                 elif kept:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -27,8 +27,6 @@ _SHOWN = 100
 
 
 class Refused(NamedTuple):
-    """The HTTP status and the reason of a refusal."""
-
     status: int
     detail: str
 
@@ -65,34 +63,31 @@ def refuse(peer: str | None, headers: Headers, token: str) -> Refused | None:
     if len(hosts) != 1 or not is_loopback(_host(hosts[0])):
         return Refused(403, "ask 127.0.0.1 or localhost by that name; others need ASSAY_HTTP__TOKEN")
     for name, value in headers:
-        if (name == b"sec-fetch-site" and value not in _SAME_SITE) or (name == b"origin" and not _is_local(value)):
+        if (name == b"sec-fetch-site" and value not in _SAME_SITE) or (
+            name == b"origin" and not is_loopback(_hostname(value))
+        ):
             return Refused(403, "a web page of another site may not ask")
     return None
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or an address is loopback."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
+    address = _address(host)
+    if address is None:
+        return host.lower() == "localhost"
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback
 
 
 def _is_own(host: str, allowed: Sequence[str]) -> bool:
     named = host != "" and "." not in host
-    return named or _is_address(host) or any(fnmatchcase(host, pattern.lower()) for pattern in allowed)
+    return named or _address(host) is not None or any(fnmatchcase(host, pattern.lower()) for pattern in allowed)
 
 
-def _is_address(host: str) -> bool:
+def _address(host: str) -> IPv4Address | IPv6Address | None:
     try:
-        ip_address(host)
+        return ip_address(host)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _shows(headers: list[tuple[bytes, bytes]], token: str) -> bool:
@@ -106,16 +101,11 @@ def _shows(headers: list[tuple[bytes, bytes]], token: str) -> bool:
 
 def _host(value: bytes) -> str:
     """The name or address of a Host header, without its port; "" if it is invalid, for example with a user name."""
-    if b"@" in value:
-        return ""
-    try:
-        return urlsplit(f"//{value.decode('ascii')}").hostname or ""
-    except ValueError:
-        return ""
+    return "" if b"@" in value else _hostname(b"//" + value)
 
 
-def _is_local(origin: bytes) -> bool:
+def _hostname(url: bytes) -> str:
     try:
-        return is_loopback(urlsplit(origin.decode("ascii")).hostname or "")
+        return urlsplit(url.decode("ascii")).hostname or ""
     except ValueError:
-        return False
+        return ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import json
 import os
 import socket
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any, Self
 import h11
 import structlog
 import uvicorn
+from starlette.responses import JSONResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from streams.http.gate import refuse_host
@@ -33,24 +33,6 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-class _Config(uvicorn.Config):
-    """uvicorn's configuration with limits that it has no fields for."""
-
-    def __init__(self, asgi: Any, settings: HttpSettings) -> None:
-        # The address of a client is that of its connection, whatever a header says.
-        super().__init__(
-            asgi,
-            http=_Connection,
-            ws="none",
-            interface="asgi3",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-        )
-        self.settings = settings
-
-
 class _Connection(H11Protocol):
     """A connection with a deadline for the client.
 
@@ -58,13 +40,13 @@ class _Connection(H11Protocol):
     bytes to send; bytes that arrive do not extend it. It does not run while an answer is computed.
     """
 
-    config: _Config
+    settings: HttpSettings
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch()
-        if len(self.connections) > self.config.settings.connections:
+        if len(self.connections) > self.settings.connections:
             # The newest connection may be a health probe, so an older one is closed.
             waited_for = [one for one in self.connections if isinstance(one, _Connection) and one._deadline]
             min(waited_for, key=lambda one: one._deadline.when() if one._deadline else 0)._end()
@@ -95,7 +77,7 @@ class _Connection(H11Protocol):
         if not (incomplete or self.flow.write_paused or self.transport.is_closing()):
             self._stop_timer()
         elif self._deadline is None:
-            self._deadline = self.loop.call_later(self.config.settings.request_seconds, self._end)
+            self._deadline = self.loop.call_later(self.settings.request_seconds, self._end)
 
     def _stop_timer(self) -> None:
         if self._deadline is not None:
@@ -116,7 +98,6 @@ class HttpServer:
     """
 
     def __init__(self, asgi: Any, settings: HttpSettings) -> None:
-        """Opens nothing."""
         self._asgi = asgi
         self._settings = settings
         self._open: tuple[socket.socket, _Uvicorn, asyncio.Task[None]] | None = None
@@ -129,7 +110,21 @@ class HttpServer:
             listener = self._listen()
             host, port = listener.getsockname()[:2]
             self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-            server = _Uvicorn(_Config(self._checked, self._settings))
+
+            class Connection(_Connection):
+                settings = self._settings
+
+            config = uvicorn.Config(
+                self._checked,
+                http=Connection,
+                ws="none",
+                interface="asgi3",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,  # the address of a client is that of its connection, whatever a header says
+            )
+            server = _Uvicorn(config)
             self._open = listener, server, asyncio.create_task(server.serve(sockets=[listener]), name="http")
         return self
 
@@ -156,10 +151,8 @@ class HttpServer:
         if refused is None:
             await self._asgi(scope, receive, send)
             return
-        body = json.dumps({"reason": "forbidden", "detail": refused.detail}).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        response = JSONResponse({"reason": "forbidden", "detail": refused.detail}, refused.status)
+        await response(scope, receive, send)
 
     def _listen(self) -> socket.socket:
         wanted = self._settings

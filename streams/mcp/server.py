@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
+from starlette.responses import PlainTextResponse
 
 from streams.http.gate import refuse
 from streams.http.server import HttpServer, PortTakenError
@@ -25,7 +26,6 @@ _PEER = b"x-assay-peer"
 
 
 def make_server(tools: Tools) -> MCPServer[Any]:
-    """The server with its four tools."""
     server: MCPServer[Any] = MCPServer(name="assay", version=installed_version(), instructions=_INSTRUCTIONS)
 
     @server.tool()
@@ -52,7 +52,6 @@ def make_server(tools: Tools) -> MCPServer[Any]:
 
 
 async def serve_stdio(settings: Settings) -> None:
-    """Serves one client on standard input and output until the input ends."""
     async with Tools(settings) as tools:
         await make_server(tools).run_stdio_async()
 
@@ -89,9 +88,7 @@ def _guarded(app: Any, token: str) -> Any:
             peer = (scope.get("client") or (None,))[0]
             refused = refuse(peer, scope["headers"], token)
             if refused is not None:
-                head = {"type": "http.response.start", "status": refused.status}
-                await send(head | {"headers": [(b"content-type", b"text/plain; charset=utf-8")]})
-                await send({"type": "http.response.body", "body": refused.detail.encode()})
+                await PlainTextResponse(refused.detail, refused.status)(scope, receive, send)
                 return
             headers = [(name, value) for name, value in scope["headers"] if name != _PEER]
             scope = {**scope, "headers": [*headers, (_PEER, str(peer).encode())]}

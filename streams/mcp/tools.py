@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from contextlib import AsyncExitStack
 from typing import Any, Self
 from uuid import uuid4
 
 from pydantic import SecretStr, ValidationError
 
 from handlers.prompts.untrusted import sanitize
-from schemas.claims import ExtractedClaim
-from schemas.event import Event, derive_id
+from schemas.event import derive_id
 from schemas.needs import FetchPages
-from schemas.outcome import Dead, Drop, Emit, Retry
-from schemas.pages import CrawledPage, ScoredPage
+from schemas.outcome import Drop, Emit, Retry
+from schemas.pages import ScoredPage
 from schemas.queries import RankingRequested
 from schemas.replies import FetchedPage
 from streams.fetch.guard import Resolver
@@ -47,7 +45,6 @@ class Tools:
     """Answers the calls of clients, between ``async with``."""
 
     def __init__(self, settings: Settings, clock: Clock | None = None, resolver: Resolver | None = None) -> None:
-        """Opens nothing yet; the clock and the resolver of names are the system's by default."""
         if not settings.mcp.allow_paid:
             free = settings.llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
             settings = settings.model_copy(update={"llm": free})
@@ -58,7 +55,6 @@ class Tools:
         self._fetches: defaultdict[str, deque[float]] = defaultdict(deque)
         self._pool: WorkerPool | None = None
         self._handlers: dict[str, LocalHandler] = {}
-        self._open = AsyncExitStack()
         self._searching = asyncio.Lock()
         """One search at a time: its end closes the index, because embedded files belong to one process."""
 
@@ -68,17 +64,16 @@ class Tools:
         chosen = [(handler, settings.rules(handler.rules)) for handler in (_SCORE_PAGE, ranker)]
         self._pool = handler_pool(chosen, settings.workers, unexposed_metrics())
         if self._pool is not None:
-            await self._open.enter_async_context(self._pool)
+            await self._pool.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Ends the child processes, and closes connections and caches."""
-        await self._open.aclose()
+        if self._pool is not None:
+            await self._pool.stop()
         await self._fetcher.aclose()
         await self._services.aclose()
 
     async def search(self, query: str) -> Answer:
-        """The best pages of the index for a query, the most relevant and trusted first."""
         fields = {"request_id": str(uuid4()), "query": query, "limit": self._settings.mcp.results}
         request = _event(RankingRequested, fields)
         if isinstance(request, dict):
@@ -106,7 +101,6 @@ class Tools:
         return {"results": results, "nothing_relevant": answer.nothing_relevant}
 
     async def fetch(self, client: str, url: str) -> Answer:
-        """A page with its main text, its label and the reasons for it."""
         scored = await self._fetched(client, url)
         if isinstance(scored, dict):
             return scored
@@ -120,26 +114,19 @@ class Tools:
         }
 
     async def score(self, client: str, url: str, html: str | None) -> Answer:
-        """How far a page can be trusted. Without its HTML it is fetched."""
         if html is None:
             scored = await self._fetched(client, url)
         else:
-            page = _event(CrawledPage, {"url": url, "html": html})
-            scored = page if isinstance(page, dict) else await self._scored(page)
+            scored = await self._decide(_SCORE_PAGE, {"url": url, "html": html})
         if isinstance(scored, dict):
             return scored
         return {"url": url, "title": sanitize(scored.title)} | _judged(scored)
 
     async def check_claim(self, claim: str, source: str) -> Answer:
-        """Whether a claim can be understood without its source."""
         fields = {"claim_id": derive_id("mcp", claim, source), "claim_text": claim, "source_text": source}
-        event = _event(ExtractedClaim, fields)
-        if isinstance(event, dict):
-            return event
-        outcome = await self._decide(_CLAIM, event)
-        if isinstance(outcome, dict):
-            return outcome
-        evaluated: Any = outcome
+        evaluated = await self._decide(_CLAIM, fields)
+        if isinstance(evaluated, dict):
+            return evaluated
         judge = evaluated.llm.judged_by if evaluated.llm else None
         given = (evaluated.detail, f"judged by the {judge} judge: {evaluated.band}" if judge else "")
         return {
@@ -149,7 +136,8 @@ class Tools:
             "reasons": [text for text in given if text],
         }
 
-    async def _fetched(self, client: str, url: str) -> ScoredPage | Answer:
+    async def _fetched(self, client: str, url: str) -> Any:
+        """The scored page of an address, or a refusal."""
         limit, now = self._settings.mcp.fetches_per_minute, self._clock.monotonic()
         for known, times in list(self._fetches.items()):
             while times and times[0] <= now - _MINUTE:
@@ -165,29 +153,23 @@ class Tools:
             return _refused(reply.reason, reply.detail, "try another page")
         fields = {"url": reply.url, "html_base64": reply.body, "content_type": reply.content_type}
         others = {"final_url": reply.final_url, "status": reply.status, "fetched_at": reply.fetched_at}
-        page = _event(CrawledPage, fields | others)
-        return page if isinstance(page, dict) else await self._scored(page)
+        return await self._decide(_SCORE_PAGE, fields | others)
 
-    async def _scored(self, page: CrawledPage) -> ScoredPage | Answer:
-        scored: Any = await self._decide(_SCORE_PAGE, page)
-        return scored  # type: ignore[no-any-return]
-
-    async def _decide(self, handler: Handler, event: Event) -> Event | Answer:
-        """The first event of a handler's decision, or a refusal."""
+    async def _decide(self, handler: Handler, fields: dict[str, Any]) -> Any:
+        """The first event of a handler's decision on a client's arguments, or a refusal."""
+        event = _event(handler.consumes.event, fields)
+        if isinstance(event, dict):
+            return event
         if handler.name not in self._handlers:
             self._handlers[handler.name] = LocalHandler(
                 self._settings, handler, self._services, self._pool, self._clock
             )
         outcome = await self._handlers[handler.name].decide(event)
-        match outcome:
-            case Emit():
-                return outcome.events[0]
-            case Dead():
-                return _refused(outcome.reason, outcome.detail, "give another input")
-            case Retry():
-                return _refused(outcome.reason, outcome.detail, "try again later")
-            case Drop():
-                return _refused(outcome.reason, "", "give another input")
+        if isinstance(outcome, Emit):
+            return outcome.events[0]
+        detail = "" if isinstance(outcome, Drop) else outcome.detail
+        remedy = "try again later" if isinstance(outcome, Retry) else "give another input"
+        return _refused(outcome.reason, detail, remedy)
 
 
 def _event(kind: type[Any], fields: dict[str, Any]) -> Any:

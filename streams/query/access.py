@@ -78,7 +78,6 @@ async def open_queries(
 
 
 def application_url(http: HttpSettings) -> str:
-    """The address of the application of these settings, on this machine."""
     host = http.host if is_loopback(http.host) else "127.0.0.1"
     return f"http://[{host}]:{http.port}" if ":" in host else f"http://{host}:{http.port}"
 

@@ -63,8 +63,6 @@ class Queries(Protocol):
 
 
 class QueryEngine:
-    """Answers queries in this process."""
-
     def __init__(
         self,
         settings: Settings,
@@ -115,39 +113,31 @@ class QueryEngine:
         if self._underway >= most:
             return Refusal("busy", f"{most} queries are under way already; ask again later", _BUSY_SECONDS)
         if self._shares is not None and self._asks_model and self._shares.of(self._handler.name) <= 0:
-            return Refusal("unavailable", self._no_share(), _BUSY_SECONDS)
+            # Without partitions this process has no share of the model's limits, and a query would wait for a turn.
+            topic, name = self._handler.consumes.name, self._handler.name
+            detail = (
+                f"this process has no part of the model's limits, for no partition of {topic} is its own (or the weight"
+                f" of {name} is 0); ask another replica, or again when its group has settled"
+            )
+            return Refusal("unavailable", detail, _BUSY_SECONDS)
         self._underway += 1
         try:
             async with asyncio.timeout(self._limits.seconds):
-                return await self._decide(request)
+                if request.requested_at is None:
+                    request = request.model_copy(update={"requested_at": self._clock.now()})
+                return _answer((await self._local.attempt(request, next(self._numbers), _TRIES)).outcome)
         except TimeoutError:
             detail = f"no answer within {self._limits.seconds:g} seconds (query.seconds, ASSAY_QUERY__SECONDS)"
             return Refusal("timeout", detail, _BUSY_SECONDS)
         finally:
             self._underway -= 1
 
-    async def _decide(self, request: RankingRequested) -> RankingCompleted | Refusal:
-        if request.requested_at is None:
-            request = request.model_copy(update={"requested_at": self._clock.now()})
-        tried = await self._local.attempt(request, next(self._numbers), _TRIES)
-        return _answer(tried.outcome)
-
-    def _no_share(self) -> str:
-        """Without partitions this process has no share of the model's limits, and a query would wait for a turn."""
-        topic, name = self._handler.consumes.name, self._handler.name
-        return (
-            f"this process has no part of the model's limits, for no partition of {topic} is its own (or the weight of "
-            f"{name} is 0); ask another replica, or again when its group has settled"
-        )
-
 
 def query_handler() -> Handler:
-    """The handler of the topology that answers queries."""
     return next(handler for handler in HANDLERS if handler.answers_queries)
 
 
 def _answer(outcome: Outcome) -> RankingCompleted | Refusal:
-    """The answer to the client for a handler's outcome."""
     match outcome:
         case Emit(events):
             completed = next((event for event in events if isinstance(event, RankingCompleted)), None)

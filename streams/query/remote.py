@@ -21,8 +21,6 @@ _LARGEST_BYTES = 64 * 1024 * 1024
 
 
 class RemoteQueries(Queries):
-    """Queries that an application answers."""
-
     def __init__(self, url: str, token: str, seconds: float, hint: str = "") -> None:
         """Opens nothing. The URL may end in ``/query``. ``seconds`` is the application's own limit for a query.
 
@@ -58,7 +56,7 @@ class RemoteQueries(Queries):
                 return RankingCompleted.model_validate_json(body)
             except ValueError:
                 return Refusal("failed", f"what answers at {self.url} is no Assay of this version{self._hint}")
-        reason, detail = _said(body)
+        reason, detail = _stated(body)
         if status in (401, 403):
             return Refusal("failed", f"{self.url} refuses: {detail or status} (ASSAY_HTTP__TOKEN is what is shown)")
         if status == 404:
@@ -83,12 +81,11 @@ def check_address(url: str) -> str | None:
     return None if good else f"{url!r} is no address such as http://127.0.0.1:8080"
 
 
-def _said(body: bytes) -> tuple[RefusalReason | None, str]:
+def _stated(body: bytes) -> tuple[RefusalReason | None, str]:
     """Reason and detail of a refusal; an unknown reason is None."""
     try:
-        said = json.loads(body)
-        reason, detail = said["reason"], str(said["detail"])
+        stated = json.loads(body)
+        reason, detail = stated["reason"], str(stated["detail"])[:1000]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None, ""
-    known: tuple[RefusalReason, ...] = get_args(RefusalReason)
-    return next((one for one in known if one == reason), None), detail[:1000]
+    return reason if reason in get_args(RefusalReason) else None, detail

@@ -17,6 +17,8 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
@@ -65,11 +67,10 @@ def read_query_string(text: bytes) -> RankingRequested | str:
     except ValueError:
         return "the query string can't be read; it begins like ?q=how+tall&limit=5"
     value: dict[str, object] = {}
-    filters: dict[str, object] = {}
+    filters: dict[str, Any] = {}
     for name, item in pairs:
         if name in _FILTERS_MANY:
-            key = _FILTERS_MANY[name]
-            filters[key] = [*_list(filters.get(key)), item]
+            filters.setdefault(_FILTERS_MANY[name], []).append(item)
             continue
         into, known = (filters, _FILTERS_ONCE) if name in _FILTERS_ONCE else (value, _ONCE)
         if name not in known:
@@ -95,20 +96,12 @@ def _request(value: dict[str, object]) -> RankingRequested | str:
         return f"the request can't be read: {error}"[:500]
 
 
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
-
-
-_STATUS: Mapping[RefusalReason, int] = {
-    "invalid": 400,
-    "busy": 503,
-    "unavailable": 503,
-    "timeout": 503,
-    "failed": 500,
-}
+_STATUS: Mapping[RefusalReason, int] = {"invalid": 400, "busy": 503, "unavailable": 503, "timeout": 503, "failed": 500}
 _SOON_SECONDS = 5.0
 """When to try again if the refusal does not say it."""
-_JSON = b"application/json"
+_STOPPING = Refusal("unavailable", "the application is stopping", _SOON_SECONDS)
+_JSON = "application/json"
+_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
 class QueryRoute:
@@ -124,23 +117,8 @@ class QueryRoute:
         self._reading = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answers one request."""
-        peer = scope["client"][0] if scope.get("client") else None
-        refused = refuse(peer, scope["headers"], self._token)
-        if refused is not None:
-            extra = [(b"www-authenticate", b"Bearer")] if refused.status == 401 else []
-            await _say(send, refused.status, "forbidden", refused.detail, extra)
-        elif self._queries is None:
-            detail = "this application answers no queries: it neither runs rank_results nor owns an embedded index"
-            await _say(send, 404, "not_here", detail)
-        elif self._stopping:
-            await _refuse(send, Refusal("unavailable", "the application is stopping", _SOON_SECONDS))
-        elif scope["method"] not in ("GET", "POST"):
-            await _say(send, 405, "invalid", "ask with GET or POST", [(b"allow", b"GET, POST")])
-        else:
-            request = await self._request(scope, receive, send)
-            if request is not None:
-                await self._answer(self._queries, request, receive, send)
+        if (response := await self._response(Request(scope, receive))) is not None:
+            await response(scope, receive, send)
 
     async def drain(self, seconds: float) -> None:
         """Finishes the queries in flight within the time limit, and refuses new ones."""
@@ -150,62 +128,66 @@ class QueryRoute:
             for task in late:
                 task.cancel()
 
-    async def _request(self, scope: Any, receive: Any, send: Any) -> RankingRequested | None:
-        """The request; None if it was refused."""
-        if scope["method"] == "GET":
-            request = read_query_string(scope["query_string"])
-        else:
-            kind = b"".join(value for name, value in scope["headers"] if name == b"content-type")
-            if kind.split(b";")[0].strip().lower() != _JSON:
-                await _say(send, 415, "invalid", "the body has to be JSON: Content-Type: application/json")
-                return None
-            body = await self._body(scope, receive)
-            if isinstance(body, Refusal):
-                await _refuse(send, body)
-                return None
-            if body is None:
-                detail = f"the body is larger than {self._settings.max_bytes} bytes (query.max_bytes)"
-                await _say(send, 413, "invalid", detail, [(b"connection", b"close")])
-                return None
-            request = read_body(body)
-        if isinstance(request, str):
-            await _say(send, 400, "invalid", request)
-            return None
-        return request
+    async def _response(self, request: Request) -> Response | None:
+        """The answer; None if the client has gone."""
+        peer = request.client.host if request.client else None
+        refused = refuse(peer, request.headers.raw, self._token)
+        if refused is not None:
+            extra = {"www-authenticate": "Bearer"} if refused.status == 401 else {}
+            return _problem(refused.status, "forbidden", refused.detail, extra)
+        if self._queries is None:
+            detail = "this application answers no queries: it neither runs rank_results nor owns an embedded index"
+            return _problem(404, "not_here", detail)
+        if self._stopping:
+            return _refusal(_STOPPING)
+        if request.method not in ("GET", "POST"):
+            return _problem(405, "invalid", "ask with GET or POST", {"allow": "GET, POST"})
+        posted = request.method == "POST"
+        asked = await self._posted(request) if posted else read_query_string(request.scope["query_string"])
+        if isinstance(asked, Response):
+            return asked
+        if isinstance(asked, str):
+            return _problem(400, "invalid", asked)
+        return await self._answer(self._queries, asked, request.receive)
 
-    async def _body(self, scope: Any, receive: Any) -> bytes | Refusal | None:
-        """The body; None if it is too large; a refusal if too many are read at once, or on a timeout."""
+    async def _posted(self, request: Request) -> RankingRequested | str | Response:
+        """The request of the body, or why the body is invalid, or an answer with a status of its own."""
         limits = self._settings
-        length = b"".join(value for name, value in scope["headers"] if name == b"content-length")
+        if "".join(request.headers.getlist("content-type")).split(";")[0].strip().lower() != _JSON:
+            return _problem(415, "invalid", "the body has to be JSON: Content-Type: application/json")
+        detail = f"the body is larger than {limits.max_bytes} bytes (query.max_bytes)"
+        too_large = _problem(413, "invalid", detail, {"connection": "close"})
+        length = request.headers.get("content-length", "")
         if length.isdigit() and int(length) > limits.max_bytes:
-            return None
+            return too_large
         if self._reading >= limits.parallel:
-            return Refusal("busy", f"{limits.parallel} queries are being read already; ask again later", 1.0)
+            return _refusal(Refusal("busy", f"{limits.parallel} queries are being read already; ask again later", 1.0))
         self._reading += 1
+        body = bytearray()
         try:
             async with asyncio.timeout(limits.seconds):
-                return await _whole_body(receive, limits.max_bytes)
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > limits.max_bytes:
+                        return too_large
         except TimeoutError:
-            return Refusal("timeout", f"the body did not come within {limits.seconds:g} seconds", 1.0)
+            return _refusal(Refusal("timeout", f"the body did not come within {limits.seconds:g} seconds", 1.0))
+        except ClientDisconnect:
+            return "the body is not complete"
         finally:
             self._reading -= 1
+        return read_body(bytes(body))
 
-    async def _answer(self, queries: Queries, request: RankingRequested, receive: Any, send: Any) -> None:
-        answering = asyncio.create_task(queries.answer(request))
+    async def _answer(self, queries: Queries, asked: RankingRequested, receive: Any) -> Response | None:
+        answering = asyncio.create_task(queries.answer(asked))
         self._underway.add(answering)
         gone = asyncio.create_task(_hung_up(receive))
         try:
             await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not answering.done():
-                return
-            if answering.cancelled():
-                await _refuse(send, Refusal("unavailable", "the application is stopping", _SOON_SECONDS))
-                return
-            answer = answering.result()
-            if isinstance(answer, Refusal):
-                await _refuse(send, answer)
-            else:
-                await _send(send, 200, answer.to_json())
+                return None
+            answer = _STOPPING if answering.cancelled() else answering.result()
+            return _refusal(answer) if isinstance(answer, Refusal) else Response(answer.to_json(), 200, _HEADERS, _JSON)
         finally:
             self._underway.discard(answering)
             answering.cancel()
@@ -213,46 +195,18 @@ class QueryRoute:
             await asyncio.gather(answering, gone, return_exceptions=True)
 
 
-async def _whole_body(receive: Any, most: int) -> bytes | None:
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return bytes(body)
-        body += message.get("body", b"")
-        if len(body) > most:
-            return None
-        if not message.get("more_body"):
-            return bytes(body)
-
-
 async def _hung_up(receive: Any) -> None:
-    """Waits until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def _refuse(send: Any, refusal: Refusal) -> None:
+def _refusal(refusal: Refusal) -> Response:
     status = _STATUS[refusal.reason]
     wait = refusal.after_seconds if refusal.after_seconds is not None else _SOON_SECONDS
-    extra = [(b"retry-after", str(max(1, math.ceil(wait))).encode())] if status == 503 else []
-    await _say(send, status, refusal.reason, refusal.detail, extra)
+    extra = {"retry-after": str(max(1, math.ceil(wait)))} if status == 503 else {}
+    return _problem(status, refusal.reason, refusal.detail, extra)
 
 
-async def _say(
-    send: Any, status: int, reason: str, detail: str, extra: list[tuple[bytes, bytes]] | None = None
-) -> None:
+def _problem(status: int, reason: str, detail: str, extra: Mapping[str, str] | None = None) -> Response:
     body = json.dumps({"reason": reason, "detail": detail}, ensure_ascii=False).encode("utf-8", "replace")
-    await _send(send, status, body, extra)
-
-
-async def _send(send: Any, status: int, body: bytes, extra: list[tuple[bytes, bytes]] | None = None) -> None:
-    headers = [
-        (b"content-type", _JSON),
-        (b"content-length", str(len(body)).encode()),
-        (b"cache-control", b"no-store"),
-        (b"x-content-type-options", b"nosniff"),
-        *(extra or []),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    return Response(body, status, {**_HEADERS, **(extra or {})}, _JSON)

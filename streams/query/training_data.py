@@ -6,7 +6,6 @@ is bounded by the feedback. The folder of a model (``manifest.json``, ``model.js
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, aclosing
@@ -37,15 +36,15 @@ async def read_topics(settings: Settings, served: ServedLog, progress: Progress)
         KafkaError: The cluster can't be read.
     """
     topics = (RANKING_FEEDBACK, RANKING_COMPLETED)
-    standing = {
-        its.topic: its.ranges for its in await committed_ranges(settings.kafka, [topic.name for topic in topics])
-    }
+    found = await committed_ranges(settings.kafka, [topic.name for topic in topics])
+    committed = {part.topic: part.ranges for part in found}
+    sizes = {topic.name: sum(part.end - part.start for part in committed.get(topic.name, ())) for topic in topics}
     for topic in topics:
-        if not sum(its.end - its.start for its in standing.get(topic.name, ())):
+        if not sizes[topic.name]:
             raise EmptyTopicError(_nothing_on(topic, settings.kafka.topic_prefix))
     for topic in topics:
-        ranges = standing[topic.name]
-        with progress(topic, sum(its.end - its.start for its in ranges)) as advance:
+        ranges = committed[topic.name]
+        with progress(topic, sizes[topic.name]) as advance:
             async with aclosing(read_log(settings.kafka, topic.name, ranges)) as records:
                 async for record in records:
                     place = f"{record.topic}/{record.partition}/{record.offset}"
@@ -79,13 +78,10 @@ def write_model(folder: Path, manifest: Manifest, model: str, card: str) -> None
         OSError: It can't be written, or the folder has filled meanwhile.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        beside = Path(temporary)
         (beside / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", "utf-8", newline="\n")
         (beside / MODEL_FILE).write_text(model, "utf-8", newline="\n")
         (beside / CARD_FILE).write_text(card, "utf-8", newline="\n")
         beside.chmod(0o755)
         beside.replace(folder)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise

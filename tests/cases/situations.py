@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from schemas.outcome import Dead, Emit
-from streams.cli.handler_trial import STEPS, HandlerTrial, dumped
+from streams.cli.try_ import HandlerTrial, dumped, run_step
 from streams.settings.model import Settings
 from streams.topology import handler_named, topic_of
 from streams.topology.codec import decode
@@ -83,7 +83,7 @@ class Judge:
     def _answer(self, name: str, line: bytes, chain: tuple[str, ...]) -> tuple[dict[str, Any], bytes]:
         handler = handler_named(name)
         if handler is None:
-            stepped = STEPS[name](self._settings)(line)
+            stepped = run_step(name, self._settings, line)
             if isinstance(stepped, Dead):
                 return {"outcome": "dead", "detail": stepped.detail, "reason": stepped.reason}, b""
             return {"outcome": "emit", "first": stepped}, dumped(stepped).encode()

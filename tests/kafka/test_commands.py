@@ -10,13 +10,12 @@ import pytest
 
 from streams.cli.doctor import run_doctor
 from streams.cli.publish import Publication, run_publish
-from streams.cli.run import run_handlers
-from streams.cli.tail import run_tail
+from streams.cli.run import run
 from streams.cli.topics import run_topics
 from streams.kafka.topics import create_topics
 from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES
-from tests.kafka.installation import install
+from tests.kafka.installation import command, environment_of, install
 
 
 @pytest.fixture
@@ -28,8 +27,11 @@ def last_line(capfd: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capfd.readouterr().out.strip().splitlines()[-1])
 
 
-def lines(capfd: pytest.CaptureFixture[str]) -> list[Any]:
-    return [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+def tailed(settings: Settings, capfd: pytest.CaptureFixture[str], topic: str, *bound: str) -> list[Any]:
+    words = ("tail", topic, "--from", "earliest", *(bound or ["--no-follow"]), "--json")
+    status, out, _ = asyncio.run(command(settings, capfd, *words))
+    assert status == 0
+    return [json.loads(line) for line in out.splitlines()]
 
 
 def test_pages_flow_from_a_folder_through_a_handler_to_tail(
@@ -51,14 +53,15 @@ def test_pages_flow_from_a_folder_through_a_handler_to_tail(
     assert json.loads(out.splitlines()[-1])["published"] == 4
     assert json.loads(out.splitlines()[-1])["refused"] == 3
     assert "outside of the folder" in err
-    assert run_handlers(["score_page"], settings, drain=True, as_json=True) == 0
+    for name, value in environment_of(settings).items():
+        monkeypatch.setenv(name, value)
+    assert run(["score_page"], drain=True, as_json=True) == 0
     out, err = capfd.readouterr()
     drained = json.loads(out.splitlines()[-1])
     assert drained["caught_up"] is True
     assert drained["summary"]["score_page"]["in"] == sum(drained["summary"]["score_page"]["tiers"].values()) == 4
     assert "assay run: score_page 4 in: 4 done (A 0, B 0, C 4)" in err
-    assert run_tail("pages.scored.v1", settings, "earliest", as_json=True, follow=False) == 0
-    scored = {record["key"]: record["value"]["title"] for record in lines(capfd)}
+    scored = {record["key"]: record["value"]["title"] for record in tailed(settings, capfd, "pages.scored.v1")}
     assert scored == {
         "https://site.example/zero": "Page 0",
         **{f"https://case.invalid/{number}": f"Page {number}" for number in (1, 2, 3)},
@@ -79,8 +82,7 @@ def test_json_lines_are_checked_before_they_are_sent(
     assert json.loads(out.splitlines()[-1])["published"] == 2
     assert "batches.jsonl:2: undecodable" in err
     assert "batches.jsonl:3: invalid" in err
-    assert run_tail("retrieval.batches.v1", settings, "earliest", max_records=2, as_json=True) == 0
-    records = lines(capfd)
+    records = tailed(settings, capfd, "retrieval.batches.v1", "--max", "2")
     assert {record["headers"]["assay_run"] for record in records} == {"backfill-1"}
     assert len({record["headers"]["ce_id"] for record in records}) == 1
 

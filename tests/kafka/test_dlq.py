@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,11 +16,10 @@ from schemas.dead import REDRIVEN_OF, is_marker
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
-from streams.cli.dlq import run_list, run_purge, run_redrive, run_show
-from streams.dlq.dead_letters import DeadLetterReader, Selection, selection_of
+from streams.dlq.dead_letters import DeadLetterReader, Selection
 from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.kafka.clients import make_producer, opened
-from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, install, page, scored, scorer
+from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, command, install, page, scored, scorer
 
 ALL = Selection()
 PAGES = Selection(("score_page",))
@@ -42,21 +40,18 @@ async def with_letters(assay: Installation) -> Installation:
     return assay
 
 
-async def command(capfd: pytest.CaptureFixture[str], run: Any, *values: Any, **named: Any) -> Any:
-    """A command's last line of JSON."""
-    capfd.readouterr()
-    status = await asyncio.to_thread(run, *values, **named)
-    out = capfd.readouterr().out
-    assert status == 0, out
-    return json.loads(out.strip().splitlines()[-1])
+async def dlq(assay: Installation, capfd: pytest.CaptureFixture[str], *words: str) -> Any:
+    """The last line of JSON of ``assay dlq WORDS --json``."""
+    status, out, err = await command(assay.settings, capfd, "dlq", *words, "--json")
+    assert status == 0, (out, err)
+    return json.loads(out.splitlines()[-1])
 
 
-async def again(assay: Installation, capfd: pytest.CaptureFixture[str], selection: Selection, **named: Any) -> Any:
-    return await command(capfd, run_redrive, assay.settings, selection, RedriveOptions("mend", **named), as_json=True)
+async def again(assay: Installation, capfd: pytest.CaptureFixture[str], *words: str) -> Any:
+    return await dlq(assay, capfd, "redrive", "--run-id", "mend", *words)
 
 
-def bugs_only() -> Selection:
-    return selection_of(["score_page"], ["handler_bug"], None, None, "1h", "", datetime.now(UTC))
+BUGS = ("--handler", "score_page", "--reason", "handler_bug", "--since", "1h")
 
 
 def marked(records: list[ConsumerRecord]) -> list[ConsumerRecord]:
@@ -66,39 +61,39 @@ def marked(records: list[ConsumerRecord]) -> list[ConsumerRecord]:
 async def test_letters_are_counted_by_handler_and_reason(
     with_letters: Installation, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    told = await command(capfd, run_list, with_letters.settings, ALL, as_json=True)
+    told = await dlq(with_letters, capfd, "list")
     assert told["waiting"] == 30
     assert [(row["handler"], row["reason"], row["waiting"], row["redriven"]) for row in told["letters"]] == [
         ("score_page", "handler_bug", 20, 0),
         ("score_page", "unreadable_page", 10, 0),
     ]
     assert all(row["oldest"] <= row["newest"] and row["bytes"] > 0 for row in told["letters"])
-    one = await command(capfd, run_list, with_letters.settings, bugs_only(), as_json=True)
+    one = await dlq(with_letters, capfd, "list", *BUGS)
     assert one["waiting"] == 20
-    later = selection_of([], [], None, None, "", "1h", datetime.now(UTC))
-    assert (await command(capfd, run_list, with_letters.settings, later, as_json=True))["waiting"] == 0
+    assert (await dlq(with_letters, capfd, "list", "--until", "1h"))["waiting"] == 0
 
 
 async def test_where_nothing_has_run_yet_no_letters_wait(
     kafka: str, topic_prefix: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Not even the topics are there."""
-    settings = Installation(install(kafka, topic_prefix)).settings
-    told = await command(capfd, run_list, settings, ALL, as_json=True)
+    assay = Installation(install(kafka, topic_prefix))
+    told = await dlq(assay, capfd, "list")
     assert told == {"waiting": 0, "letters": [], "any_topic": False}
-    assert await asyncio.to_thread(run_list, settings, ALL) == 0
-    assert f"there is no dead letter topic at {kafka} with the prefix {topic_prefix!r}" in capfd.readouterr().out
-    assert await asyncio.to_thread(run_show, settings, "score_page/0/0", as_json=True) == 1
+    status, out, _ = await command(assay.settings, capfd, "dlq", "list")
+    assert status == 0
+    assert f"there is no dead letter topic at {kafka} with the prefix {topic_prefix!r}" in out
+    assert (await command(assay.settings, capfd, "dlq", "show", "score_page/0/0", "--json"))[0] == 1
 
 
 async def test_redriven_records_get_the_ids_of_the_first_attempt(
     with_letters: Installation, capfd: pytest.CaptureFixture[str]
 ) -> None:
     letters = {record.key: dict(record.headers) for record in await with_letters.read(DEAD)}
-    would = await again(with_letters, capfd, bugs_only(), dry_run=True)
+    would = await again(with_letters, capfd, *BUGS, "--dry-run")
     assert (would["matched"], would["redriven"], would["letters"][0]["letters"]) == (20, 0, 20)
     assert marked(await with_letters.read(DEAD)) == []
-    done = await again(with_letters, capfd, bugs_only())
+    done = await again(with_letters, capfd, *BUGS)
     assert (done["redriven"], done["skipped"]) == (20, 0)
     await with_letters.drain(scorer())
     scores = await with_letters.read(SCORED)
@@ -110,7 +105,7 @@ async def test_redriven_records_get_the_ids_of_the_first_attempt(
         if headers.get("assay_run") == b"mend":
             assert headers["ce_causationid"] == letters[record.key]["x-root-id"]
     assert len(await with_letters.read(DEAD)) == 30 + 20, "letters stay, a marker for each that was sent again"
-    told = await command(capfd, run_list, with_letters.settings, ALL, everything=True, as_json=True)
+    told = await dlq(with_letters, capfd, "list", "--all")
     assert {(row["reason"], row["waiting"], row["redriven"]) for row in told["letters"]} == {
         ("handler_bug", 0, 20),
         ("unreadable_page", 10, 0),
@@ -120,18 +115,18 @@ async def test_redriven_records_get_the_ids_of_the_first_attempt(
 async def test_what_was_sent_again_is_not_sent_again_but_on_purpose(
     with_letters: Installation, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert (await again(with_letters, capfd, ALL, limit=7))["redriven"] == 7
-    assert (await again(with_letters, capfd, ALL))["redriven"] == 23
-    nothing = await again(with_letters, capfd, ALL)
+    assert (await again(with_letters, capfd, "--limit", "7"))["redriven"] == 7
+    assert (await again(with_letters, capfd))["redriven"] == 23
+    nothing = await again(with_letters, capfd)
     assert (nothing["redriven"], nothing["skipped"], nothing["reasons"]) == (0, 30, {"redriven_before": 30})
-    assert (await again(with_letters, capfd, bugs_only(), again=True))["redriven"] == 20
+    assert (await again(with_letters, capfd, *BUGS, "--again"))["redriven"] == 20
 
 
 async def test_a_record_that_dies_again_keeps_its_identity(
     with_letters: Installation, capfd: pytest.CaptureFixture[str]
 ) -> None:
     roots = Counter(dict(letter.headers)["x-root-id"] for letter in await with_letters.read(DEAD))
-    await again(with_letters, capfd, ALL)
+    await again(with_letters, capfd)
     await with_letters.drain(scorer(broken))
     letters = [letter for letter in await with_letters.read(DEAD) if not marked([letter])]
     assert Counter(dict(letter.headers)["x-root-id"] for letter in letters) == roots + roots
@@ -151,14 +146,14 @@ async def test_original_bytes_and_headers_come_back(assay: Installation, capfd: 
     await assay.drain(scorer())
     letters = {letter.key: letter for letter in await assay.read(DEAD)}
     name = f"score_page/{letters[b'k' + bytes([7])].partition}/{letters[b'k' + bytes([7])].offset}"
-    assert await asyncio.to_thread(run_show, assay.settings, name) == 0
-    assert "\x1b" not in (shown := capfd.readouterr().out)
+    status, shown, _ = await command(assay.settings, capfd, "dlq", "show", name)
+    assert status == 0
+    assert "\x1b" not in shown
     assert "undecodable" in shown
-    await asyncio.to_thread(run_show, assay.settings, name, value_to="-")
-    assert capfd.readouterr().out == "{\x1b[2J"
-    assert await asyncio.to_thread(run_show, assay.settings, "score_page/0/99999") == 1
-    assert await asyncio.to_thread(run_show, assay.settings, "unknown/0/1") == 2
-    assert (await again(assay, capfd, ALL))["redriven"] == 2
+    assert (await command(assay.settings, capfd, "dlq", "show", name, "--value", "-"))[1] == "{\x1b[2J"
+    assert (await command(assay.settings, capfd, "dlq", "show", "score_page/0/99999"))[0] == 1
+    assert (await command(assay.settings, capfd, "dlq", "show", "unknown/0/1"))[0] == 2
+    assert (await again(assay, capfd))["redriven"] == 2
     revived = {record.key: record for record in (await assay.read(CRAWLED)) if dict(record.headers).get("assay_run")}
     assert revived[b"tomb"].value is None
     record = revived[b"k\x07"]
@@ -245,15 +240,15 @@ async def test_a_redrive_that_is_killed_is_resumed(assay: Installation) -> None:
 async def test_purging_deletes_from_the_oldest_on_and_says_what_stays(
     with_letters: Installation, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    await again(with_letters, capfd, bugs_only())
+    await again(with_letters, capfd, *BUGS)
     would = await purge(with_letters.settings, ALL, only_redriven=True, dry_run=True)
     assert would.deleted + would.held_back == 20
     assert len(await with_letters.read(DEAD)) == 50
     done = await purge(with_letters.settings, ALL, only_redriven=True, dry_run=False)
     assert done == would
-    told = await command(capfd, run_list, with_letters.settings, ALL, everything=True, as_json=True)
+    told = await dlq(with_letters, capfd, "list", "--all")
     assert sum(row["redriven"] for row in told["letters"]) == would.held_back
     assert told["waiting"] == 10
-    rest = await command(capfd, run_purge, with_letters.settings, ALL, as_json=True)
+    rest = await dlq(with_letters, capfd, "purge", "--all", "--yes")
     assert (rest["deleted"], rest["not_sent_again"]) == (10 + would.held_back, 10)
-    assert (await command(capfd, run_list, with_letters.settings, ALL, everything=True, as_json=True))["letters"] == []
+    assert (await dlq(with_letters, capfd, "list", "--all"))["letters"] == []

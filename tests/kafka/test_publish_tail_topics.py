@@ -13,13 +13,12 @@ from aiokafka.admin import NewPartitions
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from streams.cli.publish import Publication, run_publish
-from streams.cli.tail import run_tail
 from streams.cli.topics import run_topics
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED, TOPIC_BYTES
 from tests.command_line import Done, Ran
-from tests.kafka.installation import DEAD, Installing, assay_command, install, line_of, until
+from tests.kafka.installation import DEAD, Installing, assay_command, command, install, line_of, until
 
 PAGES = PAGES_CRAWLED.name
 
@@ -98,13 +97,14 @@ def ready(installing: Installing) -> Settings:
 
 
 @pytest.fixture
-def tailed(ran: Ran, ready: Settings) -> Callable[..., list[Any]]:
+def tailed(capsys: pytest.CaptureFixture[str], ready: Settings) -> Callable[..., list[Any]]:
     """The values that ``assay tail`` shows."""
 
     def tail(start: str, most: int | None = None, topic: str = PAGES) -> list[Any]:
-        done = ran(run_tail, topic, ready, start, max_records=most, as_json=True, follow=most is not None)
-        assert done.status == 0
-        return [json.loads(line)["value"] for line in done.out.splitlines()]
+        bound = ("--no-follow",) if most is None else ("--max", str(most))
+        status, out, _ = asyncio.run(command(ready, capsys, "tail", topic, "--from", start, *bound, "--json"))
+        assert status == 0
+        return [json.loads(line)["value"] for line in out.splitlines()]
 
     return tail
 
@@ -120,11 +120,13 @@ def test_topic_is_found_by_both_names_and_dead_letters_too(ready: Settings, tail
         assert tailed("earliest", 1, name) == [{"bytes": 1, "content_type": None}]
 
 
-def test_topic_not_created_yet_differs_from_an_unknown_one(ran: Ran, kafka: str, topic_prefix: str) -> None:
+def test_topic_not_created_yet_differs_from_an_unknown_one(
+    ran: Ran, capsys: pytest.CaptureFixture[str], kafka: str, topic_prefix: str
+) -> None:
     settings = install(kafka, topic_prefix)
     for topic, said in ((PAGES, "`assay topics create` creates it"), ("nope.v1", "`assay topics list`")):
-        done = ran(run_tail, topic, settings, "earliest", as_json=True)
-        assert (done.status, said in done.err) == (2, True)
+        status, _, err = asyncio.run(command(settings, capsys, "tail", topic, "--from", "earliest", "--json"))
+        assert (status, said in err) == (2, True)
     assert ran(run_topics, "list", settings, as_json=True).document["topics"] == []
 
 
@@ -179,7 +181,7 @@ async def change(settings: Settings, name: str, values: dict[str, str]) -> None:
 
 
 def test_topics_are_listed_created_and_compared_for_people(
-    ran: Ran, kafka: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
+    ran: Ran, capsys: pytest.CaptureFixture[str], kafka: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = install(kafka, topic_prefix)
     name = topic_prefix + PAGES
@@ -212,6 +214,7 @@ def test_topics_are_listed_created_and_compared_for_people(
     monkeypatch.setenv("COLUMNS", "120")
     assert "\x1b[" in topics("list").out
     monkeypatch.setenv("NO_COLOR", "1")
-    without = ran(run_tail, PAGES, settings, "earliest", follow=False).out + topics("list").out
+    tailed = asyncio.run(command(settings, capsys, "tail", PAGES, "--from", "earliest", "--no-follow"))[1]
+    without = tailed + topics("list").out
     assert name in without
     assert "\x1b[3" not in without

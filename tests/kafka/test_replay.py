@@ -3,23 +3,19 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from aiokafka import ConsumerRecord
 
 from schemas.event import TYPE_PREFIX
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
-from streams.cli.dlq import run_list, run_show
-from streams.dlq.dead_letters import Selection
 from streams.replay.admin import cancel, drop, plan_status
 from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned, replayed
 from tests.samples import the_handler
 
@@ -113,23 +109,20 @@ async def test_dead_letters_of_a_replay_are_listed_by_its_name(
 ) -> None:
     await assay.feed([*(page(n) for n in range(3)), (b"k", b"\xff{not json")])
     await replayed(assay.settings, "score_page")
-    settings = assay.settings
 
-    async def told(run: Callable[..., int], *values: Any, **named: Any) -> tuple[int, str]:
-        capfd.readouterr()
-        status = await asyncio.to_thread(run, settings, *values, **named)
-        out, err = capfd.readouterr()
+    async def told(*words: str) -> tuple[int, str]:
+        status, out, err = await command(assay.settings, capfd, "dlq", *words)
         return status, out.strip() or err
 
-    status, live = await told(run_list, Selection(), as_json=True)
+    status, live = await told("list", "--json")
     assert (status, json.loads(live)["waiting"]) == (0, 0)
-    status, line = await told(run_list, Selection(), each=True, as_json=True, plan="again")
+    status, line = await told("list", "--each", "--json", "--plan", "again")
     letter = json.loads(line)
     assert (status, letter["reason"]) == (0, "undecodable")
-    status, shown = await told(run_show, letter["id"], as_json=True, plan="again")
+    status, shown = await told("show", letter["id"], "--json", "--plan", "again")
     assert (status, json.loads(shown)["from"]) == (0, letter["from"])
-    assert (await told(run_show, letter["id"], as_json=True))[0] == 1, "live traffic has no such letter"
-    status, trouble = await told(run_list, Selection(), plan="another")
+    assert (await told("show", letter["id"], "--json"))[0] == 1, "live traffic has no such letter"
+    status, trouble = await told("list", "--plan", "another")
     assert (status, "no dead letters are kept of a replay 'another'" in trouble) == (1, True)
 
 

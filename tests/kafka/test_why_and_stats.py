@@ -9,7 +9,6 @@ import pytest
 from schemas.extraction import ExtractionNeeded
 from schemas.retrieval import ResultsClassified
 from streams.cli.stats import run_topic_stats
-from streams.cli.why import WhyOptions, run_why
 from streams.kafka.lookups import read_newest_first
 from streams.settings.model import Settings, load_settings
 from streams.topology import (
@@ -21,8 +20,8 @@ from streams.topology import (
     RETRIEVAL_EVALUATED,
 )
 from streams.views.subjects import keys_of
-from tests.command_line import Ran
-from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing
+from tests.command_line import Done, Ran
+from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing, command
 from tests.samples import EXAMPLES
 
 URL = "https://a.example/report"
@@ -31,6 +30,10 @@ HTML = "<title>Report</title><p>The report of the commission has 12 pages.</p>"
 
 def crawled(url: str, html: str = HTML) -> tuple[bytes, bytes]:
     return url.encode(), json.dumps({"url": url, "html": html}).encode()
+
+
+def why(settings: Settings, capsys: pytest.CaptureFixture[str], *words: str) -> Done:
+    return Done(*asyncio.run(command(settings, capsys, "why", *words)))
 
 
 async def judged(installing: Installing) -> Installation:
@@ -52,8 +55,8 @@ def settings(installing: Installing) -> Settings:
     return asyncio.run(judged(installing)).settings
 
 
-def test_decisions_on_a_page_come_newest_first(ran: Ran, settings: Settings) -> None:
-    done = ran(run_why, settings, WhyOptions(URL, None, as_json=True))
+def test_decisions_on_a_page_come_newest_first(capsys: pytest.CaptureFixture[str], settings: Settings) -> None:
+    done = why(settings, capsys, URL, "--json")
     found = [json.loads(line) for line in done.out.splitlines()]
     assert done.status == 0
     assert [one["at"] for one in found] == sorted((one["at"] for one in found), reverse=True)
@@ -64,18 +67,18 @@ def test_decisions_on_a_page_come_newest_first(ran: Ran, settings: Settings) -> 
     scores = [one for one in found if one["verdict"].startswith("score")]
     assert scores[0]["by"] == "score_page"
     assert scores[0]["reasons"][0] == "+10 a.example is not listed"
-    shown = ran(run_why, settings, WhyOptions(URL, None, most=2))
+    shown = why(settings, capsys, URL, "--max", "2")
     assert shown.out.count("score_page: score 10, tier C, label LOW") in (1, 2)
     assert max(map(len, shown.out.splitlines())) <= 166
 
 
-def test_limits_of_time_and_number(ran: Ran, settings: Settings) -> None:
-    assert len(ran(run_why, settings, WhyOptions(URL, None, most=3, as_json=True)).out.splitlines()) == 3
+def test_limits_of_time_and_number(capsys: pytest.CaptureFixture[str], settings: Settings) -> None:
+    assert len(why(settings, capsys, URL, "--max", "3", "--json").out.splitlines()) == 3
     later = datetime.now(UTC) + timedelta(days=1)
-    done = ran(run_why, settings, WhyOptions(URL, later))
+    done = why(settings, capsys, URL, "--since", later.isoformat())
     assert (done.status, done.out) == (1, "")
     assert f"no record of {URL} since" in done.err
-    assert ran(run_why, settings, WhyOptions("https://b.example/", None, everywhere=True)).status == 1
+    assert why(settings, capsys, "https://b.example/", "--all-partitions").status == 1
 
 
 async def test_a_quiet_topic_does_not_hide_newer_records_of_a_busy_one(assay: Installation) -> None:
@@ -88,12 +91,12 @@ async def test_a_quiet_topic_does_not_hide_newer_records_of_a_busy_one(assay: In
     assert found == [CRAWLED, SCORED]
 
 
-async def test_a_batch_is_found_by_its_id(ran: Ran, installing: Installing) -> None:
+async def test_a_batch_is_found_by_its_id(capsys: pytest.CaptureFixture[str], installing: Installing) -> None:
     assay = await installing(handlers=(), topics=(RESULTS_CLASSIFIED,))
     file = next((EXAMPLES / RESULTS_CLASSIFIED.name).glob("*.json"))
     event = ResultsClassified.model_validate_json(file.read_bytes())
     await assay.feed([(event.batch_id.encode(), event.to_json())], RESULTS_CLASSIFIED.name)
-    done = await asyncio.to_thread(ran, run_why, assay.settings, WhyOptions(event.batch_id, None))
+    done = Done(*await command(assay.settings, capsys, "why", event.batch_id))
     assert done.status == 0
     assert f"attempt {event.attempt}: " in done.out
     assert event.results[0].reasons[0] in done.out
@@ -110,13 +113,13 @@ def test_topic_is_counted_with_its_refusals(ran: Ran, settings: Settings) -> Non
     assert (done.status, "topics create" in done.err) == (2, True)
 
 
-def test_without_kafka_the_index_is_read(ran: Ran) -> None:
+def test_without_kafka_the_index_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     nowhere = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
-    done = ran(run_why, nowhere, WhyOptions(URL, None))
+    done = why(nowhere, capsys, URL)
     assert done.status == 1
     assert "no Kafka at 127.0.0.1:1; the index has this of the page" in done.err
     assert "the index can't be read" in done.err
-    batch = ran(run_why, nowhere, WhyOptions("batch-1", None))
+    batch = why(nowhere, capsys, "batch-1")
     assert (batch.status, "no Kafka" in batch.err) == (1, True)
 
 

@@ -442,7 +442,7 @@ async def test_the_day_s_budget_holds_for_answers_too(answer: Answers, server: M
 
 
 async def test_nothing_found_is_said(answer: Answers, server: ModelServer) -> None:
-    code, out, _ = await answer(domains=("nowhere.example",))
+    code, out, _ = await answer(filters={"domains": ("nowhere.example",)})
     assert (code, server.asked) == (0, [])
     assert out.startswith("No answer: nothing was found")
     assert "--tier or --since" in out

@@ -12,8 +12,7 @@ from schemas.llm import CallOutcome, LlmCall
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from streams.cli.output import printable
-from streams.cli.query import QueryOptions, in_words, run_query
-from streams.cli.query_screen import print_results
+from streams.cli.query import QueryOptions, in_words, print_results, run_query
 from streams.http.server import HttpServer
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.pipeline.services import LiveServices
@@ -88,22 +87,22 @@ def test_json_is_the_event(filled: Settings, ask: Shown) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("filters", "expected"),
     [
         ({"tiers": ("A",)}, {GOV}),
         ({"tiers": ("A", "B")}, {GOV, NEWS}),
         ({"domains": ("blog.example",)}, {BLOG}),
-        ({"since": "2026-01-01"}, {GOV, NEWS}),
-        ({"until": "2026-01-01"}, set()),
+        ({"date_from": "2026-01-01"}, {GOV, NEWS}),
+        ({"date_to": "2026-01-01"}, set()),
     ],
 )
-def test_filters_hold(filled: Settings, ask: Shown, options: dict[str, Any], expected: set[str]) -> None:
-    _, out, _ = ask(filled, as_json=True, **options)
+def test_filters_hold(filled: Settings, ask: Shown, filters: dict[str, Any], expected: set[str]) -> None:
+    _, out, _ = ask(filled, as_json=True, filters=filters)
     assert {result.url for result in event(out).results} == expected
 
 
 def test_no_results_say_what_to_do(filled: Settings, ask: Shown) -> None:
-    status, out, _ = ask(filled, tags=("government",))
+    status, out, _ = ask(filled, filters={"tags": ("government",)})
     assert status == 0
     assert "no results" in out
     assert "--tier" in out
@@ -208,7 +207,7 @@ def test_candidates_come_from_a_file_in_several_forms(tmp_path: Path, ask: Shown
         file.write_text(text)
         _, out, _ = ask(settings, candidates=file, as_json=True)
         assert {result.url for result in event(out).results} == {one["url"], two["url"]}, name
-    status, out, _ = ask(settings, candidates=file, tiers=("A",))
+    status, out, _ = ask(settings, candidates=file, filters={"tiers": ("A",)})
     assert status == 0
     assert "None of the candidates fits" in out
 

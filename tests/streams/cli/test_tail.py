@@ -4,8 +4,7 @@ from typing import Any
 import pytest
 from aiokafka import ConsumerRecord
 
-from streams.cli.tail import as_json_line, as_line, run_tail
-from streams.settings.model import load_settings
+from streams.cli.tail import as_json_line, as_line, tail
 
 HTML = (("content-type", b"text/html; charset=utf-8"),)
 
@@ -85,7 +84,7 @@ def test_a_dead_letter_says_why_it_died() -> None:
 
 @pytest.mark.parametrize("start", ["yesterday", "-1", "", "1.5"])
 def test_invalid_start_is_refused(start: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_tail("pages.crawled.v1", load_settings(), start) == 2
+    assert tail("pages.crawled.v1", start) == 2
     assert "--from takes earliest, latest or an offset" in capsys.readouterr().err
 
 

@@ -40,7 +40,8 @@ class KnownLetters(DeadLetterReader):
     letters: tuple[Any, ...] = ()
 
     def __init__(self, settings: Settings, selection: Selection, plan: str = "") -> None:
-        del settings, selection
+        del settings
+        self._selection = selection
         self.partitions = [] if plan else [("score_page", TopicPartition("t", 0))]
 
     async def __aenter__(self) -> Self:
@@ -52,13 +53,8 @@ class KnownLetters(DeadLetterReader):
     async def start_of_last(self, *_: Any) -> int:
         return 0
 
-    async def redriven(self, *_: Any) -> dict[int, str]:
-        return {}
-
-    async def read(
-        self, handler: str, partition: TopicPartition, runs: Any, start: int = 0
-    ) -> AsyncGenerator[Any, None]:
-        del handler, partition, runs
+    async def read(self, handler: str, partition: TopicPartition, start: int = 0) -> AsyncGenerator[Any, None]:
+        del handler, partition
         for its in self.letters:
             if its.record.offset >= start:
                 yield its

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from aiokafka import ConsumerRecord
 
 from schemas.dead import DeadLetter
-from streams.dlq.dead_letters import Selection, SelectionError, selection_of
+from streams.dlq.dead_letters import DeadLetterRecord, Selection, SelectionError, selection_of
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -14,9 +15,10 @@ TABLES = tables(__file__)
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
 
 
-def letter(**changes: Any) -> DeadLetter:
+def letter(key: bytes | None = None, **changes: Any) -> DeadLetterRecord:
     fields: dict[str, Any] = dict(TABLES["letter"])
-    return DeadLetter(**fields | changes)
+    record: Any = ConsumerRecord("dead", 0, 5, 0, 0, key, b"v", None, 0, 0, ())
+    return DeadLetterRecord("score_page", record, DeadLetter(**fields | changes), None)
 
 
 def typed(**changes: Any) -> Selection:
@@ -26,18 +28,18 @@ def typed(**changes: Any) -> Selection:
 
 def test_empty_selection_matches_every_letter() -> None:
     assert typed().open
-    assert typed().means("score_page", None, letter(died_at="", reason=""))
+    assert typed().means(letter(died_at="", reason=""))
 
 
 @pytest.mark.parametrize(("words", "meant"), TABLES["each_word_narrows_the_choice"])
 def test_each_word_narrows_the_choice(words: dict[str, Any], meant: bool) -> None:
     selection = typed(**words)
     assert not selection.open
-    assert selection.means("score_page", "ключ".encode(), letter()) is meant
+    assert selection.means(letter("ключ".encode())) is meant
 
 
 def test_letter_without_a_time_is_outside_any_time_range() -> None:
-    assert not typed(since="7d").means("score_page", None, letter(died_at="?"))
+    assert not typed(since="7d").means(letter(died_at="?"))
 
 
 @pytest.mark.parametrize(("words", "complaint"), TABLES["unknown_selection_value_is_refused_with_the_known_ones"])

@@ -196,7 +196,8 @@ async def test_query_that_meets_a_bug_leaves_no_task() -> None:
         await asyncio.Event().wait()
 
     route = QueryRoute(Broken(), settings_with().query, "")
-    scope = {"client": ("127.0.0.1", 1), "method": "GET", "query_string": b"q=x", "headers": [(b"host", b"127.0.0.1")]}
+    headers = [(b"host", b"127.0.0.1")]
+    scope = {"type": "http", "client": ("127.0.0.1", 1), "method": "GET", "query_string": b"q=x", "headers": headers}
     before = asyncio.all_tasks()
     with pytest.raises(RuntimeError, match="a bug"):
         await route(scope, silent, silent)

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from handlers.ranking.model import NAMES, ModelMismatchError, RankingModel
 from schemas.rules import Rules
 from streams.cli.doctor import check_trees
-from streams.cli.handler_trial import HandlerTrial
+from streams.cli.try_ import HandlerTrial
 from streams.query.engine import QueryEngine
 from streams.settings.model import SettingsError, load_settings
 from streams.training.model_files import SHIPPED_MANIFEST, manifest_path, read_ranking_model
