@@ -11,13 +11,14 @@ from datetime import datetime
 from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
+from handlers.html.links import canonical_url
 from schemas.event import Event
 from schemas.outcome import Dead
 from streams.console.entries import Position, time_of
 from streams.kafka.key_history import read_newest_first
 from streams.kafka.record_at import record_reader
 from streams.kafka.settings import KafkaSettings
-from streams.topology import Topic, topic_named
+from streams.topology import PAGES_CRAWLED, Topic, topic_named
 from streams.topology.codec import decode, timestamp
 
 _SEARCH_SECONDS = 8.0
@@ -76,6 +77,11 @@ class Records:
             if not found:
                 raise KafkaTimeoutError(f"no record of this key was found in {_SEARCH_SECONDS:g} s") from None
         return found
+
+    async def crawled(self, url: str, most: int) -> list[Read]:
+        """The newest crawled records of a page, under both spellings of its address, as ``newest`` finds them."""
+        keys = {spelling.encode() for spelling in (url, canonical_url(url)) if spelling}
+        return await self.newest(PAGES_CRAWLED, keys, most)
 
     async def _raw(self, positions: Collection[Position]) -> dict[Position, ConsumerRecord]:
         prefix = self._kafka.topic_prefix
