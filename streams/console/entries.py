@@ -49,6 +49,11 @@ class Position:
     partition: int
     offset: int
 
+    @property
+    def path(self) -> str:
+        """The address of the record in the console."""
+        return f"/decision/{self.topic}/{self.partition}/{self.offset}"
+
 
 @dataclass(frozen=True, slots=True)
 class Mention:
@@ -91,9 +96,7 @@ class Entry:
 
     @property
     def path(self) -> str:
-        """The address of the decision in the console."""
-        its = self.position
-        return f"/decision/{its.topic}/{its.partition}/{its.offset}"
+        return self.position.path
 
 
 def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead) -> Entry | None:
