@@ -50,7 +50,6 @@ class Screen:
     """A screen and its place in the navigation.
 
     Attributes:
-        title: In the navigation.
         path: The address of the navigation's link; one of the screen's routes.
         key: The letter that opens it after ``g``.
         about: What it shows, for the list of keys.
@@ -118,5 +117,5 @@ class Context:
         return await stored_reply(self.settings.llm, call_id)
 
     def missing(self, request: Request, title: str, what: str) -> HTMLResponse:
-        """The page for an object that the console does not have: 404, what is missing, and what to do."""
+        """The page for an object that the console does not have."""
         return self.render(request, "missing.html", 404, title=title, what=what)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Literal
 
 from handlers.trust.labels import TIERS
@@ -34,6 +35,16 @@ _MAX_MENTIONS = 200
 _GOOD = 70
 _FAIR = 40
 """From these scores of 100 a verdict is good, or fair, if the event itself does not say."""
+_TIER_TONES: dict[str, Tone] = dict(zip(TIERS, ("a", "b", "c"), strict=True))
+_STATUS_TONES: dict[ExtractionStatus, Tone] = {
+    ExtractionStatus.OK: "good",
+    ExtractionStatus.PARTIAL: "fair",
+    ExtractionStatus.FAILED: "poor",
+}
+_OUTCOME_TONES: dict[RelevanceOutcome, Tone] = {
+    RelevanceOutcome.RELEVANT: "good",
+    RelevanceOutcome.IRRELEVANT: "poor",
+}
 
 
 def time_of(milliseconds: int) -> datetime:
@@ -110,7 +121,7 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
     if (subject := subject_of(event)) is None:
         return None
     call: LlmCall | None = getattr(event, "llm", None)
-    score, tone = _score_of(event), _tone_of(event)
+    score = _score_of(event)
     return Entry(
         position,
         at,
@@ -118,7 +129,7 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
         str(subject.kind),
         subject.id,
         _cut(verdict_of(event)),
-        tone or ("none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"),
+        _tone_of(event) or _tone_of_score(score),
         parent=getattr(event, "parent_batch_id", None) or "",
         score=score,
         run=run,
@@ -142,19 +153,15 @@ def dead_entry(
 
 def mentions_of(event: Event) -> list[Mention]:
     """The pages that an event names, beside its own subject."""
-    return [
-        Mention(page_number(url), role, note[:_VERDICT_CHARACTERS])
-        for url, role, note in [*_named(event)][:_MAX_MENTIONS]
-    ]
+    named = islice(_named(event), _MAX_MENTIONS)
+    return [Mention(page_number(url), role, note[:_VERDICT_CHARACTERS]) for url, role, note in named]
 
 
-def _named(
-    event: Event,
-) -> Iterator[tuple[str, Role, str]]:
+def _named(event: Event) -> Iterator[tuple[str, Role, str]]:
     match event:
         case ResultsClassified():
             for result in event.results:
-                note = f"{_words(result.result_type)}, actionable {result.actionable_score:.2f}"
+                note = f"{result.result_type.lower().replace('_', ' ')}, actionable {result.actionable_score:.2f}"
                 yield result.url, "found", f"in the results of “{event.query}”: {note}"
         case ExtractionCompleted():
             yield from ((page.url, "fetched", "fetched for a listing") for page in event.fetched)
@@ -167,7 +174,7 @@ def _named(
             for ranked in event.results:
                 yield ranked.url, "ranked", f"rank {ranked.rank} for “{event.query}”, {ranked.score:.2f}"
         case _:
-            return
+            pass
 
 
 def _score_of(event: Event) -> float | None:
@@ -192,25 +199,15 @@ def _tone_of(event: Event) -> Tone | None:
     """The tone that an event states itself."""
     match event:
         case ScoredPage() | DocumentIndexed():
-            tiers: Sequence[Tone] = ("a", "b", "c")
-            return tiers[TIERS.index(event.tier)]
+            return _TIER_TONES[event.tier]
         case RetrievalEvaluated():
             return "good" if event.passed else "poor"
         case SearchEvaluated():
             return "good" if event.satisfied else "fair"
         case ExtractionCompleted():
-            states: dict[ExtractionStatus, Tone] = {
-                ExtractionStatus.OK: "good",
-                ExtractionStatus.PARTIAL: "fair",
-                ExtractionStatus.FAILED: "poor",
-            }
-            return states[event.status]
+            return _STATUS_TONES[event.status]
         case RelevanceJudged():
-            outcomes: dict[RelevanceOutcome, Tone] = {
-                RelevanceOutcome.RELEVANT: "good",
-                RelevanceOutcome.IRRELEVANT: "poor",
-            }
-            return outcomes.get(event.outcome, "fair")
+            return _OUTCOME_TONES.get(event.outcome, "fair")
         case SnippetsCompleted():
             return "good" if any(one.outcome is SourceOutcome.RELEVANT for one in event.sources) else "poor"
         case RankingCompleted() if event.nothing_relevant:
@@ -219,8 +216,8 @@ def _tone_of(event: Event) -> Tone | None:
             return None
 
 
-def _words(name: str) -> str:
-    return name.lower().replace("_", " ")
+def _tone_of_score(score: float | None) -> Tone:
+    return "none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"
 
 
 def _cut(text: str) -> str:

@@ -13,7 +13,7 @@ from schemas.event import Event
 from schemas.llm import LlmCall
 from schemas.outcome import Dead
 from streams.console.context import Context
-from streams.console.entries import Entry
+from streams.console.entries import Entry, Position
 from streams.llm.journal import JournalError
 from streams.topology import Topic
 from streams.views.subjects import SubjectKind
@@ -46,6 +46,12 @@ def object_route(context: Context, path: str, kind: SubjectKind, show: Show) -> 
         return context.missing(request, f"No such {kind}", f"No decision about the {kind} {identity} is kept.")
 
     return Route(path + "/{id:path}", shown)
+
+
+def position_of(request: Request) -> Position:
+    """The position that the path of a request names."""
+    place = request.path_params
+    return Position(place["topic"], place["partition"], place["offset"])
 
 
 async def events_of(context: Context, entries: Sequence[Entry]) -> Events:

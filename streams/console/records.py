@@ -18,7 +18,7 @@ from streams.console.entries import Position, time_of
 from streams.kafka.key_history import read_newest_first
 from streams.kafka.record_at import record_reader
 from streams.kafka.settings import KafkaSettings
-from streams.topology import PAGES_CRAWLED, Topic, topic_named
+from streams.topology import PAGES_CRAWLED, TOPICS, Topic
 from streams.topology.codec import decode, timestamp
 
 _SEARCH_SECONDS = 8.0
@@ -39,7 +39,6 @@ class Records:
     """The records of a cluster. Every method opens a reader and raises KafkaError if the cluster can't be read."""
 
     def __init__(self, kafka: KafkaSettings) -> None:
-        """Opens nothing."""
         self._kafka = kafka
 
     async def at(self, position: Position) -> ConsumerRecord | None:
@@ -52,11 +51,9 @@ class Records:
 
     async def events(self, positions: Collection[Position]) -> dict[Position, Read]:
         """The events at positions; those that retention has deleted, and dead letters, are missing."""
-        found = {}
-        for position, record in (await self._raw(positions)).items():
-            if (topic := topic_named(position.topic)) is not None:
-                found[position] = self._read(topic, record)
-        return found
+        records = (await self._raw(positions)).items()
+        topics = {topic.name: topic for topic in TOPICS}
+        return {at: self._read(topics[at.topic], record) for at, record in records if at.topic in topics}
 
     async def newest(self, topic: Topic, keys: Collection[bytes], most: int) -> list[Read]:
         """The newest records with one of the keys, as far back as a few seconds of reading reach.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import astuple, fields
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -59,7 +59,6 @@ class Store:
     """The newest ``most`` decisions. Every method takes milliseconds and runs on the caller's thread."""
 
     def __init__(self, most: int) -> None:
-        """Opens an empty database."""
         self._most = most
         # A database without a name is a temporary file that the process alone has; small ones stay in memory.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -67,7 +66,6 @@ class Store:
         self.count = 0
 
     def close(self) -> None:
-        """Closes and deletes the database."""
         self._database.close()
 
     @property
@@ -92,11 +90,9 @@ class Store:
         return new
 
     def at(self, position: Position) -> Entry | None:
-        """The decision at a position."""
-        its = position
-        if max(its.partition, its.offset) > _MOST_NUMBER:
+        if max(position.partition, position.offset) > _MOST_NUMBER:
             return None
-        found = self._entries("topic = ? AND partition = ? AND offset = ?", (its.topic, its.partition, its.offset))
+        found = self._entries("topic = ? AND partition = ? AND offset = ?", astuple(position))
         return found[0] if found else None
 
     def newest(self, most: int, *, kind: str = "", topic: str = "", tone: str = "") -> list[Entry]:
@@ -136,7 +132,6 @@ class Store:
         ).fetchall()
 
     def dead_letters(self) -> dict[str, int]:
-        """The number of dead letters of each handler."""
         rows = self._database.execute("SELECT handler, count(*) FROM decisions WHERE tone = 'dead' GROUP BY handler")
         return dict(rows.fetchall())
 
