@@ -65,10 +65,10 @@ def run_export_reviews(settings: Settings, options: ExportOptions, *, as_json: b
         ):
             async with aclosing(joined(settings.kafka, marks, line.set)) as rows:
                 async for row in rows:
-                    target.write(json.dumps(row.to_wire(), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                    target.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
                     counts["exported"] += 1
-                    counts["right" if row.review.right else "wrong"] += 1
-                    counts["without_input"] += row.source is None
+                    counts["right" if row["right"] else "wrong"] += 1
+                    counts["without_input"] += row["input"] is None or row["input"]["event"] is None
 
     try:
         if status := run_with_kafka("export", settings, work()):

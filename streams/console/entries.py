@@ -60,10 +60,13 @@ class Position:
     partition: int
     offset: int
 
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.partition}/{self.offset}"
+
     @property
     def path(self) -> str:
         """The address of the record in the console."""
-        return f"/decision/{self.topic}/{self.partition}/{self.offset}"
+        return f"/decision/{self}"
 
 
 @dataclass(frozen=True, slots=True)
