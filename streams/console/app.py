@@ -48,7 +48,6 @@ from streams.console.context import Context, Screen
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import Guard
-from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
 from streams.http.server import HttpServer
@@ -73,8 +72,8 @@ def make_context(settings: Settings, queries: Queries | None = None) -> Context:
     token, reading_needs_token = settings.http.token.get_secret_value(), settings.console.reading_needs_token
     if reading_needs_token and not token:
         raise SettingsError("console.reading_needs_token needs a token: set ASSAY_HTTP__TOKEN")
-    store, feed, clock, texts = Store(settings.console.decisions), Feed(), SystemClock(), PageTexts(settings)
-    context = Context(
+    store, feed, clock = Store(settings.console.decisions), Feed(), SystemClock()
+    return Context(
         settings=settings,
         store=store,
         feed=feed,
@@ -83,12 +82,9 @@ def make_context(settings: Settings, queries: Queries | None = None) -> Context:
         flow=Flow(settings.kafka, store, clock),
         guard=Guard(token, settings.http.allowed_hosts, reading_needs_token=reading_needs_token),
         clock=clock,
-        texts=texts,
         queries=queries,
         screens=SCREENS,
     )
-    context.resources.push_async_callback(texts.aclose)
-    return context
 
 
 def make_app(context: Context) -> Any:
@@ -117,19 +113,12 @@ def make_app(context: Context) -> Any:
 
 
 @asynccontextmanager
-async def serve_console(settings: Settings, http: HttpSettings, queries: Queries | None = None) -> AsyncIterator[str]:
-    """Serves the console while the block runs; gives its address, such as ``http://127.0.0.1:8090``.
-
-    ``queries`` answers the queries of the screen ``query``. Raises PortTakenError.
-    """
-    async with served(make_context(settings, queries), http) as address:
-        yield address
-
-
-@asynccontextmanager
 async def served(context: Context, http: HttpSettings) -> AsyncIterator[str]:
-    """As ``serve_console``, for a context, which is closed afterwards."""
-    tasks = [asyncio.create_task(its.run(), name="console") for its in (context.follower, context.flow)]
+    """Serves a console while the block runs; gives its address, such as ``http://127.0.0.1:8090``.
+
+    The context is closed at the end. Raises PortTakenError.
+    """
+    tasks = [asyncio.create_task(work, name="console") for work in (context.follower.run(), context.flow.run())]
     try:
         async with HttpServer(make_app(context), http) as server:
             try:

@@ -15,6 +15,7 @@ from schemas.outcome import Dead
 from streams.console.context import Context
 from streams.console.entries import Entry, Position
 from streams.llm.journal import JournalError
+from streams.llm.stored_replies import stored_reply
 from streams.topology import Topic
 from streams.views.subjects import SubjectKind
 
@@ -69,6 +70,6 @@ async def reply_of(context: Context, call: LlmCall | None) -> str:
     if call is None or not call.call_id:
         return ""
     try:
-        return (await context.replies(call.call_id)).text
+        return (await stored_reply(context.settings.llm, call.call_id)).text
     except JournalError as error:
         return f"not available: {error}"

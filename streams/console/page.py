@@ -17,7 +17,7 @@ from schemas.pages import CrawledPage, ScoredPage
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
 from streams.console.objects import MOST_LISTED
-from streams.console.page_text import PageText
+from streams.console.page_text import PageText, PageTexts
 from streams.console.records import Read
 from streams.console.versions import changes_between
 from streams.topology import DOCUMENTS_INDEXED, PAGES_SCORED, handler_named
@@ -32,8 +32,6 @@ _STEPS = {PAGES_SCORED.name: "scored", DOCUMENTS_INDEXED.name: "indexed"}
 
 
 class Step(NamedTuple):
-    """A step of a page's history."""
-
     name: str
     at: int
     by: str
@@ -43,7 +41,8 @@ class Step(NamedTuple):
 
 
 def routes(context: Context) -> list[Route]:
-    return [Route("/page", partial(_page, context)), Route("/page/text", partial(_text, context))]
+    texts = PageTexts(context.settings, context.resources)
+    return [Route("/page", partial(_page, context)), Route("/page/text", partial(_text, context, texts))]
 
 
 SCREEN = Screen("Pages", "/page", "p", "how far a page can be trusted, and why", routes)
@@ -93,7 +92,7 @@ async def _page(context: Context, request: Request) -> Response:
     )
 
 
-async def _text(context: Context, request: Request) -> Response:
+async def _text(context: Context, texts: PageTexts, request: Request) -> Response:
     """The newest crawled text with marks; it runs the scorer again, so the page loads it after itself."""
     url = request.query_params.get("url", "").strip()
     text: PageText | Dead | None = None
@@ -102,7 +101,7 @@ async def _text(context: Context, request: Request) -> Response:
         crawled = await context.records.crawled(url, 1)
         event = crawled[0].event if crawled else None
         if isinstance(event, CrawledPage):
-            text = await context.texts.read(event)
+            text = await texts.read(event)
         elif isinstance(event, Dead):
             text = event
     except (KafkaError, ChildStartError) as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -54,19 +55,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The text of a page.
-
-    Attributes:
-        refusal: Why nothing of the page is counted; "" if something may be.
-        cut: Whether the page has more text than is shown.
-    """
+    """The text of a page; ``refusal`` is why nothing of it is counted, "" if something may be."""
 
     blocks: tuple[Block, ...]
     refusal: str
     cut: bool
+    """Whether the page has more text than is shown."""
 
     def count(self, fate: Fate) -> int:
-        """The characters with a fate."""
         return sum(len(block.text) for block in self.blocks if block.fate == fate)
 
 
@@ -80,8 +76,6 @@ def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
         case Emit(events=(ScoredPage() as scored,)):
             content = scored.content
             refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
-        case _:
-            pass
     found = [(line, "") for line in (page.content or "")[: MOST_CHARACTERS + 1].splitlines() if line.strip()]
     if page.content is None:
         tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
@@ -179,38 +173,28 @@ def _hides(node: LexborNode) -> str:
 
 
 class PageTexts:
-    """Reads page texts in a child process, which starts when the first page is shown."""
+    """Reads page texts in a child process, which starts when the first page is shown, and ends with ``resources``."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Starts nothing."""
+    def __init__(self, settings: Settings, resources: AsyncExitStack) -> None:
         self._settings = settings
+        self._resources = resources
         self._pool: WorkerPool | None = None
         self._starting = asyncio.Lock()
 
     async def read(self, page: CrawledPage) -> PageText | Dead:
         """The text of a page; why it has no text, for a page that takes too long. Raises ChildStartError."""
-        rules = self._settings.rules(ScorePageRules)
-        if self._settings.workers.processes == 0:
+        rules, workers = self._settings.rules(ScorePageRules), self._settings.workers
+        if workers.processes == 0:
             return await asyncio.to_thread(read_page_text, page, rules)
         async with self._starting:
             if self._pool is None:
-                work, limits = partial(_work, rules.model_copy()), self._settings.workers.limits
-                pool = WorkerPool(work, 1, limits)
-                await pool.start()
-                self._pool = pool
+                # A copy has no cached properties, which the child computes faster than it reads them.
+                pool = WorkerPool(partial(_work, rules.model_copy()), 1, workers.limits)
+                self._pool = await self._resources.enter_async_context(pool)
         result: PageText | Dead = await self._pool.run(page)
         return result
-
-    async def aclose(self) -> None:
-        """Ends the child process."""
-        if self._pool is not None:
-            await self._pool.stop()
 
 
 def _work(rules: ScorePageRules) -> Work:
     _ = rules.compiled
-    return partial(_read, rules)
-
-
-def _read(rules: ScorePageRules, page: CrawledPage) -> PageText:
-    return read_page_text(page, rules)
+    return partial(read_page_text, rules=rules)

@@ -23,15 +23,11 @@ from streams.views.subjects import SubjectKind
 
 
 class Place(NamedTuple):
-    """The place of a result after a stage, and its score there."""
-
     place: int | None
     score: float | None
 
 
 class Row(NamedTuple):
-    """A result with its place after every stage."""
-
     result: RankedResult
     places: tuple[Place, ...]
 
@@ -129,7 +125,6 @@ class Part(NamedTuple):
 
 
 def context_parts(context: str) -> list[Part]:
-    """The lines of a context by their kind."""
     parts = []
     for line in context.splitlines():
         kind = "label" if line.startswith("[TRUST_TIER: ") else "fence" if line.startswith("<<") else "plain"
