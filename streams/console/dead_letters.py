@@ -68,13 +68,11 @@ class Chosen:
         return urlencode(self.fields)
 
     def selection(self, now: datetime) -> Selection:
-        """Raises SelectionError."""
         handlers, reasons = ([self.handler] if self.handler else []), ([self.reason] if self.reason else [])
         return selection_of(handlers, reasons, None, self.key or None, self.since, self.until, now)
 
 
 def chosen_of(given: FormData | QueryParams) -> Chosen:
-    """What an address or a form selects."""
     texts = {name: str(given.get(name, "")).strip()[:8192] for name in ("handler", "reason", "key", "since", "until")}
     again = "yes" if given.get("again") == "yes" else ""
     return Chosen(**texts, plan=str(given.get("plan", ""))[:48], again=again)
@@ -196,7 +194,6 @@ class _DeadLetters:
         )
 
     async def act(self, request: Request) -> Response:
-        """Does what a dry run has shown."""
         async with request.form() as form:
             secret = str(form.get("ticket", ""))
         oldest = self._context.clock.now() - _TICKET_AGE

@@ -68,7 +68,6 @@ async def _decision(context: Context, request: Request) -> Response:
 
 
 def _shown(context: Context, position: Position, record: ConsumerRecord) -> dict[str, Any]:
-    """What the template shows of a record."""
     topic, value = topic_named(position.topic), record.value or b""
     event: Event | DeadLetter | Dead = (
         DeadLetter.of(record.headers)
@@ -98,7 +97,6 @@ async def _line(context: Context, request: Request) -> Response:
 
 
 async def _state(context: Context, request: Request) -> Response:
-    """Whether the console follows the topics."""
     return context.render(request, "state.html")
 
 
@@ -115,7 +113,6 @@ async def _find(context: Context, request: Request) -> Response:
 
 
 async def _sign_in(context: Context, request: Request) -> Response:
-    """Sets the cookie that allows actions."""
     if wrong := request.method == "POST":
         if (refused := form_too_large(request, _MAX_FORM)) is not None:
             return refused

@@ -124,7 +124,9 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
     if (subject := subject_of(event)) is None:
         return None
     call: LlmCall | None = getattr(event, "llm", None)
-    score = _score_of(event)
+    score, tone = _score_and_tone(event)
+    if tone is None:
+        tone = "none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"
     return Entry(
         position,
         at,
@@ -132,7 +134,7 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
         str(subject.kind),
         subject.id,
         _cut(verdict_of(event)),
-        _tone_of(event) or _tone_of_score(score),
+        tone,
         parent=getattr(event, "parent_batch_id", None) or "",
         score=score,
         run=run,
@@ -180,47 +182,31 @@ def _named(event: Event) -> Iterator[tuple[str, Role, str]]:
             pass
 
 
-def _score_of(event: Event) -> float | None:
+def _score_and_tone(event: Event) -> tuple[float | None, Tone | None]:
+    """The score of 100, and the tone if the event states one itself."""
     match event:
         case ScoredPage() | DocumentIndexed():
-            return event.cts_score
+            return event.cts_score, _TIER_TONES[event.tier]
         case ResultsClassified():
-            return 100 * event.actionable_information
+            return 100 * event.actionable_information, None
         case RetrievalEvaluated():
-            return 100 * event.overall_score
+            return 100 * event.overall_score, "good" if event.passed else "poor"
         case SearchEvaluated():
-            return 100 * event.quality_score
+            return 100 * event.quality_score, "good" if event.satisfied else "fair"
         case ClaimEvaluated() if event.decontextualization_score is not None:
-            return 100 * event.decontextualization_score
-        case RankingCompleted() if event.results:
-            return 100 * event.results[0].score
-        case _:
-            return None
-
-
-def _tone_of(event: Event) -> Tone | None:
-    """The tone that an event states itself."""
-    match event:
-        case ScoredPage() | DocumentIndexed():
-            return _TIER_TONES[event.tier]
-        case RetrievalEvaluated():
-            return "good" if event.passed else "poor"
-        case SearchEvaluated():
-            return "good" if event.satisfied else "fair"
+            return 100 * event.decontextualization_score, None
+        case RankingCompleted():
+            score = 100 * event.results[0].score if event.results else None
+            return score, "poor" if event.nothing_relevant else None
         case ExtractionCompleted():
-            return _STATUS_TONES[event.status]
+            return None, _STATUS_TONES[event.status]
         case RelevanceJudged():
-            return _OUTCOME_TONES.get(event.outcome, "fair")
+            return None, _OUTCOME_TONES.get(event.outcome, "fair")
         case SnippetsCompleted():
-            return "good" if any(one.outcome is SourceOutcome.RELEVANT for one in event.sources) else "poor"
-        case RankingCompleted() if event.nothing_relevant:
-            return "poor"
+            relevant = any(its.outcome is SourceOutcome.RELEVANT for its in event.sources)
+            return None, "good" if relevant else "poor"
         case _:
-            return None
-
-
-def _tone_of_score(score: float | None) -> Tone:
-    return "none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"
+            return None, None
 
 
 def _cut(text: str) -> str:

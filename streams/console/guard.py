@@ -140,7 +140,6 @@ def form_too_large(request: Request, most: int, problem: str = "The form is too 
 
 
 def _is_own_origin(headers: Headers) -> bool:
-    """Whether the request names no origin, or that of this server."""
     origin = headers.get("origin")
     if origin is None:
         return True

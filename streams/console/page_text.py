@@ -67,7 +67,6 @@ class PageText:
 
 
 def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
-    """The text of a page as the scorer sees it."""
     outcome = score_page(page, rules)
     refusal = content = ""
     match outcome:

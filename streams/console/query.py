@@ -21,6 +21,9 @@ from streams.topology import RANKING_COMPLETED, handler_named
 from streams.topology.codec import refusal
 from streams.views.subjects import SubjectKind
 
+_KINDS = {"[TRUST_TIER: ": "label", "<<": "fence", '"': "untrusted", "{": "untrusted"}
+"""The kinds of the lines of a context, by their beginning."""
+
 
 class Place(NamedTuple):
     place: int | None
@@ -93,7 +96,7 @@ def _shown(
         feedback=feedback,
         stages=stages,
         rows=rows_of(completed, stages),
-        filters=_filters(asked),
+        filters={name: value for name, value in asked.filters.to_wire().items() if value} if asked else {},
         context_parts=context_parts(completed.context),
         other_rules=context.other_rules(handler_named("rank_results"), completed.config_version),
     )
@@ -117,27 +120,9 @@ def rows_of(completed: RankingCompleted, stages: list[str]) -> list[Row]:
     ]
 
 
-class Part(NamedTuple):
-    """A line of a context: one of ours with a label, a line around a block, or a text of a stranger."""
-
-    kind: str
-    text: str
-
-
-def context_parts(context: str) -> list[Part]:
-    parts = []
-    for line in context.splitlines():
-        kind = "label" if line.startswith("[TRUST_TIER: ") else "fence" if line.startswith("<<") else "plain"
-        if kind == "plain" and line.startswith(('"', "{")):
-            kind = "untrusted"
-        parts.append(Part(kind, line))
-    return parts
-
-
-def _filters(asked: RankingRequested | None) -> list[tuple[str, str]]:
-    if asked is None:
-        return []
-    wire = asked.filters.to_wire()
+def context_parts(context: str) -> list[tuple[str, str]]:
+    """The lines of a context, each after its kind: a label of ours, a line around a block, or untrusted text."""
     return [
-        (name, ", ".join(map(str, its)) if isinstance(its, list) else str(its)) for name, its in wire.items() if its
+        (next((kind for prefix, kind in _KINDS.items() if line.startswith(prefix)), "plain"), line)
+        for line in context.splitlines()
     ]

@@ -125,7 +125,6 @@ class _Replays:
         return _back_to(name)
 
     async def cancel(self, request: Request) -> Response:
-        """Cancels a plan in all processes."""
         name, settings = request.path_params["plan"], self._context.settings
         running = self._running[name]
         running.problem = ""
@@ -148,7 +147,6 @@ class _Replays:
             log.warning("the console can't work on a replay", plan=name, error=running.problem)
 
     async def _stop(self) -> None:
-        """Pauses what runs here."""
         tasks = [running.task for running in self._running.values() if running.task is not None]
         for running in self._running.values():
             running.stop.set()

@@ -84,7 +84,6 @@ class Queue:
     skipped: str = ""
 
     def query(self, **changes: str) -> str:
-        """As a part of an address, with some fields changed."""
         return urlencode({name: value for name, value in (asdict(self) | changes).items() if value})
 
 
@@ -104,7 +103,6 @@ class _Review:
         context.resources.push_async_callback(self._marks.aclose)
 
     async def next(self, request: Request) -> Response:
-        """The newest decision without a mark."""
         return await self._show(request, None)
 
     async def decision(self, request: Request) -> Response:
@@ -143,7 +141,6 @@ class _Review:
         return RedirectResponse(f"/review?{queue.query()}", 303)
 
     def _waiting(self, queue: Queue) -> list[Entry]:
-        """The newest live decisions without a mark."""
         topics = _BY_HANDLER.get(queue.handler, _TOPICS)
         store, marks = self._context.store, self._marks.rows
         entries = [entry for topic in topics for entry in store.newest(_LOOKED_AT, topic=topic)]

@@ -133,7 +133,6 @@ def _decided(decision: Event | None) -> str | list[str] | None:
 
 
 async def _event(read: _Read, at: Position, what: str) -> tuple[Event | None, str]:
-    """The event at a position, or why there is none."""
     record, topic = await read(at), topic_named(at.topic)
     if record is None or topic is None:
         return None, f"{what} is gone: {at}"

@@ -48,8 +48,6 @@ Dot = tuple[str, int, int, int, float | None, str]
 
 
 class Mentioned(NamedTuple):
-    """An event that names a page."""
-
     entry: Entry
     role: str
     note: str

@@ -196,7 +196,6 @@ class _WhatIf:
         )
 
     async def settings_file(self, request: Request) -> Response:
-        """The changed keys as a file for ``--config``."""
         try:
             other = changed_settings(change_of(request.query_params, self._settings), self._settings)
         except SettingsError as error:
@@ -265,7 +264,6 @@ def _crawled(fields: dict[str, Any]) -> CrawledPage:
 
 
 def _side(outcome: Outcome) -> dict[str, Any]:
-    """One side of the result for its template."""
     page = emitted(outcome, ScoredPage)
     dead = f"{outcome.reason}: {outcome.detail}" if isinstance(outcome, Dead) else ""
     return {"page": page, "dead": dead or ("" if page else "no decision")}

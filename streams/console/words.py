@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 
+from handlers.html.links import canonical_url
 from streams.console.entries import Entry
 from streams.views.amounts import figure, in_money, in_rate, in_time
 from streams.views.subjects import SubjectKind
@@ -118,11 +119,7 @@ def path_of(identity: str, screen: str) -> str:
 
 def is_web(url: str) -> bool:
     """Whether an address may be a link: pages can have any text as their address."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+    return canonical_url(url) is not None
 
 
 def pretty(value: Any) -> str:
