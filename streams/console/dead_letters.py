@@ -26,6 +26,7 @@ from starlette.routing import Route
 from schemas.event import derive_id
 from schemas.outcome import DeadReason
 from streams.console.context import Context, Screen
+from streams.console.objects import MOST_LISTED
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.description import LetterCounts, described, header_texts
 from streams.dlq.redrive import RedriveOptions, purge, redrive
@@ -33,7 +34,6 @@ from streams.topology import HANDLERS, handler_named
 
 _LAST = 5000
 """Offsets of each partition, from its end, that the lists read."""
-_LISTED = 100
 _SHOWN_BYTES = 16_384
 _ROW_BYTES = 16
 _TICKETS = 200
@@ -113,7 +113,7 @@ class _DeadLetters:
     async def page(self, request: Request) -> Response:
         """Counts by handler and reason, and the newest letters of the selection."""
         chosen = chosen_of(request.query_params)
-        counts, letters, problem, cut = LetterCounts(), deque[DeadLetterRecord](maxlen=_LISTED), "", False
+        counts, letters, problem, cut = LetterCounts(), deque[DeadLetterRecord](maxlen=MOST_LISTED), "", False
         try:
             selection = chosen.selection(self._context.clock.now())
             async with self._reading, DeadLetterReader(self._context.settings, selection, chosen.plan) as found:

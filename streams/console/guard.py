@@ -11,9 +11,9 @@ import hmac
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
@@ -61,7 +61,8 @@ class Guard:
             return Refused(411, "the request does not give its length")  # the limits of forms are of lengths
         linked = connection.scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
         foreign = headers.get("sec-fetch-site", "none") not in _OWN and not linked
-        if foreign or not _is_own_origin(headers):
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if foreign or (origin is not None and origin.partition("://")[2] != host):
             return Refused(403, "a page of another site may not ask")
         return None
 
@@ -137,13 +138,3 @@ def form_too_large(request: Request, most: int, problem: str = "The form is too 
     if int(request.headers.get("content-length", 0)) > most:
         return PlainTextResponse(problem, 413)
     return None
-
-
-def _is_own_origin(headers: Headers) -> bool:
-    origin = headers.get("origin")
-    if origin is None:
-        return True
-    try:
-        return urlsplit(origin).netloc == headers.get("host", "")
-    except ValueError:
-        return False

@@ -95,15 +95,10 @@ async def _page(context: Context, request: Request) -> Response:
 async def _text(context: Context, texts: PageTexts, request: Request) -> Response:
     """The newest crawled text with marks; it runs the scorer again, so the page loads it after itself."""
     url = request.query_params.get("url", "").strip()
-    text: PageText | Dead | None = None
-    problem = ""
+    text, problem = None, ""
     try:
-        crawled = await context.records.crawled(url, 1)
-        event = crawled[0].event if crawled else None
-        if isinstance(event, CrawledPage):
-            text = await texts.read(event)
-        elif isinstance(event, Dead):
-            text = event
+        for read in await context.records.crawled(url, 1):
+            text = await texts.read(read.event) if isinstance(read.event, CrawledPage) else read.event
     except (KafkaError, ChildStartError) as error:
         problem = str(error)
     refused = f"{text.reason}: {text.detail}" if isinstance(text, Dead) else ""

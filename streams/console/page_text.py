@@ -115,35 +115,33 @@ def _plain(text: str) -> str:
 def _blocks(body: LexborNode) -> Iterator[tuple[str, str]]:
     """The texts of the blocks in page order, and how each is hidden; without recursion, for pages can be deep."""
     texts: list[str] = []
-    before: tuple[int, str] = (0, "")
-    fates: dict[int, str] = {body.mem_id: _hides(body)}
-    owners: dict[int, int] = {body.mem_id: body.mem_id}
-    silent: set[int] = set()
+    before = (0, "")
+    # Of each element, the block that it belongs to and how it is hidden; None if no text in it is shown.
+    places: dict[int, tuple[int, str] | None] = {body.mem_id: (body.mem_id, _hides(body))}
     after_link = False
     for number, node in enumerate(body.traverse(include_text=True)):
         if number > _MOST_NODES:
             break
         above = node.parent.mem_id if node.parent is not None else body.mem_id
-        tag = node.tag
+        place, tag = places.get(above, (above, "")), node.tag
         if tag != "-text":
-            if above in silent or tag in _NO_TEXT:
-                silent.add(node.mem_id)
-            fates.setdefault(node.mem_id, fates.get(above, "") or _hides(node))
             within = tag in _INLINE or tag in _CELLS
-            owners.setdefault(node.mem_id, owners.get(above, body.mem_id) if within else node.mem_id)
+            if place is None or tag in _NO_TEXT:
+                places.setdefault(node.mem_id, None)
+            else:
+                places.setdefault(node.mem_id, (place[0] if within else node.mem_id, place[1] or _hides(node)))
             if tag in _CELLS:
                 texts.append(" ")
             elif not within and texts:
                 yield from _joined(texts, before[1])
                 texts = []
             continue
-        if above in silent or not (text := node.text_content or "").strip():
+        if place is None or not (text := node.text_content or "").strip():
             continue
-        here = owners.get(above, above), fates.get(above, "")
-        if here != before and texts:
+        if place != before and texts:
             yield from _joined(texts, before[1])
             texts = []
-        before = here
+        before = place
         is_link = node.parent is not None and node.parent.tag == "a"
         if is_link and after_link:
             # Links of a menu are apart on the screen.

@@ -108,7 +108,6 @@ class _Replays:
             replay=status,
             told=status.to_wire(),
             running=running,
-            problem=running.problem,
             may_resume=state in UNFINISHED,
             may_cancel=state in UNFINISHED and state is not ReplayState.CANCELLED,
         )

@@ -125,8 +125,7 @@ async def _row(read: _Read, mark: DecisionReviewed, place: Position, source: Pos
 
 def _decided(decision: Event | None) -> str | list[str] | None:
     """The value of the field that says how a decision ended; several values if a list has it."""
-    path = None if decision is None else DECISION_FIELDS.get(type(decision))
-    if decision is None or path is None:
+    if decision is None or (path := DECISION_FIELDS.get(type(decision))) is None:
         return None
     values = list(values_at(decision.to_wire(), path))
     return values[0] if len(values) == 1 else values

@@ -180,8 +180,8 @@ class _WhatIf:
             source, origin = await self._page(request, url, html)
         except (SettingsError, _PageError) as error:
             return self._context.render(request, "what_if_result.html", problem=str(error))
-        trials = await asyncio.shield(self._begin())
-        sections = {name: getattr(other, name) for name in change.document(self._settings)}
+        trials, differing = await asyncio.shield(self._begin()), differences(self._settings, other)
+        sections = {name: getattr(other, name) for name in differing}
         sides = [_side(outcome) for outcome in await trials.outcomes(source, sections)]
         return self._context.render(
             request,
@@ -190,7 +190,7 @@ class _WhatIf:
             origin=origin,
             sides=sides,
             components=_components(*(side["page"] for side in sides)),
-            yaml=as_yaml(differences(self._settings, other)),
+            yaml=as_yaml(differing),
             change=change.query,
             query="&".join(part for part in (url and urlencode({"url": url}), change.query) if part),
         )
