@@ -39,10 +39,9 @@ def newest_marks(reviews: Iterable[DecisionReviewed]) -> dict[str, DecisionRevie
     """The newest mark of each decision, by the decision's identity; ``reviews`` are in the order of their records."""
     newest: dict[str, DecisionReviewed] = {}
     for review in reviews:
-        before = newest.get(review.decision.identity)
-        times = review.reviewed_at, before and before.reviewed_at
+        at, before = review.reviewed_at, newest.get(review.decision.identity)
         # Without times, the order of the records decides.
-        if times[0] is None or times[1] is None or times[0] >= times[1]:
+        if before is None or before.reviewed_at is None or at is None or at >= before.reviewed_at:
             newest[review.decision.identity] = review
     return newest
 
