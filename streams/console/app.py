@@ -94,8 +94,7 @@ def make_app(context: Context) -> Any:
         return context.missing(request, "No such screen", f"There is nothing at {request.url.path}.")
 
     async def unreadable(request: Request, error: Exception) -> Response:
-        what = f"Kafka can't be read: {error}"
-        return context.render(request, "missing.html", 503, title="Not readable now", what=what)
+        return context.render(request, "missing.html", 503, title="Not readable now", what=f"Kafka can't be read: {error}")
 
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok")
