@@ -29,7 +29,7 @@ def console(
     settings = load_settings(config).with_kafka()
     http = console_http(settings, port=port, host=host)
     configure_logs(settings.logs.level, settings.logs.format)
-    from streams.console.app import serve_console
+    from streams.console.app import make_context, served
 
     queries = RemoteQueries(
         settings.console.queries or application_url(settings.http),
@@ -40,7 +40,7 @@ def console(
     async def work() -> int:
         stop = stop_on_signals()
         try:
-            async with serve_console(settings, http, queries) as address:
+            async with served(make_context(settings, queries), http) as address:
                 tell("console", f"{address}; Ctrl-C ends it")
                 await stop.wait()
         except PortTakenError:

@@ -128,7 +128,7 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
 async def _console(say: Callable[[str], None], settings: Settings, application: str) -> AsyncIterator[None]:
     """The web console of the demonstration, if its packages are installed."""
     try:
-        from streams.console.app import serve_console
+        from streams.console.app import make_context, served
     except ModuleNotFoundError as error:
         say(f"no console: {missing_extra(error) or error}")
         yield
@@ -137,11 +137,12 @@ async def _console(say: Callable[[str], None], settings: Settings, application: 
     queries = RemoteQueries(f"http://{application}", token, settings.query.seconds) if application else None
     async with contextlib.AsyncExitStack() as stack:
         try:
-            serving = serve_console(settings, console_http(settings), queries)
+            serving = served(make_context(settings, queries), console_http(settings))
             address = await stack.enter_async_context(serving)
         except PortTakenError:
             if "port" in settings.console.model_fields_set:
                 raise PortTakenError(f"port {settings.console.port} is taken; see ASSAY_CONSOLE__PORT") from None
-            address = await stack.enter_async_context(serve_console(settings, console_http(settings, port=0), queries))
+            http = console_http(settings, port=0)
+            address = await stack.enter_async_context(served(make_context(settings, queries), http))
         say(f"the console is at {address}")
         yield

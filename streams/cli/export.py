@@ -202,10 +202,10 @@ class Export:
         ):
             async with aclosing(joined(kafka, marks, line.set)) as rows:
                 async for row in rows:
-                    target.write(json.dumps(row.to_wire(), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                    target.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
                     self._counts["exported"] += 1
-                    self._counts["right" if row.review.right else "wrong"] += 1
-                    self._counts["without_input"] += row.source is None
+                    self._counts["right" if row["right"] else "wrong"] += 1
+                    self._counts["without_input"] += row["input"] is None or row["input"]["event"] is None
 
 
 def _events_of(source: Path, *, quiet: bool) -> Iterator[LineEvent]:

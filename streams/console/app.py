@@ -3,10 +3,10 @@
 A screen is one module of this package and a template of the same name. It exports ``SCREEN``: a ``Screen`` with its
 title, its path in the navigation, its key, and ``routes``, a function from the ``Context`` to Starlette routes. To add
 a screen, write the module, its template ``templates/<name>.html`` (which extends ``base.html`` and fills ``title`` and
-``main``) and its test, and add the screen to ``SCREENS``. Navigation, keys and the help derive from that list.
+``main``) and its test, and add the module to ``_MODULES``. Navigation, keys and the help derive from that list.
 
 - A page is ``context.render(request, "name.html", …)``; a missing object is ``context.missing(…)``. A KafkaError of
-  an endpoint is answered by 503.
+  an endpoint is answered by 503. ``objects`` has what the screens of objects share.
 - Every client of the port can read. An action is a POST route whose endpoint is wrapped in
   ``context.guard.acting(endpoint)``, which checks the token and the origin; templates show it if ``may_act``.
 - Texts of strangers are shown with the filter ``visible``. Nothing is marked as safe HTML by hand.
@@ -44,11 +44,10 @@ from streams.console import (
     review,
     what_if,
 )
-from streams.console.context import Context
+from streams.console.context import Context, Screen
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import Guard
-from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
 from streams.http.server import HttpServer
@@ -57,53 +56,35 @@ from streams.query.engine import Queries
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, Settings, SettingsError
 
-SCREENS = (
-    live.SCREEN,
-    page.SCREEN,
-    batch.SCREEN,
-    claim.SCREEN,
-    relevance.SCREEN,
-    query.SCREEN,
-    dead_letters.SCREEN,
-    replays.SCREEN,
-    what_if.SCREEN,
-    review.SCREEN,
-    cost.SCREEN,
-)
+_MODULES = (live, page, batch, claim, relevance, query, dead_letters, replays, what_if, review, cost)
+SCREENS: tuple[Screen, ...] = tuple(module.SCREEN for module in _MODULES)
 _STATIC = Path(__file__).parent / "static"
 
 
 def make_context(settings: Settings, queries: Queries | None = None) -> Context:
-    """The parts of a console of these settings, which must name a Kafka cluster. Opens none.
+    """The parts of a console of these settings, which must name a Kafka cluster. Opens no connection.
 
     Raises:
         SettingsError: Reading needs a token, and the settings have no token.
         TlsFileError: A file of the settings can't be used.
     """
     connection(settings.kafka)
-    http = settings.http
-    if settings.console.reading_needs_token and not http.token.get_secret_value():
+    token, reading_needs_token = settings.http.token.get_secret_value(), settings.console.reading_needs_token
+    if reading_needs_token and not token:
         raise SettingsError("console.reading_needs_token needs a token: set ASSAY_HTTP__TOKEN")
-    store, feed, clock, texts = Store(settings.console.decisions), Feed(), SystemClock(), PageTexts(settings)
-    context = Context(
+    store, feed, clock = Store(settings.console.decisions), Feed(), SystemClock()
+    return Context(
         settings=settings,
         store=store,
         feed=feed,
         records=Records(settings.kafka),
         follower=Follower(settings.kafka, store, feed),
         flow=Flow(settings.kafka, store, clock),
-        guard=Guard(
-            http.token.get_secret_value(),
-            http.allowed_hosts,
-            reading_needs_token=settings.console.reading_needs_token,
-        ),
+        guard=Guard(token, settings.http.allowed_hosts, reading_needs_token=reading_needs_token),
         clock=clock,
-        texts=texts,
         queries=queries,
         screens=SCREENS,
     )
-    context.resources.push_async_callback(texts.aclose)
-    return context
 
 
 def make_app(context: Context) -> Any:
@@ -113,11 +94,9 @@ def make_app(context: Context) -> Any:
         return context.missing(request, "No such screen", f"There is nothing at {request.url.path}.")
 
     async def unreadable(request: Request, error: Exception) -> Response:
-        what = f"Kafka can't be read: {error}"
-        return context.render(request, "missing.html", 503, title="Not readable now", what=what)
+        return context.render(request, "missing.html", 503, title="Not readable now", what=f"Kafka can't be read: {error}")
 
-    async def healthz(request: Request) -> Response:
-        del request
+    async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok")
 
     app = Starlette(
@@ -133,25 +112,12 @@ def make_app(context: Context) -> Any:
 
 
 @asynccontextmanager
-async def serve_console(settings: Settings, http: HttpSettings, queries: Queries | None = None) -> AsyncIterator[str]:
-    """Serves the console while the block runs; gives its address, such as ``http://127.0.0.1:8090``.
-
-    Args:
-        settings: Those of the installation.
-        http: Where it listens, and the limits of connections.
-        queries: Answers the queries of the screen ``query``.
-
-    Raises:
-        PortTakenError: The port is taken.
-    """
-    async with served(make_context(settings, queries), http) as address:
-        yield address
-
-
-@asynccontextmanager
 async def served(context: Context, http: HttpSettings) -> AsyncIterator[str]:
-    """As ``serve_console``, for a context, which is closed afterwards."""
-    tasks = [asyncio.create_task(its.run(), name="console") for its in (context.follower, context.flow)]
+    """Serves a console while the block runs; gives its address, such as ``http://127.0.0.1:8090``.
+
+    The context is closed at the end. Raises PortTakenError.
+    """
+    tasks = [asyncio.create_task(work, name="console") for work in (context.follower.run(), context.flow.run())]
     try:
         async with HttpServer(make_app(context), http) as server:
             try:

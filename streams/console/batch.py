@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.retrieval import (
     ClassifiedResult,
@@ -21,11 +23,11 @@ from schemas.retrieval import (
 from schemas.search import SearchEvaluated
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
+from streams.console.objects import Events, events_of, first_of, list_route
 from streams.console.words import Span
 from streams.topology import RESULTS_CLASSIFIED
 from streams.views.subjects import SubjectKind
 
-_MOST_LISTED = 100
 _MOST_BATCHES = 40
 _MOST_ABOVE = 20
 _DIMENSIONS = {
@@ -37,17 +39,7 @@ _DIMENSIONS = {
 """The fields of the scores, and the names of their thresholds."""
 
 
-def routes(context: Context) -> list[Route]:
-    """The list of batches, and a batch."""
-    its = _Batches(context)
-    return [Route("/batch", its.listed), Route("/batch/{batch_id:path}", its.batch)]
-
-
-SCREEN = Screen("Batches", "/batch", "b", "what the loop made of search results", routes)
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """A result with its text, the marks of its evidence, and how it was scored."""
 
     of: ClassifiedResult
@@ -56,8 +48,7 @@ class Result:
     detail: SourceDetail | None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A step of an attempt, and its reason."""
 
     name: str
@@ -71,31 +62,40 @@ class Attempt:
     """A batch of a tree and everything that was decided about it. What has expired is None or missing."""
 
     batch_id: str
-    parent: str = ""
-    entries: list[Entry] = field(default_factory=list)
+    parent: str
+    entries: list[Entry]
+    children: list[Attempt] = field(default_factory=list)
     batch: RetrievalBatch | None = None
     classified: ResultsClassified | None = None
     evaluated: RetrievalEvaluated | None = None
     search: SearchEvaluated | None = None
     completed: list[ExtractionCompleted] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    children: list[Attempt] = field(default_factory=list)
+
+    def add(self, events: Events) -> None:
+        """Adds the records about this batch, the newest first; the newest of a kind counts."""
+        self.batch = first_of(events, RetrievalBatch)
+        self.classified = first_of(events, ResultsClassified)
+        self.evaluated = first_of(events, RetrievalEvaluated)
+        self.search = first_of(events, SearchEvaluated)
+        self.completed = [event for _, event in events if isinstance(event, ExtractionCompleted)]
+        self.steps = sorted(_steps(events), key=lambda step: step.entry.at)
+
+    @property
+    def known(self) -> ResultsClassified | RetrievalBatch | RetrievalEvaluated | SearchEvaluated | None:
+        """A record that has the query and the number of the attempt."""
+        return self.classified or self.batch or self.evaluated or self.search
 
     @property
     def number(self) -> int:
-        """The number of the attempt."""
-        known = self.classified or self.batch or self.evaluated or self.search
-        return known.attempt if known else 1
+        return self.known.attempt if self.known else 1
 
     @property
     def query(self) -> str:
-        """The query; "" if every record has expired."""
-        known = self.classified or self.batch or self.evaluated or self.search
-        return known.query if known else ""
+        return self.known.query if self.known else ""
 
     @property
     def tone(self) -> str:
-        """Good if the batch passed."""
         return "none" if self.evaluated is None else "good" if self.evaluated.passed else "poor"
 
     @property
@@ -114,86 +114,78 @@ class Attempt:
             found.append(Result(its, content, spans, detail))
         return found
 
-    def add(self, entry: Entry, event: Event) -> None:
-        """Adds a record about this batch; the newest of a kind counts."""
+
+def routes(context: Context) -> list[Route]:
+    return [
+        list_route(context, "/batch", "Batches", RESULTS_CLASSIFIED),
+        Route("/batch/{batch_id:path}", partial(_show, context)),
+    ]
+
+
+SCREEN = Screen("Batches", "/batch", "b", "what the loop made of search results", routes)
+
+
+async def _show(context: Context, request: Request) -> Response:
+    batch_id = request.path_params["batch_id"]
+    root, attempts = await _attempts(context, batch_id)
+    chosen = attempts.get(batch_id)
+    if chosen is None or not chosen.entries:
+        return context.missing(request, "No such batch", f"No decision about the batch {batch_id} is kept.")
+    above = attempts.get(chosen.parent)
+    before, after = (chosen, chosen.children) if chosen.children or above is None else (above, [chosen])
+    return context.render(
+        request,
+        "batch.html",
+        chosen=chosen,
+        root=root,
+        before=before,
+        after=after,
+        dimensions=_DIMENSIONS,
+        thresholds=context.settings.retrievalEvaluation.dimensionThresholds,
+    )
+
+
+async def _attempts(context: Context, batch_id: str) -> tuple[Attempt, dict[str, Attempt]]:
+    """The first attempt of the batch's tree, and all of them by id."""
+    store, root = context.store, batch_id
+    for _ in range(_MOST_ABOVE):
+        above = next((its.parent for its in store.of_subject(root, SubjectKind.BATCH) if its.parent), "")
+        if not above or above == root:
+            break
+        root = above
+    attempts = {root: Attempt(root, "", store.of_subject(root, SubjectKind.BATCH))}
+    waiting = [root]
+    while waiting and len(attempts) < _MOST_BATCHES:
+        above = waiting.pop(0)
+        for child in dict.fromkeys(its.subject for its in store.children(above)):
+            if child not in attempts:
+                attempts[child] = Attempt(child, above, store.of_subject(child, SubjectKind.BATCH))
+                attempts[above].children.append(attempts[child])
+                waiting.append(child)
+    live = [entry for attempt in attempts.values() for entry in attempt.entries if not entry.run]
+    events = await events_of(context, live)
+    for attempt in attempts.values():
+        attempt.add([(entry, event) for entry, event in events if entry.subject == attempt.batch_id])
+    return attempts[root], attempts
+
+
+def _steps(events: Events) -> Iterator[Step]:
+    for entry, event in events:
         match event:
-            case RetrievalBatch():
-                self.batch = self.batch or event
             case ResultsClassified():
-                self.classified = self.classified or event
                 reason = event.extraction_reason or "no extraction is needed"
-                self.steps.append(Step("classified", f"{entry.verdict}; {reason}", entry.tone, entry))
+                yield Step("classified", f"{entry.verdict}; {reason}", entry.tone, entry)
             case RetrievalEvaluated():
-                self.evaluated = self.evaluated or event
-                self.steps.append(Step("evaluated", f"{entry.verdict} ({event.score_source})", entry.tone, entry))
+                yield Step("evaluated", f"{entry.verdict} ({event.score_source})", entry.tone, entry)
             case SearchEvaluated():
-                self.search = self.search or event
-                self.steps.append(Step("search", f"{entry.verdict}. {event.gaps}".rstrip(), entry.tone, entry))
+                yield Step("search", f"{entry.verdict}. {event.gaps}".rstrip(), entry.tone, entry)
             case ExtractionNeeded():
                 why = event.extraction_reason or event.reason
-                self.steps.append(Step("pages requested", f"{event.target_url}: {why}", "none", entry))
+                yield Step("pages requested", f"{event.target_url}: {why}", "none", entry)
             case ExtractionCompleted():
-                self.completed.append(event)
-                self.steps.append(Step("pages fetched", f"{entry.verdict}: {event.target_url}", entry.tone, entry))
+                yield Step("pages fetched", f"{entry.verdict}: {event.target_url}", entry.tone, entry)
             case _:
                 pass
-
-
-class _Batches:
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    async def listed(self, request: Request) -> Response:
-        entries = self._context.store.newest(_MOST_LISTED, topic=RESULTS_CLASSIFIED.name)
-        return self._context.render(request, "list.html", title="Batches", heading="Batches", entries=entries)
-
-    async def batch(self, request: Request) -> Response:
-        wanted = request.path_params["batch_id"]
-        context = self._context
-        root, attempts = await self._attempts(wanted)
-        chosen = attempts.get(wanted)
-        if chosen is None or not chosen.entries:
-            return context.missing(request, "No such batch", f"No decision about the batch {wanted} is kept.")
-        above = attempts.get(chosen.parent)
-        before, after = (chosen, chosen.children) if chosen.children or above is None else (above, [chosen])
-        return context.render(
-            request,
-            "batch.html",
-            chosen=chosen,
-            root=root,
-            before=before,
-            after=after,
-            dimensions=_DIMENSIONS,
-            thresholds=context.settings.retrievalEvaluation.dimensionThresholds,
-        )
-
-    async def _attempts(self, wanted: str) -> tuple[Attempt, dict[str, Attempt]]:
-        """The first attempt of the batch's tree, and all of them by id."""
-        store = self._context.store
-        root = wanted
-        for _ in range(_MOST_ABOVE):
-            above = next((its.parent for its in store.of_subject(root, SubjectKind.BATCH) if its.parent), "")
-            if not above or above == root:
-                break
-            root = above
-        attempts = {root: Attempt(root, entries=store.of_subject(root, SubjectKind.BATCH))}
-        waiting = [root]
-        while waiting and len(attempts) < _MOST_BATCHES:
-            above = waiting.pop(0)
-            for child in dict.fromkeys(its.subject for its in store.children(above)):
-                if child not in attempts:
-                    attempts[child] = Attempt(child, above, store.of_subject(child, SubjectKind.BATCH))
-                    attempts[above].children.append(attempts[child])
-                    waiting.append(child)
-        positions = [entry.position for attempt in attempts.values() for entry in attempt.entries if not entry.run]
-        reads = await self._context.records.events(positions)
-        for attempt in attempts.values():
-            for entry in attempt.entries:
-                read = reads.get(entry.position)
-                if read is not None and isinstance(read.event, Event):
-                    attempt.add(entry, read.event)
-            attempt.steps.sort(key=lambda step: step.entry.at)
-        return attempts[root], attempts
 
 
 def _value(evidence: object) -> str:

@@ -17,11 +17,8 @@ from streams.console import words
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import Guard
-from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
-from streams.llm.journal import StoredAnswer
-from streams.llm.stored_replies import stored_reply
 from streams.query.engine import Queries
 from streams.runtime.clock import Clock
 from streams.runtime.process import installed_version
@@ -50,7 +47,6 @@ class Screen:
     """A screen and its place in the navigation.
 
     Attributes:
-        title: In the navigation.
         path: The address of the navigation's link; one of the screen's routes.
         key: The letter that opens it after ``g``.
         about: What it shows, for the list of keys.
@@ -71,7 +67,6 @@ class Context:
     Attributes:
         settings: Those of the installation; they name a Kafka cluster.
         queries: Answers queries; None if no process does.
-        texts: Reads the texts of crawled pages, with marks.
         screens: For the navigation; set by the application.
         resources: What screens have opened for longer than a request; closed when the console ends.
     """
@@ -84,7 +79,6 @@ class Context:
     flow: Flow
     guard: Guard
     clock: Clock
-    texts: PageTexts
     queries: Queries | None = None
     screens: Sequence[Screen] = ()
     resources: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -113,10 +107,6 @@ class Context:
             present = self._versions[handler.name] = self.settings.rules(handler.rules).config_version
         return "" if present == version else present
 
-    async def replies(self, call_id: str) -> StoredAnswer:
-        """A model's stored reply. Raises JournalError."""
-        return await stored_reply(self.settings.llm, call_id)
-
     def missing(self, request: Request, title: str, what: str) -> HTMLResponse:
-        """The page for an object that the console does not have: 404, what is missing, and what to do."""
+        """The page for an object that the console does not have."""
         return self.render(request, "missing.html", 404, title=title, what=what)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, timedelta
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -19,43 +20,37 @@ _KINDS = ("requested", "cached", "refused")
 
 
 def routes(context: Context) -> list[Route]:
-    """The screen."""
-    return [Route("/cost", _Cost(context).page)]
+    return [Route("/cost", partial(_page, context))]
 
 
 SCREEN = Screen("Cost", "/cost", "c", "calls of models by day, and the budget", routes)
 
 
-class _Cost:
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    async def page(self, request: Request) -> Response:
-        """Calls and costs from the journal, and the decisions that the console keeps by their judge."""
-        asked, now = request.query_params.get("days", ""), self._context.clock.now()
-        days = int(asked) if asked in map(str, _DAYS) else _DAYS[1]
-        llm = self._context.settings.llm
-        report, problem = None, ""
-        try:
-            report = await read_costs(llm, now, days)
-        except JournalError as error:
-            problem = f"The journal of answers can't be read: {error}"
-        since = int((now - timedelta(days=days)).timestamp() * 1000)
-        names = [(now.astimezone(UTC).date() - timedelta(days=back)).isoformat() for back in range(days)]
-        return self._context.render(
-            request,
-            "cost.html",
-            days=days,
-            spans=_DAYS,
-            report=report,
-            problem=problem,
-            offline=llm.offline,
-            is_shared=bool(llm.cache_path or llm.redis_url.get_secret_value()),
-            chart=_chart(report, names[::-1]) if report is not None else None,
-            kinds=_KINDS,
-            totals=_totals(report),
-            judged=self._context.store.judged(since),
-        )
+async def _page(context: Context, request: Request) -> Response:
+    """Calls and costs from the journal, and the decisions that the console keeps by their judge."""
+    asked, now, llm = request.query_params.get("days", ""), context.clock.now(), context.settings.llm
+    days = int(asked) if asked in map(str, _DAYS) else _DAYS[1]
+    report, problem = None, ""
+    try:
+        report = await read_costs(llm, now, days)
+    except JournalError as error:
+        problem = f"The journal of answers can't be read: {error}"
+    calls = report.calls if report else ()
+    names = [(now.astimezone(UTC).date() - timedelta(days=back)).isoformat() for back in reversed(range(days))]
+    return context.render(
+        request,
+        "cost.html",
+        days=days,
+        spans=_DAYS,
+        report=report,
+        problem=problem,
+        offline=llm.offline,
+        is_shared=bool(llm.cache_path or llm.redis_url.get_secret_value()),
+        chart=_chart(report, names) if report is not None else None,
+        kinds=_KINDS,
+        totals={name: sum(getattr(its, name) for its in calls) for name in (*_KINDS, "usd")},
+        judged=context.store.judged(int((now - timedelta(days=days)).timestamp() * 1000)),
+    )
 
 
 def _chart(report: CostReport, days: list[str]) -> dict[str, Any]:
@@ -76,9 +71,3 @@ def _top(most: int) -> int:
     """
     unit: int = 10 ** max(0, len(str(most)) - 2)
     return max(2, 2 * unit * -(-most // (2 * unit)))
-
-
-def _totals(report: CostReport | None) -> dict[str, float]:
-    """The sums over all days and models."""
-    calls = report.calls if report else ()
-    return {name: sum(getattr(its, name) for its in calls) for name in (*_KINDS, "usd")}

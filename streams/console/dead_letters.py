@@ -8,9 +8,11 @@ second click.
 from __future__ import annotations
 
 import asyncio
+from codecs import getincrementaldecoder
 from collections import deque
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from secrets import token_urlsafe
 from typing import Any, Literal
 from urllib.parse import urlencode
@@ -24,6 +26,7 @@ from starlette.routing import Route
 from schemas.event import derive_id
 from schemas.outcome import DeadReason
 from streams.console.context import Context, Screen
+from streams.console.objects import MOST_LISTED
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.description import LetterCounts, described, header_texts
 from streams.dlq.redrive import RedriveOptions, purge, redrive
@@ -31,7 +34,6 @@ from streams.topology import HANDLERS, handler_named
 
 _LAST = 5000
 """Offsets of each partition, from its end, that the lists read."""
-_LISTED = 100
 _SHOWN_BYTES = 16_384
 _ROW_BYTES = 16
 _TICKETS = 200
@@ -40,21 +42,6 @@ _MOST_SENT = 10_000
 """Dead letters that one redrive here sends; the command has no such limit."""
 
 Action = Literal["redrive", "purge"]
-
-
-def routes(context: Context) -> list[Route]:
-    """The list, one letter, the dry runs and the actions."""
-    its = _DeadLetters(context)
-    return [
-        Route("/dead-letters", its.page),
-        Route("/dead-letters/dry-run", its.dry_run),
-        Route("/dead-letters/do", context.guard.acting(its.act), methods=["POST"]),
-        Route("/dead-letters/{handler}/{partition:int}/{offset:int}", its.letter),
-        Route("/dead-letters/{handler}/{partition:int}/{offset:int}/bytes", its.raw),
-    ]
-
-
-SCREEN = Screen("Dead letters", "/dead-letters", "d", "by handler and reason; send again, delete", routes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,41 +54,52 @@ class Chosen:
     since: str = ""
     until: str = ""
     plan: str = ""
-    again: bool = False
+    again: str = ""
+    """"yes" for those also that were sent again."""
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """What is selected, as the fields of a form."""
+        return [(name, value) for name, value in asdict(self).items() if value]
 
     @property
     def query(self) -> str:
         """As a part of an address."""
         return urlencode(self.fields)
 
-    @property
-    def fields(self) -> list[tuple[str, str]]:
-        """What is selected, as the fields of a form."""
-        named = ("handler", "reason", "key", "since", "until", "plan")
-        return [(name, value) for name in named if (value := getattr(self, name))] + (
-            [("again", "yes")] if self.again else []
-        )
-
     def selection(self, now: datetime) -> Selection:
-        """The selection. Raises SelectionError."""
         handlers, reasons = ([self.handler] if self.handler else []), ([self.reason] if self.reason else [])
         return selection_of(handlers, reasons, None, self.key or None, self.since, self.until, now)
 
 
 def chosen_of(given: FormData | QueryParams) -> Chosen:
-    """What an address or a form selects."""
     texts = {name: str(given.get(name, "")).strip()[:8192] for name in ("handler", "reason", "key", "since", "until")}
-    return Chosen(**texts, plan=str(given.get("plan", ""))[:48], again=given.get("again") == "yes")
+    again = "yes" if given.get("again") == "yes" else ""
+    return Chosen(**texts, plan=str(given.get("plan", ""))[:48], again=again)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ticket:
     """The permission for one action on what a dry run has counted, at ``made_at``."""
 
-    secret: str
     action: Action
     chosen: Chosen
     made_at: datetime
+    secret: str = field(default_factory=partial(token_urlsafe, 16))
+
+
+def routes(context: Context) -> list[Route]:
+    letters, place = _DeadLetters(context), "/dead-letters/{handler}/{partition:int}/{offset:int}"
+    return [
+        Route("/dead-letters", letters.page),
+        Route("/dead-letters/dry-run", letters.dry_run),
+        Route("/dead-letters/do", context.guard.acting(letters.act), methods=["POST"]),
+        Route(place, letters.letter),
+        Route(place + "/bytes", letters.raw),
+    ]
+
+
+SCREEN = Screen("Dead letters", "/dead-letters", "d", "by handler and reason; send again, delete", routes)
 
 
 class _DeadLetters:
@@ -115,7 +113,7 @@ class _DeadLetters:
     async def page(self, request: Request) -> Response:
         """Counts by handler and reason, and the newest letters of the selection."""
         chosen = chosen_of(request.query_params)
-        counts, letters, problem, cut = LetterCounts(), deque[DeadLetterRecord](maxlen=_LISTED), "", False
+        counts, letters, problem, cut = LetterCounts(), deque[DeadLetterRecord](maxlen=MOST_LISTED), "", False
         try:
             selection = chosen.selection(self._context.clock.now())
             async with self._reading, DeadLetterReader(self._context.settings, selection, chosen.plan) as found:
@@ -135,7 +133,7 @@ class _DeadLetters:
             request,
             "dead_letters.html",
             chosen=chosen,
-            rows=counts.rows(everything=chosen.again),
+            rows=counts.rows(everything=bool(chosen.again)),
             waiting=counts.waiting,
             letters=sorted(letters, key=lambda letter: letter.note.died_at, reverse=True),
             handlers=[handler.name for handler in HANDLERS],
@@ -176,69 +174,58 @@ class _DeadLetters:
 
     async def dry_run(self, request: Request) -> Response:
         """What a redrive or a purge would do; for a user who may act also the ticket to do it."""
-        chosen = chosen_of(request.query_params)
         action: Action = "purge" if request.query_params.get("action") == "purge" else "redrive"
-        now = self._context.clock.now()
+        ticket = _Ticket(action, chosen_of(request.query_params), self._context.clock.now())
         async with self._reading:
-            told, problem = await self._done(action, chosen, now, dry_run=True)
-        ticket = ""
-        if not problem and self._context.guard.may_act(request):
-            ticket = token_urlsafe(16)
-            self._tickets.append(_Ticket(ticket, action, chosen, now))
+            told, problem = await self._done(ticket, dry_run=True)
+        may_act = not problem and self._context.guard.may_act(request)
+        if may_act:
+            self._tickets.append(ticket)
         return self._context.render(
             request,
             "dead_letters_dry_run.html",
             action=action,
-            chosen=chosen,
+            chosen=ticket.chosen,
             told=told,
             problem=problem,
-            ticket=ticket,
+            ticket=ticket.secret if may_act else "",
         )
 
     async def act(self, request: Request) -> Response:
-        """Does what a dry run has shown."""
         async with request.form() as form:
             secret = str(form.get("ticket", ""))
         oldest = self._context.clock.now() - _TICKET_AGE
         ticket = next((its for its in self._tickets if its.secret == secret and its.made_at > oldest), None)
-        if ticket is None:
-            return self._context.render(
-                request,
-                "dead_letters_done.html",
-                409,
-                action="",
-                told={},
-                problem="This was done already, or its dry run is too old. Nothing was done now.",
-                chosen=Chosen(),
-            )
-        self._tickets.remove(ticket)
-        async with self._acting:
-            told, problem = await self._done(ticket.action, ticket.chosen, ticket.made_at, dry_run=False)
+        told: dict[str, Any] = {}
+        problem = "This was done already, or its dry run is too old. Nothing was done now."
+        if ticket is not None:
+            self._tickets.remove(ticket)
+            async with self._acting:
+                told, problem = await self._done(ticket, dry_run=False)
+        status, action = (200, ticket.action) if ticket else (409, "")
         return self._context.render(
-            request, "dead_letters_done.html", action=ticket.action, told=told, problem=problem, chosen=ticket.chosen
+            request, "dead_letters_done.html", status, action=action, told=told, problem=problem
         )
 
-    async def _done(
-        self, action: Action, chosen: Chosen, now: datetime, *, dry_run: bool
-    ) -> tuple[dict[str, Any], str]:
-        """The counts of an action or of its dry run, and why it failed; ``now`` is the time of the dry run.
+    async def _done(self, ticket: _Ticket, *, dry_run: bool) -> tuple[dict[str, Any], str]:
+        """The counts of an action or of its dry run, and why it failed.
 
         Letters that died after the dry run are left out, because the operator has not seen their count.
         """
-        settings = self._context.settings
+        settings, chosen, now = self._context.settings, ticket.chosen, ticket.made_at
         if chosen.plan:
             return {}, "Dead letters of a replay are not sent again or deleted: another replay reads their inputs."
         try:
             selection = chosen.selection(now)
-            if action == "purge":
+            if ticket.action == "purge" and selection.open:
                 # Only the handlers and reasons that the operator named, never all of them.
-                if selection.open:
-                    return {}, "Name the dead letters to delete: a handler, a reason, a key or a time."
-                purged = await purge(settings, _before(selection, now), only_redriven=False, dry_run=dry_run)
-                return asdict(purged), ""
+                return {}, "Name the dead letters to delete: a handler, a reason, a key or a time."
+            selection = replace(selection, until=selection.until or now)
+            if ticket.action == "purge":
+                return asdict(await purge(settings, selection, only_redriven=False, dry_run=dry_run)), ""
             run = f"redrive-{derive_id(now.astimezone(UTC).isoformat())[:8]}"
-            options = RedriveOptions(run, dry_run=dry_run, again=chosen.again, limit=_MOST_SENT)
-            sent = await redrive(settings, _before(selection, now), options)
+            options = RedriveOptions(run, dry_run=dry_run, again=bool(chosen.again), limit=_MOST_SENT)
+            sent = await redrive(settings, selection, options)
         except SelectionError as error:
             return {}, str(error)
         except KafkaError as error:
@@ -252,27 +239,20 @@ class _DeadLetters:
 
     async def _letter(self, request: Request) -> DeadLetterRecord | str:
         """The letter of an address, or why it is gone. Raises KafkaError."""
-        its = request.path_params
-        handler, partition, offset = its["handler"], its["partition"], its["offset"]
+        handler = request.path_params["handler"]
         if handler_named(handler) is None:
             return f"There is no handler {handler}."
         plan = request.query_params.get("plan", "")
         async with DeadLetterReader(self._context.settings, Selection((handler,)), plan) as found:
-            letter = await found.letter_at(handler, partition, offset)
+            letter = await found.letter_at(**request.path_params)
         return letter or "It was purged, or its retention is over."
-
-
-def _before(selection: Selection, now: datetime) -> Selection:
-    return selection if selection.until is not None else replace(selection, until=now)
 
 
 def _text(value: bytes) -> str | None:
     """The bytes as text; None if they are not UTF-8. A character that the cut splits is left out."""
     try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.reason == "unexpected end of data" and error.start > len(value) - 4:
-            return value[: error.start].decode("utf-8")
+        return getincrementaldecoder("utf-8")().decode(value)
+    except UnicodeDecodeError:
         return None
 
 

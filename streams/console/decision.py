@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from aiokafka import ConsumerRecord
 from aiokafka.errors import KafkaError
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -15,6 +17,7 @@ from schemas.outcome import Dead
 from streams.console.context import Context
 from streams.console.entries import Position
 from streams.console.guard import COOKIE, form_too_large
+from streams.console.objects import position_of
 from streams.console.words import link_of, page_path
 from streams.topology import HANDLERS, TOPICS, handler_named, topic_named
 from streams.topology.codec import decode, timestamp
@@ -33,109 +36,101 @@ _TOPICS = frozenset(topic.name for topic in TOPICS) | {
 
 def routes(context: Context) -> list[Route]:
     """The routes beside those of the screens."""
-    its = _Beside(context)
+    place = "/decision/{topic}/{partition:int}/{offset:int}"
     return [
-        Route("/decision/{topic}/{partition:int}/{offset:int}", its.decision),
-        Route("/decision/{topic}/{partition:int}/{offset:int}/line", its.line),
-        Route("/find", its.find),
-        Route("/state", its.state),
-        Route("/sign-in", its.sign_in, methods=["GET", "POST"]),
-        Route("/sign-out", its.sign_out, methods=["POST"]),
+        Route(place, partial(_decision, context)),
+        Route(place + "/line", partial(_line, context)),
+        Route("/find", partial(_find, context)),
+        Route("/state", partial(_state, context)),
+        Route("/sign-in", partial(_sign_in, context), methods=["GET", "POST"]),
+        Route("/sign-out", _sign_out, methods=["POST"]),
     ]
 
 
-class _Beside:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+async def _decision(context: Context, request: Request) -> Response:
+    position = position_of(request)
+    if position.topic not in _TOPICS:
+        return context.missing(request, "No such decision", f"{position.topic} is no topic of Assay.")
+    entry = context.store.at(position)
+    record, problem = None, ""
+    try:
+        record = await context.records.at(position)
+    except KafkaError as error:
+        if entry is None:
+            raise
+        problem = f"Kafka can't be read: {error}"
+    if record is None and entry is None:
+        gone = f"{position.topic} has no record at this position any more."
+        return context.missing(request, "No such decision", gone)
+    shown = _shown(context, position, record) if record is not None else {"record": None}
+    link = link_of(entry) if entry else ""
+    return context.render(request, "decision.html", position=position, entry=entry, problem=problem, link=link, **shown)
 
-    async def decision(self, request: Request) -> Response:
-        its = request.path_params
-        position = Position(its["topic"], its["partition"], its["offset"])
-        if position.topic not in _TOPICS:
-            return self._context.missing(request, "No such decision", f"{position.topic} is no topic of Assay.")
-        entry = self._context.store.at(position)
-        record, problem = None, ""
-        try:
-            record = await self._context.records.at(position)
-        except KafkaError as error:
-            if entry is None:
-                raise
-            problem = f"Kafka can't be read: {error}"
-        if record is None and entry is None:
-            gone = f"{position.topic} has no record at this position any more."
-            return self._context.missing(request, "No such decision", gone)
-        values: dict[str, Any] = {"position": position, "entry": entry, "problem": problem, "record": None}
-        if record is not None:
-            topic = topic_named(position.topic)
-            event: Event | DeadLetter | Dead = (
-                DeadLetter.of(record.headers)
-                if topic is None
-                else decode(topic, record.value, record.headers, timestamp(record.timestamp))
-            )
-            headers = [(name, (value or b"").decode("utf-8", "replace")) for name, value in record.headers]
-            source = dict(headers).get("ce_source", "").removeprefix("assay/")
-            handler = handler_named(source or getattr(event, "handler", ""))
-            version = getattr(event, "config_version", None)
-            values |= {
-                "record": record,
-                "config_version": version,
-                "verdict": verdict_of(event),
-                "reasons": reasons_of(event),
-                "wire": event.to_wire()
-                if isinstance(event, Event) and record.value and len(record.value) < _SHORT
-                else None,
-                "start": (record.value or b"")[:_SHOWN_BYTES].decode("utf-8", "replace"),
-                "size": len(record.value or b""),
-                "headers": headers,
-                "other_rules": self._context.other_rules(handler, version),
-            }
-        return self._context.render(request, "decision.html", link=link_of(entry) if entry else "", **values)
 
-    async def line(self, request: Request) -> Response:
-        """The decision as one line of text, for a dot that is pointed at."""
-        its = request.path_params
-        entry = self._context.store.at(Position(its["topic"], its["partition"], its["offset"]))
-        return PlainTextResponse(f"{entry.subject[:120]}: {entry.verdict}" if entry else "", 200 if entry else 404)
+def _shown(context: Context, position: Position, record: ConsumerRecord) -> dict[str, Any]:
+    topic, value = topic_named(position.topic), record.value or b""
+    event: Event | DeadLetter | Dead = (
+        DeadLetter.of(record.headers)
+        if topic is None
+        else decode(topic, record.value, record.headers, timestamp(record.timestamp))
+    )
+    headers = [(name, (text or b"").decode("utf-8", "replace")) for name, text in record.headers]
+    source = dict(headers).get("ce_source", "").removeprefix("assay/")
+    version = getattr(event, "config_version", None)
+    return {
+        "record": record,
+        "config_version": version,
+        "verdict": verdict_of(event),
+        "reasons": reasons_of(event),
+        "wire": event.to_wire() if isinstance(event, Event) and 0 < len(value) < _SHORT else None,
+        "start": value[:_SHOWN_BYTES].decode("utf-8", "replace"),
+        "size": len(value),
+        "headers": headers,
+        "other_rules": context.other_rules(handler_named(source or getattr(event, "handler", "")), version),
+    }
 
-    async def state(self, request: Request) -> Response:
-        """Whether the console follows the topics."""
-        return self._context.render(request, "state.html")
 
-    async def find(self, request: Request) -> Response:
-        """The screen of an address or an id."""
-        wanted = request.query_params.get("q", "").strip()
-        if wanted.startswith(WEB):
-            return RedirectResponse(page_path(wanted), 303)
-        entries = self._context.store.of_subject(wanted)
-        targets = {link_of(entry) for entry in entries}
-        if len(targets) == 1:
-            return RedirectResponse(targets.pop(), 303)
-        return self._context.render(request, "find.html", 200 if entries else 404, wanted=wanted, entries=entries)
+async def _line(context: Context, request: Request) -> Response:
+    """The decision as one line of text, for a dot that is pointed at."""
+    entry = context.store.at(position_of(request))
+    return PlainTextResponse(f"{entry.subject[:120]}: {entry.verdict}" if entry else "", 200 if entry else 404)
 
-    async def sign_in(self, request: Request) -> Response:
-        """Sets the cookie that allows actions."""
-        wrong = False
-        if request.method == "POST":
-            if (refused := form_too_large(request, _MAX_FORM)) is not None:
-                return refused
-            async with request.form() as form:
-                response = RedirectResponse(_own_path(str(form.get("next", "/"))), 303)
-                given = str(form.get("token", ""))
-            if self._context.guard.sign_in(response, given, secure=request.url.scheme == "https"):
-                return response
-            wrong = True
-        closed = self._context.guard.reading_needs_token
-        following = _own_path(request.query_params.get("next", "/"))
-        return self._context.render(
-            request, "sign_in.html", 401 if wrong else 200, wrong=wrong, following=following, closed=closed
-        )
 
-    async def sign_out(self, request: Request) -> Response:
-        """Removes the cookie."""
-        del request
-        response = RedirectResponse("/", 303)
-        response.delete_cookie(COOKIE)
-        return response
+async def _state(context: Context, request: Request) -> Response:
+    return context.render(request, "state.html")
+
+
+async def _find(context: Context, request: Request) -> Response:
+    """Leads to the screen of an address or an id."""
+    wanted = request.query_params.get("q", "").strip()
+    if wanted.startswith(WEB):
+        return RedirectResponse(page_path(wanted), 303)
+    entries = context.store.of_subject(wanted)
+    targets = {link_of(entry) for entry in entries}
+    if len(targets) == 1:
+        return RedirectResponse(targets.pop(), 303)
+    return context.render(request, "find.html", 200 if entries else 404, wanted=wanted, entries=entries)
+
+
+async def _sign_in(context: Context, request: Request) -> Response:
+    if wrong := request.method == "POST":
+        if (refused := form_too_large(request, _MAX_FORM)) is not None:
+            return refused
+        async with request.form() as form:
+            response = RedirectResponse(_own_path(str(form.get("next", "/"))), 303)
+            given = str(form.get("token", ""))
+        if context.guard.sign_in(response, given, secure=request.url.scheme == "https"):
+            return response
+    following = _own_path(request.query_params.get("next", "/"))
+    closed = context.guard.reading_needs_token
+    status = 401 if wrong else 200
+    return context.render(request, "sign_in.html", status, wrong=wrong, following=following, closed=closed)
+
+
+async def _sign_out(_: Request) -> Response:
+    response = RedirectResponse("/", 303)
+    response.delete_cookie(COOKIE)
+    return response
 
 
 def _own_path(text: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Literal
 
 from handlers.trust.labels import TIERS
@@ -34,6 +35,16 @@ _MAX_MENTIONS = 200
 _GOOD = 70
 _FAIR = 40
 """From these scores of 100 a verdict is good, or fair, if the event itself does not say."""
+_TIER_TONES: dict[str, Tone] = dict(zip(TIERS, ("a", "b", "c"), strict=True))
+_STATUS_TONES: dict[ExtractionStatus, Tone] = {
+    ExtractionStatus.OK: "good",
+    ExtractionStatus.PARTIAL: "fair",
+    ExtractionStatus.FAILED: "poor",
+}
+_OUTCOME_TONES: dict[RelevanceOutcome, Tone] = {
+    RelevanceOutcome.RELEVANT: "good",
+    RelevanceOutcome.IRRELEVANT: "poor",
+}
 
 
 def time_of(milliseconds: int) -> datetime:
@@ -48,6 +59,14 @@ class Position:
     topic: str
     partition: int
     offset: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.partition}/{self.offset}"
+
+    @property
+    def path(self) -> str:
+        """The address of the record in the console."""
+        return f"/decision/{self}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +110,7 @@ class Entry:
 
     @property
     def path(self) -> str:
-        """The address of the decision in the console."""
-        its = self.position
-        return f"/decision/{its.topic}/{its.partition}/{its.offset}"
+        return self.position.path
 
 
 def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead) -> Entry | None:
@@ -107,7 +124,9 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
     if (subject := subject_of(event)) is None:
         return None
     call: LlmCall | None = getattr(event, "llm", None)
-    score, tone = _score_of(event), _tone_of(event)
+    score, tone = _score_and_tone(event)
+    if tone is None:
+        tone = "none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"
     return Entry(
         position,
         at,
@@ -115,7 +134,7 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
         str(subject.kind),
         subject.id,
         _cut(verdict_of(event)),
-        tone or ("none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"),
+        tone,
         parent=getattr(event, "parent_batch_id", None) or "",
         score=score,
         run=run,
@@ -139,19 +158,15 @@ def dead_entry(
 
 def mentions_of(event: Event) -> list[Mention]:
     """The pages that an event names, beside its own subject."""
-    return [
-        Mention(page_number(url), role, note[:_VERDICT_CHARACTERS])
-        for url, role, note in [*_named(event)][:_MAX_MENTIONS]
-    ]
+    named = islice(_named(event), _MAX_MENTIONS)
+    return [Mention(page_number(url), role, note[:_VERDICT_CHARACTERS]) for url, role, note in named]
 
 
-def _named(
-    event: Event,
-) -> Iterator[tuple[str, Role, str]]:
+def _named(event: Event) -> Iterator[tuple[str, Role, str]]:
     match event:
         case ResultsClassified():
             for result in event.results:
-                note = f"{_words(result.result_type)}, actionable {result.actionable_score:.2f}"
+                note = f"{result.result_type.lower().replace('_', ' ')}, actionable {result.actionable_score:.2f}"
                 yield result.url, "found", f"in the results of “{event.query}”: {note}"
         case ExtractionCompleted():
             yield from ((page.url, "fetched", "fetched for a listing") for page in event.fetched)
@@ -164,60 +179,34 @@ def _named(
             for ranked in event.results:
                 yield ranked.url, "ranked", f"rank {ranked.rank} for “{event.query}”, {ranked.score:.2f}"
         case _:
-            return
+            pass
 
 
-def _score_of(event: Event) -> float | None:
+def _score_and_tone(event: Event) -> tuple[float | None, Tone | None]:
+    """The score of 100, and the tone if the event states one itself."""
     match event:
         case ScoredPage() | DocumentIndexed():
-            return event.cts_score
+            return event.cts_score, _TIER_TONES[event.tier]
         case ResultsClassified():
-            return 100 * event.actionable_information
+            return 100 * event.actionable_information, None
         case RetrievalEvaluated():
-            return 100 * event.overall_score
+            return 100 * event.overall_score, "good" if event.passed else "poor"
         case SearchEvaluated():
-            return 100 * event.quality_score
+            return 100 * event.quality_score, "good" if event.satisfied else "fair"
         case ClaimEvaluated() if event.decontextualization_score is not None:
-            return 100 * event.decontextualization_score
-        case RankingCompleted() if event.results:
-            return 100 * event.results[0].score
-        case _:
-            return None
-
-
-def _tone_of(event: Event) -> Tone | None:
-    """The tone that an event states itself."""
-    match event:
-        case ScoredPage() | DocumentIndexed():
-            tiers: Sequence[Tone] = ("a", "b", "c")
-            return tiers[TIERS.index(event.tier)]
-        case RetrievalEvaluated():
-            return "good" if event.passed else "poor"
-        case SearchEvaluated():
-            return "good" if event.satisfied else "fair"
+            return 100 * event.decontextualization_score, None
+        case RankingCompleted():
+            score = 100 * event.results[0].score if event.results else None
+            return score, "poor" if event.nothing_relevant else None
         case ExtractionCompleted():
-            states: dict[ExtractionStatus, Tone] = {
-                ExtractionStatus.OK: "good",
-                ExtractionStatus.PARTIAL: "fair",
-                ExtractionStatus.FAILED: "poor",
-            }
-            return states[event.status]
+            return None, _STATUS_TONES[event.status]
         case RelevanceJudged():
-            outcomes: dict[RelevanceOutcome, Tone] = {
-                RelevanceOutcome.RELEVANT: "good",
-                RelevanceOutcome.IRRELEVANT: "poor",
-            }
-            return outcomes.get(event.outcome, "fair")
+            return None, _OUTCOME_TONES.get(event.outcome, "fair")
         case SnippetsCompleted():
-            return "good" if any(one.outcome is SourceOutcome.RELEVANT for one in event.sources) else "poor"
-        case RankingCompleted() if event.nothing_relevant:
-            return "poor"
+            relevant = any(its.outcome is SourceOutcome.RELEVANT for its in event.sources)
+            return None, "good" if relevant else "poor"
         case _:
-            return None
-
-
-def _words(name: str) -> str:
-    return name.lower().replace("_", " ")
+            return None, None
 
 
 def _cut(text: str) -> str:

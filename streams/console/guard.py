@@ -11,16 +11,16 @@ import hmac
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from streams.http.gate import Refused, refuse, refuse_host
 
 COOKIE: Final = "assay_console"
-SECURITY_HEADERS: Final = {
+_HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
@@ -29,6 +29,7 @@ SECURITY_HEADERS: Final = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
 }
 _OWN = frozenset({"same-origin", "none"})
 _MAX_TOKEN = 1000
@@ -60,7 +61,8 @@ class Guard:
             return Refused(411, "the request does not give its length")  # the limits of forms are of lengths
         linked = connection.scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
         foreign = headers.get("sec-fetch-site", "none") not in _OWN and not linked
-        if foreign or not _is_own_origin(headers):
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if foreign or (origin is not None and origin.partition("://")[2] != host):
             return Refused(403, "a page of another site may not ask")
         return None
 
@@ -109,9 +111,8 @@ class Guard:
             async def with_headers(message: Any) -> None:
                 if message["type"] == "http.response.start":
                     headers = MutableHeaders(scope=message)
-                    for name, value in SECURITY_HEADERS.items():
+                    for name, value in _HEADERS.items():
                         headers.setdefault(name, value)
-                    headers.setdefault("cache-control", "no-store")
                 await send(message)
 
             connection = HTTPConnection(scope)
@@ -123,7 +124,9 @@ class Guard:
             elif connection.headers.get("sec-fetch-mode", "navigate") != "navigate":
                 target = PlainTextResponse("Sign in first.", 401)  # a part of a page must not be the sign-in
             else:
-                target = RedirectResponse("/sign-in?" + urlencode({"next": _asked(connection)}), 303)
+                url = connection.url
+                asked = url.path + (f"?{url.query}" if url.query else "")
+                target = RedirectResponse("/sign-in?" + urlencode({"next": asked}), 303)
             await target(scope, receive, with_headers)
 
         return answer
@@ -135,20 +138,3 @@ def form_too_large(request: Request, most: int, problem: str = "The form is too 
     if int(request.headers.get("content-length", 0)) > most:
         return PlainTextResponse(problem, 413)
     return None
-
-
-def _asked(connection: HTTPConnection) -> str:
-    """The path to return to after the sign-in."""
-    url = connection.url
-    return url.path + (f"?{url.query}" if url.query else "")
-
-
-def _is_own_origin(headers: Headers) -> bool:
-    """Whether the request names no origin, or that of this server."""
-    origin = headers.get("origin")
-    if origin is None:
-        return True
-    try:
-        return urlsplit(origin).netloc == headers.get("host", "")
-    except ValueError:
-        return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -54,24 +55,18 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The text of a page.
-
-    Attributes:
-        refusal: Why nothing of the page is counted; "" if something may be.
-        cut: Whether the page has more text than is shown.
-    """
+    """The text of a page; ``refusal`` is why nothing of it is counted, "" if something may be."""
 
     blocks: tuple[Block, ...]
     refusal: str
     cut: bool
+    """Whether the page has more text than is shown."""
 
     def count(self, fate: Fate) -> int:
-        """The characters with a fate."""
         return sum(len(block.text) for block in self.blocks if block.fate == fate)
 
 
 def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
-    """The text of a page as the scorer sees it."""
     outcome = score_page(page, rules)
     refusal = content = ""
     match outcome:
@@ -80,8 +75,6 @@ def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
         case Emit(events=(ScoredPage() as scored,)):
             content = scored.content
             refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
-        case _:
-            pass
     found = [(line, "") for line in (page.content or "")[: MOST_CHARACTERS + 1].splitlines() if line.strip()]
     if page.content is None:
         tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
@@ -122,35 +115,33 @@ def _plain(text: str) -> str:
 def _blocks(body: LexborNode) -> Iterator[tuple[str, str]]:
     """The texts of the blocks in page order, and how each is hidden; without recursion, for pages can be deep."""
     texts: list[str] = []
-    before: tuple[int, str] = (0, "")
-    fates: dict[int, str] = {body.mem_id: _hides(body)}
-    owners: dict[int, int] = {body.mem_id: body.mem_id}
-    silent: set[int] = set()
+    before = (0, "")
+    # Of each element, the block that it belongs to and how it is hidden; None if no text in it is shown.
+    places: dict[int, tuple[int, str] | None] = {body.mem_id: (body.mem_id, _hides(body))}
     after_link = False
     for number, node in enumerate(body.traverse(include_text=True)):
         if number > _MOST_NODES:
             break
         above = node.parent.mem_id if node.parent is not None else body.mem_id
-        tag = node.tag
+        place, tag = places.get(above, (above, "")), node.tag
         if tag != "-text":
-            if above in silent or tag in _NO_TEXT:
-                silent.add(node.mem_id)
-            fates.setdefault(node.mem_id, fates.get(above, "") or _hides(node))
             within = tag in _INLINE or tag in _CELLS
-            owners.setdefault(node.mem_id, owners.get(above, body.mem_id) if within else node.mem_id)
+            if place is None or tag in _NO_TEXT:
+                places.setdefault(node.mem_id, None)
+            else:
+                places.setdefault(node.mem_id, (place[0] if within else node.mem_id, place[1] or _hides(node)))
             if tag in _CELLS:
                 texts.append(" ")
             elif not within and texts:
                 yield from _joined(texts, before[1])
                 texts = []
             continue
-        if above in silent or not (text := node.text_content or "").strip():
+        if place is None or not (text := node.text_content or "").strip():
             continue
-        here = owners.get(above, above), fates.get(above, "")
-        if here != before and texts:
+        if place != before and texts:
             yield from _joined(texts, before[1])
             texts = []
-        before = here
+        before = place
         is_link = node.parent is not None and node.parent.tag == "a"
         if is_link and after_link:
             # Links of a menu are apart on the screen.
@@ -179,38 +170,28 @@ def _hides(node: LexborNode) -> str:
 
 
 class PageTexts:
-    """Reads page texts in a child process, which starts when the first page is shown."""
+    """Reads page texts in a child process, which starts when the first page is shown, and ends with ``resources``."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Starts nothing."""
+    def __init__(self, settings: Settings, resources: AsyncExitStack) -> None:
         self._settings = settings
+        self._resources = resources
         self._pool: WorkerPool | None = None
         self._starting = asyncio.Lock()
 
     async def read(self, page: CrawledPage) -> PageText | Dead:
         """The text of a page; why it has no text, for a page that takes too long. Raises ChildStartError."""
-        rules = self._settings.rules(ScorePageRules)
-        if self._settings.workers.processes == 0:
+        rules, workers = self._settings.rules(ScorePageRules), self._settings.workers
+        if workers.processes == 0:
             return await asyncio.to_thread(read_page_text, page, rules)
         async with self._starting:
             if self._pool is None:
-                work, limits = partial(_work, rules.model_copy()), self._settings.workers.limits
-                pool = WorkerPool(work, 1, limits)
-                await pool.start()
-                self._pool = pool
+                # A copy has no cached properties, which the child computes faster than it reads them.
+                pool = WorkerPool(partial(_work, rules.model_copy()), 1, workers.limits)
+                self._pool = await self._resources.enter_async_context(pool)
         result: PageText | Dead = await self._pool.run(page)
         return result
-
-    async def aclose(self) -> None:
-        """Ends the child process."""
-        if self._pool is not None:
-            await self._pool.stop()
 
 
 def _work(rules: ScorePageRules) -> Work:
     _ = rules.compiled
-    return partial(_read, rules)
-
-
-def _read(rules: ScorePageRules, page: CrawledPage) -> PageText:
-    return read_page_text(page, rules)
+    return partial(read_page_text, rules=rules)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 from uuid import uuid4
 
 from pydantic import ValidationError
@@ -13,110 +14,92 @@ from starlette.routing import Route
 from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, RankingFeedback
 from streams.console.context import Context, Screen
+from streams.console.entries import Entry
+from streams.console.objects import MOST_LISTED, events_of, first_of, object_route
 from streams.query.engine import Refusal
 from streams.topology import RANKING_COMPLETED, handler_named
 from streams.topology.codec import refusal
 from streams.views.subjects import SubjectKind
 
-_MOST_LISTED = 100
+_KINDS = {"[TRUST_TIER: ": "label", "<<": "fence", '"': "untrusted", "{": "untrusted"}
+"""The kinds of the lines of a context, by their beginning."""
+
+
+class Place(NamedTuple):
+    place: int | None
+    score: float | None
+
+
+class Row(NamedTuple):
+    result: RankedResult
+    places: tuple[Place, ...]
 
 
 def routes(context: Context) -> list[Route]:
-    """The list of queries, a query, and a query that is asked here."""
-    its = _Queries(context)
     return [
-        Route("/query", its.listed),
-        Route("/query", context.guard.acting(its.ask), methods=["POST"]),
-        Route("/query/{request_id:path}", its.query),
+        Route("/query", partial(_listed, context)),
+        Route("/query", context.guard.acting(partial(_ask, context)), methods=["POST"]),
+        object_route(context, "/query", SubjectKind.QUERY, _show),
     ]
 
 
 SCREEN = Screen("Queries", "/query", "q", "how results got their ranks, and what a model reads", routes)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a result after a stage, and its score there."""
-
-    place: int | None
-    score: float | None
+async def _listed(context: Context, request: Request, problem: str = "", query: str = "") -> Response:
+    entries, status = context.store.newest(MOST_LISTED, topic=RANKING_COMPLETED.name), 422 if problem else 200
+    return context.render(request, "queries.html", status, entries=entries, problem=problem, query=query)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A result with its place after every stage."""
+async def _show(context: Context, request: Request, _: str, entries: list[Entry]) -> Response:
+    events = await events_of(context, entries)
+    completed = first_of(events, RankingCompleted)
+    if completed is None:
+        gone = "Kafka has deleted the record with the results of this query."
+        return context.missing(request, "The answer has expired", gone)
+    feedback = sum(isinstance(event, RankingFeedback) for _, event in events)
+    return _shown(context, request, completed, first_of(events, RankingRequested), feedback)
 
-    result: RankedResult
-    places: tuple[Place, ...]
 
-
-class _Queries:
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    async def listed(self, request: Request) -> Response:
-        entries = self._context.store.newest(_MOST_LISTED, topic=RANKING_COMPLETED.name)
-        return self._context.render(request, "queries.html", entries=entries, problem="", query="")
-
-    async def query(self, request: Request) -> Response:
-        wanted = request.path_params["request_id"]
-        context = self._context
-        entries = context.store.of_subject(wanted, SubjectKind.QUERY)
-        if not entries:
-            return context.missing(request, "No such query", f"No decision about the query {wanted} is kept.")
-        reads = await context.records.events([entry.position for entry in entries])
-        events = [read.event for entry in entries if (read := reads.get(entry.position)) is not None]
-        completed = next((event for event in events if isinstance(event, RankingCompleted)), None)
-        if completed is None:
-            return context.missing(
-                request, "The answer has expired", "Kafka has deleted the record with the results of this query."
-            )
-        asked = next((event for event in events if isinstance(event, RankingRequested)), None)
-        feedback = [event for event in events if isinstance(event, RankingFeedback)]
-        return self._shown(request, completed, asked, feedback)
-
-    async def ask(self, request: Request) -> Response:
-        """Asks a query now; nothing is written, and a judge may cost money, so it is an action."""
-        async with request.form() as form:
-            query = str(form.get("query", "")).strip()
-            tiers = [str(tier) for tier in form.getlist("tier")]
-        problem = ""
-        try:
-            asked = RankingRequested.model_validate(
-                {"request_id": str(uuid4()), "query": query, "filters": {"tiers": tiers}}
-            )
-        except ValidationError as error:
-            problem = refusal(error).detail
-        else:
-            if self._context.queries is None:
-                problem = "no application of this console answers queries"
-            elif isinstance(answer := await self._context.queries.answer(asked), Refusal):
-                problem = answer.detail
-            else:
-                return self._shown(request, answer, asked, [])
-        entries = self._context.store.newest(_MOST_LISTED, topic=RANKING_COMPLETED.name)
-        return self._context.render(request, "queries.html", 422, entries=entries, problem=problem, query=query)
-
-    def _shown(
-        self,
-        request: Request,
-        completed: RankingCompleted,
-        asked: RankingRequested | None,
-        feedback: list[RankingFeedback],
-    ) -> Response:
-        stages = stages_of(completed)
-        return self._context.render(
-            request,
-            "query.html",
-            completed=completed,
-            asked=asked,
-            feedback=feedback,
-            stages=stages,
-            rows=rows_of(completed, stages),
-            filters=_filters(asked),
-            context_parts=context_parts(completed.context),
-            other_rules=self._context.other_rules(handler_named("rank_results"), completed.config_version),
+async def _ask(context: Context, request: Request) -> Response:
+    """Asks a query now; nothing is written, and a judge may cost money, so it is an action."""
+    async with request.form() as form:
+        query = str(form.get("query", "")).strip()
+        tiers = [str(tier) for tier in form.getlist("tier")]
+    try:
+        asked = RankingRequested.model_validate(
+            {"request_id": str(uuid4()), "query": query, "filters": {"tiers": tiers}}
         )
+    except ValidationError as error:
+        return await _listed(context, request, refusal(error).detail, query)
+    if context.queries is None:
+        return await _listed(context, request, "no application of this console answers queries", query)
+    answer = await context.queries.answer(asked)
+    if isinstance(answer, Refusal):
+        return await _listed(context, request, answer.detail, query)
+    return _shown(context, request, answer, asked)
+
+
+def _shown(
+    context: Context,
+    request: Request,
+    completed: RankingCompleted,
+    asked: RankingRequested | None,
+    feedback: int = 0,
+) -> Response:
+    stages = stages_of(completed)
+    return context.render(
+        request,
+        "query.html",
+        completed=completed,
+        asked=asked,
+        feedback=feedback,
+        stages=stages,
+        rows=rows_of(completed, stages),
+        filters={name: value for name, value in asked.filters.to_wire().items() if value} if asked else {},
+        context_parts=context_parts(completed.context),
+        other_rules=context.other_rules(handler_named("rank_results"), completed.config_version),
+    )
 
 
 def stages_of(completed: RankingCompleted) -> list[str]:
@@ -128,38 +111,18 @@ def rows_of(completed: RankingCompleted, stages: list[str]) -> list[Row]:
     """The results in their final order, each with its place by the score of every stage."""
     places: dict[str, dict[str, int]] = {}
     for stage in stages:
-        scored = [(score, its.url) for its in completed.results if (score := its.stage_scores.get(stage)) is not None]
-        ordered = sorted(scored, key=lambda its: -its[0])
-        places[stage] = {url: number for number, (_, url) in enumerate(ordered, 1)}
+        scored = [its for its in completed.results if its.stage_scores.get(stage) is not None]
+        ordered = sorted(scored, key=lambda its: -its.stage_scores[stage])
+        places[stage] = {its.url: number for number, its in enumerate(ordered, 1)}
     return [
         Row(its, tuple(Place(places[stage].get(its.url), its.stage_scores.get(stage)) for stage in stages))
         for its in completed.results
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A line of a context: one of ours with a label, a line around a block, or a text of a stranger."""
-
-    kind: str
-    text: str
-
-
-def context_parts(context: str) -> list[Part]:
-    """The lines of a context by their kind."""
-    parts = []
-    for line in context.splitlines():
-        kind = "label" if line.startswith("[TRUST_TIER: ") else "fence" if line.startswith("<<") else "plain"
-        if kind == "plain" and line.startswith(('"', "{")):
-            kind = "untrusted"
-        parts.append(Part(kind, line))
-    return parts
-
-
-def _filters(asked: RankingRequested | None) -> list[tuple[str, str]]:
-    if asked is None:
-        return []
-    wire = asked.filters.to_wire()
+def context_parts(context: str) -> list[tuple[str, str]]:
+    """The lines of a context, each after its kind: a label of ours, a line around a block, or untrusted text."""
     return [
-        (name, ", ".join(map(str, its)) if isinstance(its, list) else str(its)) for name, its in wire.items() if its
+        (next((kind for prefix, kind in _KINDS.items() if line.startswith(prefix)), "plain"), line)
+        for line in context.splitlines()
     ]

@@ -11,12 +11,13 @@ from datetime import datetime
 from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
+from handlers.html.links import canonical_url
 from schemas.event import Event
 from schemas.outcome import Dead
 from streams.console.entries import Position, time_of
 from streams.kafka.lookups import read_newest_first, record_reader
 from streams.kafka.settings import KafkaSettings
-from streams.topology import Topic, topic_named
+from streams.topology import PAGES_CRAWLED, TOPICS, Topic
 from streams.topology.codec import decode, timestamp
 
 _SEARCH_SECONDS = 8.0
@@ -37,7 +38,6 @@ class Records:
     """The records of a cluster. Every method opens a reader and raises KafkaError if the cluster can't be read."""
 
     def __init__(self, kafka: KafkaSettings) -> None:
-        """Opens nothing."""
         self._kafka = kafka
 
     async def at(self, position: Position) -> ConsumerRecord | None:
@@ -50,11 +50,9 @@ class Records:
 
     async def events(self, positions: Collection[Position]) -> dict[Position, Read]:
         """The events at positions; those that retention has deleted, and dead letters, are missing."""
-        found = {}
-        for position, record in (await self._raw(positions)).items():
-            if (topic := topic_named(position.topic)) is not None:
-                found[position] = self._read(topic, record)
-        return found
+        records = (await self._raw(positions)).items()
+        topics = {topic.name: topic for topic in TOPICS}
+        return {at: self._read(topics[at.topic], record) for at, record in records if at.topic in topics}
 
     async def newest(self, topic: Topic, keys: Collection[bytes], most: int) -> list[Read]:
         """The newest records with one of the keys, as far back as a few seconds of reading reach.
@@ -75,6 +73,11 @@ class Records:
             if not found:
                 raise KafkaTimeoutError(f"no record of this key was found in {_SEARCH_SECONDS:g} s") from None
         return found
+
+    async def crawled(self, url: str, most: int) -> list[Read]:
+        """The newest crawled records of a page, under both spellings of its address, as ``newest`` finds them."""
+        keys = {spelling.encode() for spelling in (url, canonical_url(url)) if spelling}
+        return await self.newest(PAGES_CRAWLED, keys, most)
 
     async def _raw(self, positions: Collection[Position]) -> dict[Position, ConsumerRecord]:
         prefix = self._kafka.topic_prefix

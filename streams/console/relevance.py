@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from schemas.llm import LlmCall
 from schemas.relevance import (
     RelevanceJudged,
     RelevanceRequested,
@@ -18,25 +19,14 @@ from schemas.relevance import (
 )
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.llm.journal import JournalError
+from streams.console.objects import MOST_LISTED, events_of, first_of, object_route, reply_of
 from streams.views.subjects import SubjectKind
 
-_MOST_LISTED = 100
 _MOST_CHARACTERS = 6_000
 _MOST_PARAGRAPHS = 40
 
 
-def routes(context: Context) -> list[Route]:
-    """The list of requests, and a request."""
-    its = _Requests(context)
-    return [Route("/relevance", its.listed), Route("/relevance/{request_id:path}", its.request)]
-
-
-SCREEN = Screen("Relevance", "/relevance", "e", "which source answers, and what it says", routes)
-
-
-@dataclass(frozen=True, slots=True)
-class Judgment:
+class Judgment(NamedTuple):
     """A judge's opinion of a source, and its reply if the journal has it."""
 
     entry: Entry
@@ -65,79 +55,63 @@ class Source:
 
     @property
     def disagree(self) -> bool:
-        """Whether judges had different opinions."""
         return len({its.event.outcome for its in self.judgments}) > 1
 
-
-class _Requests:
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    async def listed(self, request: Request) -> Response:
-        entries = self._context.store.newest(_MOST_LISTED, kind=SubjectKind.REQUEST)
-        seen: dict[str, Entry] = {}
-        for entry in entries:
-            seen.setdefault(entry.subject, entry)
-        shown = list(seen.values())
-        return self._context.render(
-            request, "list.html", title="Relevance", heading="Requests for sources", entries=shown
-        )
-
-    async def request(self, request: Request) -> Response:
-        wanted = request.path_params["request_id"]
-        context = self._context
-        entries = context.store.of_subject(wanted, SubjectKind.REQUEST)
-        if not entries:
-            return context.missing(request, "No such request", f"No decision about the request {wanted} is kept.")
-        reads = await context.records.events([entry.position for entry in entries])
-        sources: dict[str, Source] = {}
-        asked: SnippetsRequested | None = None
-        done: SnippetsCompleted | None = None
-        calls: list[LlmCall] = []
-        for entry in entries:
-            event = read.event if (read := reads.get(entry.position)) is not None else None
-            match event:
-                case SnippetsRequested():
-                    asked = asked or event
-                case SnippetsCompleted():
-                    done = done or event
-                case RelevanceRequested():
-                    its = sources.setdefault(event.url, Source(event.url))
-                    its.requested = its.requested or event
-                case RelevanceJudged():
-                    reply = await reply_of(context, event.llm)
-                    its = sources.setdefault(event.url, Source(event.url))
-                    its.judgments.append(Judgment(entry, event, reply))
-                    calls += [event.llm] if event.llm else []
-                case SnippetExtracted():
-                    its = sources.setdefault(event.url, Source(event.url))
-                    its.snippet = its.snippet or event
-                case _:
-                    pass
-        for tried in done.sources if done else ():
-            sources.setdefault(tried.url, Source(tried.url)).outcome = str(tried.outcome)
-        query = (asked and (asked.context or asked.query)) or (done and done.query) or ""
-        query = query or next((its.requested.query for its in sources.values() if its.requested), "")
-        order = {tried.url: number for number, tried in enumerate(done.sources if done else ())}
-        return context.render(
-            request,
-            "relevance.html",
-            request_id=wanted,
-            query=query,
-            sources=sorted(sources.values(), key=lambda its: order.get(its.url, len(order))),
-            done=done,
-            entries=entries,
-            cost=sum(call.cost_usd or 0.0 for call in calls if not call.cached),
-            cached=sum(call.cached for call in calls),
-            calls=len(calls),
-        )
+    async def add(
+        self, context: Context, entry: Entry, event: RelevanceRequested | RelevanceJudged | SnippetExtracted
+    ) -> None:
+        """Adds a record about this source; the newest of a kind counts."""
+        match event:
+            case RelevanceRequested():
+                self.requested = self.requested or event
+            case RelevanceJudged():
+                self.judgments.append(Judgment(entry, event, await reply_of(context, event.llm)))
+            case SnippetExtracted():
+                self.snippet = self.snippet or event
 
 
-async def reply_of(context: Context, call: LlmCall | None) -> str:
-    """A judge's reply from the journal, or why it is not there; "" if no reply is stored."""
-    if call is None or not call.call_id:
-        return ""
-    try:
-        return (await context.replies(call.call_id)).text
-    except JournalError as error:
-        return f"not available: {error}"
+def routes(context: Context) -> list[Route]:
+    return [
+        Route("/relevance", partial(_listed, context)),
+        object_route(context, "/relevance", SubjectKind.REQUEST, _show),
+    ]
+
+
+SCREEN = Screen("Relevance", "/relevance", "e", "which source answers, and what it says", routes)
+
+
+async def _listed(context: Context, request: Request) -> Response:
+    """Each request once: a request has several records."""
+    seen: dict[str, Entry] = {}
+    for entry in context.store.newest(MOST_LISTED, kind=SubjectKind.REQUEST):
+        seen.setdefault(entry.subject, entry)
+    shown = list(seen.values())
+    return context.render(request, "list.html", title="Relevance", heading="Requests for sources", entries=shown)
+
+
+async def _show(context: Context, request: Request, request_id: str, entries: list[Entry]) -> Response:
+    events = await events_of(context, entries)
+    asked, done = first_of(events, SnippetsRequested), first_of(events, SnippetsCompleted)
+    sources: dict[str, Source] = {}
+    for entry, event in events:
+        if isinstance(event, RelevanceRequested | RelevanceJudged | SnippetExtracted):
+            await sources.setdefault(event.url, Source(event.url)).add(context, entry, event)
+    tried = done.sources if done else ()
+    for its in tried:
+        sources.setdefault(its.url, Source(its.url)).outcome = str(its.outcome)
+    query = (asked and (asked.context or asked.query)) or (done and done.query) or ""
+    query = query or next((its.requested.query for its in sources.values() if its.requested), "")
+    order = {its.url: number for number, its in enumerate(tried)}
+    calls = [its.event.llm for source in sources.values() for its in source.judgments if its.event.llm]
+    return context.render(
+        request,
+        "relevance.html",
+        request_id=request_id,
+        query=query,
+        sources=sorted(sources.values(), key=lambda its: order.get(its.url, len(order))),
+        done=done,
+        entries=entries,
+        cost=sum(call.cost_usd or 0.0 for call in calls if not call.cached),
+        cached=sum(call.cached for call in calls),
+        calls=len(calls),
+    )

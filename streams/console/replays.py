@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import quote
 
 import structlog
@@ -39,31 +40,11 @@ _FAILURES = (ReplayError, KafkaError, JournalError, IndexSettingsError, TopicsEr
 _END_SECONDS = 20.0
 """How long the console waits at its end for plans to pause."""
 
-Work = Callable[[PlanSession], Awaitable[ReplayPlan]]
-
-
-def routes(context: Context) -> list[Route]:
-    """The list, a plan and its actions."""
-    its = _Replays(context)
-    acting = context.guard.acting
-    return [
-        Route("/replays", its.page),
-        Route("/replays/rows", its.rows),
-        Route("/replays/{plan}", its.plan),
-        Route("/replays/{plan}/progress", its.progress),
-        Route("/replays/{plan}/resume", acting(its.resume), methods=["POST"]),
-        Route("/replays/{plan}/cancel", acting(its.cancel), methods=["POST"]),
-    ]
-
-
-SCREEN = Screen("Replays", "/replays", "y", "plans, progress and cost", routes)
-
 
 @dataclass(slots=True)
 class _Running:
-    """The work on a plan in this process."""
+    """The work on a plan in this process, or why it failed."""
 
-    what: str
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     last: ReplayProgress | None = None
@@ -77,79 +58,29 @@ class _Running:
         self.last = progress
 
 
+def routes(context: Context) -> list[Route]:
+    replays, acting = _Replays(context), context.guard.acting
+    return [
+        Route("/replays", partial(replays.plans, "replays.html")),
+        Route("/replays/rows", partial(replays.plans, "replays_rows.html")),
+        Route("/replays/{plan}", partial(replays.plan, "replay.html")),
+        Route("/replays/{plan}/progress", partial(replays.plan, "replay_progress.html")),
+        Route("/replays/{plan}/resume", acting(replays.resume), methods=["POST"]),
+        Route("/replays/{plan}/cancel", acting(replays.cancel), methods=["POST"]),
+    ]
+
+
+SCREEN = Screen("Replays", "/replays", "y", "plans, progress and cost", routes)
+
+
 class _Replays:
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._running: dict[str, _Running] = {}
+        self._running: defaultdict[str, _Running] = defaultdict(_Running)
         context.resources.push_async_callback(self._stop)
 
-    async def page(self, request: Request) -> Response:
-        """All plans, the newest first."""
-        return await self._list(request, "replays.html")
-
-    async def rows(self, request: Request) -> Response:
-        """The table of plans, which the screen loads again."""
-        return await self._list(request, "replays_rows.html")
-
-    async def plan(self, request: Request) -> Response:
-        """One plan with its stages and actions."""
-        return await self._plan(request, "replay.html")
-
-    async def progress(self, request: Request) -> Response:
-        """The progress of a plan, which its screen loads again."""
-        return await self._plan(request, "replay_progress.html")
-
-    async def resume(self, request: Request) -> Response:
-        """Continues a plan in this process."""
-        name = request.path_params["plan"]
-        async with request.form() as form:
-            most = _amount(str(form.get("max_cost", "")))
-        terms = {} if most is None else {"max_cost_usd": most}
-        self._begin(name, "replay", lambda session: run_plan(session, terms))
-        return _back_to(name)
-
-    async def cancel(self, request: Request) -> Response:
-        """Cancels a plan in all processes."""
-        name, settings = request.path_params["plan"], self._context.settings
-        running = self._running.setdefault(name, _Running("cancellation"))
-        running.problem = ""
-        try:
-            async with PlanStore(settings, self._context.clock) as store:
-                await cancel(settings, store, name, self._context.clock)
-        except _FAILURES as error:
-            running.problem = str(error)
-        return _back_to(name)
-
-    def _begin(self, name: str, what: str, work: Work) -> None:
-        """Starts the work on a plan, unless this process already works on it: a second click does nothing."""
-        before = self._running.get(name)
-        if before is not None and before.at_work:
-            return
-        running = self._running[name] = _Running(what)
-        running.task = asyncio.create_task(self._work(name, running, work), name=f"replay {name}")
-
-    async def _work(self, name: str, running: _Running, work: Work) -> None:
-        settings, clock = self._context.settings, self._context.clock
-        metrics = Metrics(CollectorRegistry())
-        try:
-            async with PlanStore(settings, clock) as store:
-                await work(PlanSession(settings, store, name, clock, metrics, running.stop, running.report))
-        except _FAILURES as error:
-            running.problem = str(error) or type(error).__name__
-            log.warning("the console can't work on a replay", plan=name, error=running.problem)
-
-    async def _stop(self) -> None:
-        """Pauses what runs here."""
-        tasks = [running.task for running in self._running.values() if running.task is not None]
-        for running in self._running.values():
-            running.stop.set()
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=_END_SECONDS)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
-
-    async def _list(self, request: Request, template: str) -> Response:
+    async def plans(self, template: str, request: Request) -> Response:
+        """All plans, the newest first; with ``replays_rows.html`` the table, which the screen loads again."""
         statuses: list[PlanStatus] = []
         problem = ""
         try:
@@ -161,35 +92,69 @@ class _Replays:
         running = {name for name, its in self._running.items() if its.at_work}
         return self._context.render(request, template, statuses=statuses, problem=problem, running=running)
 
-    async def _plan(self, request: Request, template: str) -> Response:
+    async def plan(self, template: str, request: Request) -> Response:
+        """One plan; with ``replay_progress.html`` its progress, which the screen loads again."""
         name = request.path_params["plan"]
-        status = await self._status(name)
-        if isinstance(status, str):
-            return self._context.missing(request, "No such replay", status)
-        plan, running = status.plan, self._running.get(name)
+        plans = await self._plans()
+        try:
+            [status] = await plan_status(self._context.settings, [existing(plans.get(name), name)])
+        except ReplayError as error:
+            return self._context.missing(request, "No such replay", str(error))
+        state, running = status.plan.state, self._running.get(name) or _Running()
         return self._context.render(
             request,
             template,
             replay=status,
             told=status.to_wire(),
             running=running,
-            at_work=running is not None and running.at_work,
-            problem=running.problem if running else "",
-            may_resume=plan.state in UNFINISHED,
-            may_cancel=plan.state in UNFINISHED and plan.state is not ReplayState.CANCELLED,
+            may_resume=state in UNFINISHED,
+            may_cancel=state in UNFINISHED and state is not ReplayState.CANCELLED,
         )
 
-    async def _status(self, name: str) -> PlanStatus | str:
-        """The status of a plan, or why it can not be shown. Raises KafkaError."""
-        plans = await self._plans()
+    async def resume(self, request: Request) -> Response:
+        """Continues a plan in this process, unless this process already works on it: a second click does nothing."""
+        name = request.path_params["plan"]
+        async with request.form() as form:
+            most = _amount(str(form.get("max_cost", "")))
+        if not self._running[name].at_work:
+            running = self._running[name] = _Running()
+            work = self._work(name, running, {} if most is None else {"max_cost_usd": most})
+            running.task = asyncio.create_task(work, name=f"replay {name}")
+        return _back_to(name)
+
+    async def cancel(self, request: Request) -> Response:
+        name, settings = request.path_params["plan"], self._context.settings
+        running = self._running[name]
+        running.problem = ""
         try:
-            [status] = await plan_status(self._context.settings, [existing(plans.get(name), name)])
-        except ReplayError as error:
-            return str(error)
-        return status
+            async with PlanStore(settings, self._context.clock) as store:
+                await cancel(settings, store, name, self._context.clock)
+        except _FAILURES as error:
+            running.problem = str(error)
+        return _back_to(name)
+
+    async def _work(self, name: str, running: _Running, terms: dict[str, float]) -> None:
+        settings, clock = self._context.settings, self._context.clock
+        metrics = Metrics(CollectorRegistry())
+        try:
+            async with PlanStore(settings, clock) as store:
+                session = PlanSession(settings, store, name, clock, metrics, running.stop, running.report)
+                await run_plan(session, terms)
+        except _FAILURES as error:
+            running.problem = str(error) or type(error).__name__
+            log.warning("the console can't work on a replay", plan=name, error=running.problem)
+
+    async def _stop(self) -> None:
+        tasks = [running.task for running in self._running.values() if running.task is not None]
+        for running in self._running.values():
+            running.stop.set()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=_END_SECONDS)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
     async def _plans(self) -> dict[str, ReplayPlan]:
-        """The plans by name. Raises KafkaError."""
         try:
             async with PlanStore(self._context.settings, self._context.clock) as store:
                 return dict(store.plans)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from schemas.event import Event
 from schemas.outcome import Dead
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
+from streams.console.objects import position_of
 from streams.console.records import Read
 from streams.console.review_agreement import agreement
 from streams.console.review_marks import Marks
@@ -33,7 +34,7 @@ from streams.topology import (
     RETRIEVAL_EVALUATED,
     SEARCH_EVALUATED,
     handler_named,
-    topic_named,
+    topic_of,
 )
 from streams.views.words import reasons_of, verdict_of
 
@@ -44,7 +45,7 @@ _LOOKED_AT = 2000
 _RECENT = 10
 _TEXT = 4000
 """Characters of a decision's text."""
-REVIEWED = (
+_REVIEWED = (
     PAGES_SCORED,
     RESULTS_CLASSIFIED,
     RETRIEVAL_EVALUATED,
@@ -54,20 +55,20 @@ REVIEWED = (
     RANKING_COMPLETED,
 )
 """The topics of decisions that an editor can judge; others hold effects, such as what was written to the index."""
+_TOPICS = [topic.name for topic in _REVIEWED]
 _BY_HANDLER = {
-    handler.name: [topic.name for topic in handler.emits if topic in REVIEWED]
+    handler.name: topics
     for handler in HANDLERS
-    if any(topic in REVIEWED for topic in handler.emits)
+    if (topics := [topic.name for topic in handler.emits if topic in _REVIEWED])
 }
 
 
 def routes(context: Context) -> list[Route]:
-    """The queue, one decision, and the mark."""
-    its = _Review(context)
+    review = _Review(context)
     return [
-        Route("/review", its.next),
-        Route("/review/mark", context.guard.acting(its.mark), methods=["POST"]),
-        Route("/review/{topic}/{partition:int}/{offset:int}", its.one),
+        Route("/review", review.next),
+        Route("/review/mark", context.guard.acting(review.mark), methods=["POST"]),
+        Route("/review/{topic}/{partition:int}/{offset:int}", review.decision),
     ]
 
 
@@ -83,15 +84,11 @@ class Queue:
     skipped: str = ""
 
     def query(self, **changes: str) -> str:
-        """As a part of an address, with some fields changed."""
-        fields = {"handler": self.handler, "reviewer": self.reviewer, "skipped": self.skipped} | changes
-        return urlencode({name: value for name, value in fields.items() if value})
+        return urlencode({name: value for name, value in (asdict(self) | changes).items() if value})
 
 
 def queue_of(given: FormData | QueryParams) -> Queue:
-    """The queue of an address or a form."""
-    handler = str(given.get("handler", ""))
-    skipped = str(given.get("skipped", ""))
+    handler, skipped = str(given.get("handler", "")), str(given.get("skipped", ""))
     return Queue(
         handler if handler in _BY_HANDLER else "",
         str(given.get("reviewer", "")).strip()[:100],
@@ -106,24 +103,14 @@ class _Review:
         context.resources.push_async_callback(self._marks.aclose)
 
     async def next(self, request: Request) -> Response:
-        """The newest decision without a mark."""
-        queue = queue_of(request.query_params)
-        problem = await self._refreshed()
-        waiting = self._waiting(queue)
-        chosen = waiting[0] if waiting else None
-        return await self._shown(request, queue, chosen, waiting, problem)
+        return await self._show(request, None)
 
-    async def one(self, request: Request) -> Response:
+    async def decision(self, request: Request) -> Response:
         """One decision, with its mark if it has one."""
-        its = request.path_params
-        position = Position(its["topic"], its["partition"], its["offset"])
-        topic = topic_named(position.topic)
-        if topic is None or topic not in REVIEWED:
+        position = position_of(request)
+        if position.topic not in _TOPICS:
             return self._context.missing(request, "Nothing to review", f"{position.topic} has no decisions to review.")
-        queue = queue_of(request.query_params)
-        problem = await self._refreshed()
-        entry = self._context.store.at(position)
-        return await self._shown(request, queue, entry, self._waiting(queue), problem, position)
+        return await self._show(request, position)
 
     async def mark(self, request: Request) -> Response:
         """Writes a mark, and goes on to the next decision."""
@@ -153,98 +140,57 @@ class _Review:
             return self._context.render(request, "missing.html", 503, title="The mark was not written", what=what)
         return RedirectResponse(f"/review?{queue.query()}", 303)
 
-    async def _refreshed(self) -> str:
-        """Reads the newest marks; why they can't be read."""
-        try:
-            await self._marks.refresh()
-        except KafkaError as error:
-            await self._marks.aclose()
-            return f"Kafka can't be read: {error}"
-        return ""
-
     def _waiting(self, queue: Queue) -> list[Entry]:
-        """The newest live decisions without a mark."""
-        topics = _BY_HANDLER.get(queue.handler) or [topic.name for topic in REVIEWED]
+        topics = _BY_HANDLER.get(queue.handler, _TOPICS)
         store, marks = self._context.store, self._marks.rows
         entries = [entry for topic in topics for entry in store.newest(_LOOKED_AT, topic=topic)]
         entries.sort(key=lambda entry: entry.at, reverse=True)
         # A record that can't be read has no kind.
-        judged = [entry for entry in entries if entry.kind and not entry.run and entry.handler in _BY_HANDLER]
-        open_ = [entry for entry in judged if _identity(entry) not in marks]
-        return open_[int(queue.skipped or 0) :]
+        judged = (entry for entry in entries if entry.kind and not entry.run and entry.handler in _BY_HANDLER)
+        unmarked = [entry for entry in judged if (entry.event_id or str(entry.position)) not in marks]
+        return unmarked[int(queue.skipped or 0) :]
 
-    async def _shown(
-        self,
-        request: Request,
-        queue: Queue,
-        entry: Entry | None,
-        waiting: list[Entry],
-        problem: str,
-        position: Position | None = None,
-    ) -> Response:
-        at = position or (entry.position if entry else None)
-        read: Read | None = None
-        if at is not None:
-            try:
-                read = await self._context.records.event(at)
-            except KafkaError as error:
-                problem = f"Kafka can't be read: {error}"
+    async def _show(self, request: Request, position: Position | None) -> Response:
+        """The decision at a position, or the first of the queue."""
+        context, queue = self._context, queue_of(request.query_params)
+        problem, read = "", None
+        try:
+            await self._marks.refresh()
+        except KafkaError as error:
+            await self._marks.aclose()
+            problem = f"Kafka can't be read: {error}"
+        waiting, marks = self._waiting(queue), self._marks.rows
+        position = position or (waiting[0].position if waiting else None)
+        try:
+            read = await context.records.event(position) if position else None
+        except KafkaError as error:
+            problem = f"Kafka can't be read: {error}"
+        entry = context.store.at(position) if position else None
         decision = _shown_decision(read)
-        marks = self._marks.rows
-        mark = marks.get(decision["about"].identity) if decision else None
         recent = sorted((its for its in marks.values() if its.reviewed_at), key=lambda its: str(its.reviewed_at))
-        return self._context.render(
+        return context.render(
             request,
             "review.html",
             queue=queue,
-            entry=entry,
-            position=at,
+            position=position,
             decision=decision,
-            mark=mark,
+            mark=marks.get(decision["about"].identity) if decision else None,
             waiting=waiting[:_QUEUE],
             count=len(waiting),
             agreement=agreement(marks.values()),
-            present=self._present_versions(),
-            recent=list(reversed(recent[-_RECENT:])),
+            present={name: context.other_rules(handler_named(name), "?") for name in _BY_HANDLER},
+            recent=recent[: -_RECENT - 1 : -1],
             handlers=list(_BY_HANDLER),
             link=link_of(entry) if entry else "",
             problem=problem,
         )
 
-    def _present_versions(self) -> dict[str, str]:
-        """The version of each handler's present rules, by the handler's name."""
-        named = ((name, handler_named(name)) for name in _BY_HANDLER)
-        return {name: self._context.other_rules(handler, "?") for name, handler in named if handler is not None}
 
-
-def _identity(entry: Entry) -> str:
-    its = entry.position
-    return entry.event_id or f"{its.topic}/{its.partition}/{its.offset}"
-
-
-def _position(values: dict[str, str]) -> Position | None:
+def _position(values: Mapping[str, str]) -> Position | None:
     """The position that a form names, on a topic of decisions."""
     topic, partition, offset = (values.get(name, "") for name in ("topic", "partition", "offset"))
     numbers = all(text.isascii() and text.isdigit() and len(text) <= 18 for text in (partition, offset))
-    if not numbers or topic not in {its.name for its in REVIEWED}:
-        return None
-    return Position(topic, int(partition), int(offset))
-
-
-def _reviewed(read: Read) -> ReviewedDecision:
-    """The decision that a mark is about."""
-    its, topic = read.position, topic_named(read.position.topic)
-    event: Any = read.event
-    subject = topic.key(event) if topic is not None and isinstance(event, Event) else ""
-    return ReviewedDecision(
-        topic=its.topic,
-        partition=its.partition,
-        offset=its.offset,
-        event_id=getattr(event, "event_id", None) or read.headers.get("ce_id"),
-        handler=read.headers.get("ce_source", "").removeprefix("assay/") or "unknown",
-        config_version=getattr(event, "config_version", None),
-        subject=subject,
-    )
+    return Position(topic, int(partition), int(offset)) if numbers and topic in _TOPICS else None
 
 
 def _shown_decision(read: Read | None) -> dict[str, Any] | None:
@@ -253,27 +199,27 @@ def _shown_decision(read: Read | None) -> dict[str, Any] | None:
         return None
     event = read.event
     try:
-        about = _reviewed(read)
+        about = ReviewedDecision(
+            **asdict(read.position),
+            event_id=event.event_id or read.headers.get("ce_id"),
+            handler=read.headers.get("ce_source", "").removeprefix("assay/") or "unknown",
+            config_version=getattr(event, "config_version", None),
+            subject=topic_of(event).key(event),
+        )
     except ValidationError:  # such as an id that is too long
         return None
     path = DECISION_FIELDS.get(type(event), "")
-    wire = event.to_wire()
-    decided = list(values_at(wire, path)) if path else []
+    decided = list(values_at(event.to_wire(), path)) if path else []
+    # No choices if the values are not a closed set, or the field has several of them.
+    choices = allowed_values(type(event), path) if path and "." not in path else []
     return {
         "about": about,
         "verdict": verdict_of(event),
         "reasons": reasons_of(event),
         "decided": ", ".join(dict.fromkeys(decided)),
         "field": path,
-        "choices": _choices(type(event), path, decided),
+        "choices": [value for value in choices if value not in decided],
         "title": str(getattr(event, "title", "") or getattr(event, "query", "") or ""),
         "text": str(getattr(event, "content", "") or getattr(event, "context", "") or "")[:_TEXT],
         "at": read.at,
     }
-
-
-def _choices(event: type[Event], path: str, decided: list[str]) -> list[str]:
-    """The other values of the decision's field; empty if they are not a closed set, or the field has several values."""
-    if not path or "." in path:
-        return []
-    return [value for value in allowed_values(event, path) if value not in decided]

@@ -14,13 +14,7 @@ _95_PERCENT = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The marks on the decisions of one handler under one version of its rules.
-
-    Attributes:
-        config_version: The rules; "" for decisions whose event does not name them.
-        right: Decisions that an editor marked right.
-        wrong: Decisions that an editor marked wrong.
-    """
+    """The marks on decisions of a handler under one version of its rules; "" if their events name no version."""
 
     handler: str
     config_version: str
@@ -28,19 +22,14 @@ class Agreement:
     wrong: int
 
     @property
-    def marked(self) -> int:
-        """The decisions with a mark."""
-        return self.right + self.wrong
-
-    @property
     def share(self) -> float:
         """The share of decisions that were marked right."""
-        return self.right / self.marked
+        return self.right / (self.right + self.wrong)
 
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the share (Wilson), which is also valid for a few marks and for a share of 0 or 1."""
-        z, n, p = _95_PERCENT, self.marked, self.share
+        z, n, p = _95_PERCENT, self.right + self.wrong, self.share
         centre = (p + z * z / (2 * n)) / (1 + z * z / n)
         spread = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
         return min(p, max(0.0, centre - spread)), max(p, min(1.0, centre + spread))  # rounding must not exclude it
@@ -50,8 +39,9 @@ def newest_marks(reviews: Iterable[DecisionReviewed]) -> dict[str, DecisionRevie
     """The newest mark of each decision, by the decision's identity; ``reviews`` are in the order of their records."""
     newest: dict[str, DecisionReviewed] = {}
     for review in reviews:
-        before = newest.get(review.decision.identity)
-        if before is None or _is_newer(review, before):
+        at, before = review.reviewed_at, newest.get(review.decision.identity)
+        # Without times, the order of the records decides.
+        if before is None or before.reviewed_at is None or at is None or at >= before.reviewed_at:
             newest[review.decision.identity] = review
     return newest
 
@@ -64,10 +54,3 @@ def agreement(marks: Iterable[DecisionReviewed]) -> tuple[Agreement, ...]:
         Agreement(handler, version, counts[handler, version, True], counts[handler, version, False])
         for handler, version in groups
     )
-
-
-def _is_newer(review: DecisionReviewed, before: DecisionReviewed) -> bool:
-    """Whether a later record is also the later mark; without times, the order of the records decides."""
-    if review.reviewed_at is None or before.reviewed_at is None:
-        return True
-    return review.reviewed_at >= before.reviewed_at

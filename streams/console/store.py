@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import astuple, fields
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -48,8 +48,6 @@ Dot = tuple[str, int, int, int, float | None, str]
 
 
 class Mentioned(NamedTuple):
-    """An event that names a page."""
-
     entry: Entry
     role: str
     note: str
@@ -59,7 +57,6 @@ class Store:
     """The newest ``most`` decisions. Every method takes milliseconds and runs on the caller's thread."""
 
     def __init__(self, most: int) -> None:
-        """Opens an empty database."""
         self._most = most
         # A database without a name is a temporary file that the process alone has; small ones stay in memory.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -67,7 +64,6 @@ class Store:
         self.count = 0
 
     def close(self) -> None:
-        """Closes and deletes the database."""
         self._database.close()
 
     @property
@@ -81,7 +77,8 @@ class Store:
         with database:  # commits
             database.execute("BEGIN")
             for entry, mentions in entries:
-                added = database.execute(_INSERT, _row(entry))
+                page = page_number(entry.subject) if entry.kind == SubjectKind.PAGE else None
+                added = database.execute(_INSERT, (*_VALUES(entry), page))
                 if added.rowcount:
                     new.append(entry)
                     pages = [(added.lastrowid, its.page, its.role, its.note) for its in mentions]
@@ -92,11 +89,9 @@ class Store:
         return new
 
     def at(self, position: Position) -> Entry | None:
-        """The decision at a position."""
-        its = position
-        if max(its.partition, its.offset) > _MOST_NUMBER:
+        if max(position.partition, position.offset) > _MOST_NUMBER:
             return None
-        found = self._entries("topic = ? AND partition = ? AND offset = ?", (its.topic, its.partition, its.offset))
+        found = self._entries("topic = ? AND partition = ? AND offset = ?", astuple(position))
         return found[0] if found else None
 
     def newest(self, most: int, *, kind: str = "", topic: str = "", tone: str = "") -> list[Entry]:
@@ -136,7 +131,6 @@ class Store:
         ).fetchall()
 
     def dead_letters(self) -> dict[str, int]:
-        """The number of dead letters of each handler."""
         rows = self._database.execute("SELECT handler, count(*) FROM decisions WHERE tone = 'dead' GROUP BY handler")
         return dict(rows.fetchall())
 
@@ -157,11 +151,6 @@ class Store:
         self._database.execute(f"DELETE FROM mentions WHERE decision IN ({oldest})", (number,))  # noqa: S608
         self._database.execute(f"DELETE FROM decisions WHERE id IN ({oldest})", (number,))  # noqa: S608
         self.count -= number
-
-
-def _row(entry: Entry) -> tuple[Any, ...]:
-    page = page_number(entry.subject) if entry.kind == SubjectKind.PAGE else None
-    return (*_VALUES(entry), page)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

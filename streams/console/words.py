@@ -6,11 +6,13 @@ import json
 import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 
+from handlers.html.links import canonical_url
 from streams.console.entries import Entry
 from streams.views.amounts import figure, in_money, in_rate, in_time
 from streams.views.subjects import SubjectKind
@@ -18,16 +20,16 @@ from streams.views.subjects import SubjectKind
 _KEPT = frozenset("\n\r\t")
 _BLANK = frozenset(map(chr, (0x034F, 0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0))))
 """Characters that count as printable and show nothing; the last can carry a text that no reader sees."""
-_SCREENS = {
-    SubjectKind.BATCH: "/batch/",
-    SubjectKind.REQUEST: "/relevance/",
-    SubjectKind.CLAIM: "/claim/",
-    SubjectKind.QUERY: "/query/",
+_SCREENS: dict[str, str] = {
+    SubjectKind.BATCH: "/batch",
+    SubjectKind.REQUEST: "/relevance",
+    SubjectKind.CLAIM: "/claim",
+    SubjectKind.QUERY: "/query",
 }
 
 
 def visible(text: str, most: int | None = None) -> Markup:
-    """A text of a stranger: characters that are invisible or change the direction are shown by their code.
+    """Escapes untrusted text, and shows invisible and bidirectional characters by their code point.
 
     >>> visible("a<b>" + chr(0x202E))
     Markup('a&lt;b&gt;<span class="code-point" title="RIGHT-TO-LEFT OVERRIDE">U+202E</span>')
@@ -37,18 +39,19 @@ def visible(text: str, most: int | None = None) -> Markup:
     cut = text if most is None or len(text) <= most else text[:most] + "…"
     if cut.isascii() and cut.isprintable():
         return escape(cut)
-    parts: list[str] = []
-    plain: list[str] = []
-    for sign in cut:
-        is_shown = sign.isprintable() or unicodedata.category(sign) == "Zs"
-        if sign in _KEPT or (is_shown and sign not in _BLANK):
-            plain.append(sign)
-            continue
-        parts.append(escape("".join(plain)))
-        plain.clear()
-        name = escape(unicodedata.name(sign, "control character"))
-        parts.append(Markup('<span class="code-point" title="{}">U+{:04X}</span>').format(name, ord(sign)))
-    return Markup("").join([*parts, escape("".join(plain))])
+    runs = groupby(cut, key=_is_shown)
+    return Markup("").join(
+        escape("".join(run)) if shown else Markup("").join(map(_code_point, run)) for shown, run in runs
+    )
+
+
+def _is_shown(sign: str) -> bool:
+    return sign in _KEPT or (sign not in _BLANK and (sign.isprintable() or unicodedata.category(sign) == "Zs"))
+
+
+def _code_point(sign: str) -> Markup:
+    name = unicodedata.name(sign, "control character")
+    return Markup('<span class="code-point" title="{}">U+{:04X}</span>').format(name, ord(sign))
 
 
 class Span(NamedTuple):
@@ -66,25 +69,21 @@ def marked(text: str, spans: Sequence[Span], most: int = 4000) -> Markup:
     >>> marked("on 3 May", [Span(3, 8, "date", "date: 05-03")])
     Markup('on <mark class="date" title="date: 05-03">3 May</mark>')
     """
-    parts: list[Markup] = []
-    at = 0
+    done, at = Markup(""), 0
     for span in sorted(spans):
-        if span.start < at or span.end > most:
-            continue
-        parts.append(visible(text[at : span.start]))
-        mark = Markup('<mark class="{}" title="{}">{}</mark>')
-        parts.append(mark.format(span.kind, span.title, visible(text[span.start : span.end])))
-        at = span.end
-    return Markup("").join([*parts, visible(text[at:], max(0, most - at))])
+        if at <= span.start and span.end <= most:
+            mark = Markup('<mark class="{}" title="{}">{}</mark>')
+            within = mark.format(span.kind, span.title, visible(text[span.start : span.end]))
+            done += visible(text[at : span.start]) + within
+            at = span.end
+    return done + visible(text[at:], max(0, most - at))
 
 
 def when(at: int | datetime) -> Markup:
     """A moment, UTC, which the script shows in the reader's own zone as well."""
-    moment = at if isinstance(at, datetime) else datetime.fromtimestamp(at / 1000, UTC)
-    utc = moment.astimezone(UTC)
-    return Markup('<time datetime="{}">{}</time>').format(
-        f"{utc:%Y-%m-%dT%H:%M:%S.}{utc.microsecond // 1000:03}Z", f"{utc:%Y-%m-%d %H:%M:%S}"
-    )
+    utc = at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at / 1000, UTC)
+    exact = utc.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    return Markup('<time datetime="{}">{}</time>').format(exact, f"{utc:%Y-%m-%d %H:%M:%S}")
 
 
 def wording(name: str) -> str:
@@ -101,12 +100,11 @@ def link_of(entry: Entry) -> str:
     """The address of the screen that shows a decision in its context; else of the decision itself."""
     if entry.kind == SubjectKind.PAGE and entry.subject:
         return page_path(entry.subject)
-    screen = _SCREENS.get(SubjectKind(entry.kind)) if entry.kind else None
-    return screen + quote(entry.subject, safe="") if screen and entry.subject else entry.path
+    screen = _SCREENS.get(entry.kind)
+    return path_of(entry.subject, screen) if screen and entry.subject else entry.path
 
 
 def page_path(url: str) -> str:
-    """The address of the screen of a page."""
     return "/page?" + urlencode({"url": url})
 
 
@@ -121,15 +119,10 @@ def path_of(identity: str, screen: str) -> str:
 
 def is_web(url: str) -> bool:
     """Whether an address may be a link: pages can have any text as their address."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+    return canonical_url(url) is not None
 
 
 def pretty(value: Any) -> str:
-    """A value as indented JSON."""
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 

@@ -94,11 +94,6 @@ def test_what_if_changes_the_decision_at_once(visits: Visits) -> None:
     with page.expect_download() as download:
         result.get_by_role("link", name="Download as YAML").click()
     assert download.value.suggested_filename == "what-if.yaml"
-    result.get_by_role("link", name="Last 50 pages").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(
-        re.compile(r"\d+ of the last \d+ crawled pages would move")
-    )
-    expect(page.locator(".move").first).to_be_visible()
 
 
 def test_a_hostile_page_is_pasted_as_text(visits: Visits) -> None:
@@ -134,7 +129,7 @@ def test_a_decision_is_marked_with_one_key(visits: Visits, demonstration: Demons
     ]
 
 
-@pytest.mark.parametrize("path", [*SCREENS, f"/what-if?url={BREAD}&tier_b=5", "/what-if/pages?tier_b=5&pages=50"])
+@pytest.mark.parametrize("path", [*SCREENS, f"/what-if?url={BREAD}&tier_b=5"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(visits: Visits, path: str, theme: str) -> None:
     visit = visits(color_scheme=theme)

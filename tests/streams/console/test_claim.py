@@ -47,10 +47,10 @@ def test_the_offline_judge_is_named_and_free(console: OwnConsole) -> None:
 
 
 def test_a_paid_judgment_has_cost_tools_and_reply(console: OwnConsole, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refuse(call_id: str) -> None:
+    async def refuse(_: object, call_id: str) -> None:
         raise JournalError(f"no reply {call_id}")
 
-    monkeypatch.setattr(type(console.context), "replies", lambda _, call_id: refuse(call_id))
+    monkeypatch.setattr("streams.console.objects.stored_reply", refuse)
     tool = ToolUse(name="search", outcome=ToolOutcome.FOUND, hits=3)
     console.write(JUDGED.model_copy(update={"llm": CALL, "tool_calls": (tool,)}), "decontextualize_claim", after=2)
     text = shown(console)

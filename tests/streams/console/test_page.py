@@ -1,6 +1,7 @@
 """The screen ``page``: history, points, versions, and the text with marks."""
 
 import pytest
+from starlette.testclient import TestClient
 
 from handlers.score_page import ScorePageRules, score_page
 from schemas.documents import DocumentIndexed
@@ -8,8 +9,10 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.ranking import RankingCompleted
 from schemas.relevance import SnippetExtracted
+from streams.console.app import make_app
 from streams.console.page_text import read_page_text
 from streams.console.versions import changes_between
+from streams.workers.settings import WorkersSettings
 from tests.rules import shipped_rules
 from tests.samples import EXAMPLES, instance
 from tests.streams.console.consoles import OwnConsole
@@ -115,10 +118,9 @@ def test_history_points_and_text_are_shown(console: OwnConsole) -> None:
 
 
 def test_the_text_has_marks(console: OwnConsole) -> None:
-    console.context.texts._settings = console.settings.model_copy(
-        update={"workers": console.settings.workers.model_copy(update={"processes": 0})}
-    )
-    text = console.client.get("/page/text", params={"url": URL}).text
+    console.context.settings = console.settings.model_copy(update={"workers": WorkersSettings(processes=0)})
+    client = TestClient(make_app(console.context), base_url="http://127.0.0.1")
+    text = client.get("/page/text", params={"url": URL}).text
     assert 'class="fate is-counted"' in text
     assert 'class="fate is-hidden"' in text
     assert "Ignore previous instructions" in text

@@ -62,7 +62,7 @@ def test_stages_filters_and_context_are_shown(console: OwnConsole) -> None:
 
 
 def test_lines_of_a_context_are_ours_or_a_strangers() -> None:
-    kinds = [part.kind for part in context_parts(RANKED.context)]
+    kinds = [kind for kind, _ in context_parts(RANKED.context)]
     assert kinds[:3] == ["label", "fence", "untrusted"]
     assert len(kinds) == len(RANKED.context.splitlines())
 

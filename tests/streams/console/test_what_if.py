@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from schemas.pages import CrawledPage
 from streams.console.app import make_app
-from streams.console.what_if import SLIDERS, changes_of, wish_of
+from streams.console.what_if import SLIDERS, change_of
 from streams.settings.model import load_settings
 from streams.workers.settings import WorkersSettings
 from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole, settings
@@ -151,16 +151,8 @@ def test_the_settings_are_a_file_for_the_commands(console: OwnConsole, tmp_path:
 
 def test_a_source_leaves_its_former_tier() -> None:
     listed = settings().source_tiers.tier_2[0]
-    wish = wish_of({"domain": listed.upper(), "tier": "3"}, settings())  # type: ignore[arg-type]
-    changes = changes_of(wish, settings())["source_tiers"]
+    change = change_of({"domain": listed.upper(), "tier": "3"}, settings())
+    changes = change.document(settings())["source_tiers"]
     assert set(changes) == {"tier_2", "tier_3"}
     assert listed not in changes["tier_2"]
     assert changes["tier_3"][-1] == listed
-
-
-def test_a_comparison_needs_a_change_and_a_cluster(console: OwnConsole) -> None:
-    assert "No key differs" in console.client.get("/what-if/pages").text
-    assert "must be above tier_b.min_cts" in console.client.get("/what-if/pages?tier_a=10").text
-    text = console.client.get("/what-if/pages?tier_b=20&pages=50").text
-    assert "Kafka can&#39;t be read" in text
-    assert "<option selected>50</option>" in text
