@@ -30,7 +30,7 @@ from streams.runtime.backoff import Chance, full_jitter, retry_after
 from streams.runtime.clock import Clock, SystemClock
 from streams.runtime.files import KeyedLocks
 from streams.telemetry.metrics import Metrics, unexposed_metrics
-from streams.telemetry.tracing import NoTracer, Tracer, Value
+from streams.telemetry.tracing import Tracer, Value
 
 _TOO_MANY_REQUESTS = 429
 _WAIT = frozenset((_TOO_MANY_REQUESTS, 503))
@@ -60,7 +60,7 @@ class FetchWorker:
         self._system = SystemResolver(settings.parallel)
         self._resolver = resolver or self._system
         self._metrics = metrics or unexposed_metrics()
-        self._tracer = tracer or NoTracer()
+        self._tracer = tracer or Tracer()
         self._client = FetchClient(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
         self._pacing = HostPacing(settings, self._clock)

@@ -35,7 +35,7 @@ from streams.runtime.backoff import Chance, full_jitter
 from streams.runtime.clock import Clock
 from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracing import NoTracer, Tracer
+from streams.telemetry.tracing import Tracer
 
 log = structlog.get_logger(__name__)
 
@@ -121,7 +121,7 @@ class Gateway:
         self._metrics = metrics
         try:
             self._journal = journal or make_journal(llm)
-            self._client = ModelClient(llm, clock.now, tracer or NoTracer())
+            self._client = ModelClient(llm, clock.now, tracer or Tracer())
         except (JournalError, ClientSettingsError) as error:
             raise GatewaySettingsError(str(error)) from error
         self._accounting = Accounting(llm, self._journal, clock, metrics)

@@ -8,7 +8,7 @@ import sys
 import structlog
 
 from streams.telemetry.settings import TelemetrySettings
-from streams.telemetry.tracing import NoTracer, Tracer
+from streams.telemetry.tracing import Tracer
 
 _QUIET = ("aiokafka", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "uvicorn", "asyncio")
 
@@ -68,7 +68,7 @@ def configure_logs(level_name: str, form: str) -> None:
 def make_tracer(settings: TelemetrySettings, version: str) -> Tracer:
     """The tracer of the settings; imports OpenTelemetry only if traces are on."""
     if settings.traces == "off":
-        return NoTracer()
+        return Tracer()
     from streams.telemetry.otel import exporting_tracer
 
     return exporting_tracer(settings, version)
