@@ -34,7 +34,6 @@ class HashedNgrams(Embedder):
     """The default embedder: deterministic, offline, about 0.2 ms for 500 characters."""
 
     def __init__(self, dimensions: int) -> None:
-        """Takes the length of the vectors."""
         self.dimensions = dimensions
         self.name = f"hashed-ngrams-{dimensions}"
 

@@ -32,8 +32,6 @@ class IndexOwnedError(IndexSettingsError):
 
 @dataclass(frozen=True, slots=True)
 class StoredPoint:
-    """A point with its vector."""
-
     id: str
     vector: Vector
     payload: Mapping[str, Any]
@@ -62,6 +60,4 @@ class Embedder(Protocol):
         """One vector of length 1 for each text, in order."""
         ...
 
-    async def aclose(self) -> None:
-        """Closes connections."""
-        ...
+    async def aclose(self) -> None: ...

@@ -21,7 +21,7 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from schemas.needs import SearchFilters
-from streams.index.points import EmbeddedPoints, PointAccess, ServerPoints
+from streams.index.points import DATE, DOMAIN, TAGS, TIER, EmbeddedPoints, Found, Points
 from streams.index.ports import (
     IndexDamagedError,
     IndexDownError,
@@ -34,16 +34,11 @@ from streams.index.ports import (
 from streams.index.settings import IndexSettings
 from streams.runtime.files import PRIVATE_FOLDER
 
+_KEYWORDS = ("document_id", "url", DOMAIN, TIER, "kind", "language", TAGS)
 _FILTERED = {
-    "document_id": models.PayloadSchemaType.KEYWORD,
-    "url": models.PayloadSchemaType.KEYWORD,
-    "domain": models.PayloadSchemaType.KEYWORD,
-    "tier": models.PayloadSchemaType.KEYWORD,
-    "kind": models.PayloadSchemaType.KEYWORD,
-    "language": models.PayloadSchemaType.KEYWORD,
-    "trust_features.domain_tags": models.PayloadSchemaType.KEYWORD,
+    **dict.fromkeys(_KEYWORDS, models.PayloadSchemaType.KEYWORD),
     "cts_score": models.PayloadSchemaType.INTEGER,
-    "date": models.PayloadSchemaType.DATETIME,
+    DATE: models.PayloadSchemaType.DATETIME,
 }
 """Filtered keys of the payload; a server has an index for each."""
 _NOT_FOUND = 404
@@ -69,7 +64,7 @@ class QdrantStore:
         self._threads = ThreadPoolExecutor(settings.parallel if settings.url else 1, "index")
         self._opening = asyncio.Lock()
         self._gone = False
-        self._access: PointAccess = ServerPoints() if settings.url else EmbeddedPoints()
+        self._access = Points() if settings.url else EmbeddedPoints()
 
     def beside(self, collection: str) -> QdrantStore:
         """Another collection of the same server or files; this store remains the owner of embedded files."""
@@ -87,37 +82,27 @@ class QdrantStore:
 
     async def write(self, points: Sequence[StoredPoint]) -> None:
         """Writes points in one operation; returns when they can be read."""
-        records = [self._access.struct(point, self._embedder) for point in points]
-
-        def upsert(client: QdrantClient) -> None:
-            self._access.changed([point.id for point in points])
-            client.upsert(self._settings.collection, records, wait=True)
-
-        await self._call(upsert)
+        name, records = self._settings.collection, [self._access.struct(point, self._embedder) for point in points]
+        await self._change([point.id for point in points], lambda client: client.upsert(name, records, wait=True))
 
     async def amend(self, point_id: str, payload: Mapping[str, Any]) -> None:
         """Sets keys of a point's payload; the others remain."""
-        name = self._settings.collection
-
-        def amended(client: QdrantClient) -> None:
-            self._access.changed([point_id])
-            client.set_payload(name, dict(payload), points=[point_id], wait=True)
-
-        await self._call(amended)
+        name, keys = self._settings.collection, dict(payload)
+        await self._change([point_id], lambda client: client.set_payload(name, keys, points=[point_id], wait=True))
 
     async def remove(self, ids: Sequence[str]) -> None:
         """Removes points; missing ones are no error."""
-        selected = models.PointIdsList(points=list(ids))
+        name, selected = self._settings.collection, models.PointIdsList(points=list(ids))
+        await self._change(ids, lambda client: client.delete(name, selected, wait=True))
 
-        def removed(client: QdrantClient) -> None:
+    async def _change(self, ids: Sequence[str], operation: Callable[[QdrantClient], object]) -> None:
+        def noted(client: QdrantClient) -> None:
             self._access.changed(ids)
-            client.delete(self._settings.collection, selected, wait=True)
+            operation(client)
 
-        await self._call(removed)
+        await self._call(noted)
 
-    async def search(
-        self, vector: Vector, limit: int, filters: SearchFilters | None = None
-    ) -> list[tuple[float, dict[str, Any]]]:
+    async def search(self, vector: Vector, limit: int, filters: SearchFilters | None = None) -> Found:
         """Cosine and payload of the nearest points that match the filters, nearest first.
 
         A filter on a host matches every host of its registrable domain.
@@ -151,21 +136,18 @@ class QdrantStore:
         """
         async with self._opening:
             if self._client is None:
-                self._client = await (self._connected(make) if self._owner is None else self._joined(self._owner))
+                if self._owner is None:
+                    self._client = await self._guarded(lambda: self._connected(make=make))
+                else:
+                    self._client = await self._owner._call(lambda client: self._prepared(client, make=True))
 
-    async def _connected(self, make: bool) -> QdrantClient:
-        def opened() -> QdrantClient:
-            client = self._opened(make=make)
-            if not make and not client.collection_exists(self._settings.collection):
-                client.close()
-                where = self._settings.url or self._settings.path
-                raise IndexSettingsError(f"there is no collection {self._settings.collection!r} at {where} yet")
-            return client
-
-        return await self._guarded(opened)
-
-    async def _joined(self, owner: QdrantStore) -> QdrantClient:
-        return await owner._call(lambda client: self._prepared(client, make=True))
+    def _connected(self, *, make: bool) -> QdrantClient:
+        client = self._opened(make=make)
+        if not make and not client.collection_exists(self._settings.collection):
+            client.close()
+            where = self._settings.url or self._settings.path
+            raise IndexSettingsError(f"there is no collection {self._settings.collection!r} at {where} yet")
+        return client
 
     async def examine(self) -> StoreCounts | None:
         """Counts the points without creating anything; None without a collection. Raises as ``open``."""

@@ -77,7 +77,6 @@ class IndexWorker:
         return VectorsReply(tuple(VectorHit(round(score, 4), payload) for score, payload in found))
 
     async def aclose(self) -> None:
-        """Closes the store and the embedder."""
         await self._store.aclose()
         await self._embedder.aclose()
 
