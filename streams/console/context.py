@@ -21,7 +21,7 @@ from streams.console.page_text import PageTexts
 from streams.console.records import Records
 from streams.console.store import Store
 from streams.llm.journal import StoredAnswer
-from streams.llm.stored_replies import stored_reply
+from streams.llm.reports import stored_reply
 from streams.query.engine import Queries
 from streams.runtime.clock import Clock
 from streams.runtime.process import installed_version

@@ -21,8 +21,6 @@ from schemas.replies import ModelFailed, ModelReply
 
 
 class StoredAnswer(Event):
-    """An answer in the journal."""
-
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     outcome: CallOutcome
@@ -108,7 +106,6 @@ class AnswerJournal(Protocol):
 
     async def get(self, key: str, now: float) -> str | None:
         """The stored answer as JSON, or None."""
-        ...
 
     async def keep(
         self, key: str, answer: str, now: float, seconds: float, day: str, usd: float, used: Used | None = None
@@ -117,31 +114,24 @@ class AnswerJournal(Protocol):
 
         Returns the day's costs afterwards.
         """
-        ...
 
     async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
         """Books costs unless the day's costs would exceed ``most``; returns whether it did, and the day's costs."""
-        ...
 
     async def experience(self, task: str, model: str) -> Experience:
         """What the task's calls of the model have used so far."""
-        ...
 
     async def count(self, calls: Sequence[DayCalls]) -> None:
         """Adds to the counts of days and models, all or nothing."""
-        ...
 
     async def counted(self, days: Sequence[str]) -> list[DayCalls]:
         """The counts of these days by model, in no order; a day or model without calls has none."""
-        ...
 
     async def booked(self, account: str) -> float:
         """The costs of an account (a day, or a replay), without booking any."""
-        ...
 
     async def aclose(self) -> None:
         """Closes the journal after the work that was handed over."""
-        ...
 
 
 class DayCalls(NamedTuple):

@@ -1,4 +1,4 @@
-"""Reads the calls and costs of models by day from the journal, and what is left of the day's budget."""
+"""Reads the journal for people: the calls and costs of models by day, and one stored reply by its ``llm.call_id``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from streams.llm.journal import DayCalls
+from streams.llm.journal import DayCalls, JournalError, StoredAnswer, from_journal
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_journal
+from streams.runtime.clock import SystemClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,35 @@ async def read_costs(llm: LlmSettings, now: datetime, days: int) -> CostReport |
     Raises:
         JournalError: The journal can't be read now.
     """
-    is_remote = bool(llm.redis_url.get_secret_value())
-    if not is_remote and (llm.cache_path is None or not llm.cache_path.exists()):
+    if _missing_file(llm):
         return None
     today = now.astimezone(UTC).date()
     names = [(today - timedelta(days=back)).isoformat() for back in range(days)]
     async with aclosing(make_journal(llm, read_only=True)) as journal:
         calls = await journal.counted(names)
         spent = await journal.booked(names[0])
-    ordered = sorted(sorted(calls, key=lambda its: its.model), key=lambda its: its.day, reverse=True)
+    ordered = sorted(sorted(calls, key=lambda counts: counts.model), key=lambda counts: counts.day, reverse=True)
     return CostReport(names[0], tuple(ordered), spent, llm.budget_usd_per_day)
+
+
+async def stored_reply(llm: LlmSettings, call_id: str) -> StoredAnswer:
+    """The stored answer; raises JournalError, if it is missing, with what to do."""
+    if problem := _missing_file(llm):
+        raise JournalError(problem)
+    async with aclosing(make_journal(llm, read_only=True)) as journal:
+        text = await journal.get(call_id, SystemClock().now().timestamp())
+    where = "Redis" if llm.redis_url.get_secret_value() else str(llm.cache_path)
+    if text is None:
+        raise JournalError(f"{where} has no reply {call_id}: it has expired, or another journal has it")
+    if (answer := from_journal(text)) is None:
+        raise JournalError(f"the reply {call_id} in {where} can't be read: another version wrote it")
+    return answer
+
+
+def _missing_file(llm: LlmSettings) -> str:
+    """Why there is no journal, and what to do; "" if it is in Redis or its file exists."""
+    if llm.redis_url.get_secret_value():
+        return ""
+    if llm.cache_path is None:
+        return "workers keep the replies in memory only; set ASSAY_LLM__CACHE_PATH to keep them"
+    return "" if llm.cache_path.exists() else f"there is no journal at {llm.cache_path}; see ASSAY_LLM__CACHE_PATH"
