@@ -114,7 +114,6 @@ class Accounting:
         await self.tally.aclose()
 
     async def known(self, question: Question) -> ModelReply | ModelFailed | None:
-        """The answer in the journal, or None."""
         looking = self._journal.get(question.key, self._clock.now().timestamp())
         text = await self._wait(question, question.left / 2, looking)
         if text is None or (answer := from_journal(text)) is None:

@@ -35,7 +35,6 @@ class Check:
 
     @property
     def sentence(self) -> str:
-        """The check in one line."""
         return f"{self.what}: {self.detail}{f'; {self.todo}' if self.todo else ''}"
 
 

@@ -95,7 +95,6 @@ class ModelClient:
         )
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._openai.close()
 
     async def ask(self, need: AskModel, model: str, limits: ModelLimits) -> Answer | Failure:
@@ -219,7 +218,6 @@ class ModelClient:
         return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
     async def _bound(self, response: httpx2.Response) -> None:
-        """Bounds a response's body before it is read."""
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise ResponseTooLargeError("compressed, so its size is unknown")
         stream = response.stream

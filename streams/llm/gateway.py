@@ -129,7 +129,6 @@ class Gateway:
         self._access: dict[str, ModelAccess] = {}
 
     async def aclose(self) -> None:
-        """Closes the connections and the journal."""
         await self._client.aclose()
         await self._accounting.aclose()
         await self._journal.aclose()
@@ -159,7 +158,6 @@ class Gateway:
         return await self._single_flight.share(question.key, lambda: self._recall_or_ask(question))
 
     async def _recall_or_ask(self, question: Question) -> Replied:
-        """The answer in the journal, else the model's."""
         try:
             return await self._accounting.known(question) or await self._ask(question)
         except BoundReachedError as error:
@@ -224,7 +222,6 @@ class Gateway:
         return turn
 
     async def _call(self, question: Question, turn: ModelTurn) -> Answer | Failure:
-        """One request, cut off at the deadline."""
         used: int | None = None
         began = self._clock.monotonic()
         question.attempts += 1

@@ -73,7 +73,6 @@ class RateWindow:
         return max(0.0, wait)
 
     def holds(self, amount: float) -> bool:
-        """Whether the amount fits into one minute."""
         return amount <= self._limit
 
     def take(self, amount: float, now: float) -> None:
@@ -114,7 +113,6 @@ class TaskQueue:
         self.share = -1.0
 
     def wake(self) -> None:
-        """Lets the first waiting call check again."""
         if self.waiting:
             self.waiting[0].set()
 
@@ -126,8 +124,6 @@ class ModelTurn:
     Attributes:
         payer: The queue whose share the call uses.
         own: The queue of the task that asked.
-        tokens: The expected tokens.
-        waited: Seconds.
         limited: Seconds of ``waited`` in which the call was first in its queue and the limits held it back.
     """
 
@@ -151,8 +147,6 @@ class NoTurn:
     """No call may be made within the patience.
 
     Attributes:
-        waited: Seconds.
-        limited: As in ``ModelTurn``.
         after_seconds: Expected seconds until a turn.
         paused: Whether the server asked to wait for longer than the patience; else other calls have the turns.
     """
@@ -312,7 +306,6 @@ class Shares:
         self._topics[task] = dict.fromkeys(topics, 0.0)
 
     def on_assignment(self, task: str, topic: str, held: int, total: int) -> None:
-        """This process now holds ``held`` of the topic's ``total`` partitions."""
         parts = self._topics.get(task)
         if parts is not None and topic in parts:
             parts[topic] = min(1.0, held / total) if total > 0 else 0.0

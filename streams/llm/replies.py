@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 from pydantic_core import from_json
 
@@ -22,13 +22,7 @@ _HIDDEN_TOKENS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens, as the server counted them.
-
-    Attributes:
-        prompt_tokens: Of the prompt.
-        completion_tokens: Of the reply, at most the allowed number.
-        excess: Whether the server stated more than the allowed number.
-    """
+    """Tokens, as the server counted them; of the reply at most the allowed number, else with ``excess``."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -41,7 +35,6 @@ class Completion:
 
     Attributes:
         text: The reply or the text of a refusal; "" for none.
-        tool_calls: The requested tool calls.
         outcome: ``OK``, ``TRUNCATED``, ``REFUSED`` or ``EMPTY``.
         usage: None if the server didn't state it.
     """
@@ -121,8 +114,6 @@ def _is_count(value: Any) -> TypeGuard[int]:
 
 
 class Trouble(Enum):
-    """Why a request failed."""
-
     REQUEST = "the server does not accept this request"
     LIMITED = "too many requests"
     PASSING = "the server failed"
@@ -143,7 +134,6 @@ class Failure:
     """A request without an answer.
 
     Attributes:
-        kind: Why it failed.
         cause: The failure in our own words, with advice. It may be logged and shown to other callers.
         after_seconds: How long the server asked to wait; None if it did not.
         said: The server's own text, or "". It may repeat the question, so only its caller may see it.
@@ -153,21 +143,15 @@ class Failure:
     cause: str
     after_seconds: float | None = None
     said: str = ""
+    usage: ClassVar[None] = None
 
     @property
     def detail(self) -> str:
-        """The cause and the server's text, for the caller."""
         return f"{self.cause}: {self.said}"[:MAX_DETAIL] if self.said else self.cause
 
     @property
     def outcome(self) -> CallOutcome:
-        """The outcome in metrics and replies."""
         return _OUTCOMES.get(self.kind, CallOutcome.ERROR)
-
-    @property
-    def usage(self) -> TokenUsage | None:
-        """None: the server counted no tokens."""
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +164,8 @@ class Answer:
 
     @property
     def outcome(self) -> CallOutcome:
-        """The outcome in metrics and replies."""
         return self.completion.outcome
 
     @property
     def usage(self) -> TokenUsage | None:
-        """Tokens, as the server counted them; None if it didn't."""
         return self.completion.usage

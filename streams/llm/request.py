@@ -39,7 +39,6 @@ def cost_of(limits: ModelLimits, prompt_tokens: float, completion_tokens: float)
 
 
 def prompt_tokens_of(need: AskModel) -> int:
-    """Estimates the tokens of the prompt."""
     texts = [message.content for message in need.messages]
     texts += [call.arguments for message in need.messages for call in message.tool_calls]
     texts += [f"{tool.description}{json.dumps(dict(tool.parameters))}" for tool in need.tools]
@@ -91,7 +90,6 @@ class ModelAccess:
         self._breaker_open.set(False)
 
     def answered(self, question: str) -> None:
-        """The model answered a question."""
         self._answers += 1
         self.breaker.succeeded(question)
 
@@ -162,7 +160,6 @@ class Question:
 
     @property
     def latency_ms(self) -> int:
-        """``latency`` in whole milliseconds."""
         return round(self.latency * 1000)
 
     @property

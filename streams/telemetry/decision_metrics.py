@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import structlog
-from prometheus_client import Counter
 
 from schemas.claims import ClaimEvaluated, ClaimStatus
 from schemas.documents import DocumentIndexed
@@ -60,7 +59,6 @@ class QueryMetrics:
         self._count(completed, seconds)
 
     def refused(self, request: RankingRequested, reason: RefusalReason, detail: str, seconds: float) -> None:
-        """Records a query without an answer."""
         log.warning(
             "query refused",
             request_id=request.request_id[:_SHOWN],
@@ -93,7 +91,6 @@ class DecisionMetrics:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._features: dict[tuple[str, Lane], Counter] = {}
         self._queries = {lane: QueryMetrics(metrics if lane == "live" else None, "kafka") for lane in LANES}
 
     def emitted(self, events: Sequence[Event], lane: Lane, seconds: float) -> None:
@@ -144,10 +141,7 @@ class DecisionMetrics:
             metrics.cts_score.observe(page.cts_score)
         for name in PAGE_FEATURES:
             if getattr(page.trust_features, name):
-                counter = self._features.get((name, lane))
-                if counter is None:
-                    counter = self._features[name, lane] = metrics.page_features_total.labels(name, lane)
-                counter.inc()
+                metrics.page_features_total.labels(name, lane).inc()
 
 
 def _is_forwarded(event: ExtractionNeeded) -> bool:
@@ -156,7 +150,6 @@ def _is_forwarded(event: ExtractionNeeded) -> bool:
 
 
 def _log_claim(event: ClaimEvaluated) -> None:
-    """Logs the judgment of a claim with the ids of its source (R-155)."""
     where = {"claim_id": event.claim_id[:_SHOWN], "source_id": (event.source_id or "")[:_SHOWN] or None}
     if event.status in (ClaimStatus.MALFORMED, ClaimStatus.MODEL_FAILED):
         log.warning("claim has no score", status=event.status, detail=event.detail[:_SHOWN], tries=event.tries, **where)
@@ -166,7 +159,6 @@ def _log_claim(event: ClaimEvaluated) -> None:
 
 
 def _log_judgment(event: RelevanceJudged) -> None:
-    """Logs the judgment of a source, or why there is no judgment (R-115, R-122)."""
     where = {"url": event.url[:_SHOWN], "request_id": event.request_id}
     call_id = event.llm.call_id if event.llm else None
     match event.outcome:

@@ -31,10 +31,8 @@ class MetricDef:
 
     Attributes:
         name: As it is scraped, with the suffixes that Prometheus asks for.
-        kind: What Prometheus keeps of it.
         meaning: One sentence for the documentation and the exposition's HELP line.
         unit: What one of it is: seconds, bytes, records, points, or 1.
-        labels: Its label names, each of bounded cardinality.
         buckets: Upper bounds of a histogram's buckets, without infinity.
     """
 
@@ -67,10 +65,9 @@ class Declared(Generic[Instrument]):
         return self.definition
 
     def make(self, registry: CollectorRegistry) -> Instrument:
-        """The instrument, registered."""
-        its = self.definition
-        buckets: dict[str, Any] = {"buckets": its.buckets} if its.buckets else {}
-        return self._instrument(its.name, its.meaning, its.labels, registry=registry, **buckets)
+        metric = self.definition
+        buckets: dict[str, Any] = {"buckets": metric.buckets} if metric.buckets else {}
+        return self._instrument(metric.name, metric.meaning, metric.labels, registry=registry, **buckets)
 
 
 class UnsetGauge(Gauge):
@@ -82,7 +79,6 @@ class UnsetGauge(Gauge):
     _holds: Callable[[], bool] = staticmethod(lambda: False)
 
     def set(self, value: float) -> None:
-        """Sets the gauge and exposes it from now on."""
         self.set_while(value, lambda: True)
 
     def set_while(self, value: float, holds: Callable[[], bool]) -> None:
@@ -91,22 +87,18 @@ class UnsetGauge(Gauge):
         super().set(value)
 
     def collect(self) -> Iterable[Metric]:
-        """The gauge, or nothing."""
         return super().collect() if self._holds() else ()
 
 
 def counter(unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Declared[Counter]:
-    """Declares a counter."""
     return Declared(Counter, MetricDef(name="", kind="counter", meaning=meaning, unit=unit, labels=labels))
 
 
 def gauge(unit: str, meaning: str, labels: tuple[str, ...]) -> Declared[Gauge]:
-    """Declares a gauge with labels."""
     return Declared(Gauge, MetricDef(name="", kind="gauge", meaning=meaning, unit=unit, labels=labels))
 
 
 def unset_gauge(unit: str, meaning: str) -> Declared[UnsetGauge]:
-    """Declares a gauge without labels."""
     return Declared(UnsetGauge, MetricDef(name="", kind="gauge", meaning=meaning, unit=unit))
 
 
@@ -114,7 +106,6 @@ class BatchHistogram(Histogram):
     """A histogram that takes many values at once: ``observe`` takes two locks for each value."""
 
     def observe_many(self, values: Sequence[float]) -> None:
-        """The same as ``observe`` for each value."""
         if not values:
             return
         self._sum.inc(sum(values))
@@ -125,7 +116,6 @@ class BatchHistogram(Histogram):
 def histogram(
     unit: str, buckets: tuple[float, ...], meaning: str, labels: tuple[str, ...] = ()
 ) -> Declared[BatchHistogram]:
-    """Declares a histogram."""
     definition = MetricDef(name="", kind="histogram", meaning=meaning, unit=unit, labels=labels, buckets=buckets)
     return Declared(BatchHistogram, definition)
 

@@ -49,13 +49,7 @@ class JobLimits:
 
 
 def run_child(connection: socket.socket, work: Work, limits: JobLimits) -> None:
-    """Runs jobs until the parent closes the connection.
-
-    Args:
-        connection: The child's end.
-        work: The function that runs jobs.
-        limits: What one job may use.
-    """
+    """Runs jobs until the parent closes its end of the connection."""
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF, signal.SIGALRM})

@@ -33,8 +33,6 @@ _EXAMPLES = Path(schemas.__file__).parent / "examples"
 
 
 class RawRecord(NamedTuple):
-    """A record that is not decoded yet."""
-
     value: bytes | None
     headers: Headers
     produced_at: datetime | None

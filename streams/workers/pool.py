@@ -13,10 +13,9 @@ import pickle
 import signal
 import socket
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from types import TracebackType
 from typing import Any, Self
 
 from schemas.outcome import Dead, DeadReason
@@ -46,8 +45,6 @@ class _Job:
 
 
 class _Child:
-    """One child process, and the jobs that it has."""
-
     def __init__(
         self, pid: int, template: Template, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
@@ -99,7 +96,7 @@ class WorkerPool:
         Args:
             make_work: Called once in the template process of the children; see ``Template.started``.
             processes: Children; at least 1.
-            limits: What one job may use.
+            limits: Of each job.
             start: How the template starts; ``fork`` is for commands.
             on_failure: Called whenever a child ended because of a job.
         """
@@ -118,11 +115,7 @@ class WorkerPool:
         self._numbers = itertools.count()
 
     async def start(self) -> None:
-        """Starts the children, if they are not started.
-
-        Raises:
-            ChildStartError: A child could not start.
-        """
+        """Starts the children, if they are not started. Raises ChildStartError."""
         if self._tasks:
             return
         try:
@@ -131,22 +124,19 @@ class WorkerPool:
             await self.stop()
             raise
         for child in children:
-            self._spawn(self._use_and_replace(child))
+            task = asyncio.create_task(self._use_and_replace(child))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def __aenter__(self) -> Self:
-        """Starts the children. Raises ChildStartError."""
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Ends the children."""
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     @property
     def concurrency(self) -> int:
-        """Jobs that keep every child busy."""
         return concurrency_of(self.processes)
 
     async def run(self, job: Any) -> Any:
@@ -164,7 +154,6 @@ class WorkerPool:
             child = await self._next()
 
     async def _use(self, child: _Child) -> None:
-        """Gives jobs to a child until it ends."""
         if self._suspects:
             child.send(self._suspects.popleft())
             if not await self._collect(child):
@@ -205,7 +194,6 @@ class WorkerPool:
         return True
 
     async def _bury(self, child: _Child) -> None:
-        """Decides on the jobs of a child that ended."""
         status = await child.end()
         self._children.discard(child)
         reason = _reason(status)
@@ -260,14 +248,17 @@ class WorkerPool:
     async def _warm_template(self) -> Template:
         async with self._renewing:
             if self._template is not None and self._template.has_ended:
-                lost, self._template = self._template, None
-                await lost.end()
+                await self._end_template()
             if self._template is None:
                 self._template = await Template.started(self._how, self._make_work, self._limits)
             return self._template
 
+    async def _end_template(self) -> None:
+        template, self._template = self._template, None
+        if template is not None:
+            await template.end()
+
     async def _next(self) -> _Child:
-        """A new child, as soon as one starts."""
         pause = _SHORTEST_PAUSE_SECONDS
         while True:
             try:
@@ -277,12 +268,6 @@ class WorkerPool:
                 _warn("a child process does not start", error=str(error), next_try_in_seconds=pause)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     async def stop(self) -> None:
         """Ends all children; jobs without a result are cancelled."""
@@ -297,9 +282,7 @@ class WorkerPool:
         for child in self._children:
             child.disconnect()
         self._children.clear()
-        if self._template is not None:
-            template, self._template = self._template, None
-            await template.end()
+        await self._end_template()
 
 
 def _reason(status: int | None) -> DeadReason:

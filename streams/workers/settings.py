@@ -36,7 +36,6 @@ class WorkersSettings(Section):
 
     @property
     def limits(self) -> JobLimits:
-        """What one record may use."""
         return JobLimits(self.cpu_seconds, self.wall_seconds, self.memory_mib * _MIB)
 
 

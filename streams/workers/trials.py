@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import partial
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from schemas.event import Event
@@ -36,7 +35,6 @@ class Trials:
     """
 
     def __init__(self, handler: Handler, rules: Rules, settings: WorkersSettings) -> None:
-        """Starts nothing yet. ``rules`` are those in force."""
         if handler.read is not None:
             raise ValueError(f"{handler.name} makes requests, which a trial does not answer")
         self._here = None if settings.processes else _Work(handler, rules)
@@ -45,31 +43,22 @@ class Trials:
         self._pool = WorkerPool(make, 1, settings.limits)
 
     async def __aenter__(self) -> Self:
-        """Starts the child. Raises ChildStartError."""
         if self._here is None:
             await self._pool.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Ends the child."""
-        if self._here is None:
-            await self._pool.stop()
+    async def __aexit__(self, *_: object) -> None:
+        await self._pool.stop()
 
     async def outcomes(self, source: Event | RawRecord, changes: Mapping[str, Section]) -> tuple[Outcome, Outcome]:
         """The outcomes under the configuration in force and under the other one."""
         job = TrialJob(source, changes)
+        answer: tuple[Outcome, Outcome] | Dead
         answer = await self._pool.run(job) if self._here is None else self._here(job)
-        if isinstance(answer, Dead):
-            return answer, answer
-        now, then = answer
-        return now, then
+        return (answer, answer) if isinstance(answer, Dead) else answer
 
 
 class _Work:
-    """Runs jobs in the child."""
-
     def __init__(self, handler: Handler, rules: Rules) -> None:
         self._handler = handler
         self._now = rules
