@@ -19,7 +19,7 @@ import httpx
 
 from schemas.pages import MAX_CONTENT_TYPE
 from schemas.replies import FetchFailure, FetchRefused
-from streams.fetch.cache import Version
+from streams.fetch.cache import UNVERSIONED, Version
 from streams.fetch.guard import Admitted
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
@@ -39,7 +39,6 @@ class Response:
     """A response.
 
     Attributes:
-        status: HTTP status.
         headers: Lower-case names; the last of a repeated header; ``content-type`` cut to ``MAX_CONTENT_TYPE``.
         body: Decoded; empty unless the status is 2xx.
         latency: Seconds until the head arrived.
@@ -52,7 +51,6 @@ class Response:
 
     @property
     def ok(self) -> bool:
-        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
     def location(self, url: str) -> str | None:
@@ -87,7 +85,7 @@ class Accepts:
     types: tuple[str, ...] | None
     max_bytes: int
     cut: bool = False
-    unless: Version | None = None
+    unless: Version = UNVERSIONED
 
 
 class FetchClient:
@@ -105,7 +103,6 @@ class FetchClient:
         )
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._transport.aclose()
 
     async def get(self, admitted: Admitted, wanted: Accepts) -> Response | FetchRefused:
@@ -163,9 +160,9 @@ class FetchClient:
         }
         if self._settings.accept_language:
             headers["Accept-Language"] = self._settings.accept_language
-        if wanted.unless is not None and wanted.unless.etag:
+        if wanted.unless.etag:
             headers["If-None-Match"] = wanted.unless.etag
-        if wanted.unless is not None and wanted.unless.last_modified:
+        if wanted.unless.last_modified:
             headers["If-Modified-Since"] = wanted.unless.last_modified
         limits = {"connect": self._settings.connect_seconds, "read": self._settings.first_byte_seconds}
         return httpx.Request(
@@ -233,7 +230,6 @@ class _Unpack:
 
     @property
     def broke_off(self) -> bool:
-        """Whether the coded data is incomplete."""
         return self._inflate is not None and not self._inflate.eof
 
     def _window_bits(self, data: bytes) -> int:

@@ -24,14 +24,14 @@ class _Pace:
     ready_at: float
 
 
+@dataclass(slots=True)
 class HostTurn:
     """One request to a host; its holder reports the result."""
 
-    def __init__(self) -> None:
-        self.latency: float | None = None
-        self.served = False
-        self.failed = False
-        self.retry_after: float | None = None
+    latency: float | None = None
+    served: bool = False
+    failed: bool = False
+    retry_after: float | None = None
 
     def answered(self, latency: float, *, served: bool) -> None:
         """The host answered after ``latency`` seconds; ``served`` if it sent the content (2xx, 304)."""
@@ -79,9 +79,8 @@ class HostPacing:
         if turn.latency is None and not turn.failed:
             return
         settings = self._settings
-        least = min(
-            max(settings.min_delay_seconds, crawl_delay), max(settings.max_delay_seconds, settings.min_delay_seconds)
-        )
+        most = max(settings.max_delay_seconds, settings.min_delay_seconds)
+        least = min(max(settings.min_delay_seconds, crawl_delay), most)
         known = self._paces.pop(host, None)
         before = known.delay if known is not None else least
         if turn.failed or turn.latency is None:
@@ -90,7 +89,7 @@ class HostPacing:
             # Half way towards the latency, as in Scrapy's AutoThrottle.
             after = (before + turn.latency) / 2
             after = after if turn.served else max(before, after)
-        delay = min(max(after, least), max(settings.max_delay_seconds, least))
+        delay = min(max(after, least), most)
         pause = max(delay, turn.retry_after or 0.0)
         self._paces[host] = _Pace(delay, self._clock.monotonic() + pause)
         while len(self._paces) > settings.hosts:

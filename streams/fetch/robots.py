@@ -46,8 +46,6 @@ class Permission:
 
 
 class RobotsRules:
-    """The rules of one origin."""
-
     def __init__(self, agent: str, text: str) -> None:
         """Parses any text without an error. ``agent`` is our name in lower case."""
         self._agent = agent
@@ -55,7 +53,6 @@ class RobotsRules:
         self._for_all = _delay_before_groups(text)
 
     def allows(self, url: str) -> bool:
-        """Whether an address may be fetched."""
         return bool(self._parsed.can_fetch(url, self._agent))
 
     @property
@@ -71,8 +68,6 @@ class RobotsRules:
 
 
 class Robots:
-    """Remembers the rules of origins."""
-
     def __init__(
         self, settings: FetchSettings, clock: Clock, get: Get, cache: FetchCache, on_rules: Callable[[str], None]
     ) -> None:

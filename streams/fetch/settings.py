@@ -90,9 +90,7 @@ class FetchSettings(Section):
     max_redirects: int = Field(default=5, ge=0, le=20, description="Most redirects; each one is checked.")
     parallel: int = Field(default=32, ge=1, description="Concurrent requests of a process.")
     parallel_per_domain: int = Field(
-        default=4,
-        ge=1,
-        description="Concurrent requests to one registrable domain; each host gets one at a time.",
+        default=4, ge=1, description="Concurrent requests to one registrable domain; each host gets one at a time."
     )
 
     attempts: int = Field(default=3, ge=1, le=10, description="Attempts if a connection or a server fails.")

@@ -5,6 +5,7 @@ A URL is parsed once, by the parser whose result the client sends: a guard can b
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
@@ -36,7 +37,6 @@ class Target:
     """A parsed URL.
 
     Attributes:
-        scheme: ``http`` or ``https``.
         host: Lower-case ASCII name, or an IP address without brackets.
         port: The port, also if the URL has none.
         path: Path and query as they are sent, percent-encoded.
@@ -55,12 +55,10 @@ class Target:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port."""
         return f"{self.scheme}://{self.authority}"
 
     @property
     def url(self) -> str:
-        """The address as text."""
         return self.origin + self.path
 
 
@@ -86,18 +84,16 @@ def parse_target(url: str) -> Target | FetchRefused:
     if _USER.match(text):
         return FetchRefused(url, FetchFailure.INVALID_URL, "user information in the address")
     host = host.removeprefix("[").removesuffix("]").lower()
-    refusal = _why_not_host(host if ":" in host else host.removesuffix("."))
-    if refusal is not None:
+    host = host if ":" in host else host.removesuffix(".")
+    if (refusal := _why_not_host(host)) is not None:
         return FetchRefused(url, *refusal)
     written = _PORT.match(text)
-    if _AFTER_BRACKETS.match(text) or (
-        written and written.group(1) and not (written.group(1).isascii() and written.group(1).isdigit())
-    ):
+    if _AFTER_BRACKETS.match(text) or (written and not re.fullmatch("[0-9]*", written.group(1))):
         return FetchRefused(url, FetchFailure.INVALID_URL, "a port that is no plain number")
     port = PORTS[parsed.scheme] if port is None else port
     if not 0 < port < 65536:
         return FetchRefused(url, FetchFailure.INVALID_URL, f"port {port}")
-    target = Target(parsed.scheme, host if ":" in host else host.removesuffix("."), port, path or "/")
+    target = Target(parsed.scheme, host, port, path or "/")
     if len(target.url) > MAX_URL:  # percent-encoding makes it longer
         return FetchRefused(url, FetchFailure.INVALID_URL, f"{len(target.url)} characters")
     return target
@@ -115,13 +111,10 @@ def _why_not_host(host: str) -> tuple[FetchFailure, str] | None:
         return FetchFailure.INVALID_URL, "no host name"
     if not NUMBER.fullmatch(labels[-1]):
         return None
-    try:
-        # A host whose last label is a number is an IPv4 address to every browser (WHATWG URL), in whatever notation.
-        canonical = str(IPv4Address(host)) == host
-    except ValueError:
-        canonical = False
-    if canonical:
-        return None
+    # A host whose last label is a number is an IPv4 address to every browser (WHATWG URL), in whatever notation.
+    with contextlib.suppress(ValueError):
+        if str(IPv4Address(host)) == host:
+            return None
     if _is_odd_address(labels):
         return FetchFailure.FORBIDDEN_ADDRESS, "an IPv4 address in a disguised notation"
     return FetchFailure.INVALID_URL, "neither a name nor an IPv4 address"

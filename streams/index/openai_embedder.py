@@ -45,10 +45,7 @@ class OpenAIEmbedder(Embedder):
     async def _ask(self, texts: Sequence[str]) -> list[Vector]:
         try:
             reply = await self._client.embeddings.create(
-                model=self._settings.model,
-                input=list(texts),
-                encoding_format="float",
-                extra_headers=self._headers,
+                model=self._settings.model, input=list(texts), encoding_format="float", extra_headers=self._headers
             )
         except openai.APIStatusError as error:
             wish = error.response.headers.get("retry-after", "")

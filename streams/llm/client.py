@@ -33,11 +33,7 @@ _ADVICE = {
     404: "are ASSAY_LLM__MODEL and ASSAY_LLM__BASE_URL right?",
 }
 """What the operator should check, by status."""
-_FINISHED = {
-    CallOutcome.OK: ("stop",),
-    CallOutcome.TRUNCATED: ("length",),
-    CallOutcome.REFUSED: ("content_filter",),
-}
+_FINISHED = {CallOutcome.OK: ("stop",), CallOutcome.TRUNCATED: ("length",), CallOutcome.REFUSED: ("content_filter",)}
 """The finish reasons of outcomes that have one."""
 
 

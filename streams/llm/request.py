@@ -63,13 +63,7 @@ class ModelAccess:
     """The limiter and the circuit breaker of one model, and its last failure."""
 
     def __init__(
-        self,
-        model: str,
-        llm: LlmSettings,
-        limits: ModelLimits,
-        shares: Shares,
-        clock: Clock,
-        metrics: Metrics,
+        self, model: str, llm: LlmSettings, limits: ModelLimits, shares: Shares, clock: Clock, metrics: Metrics
     ) -> None:
         self.limiter = Limiter(limits, shares, llm.window_margin, clock)
         self.breaker = CircuitBreaker(

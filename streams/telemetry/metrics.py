@@ -282,8 +282,7 @@ class Metrics:
     )
     fetches_total = counter("fetches", "Pages requested, by outcome: ok, or the failure.", ("outcome",))
     fetches_cached_total = counter(
-        "pages",
-        "Requested pages whose result for the same query was in the cache, a page or a refusal.",
+        "pages", "Requested pages whose result for the same query was in the cache, a page or a refusal."
     )
     fetch_robots_total = counter(
         "origins", "Lookups of robots.txt that were not answered from memory, by result.", ("outcome",)
@@ -330,9 +329,7 @@ class Metrics:
         "answers", "Answers of the offline judge, which is used if no model is configured.", ("task", "outcome")
     )
     llm_unavailable_total = counter(
-        "questions",
-        "Questions that no model could be asked, by cause.",
-        ("task", "model", "cause"),
+        "questions", "Questions that no model could be asked, by cause.", ("task", "model", "cause")
     )
     llm_breaker_open = gauge("1", "1 while the circuit breaker of a model is open, else 0.", ("model",))
     llm_budget_left_usd = unset_gauge(
