@@ -123,8 +123,8 @@ class SampledPages:
         found = []
         for tier, count in zip(TIERS, _apportioned(articles, [self.pages[tier] for tier in TIERS]), strict=True):
             scale = count / (self.pages[tier] or 1)
-            scaled = (round(number * scale) for number in self._sums[tier])
-            found.append(TierEstimate(count, *scaled, tier, chunking_of(tier, self._tiers)))
+            full_chunks, points, beside = (round(number * scale) for number in self._sums[tier])
+            found.append(TierEstimate(count, full_chunks, points, beside, tier, chunking_of(tier, self._tiers)))
         return _summed(found)
 
 

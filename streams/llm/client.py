@@ -16,6 +16,7 @@ import structlog
 
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel, Message
+from streams.llm.journal import definition_of
 from streams.llm.replies import MAX_DETAIL, Answer, Completion, Failure, Trouble, read_completion
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.runtime.backoff import retry_after
@@ -151,17 +152,7 @@ class ModelClient:
         if "temperature" not in without:
             body["temperature"] = need.temperature
         if need.tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": dict(tool.parameters),
-                    },
-                }
-                for tool in need.tools
-            ]
+            body["tools"] = [{"type": "function", "function": definition_of(tool)} for tool in need.tools]
         if need.schema is not None and structured and "response_format" not in without:
             schema = {"name": need.task, "schema": dict(need.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -172,8 +163,8 @@ class ModelClient:
         advice = f"({_ADVICE[status]})" if status in _ADVICE else ""
         cause = self._safe(" ".join(filter(None, (f"status {status}", _code(error), advice))))
         said = self._safe(error.message)
-        wait = retry_after(headers, self._now())
-        wait = None if wait is None else min(wait, self._longest_pause)
+        if (wait := retry_after(headers, self._now())) is not None:
+            wait = min(wait, self._longest_pause)
         if status == 429 or (status in (503, 529) and wait is not None):
             return Failure(Trouble.LIMITED, cause, wait, said)
         if status in (400, 422):

@@ -75,9 +75,7 @@ def _shared(reply: Replied) -> Replied:
     if isinstance(reply, ModelUnavailable):
         return reply
     call = reply.call.model_copy(update={"attempts": 0, "latency_ms": 0, "cost_usd": 0.0, "cached": True})
-    if isinstance(reply, ModelReply):
-        return ModelReply(reply.text, reply.tool_calls, call)
-    return ModelFailed(call, reply.detail)
+    return replace(reply, call=call)
 
 
 _ASKED: tuple[Cause, ...] = ("down", "shut")
@@ -207,19 +205,15 @@ class Gateway:
             # A caller that comes back after half of the queue was served keeps the queue from running empty.
             soon = max(1.0, min(turn.after_seconds, policy.patience_seconds / 2))
             return refused if turn.paused else replace(refused, after_seconds=soon, busy=True)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(turn.over, 0)
             if (pause := breaker.enter(question.breaker_key)) is not None:
-                turn.over(0)
                 return self._breaker_open(question, pause)
+            undo.callback(breaker.leave, question.breaker_key)
             if (after := await self._accounting.book(question)) is not None:
-                turn.over(0)
-                breaker.leave(question.breaker_key)
                 return self._unavailable(need, question.model, "budget", "the day's budget is spent", after)
-        except BaseException:
-            turn.over(0)
-            breaker.leave(question.breaker_key)
-            raise
-        return turn
+            undo.pop_all()
+            return turn
 
     async def _call(self, question: Question, turn: ModelTurn) -> Answer | Failure:
         used: int | None = None
@@ -272,10 +266,7 @@ class Gateway:
             case Trouble.REQUEST | Trouble.ADAPT:
                 question.access.answered(question.breaker_key)
                 return await self._accounting.failed(question, CallOutcome.ERROR, result.detail)
-        if result.kind is Trouble.TIMEOUT:
-            question.hung += 1
-        elif result.kind is not Trouble.DOWN:
-            question.lost += 1
+        question.count_unanswered(result)
         # An attempt that is cut off while it connects would look like a slow model.
         room = self._llm.connect_seconds if result.kind is Trouble.DOWN else _LEAST_TRY_SECONDS
         if await self._may_try_again(question, room):
@@ -293,7 +284,7 @@ class Gateway:
             or completion.outcome is not CallOutcome.OK
             or question.need.task in REPEATS
             or keeps_to_protocol(question.need, completion)
-            or question.attempts - question.adapted >= question.policy.attempts
+            or not question.attempts_left
             or question.left <= _LEAST_TRY_SECONDS
         ):
             return False
@@ -308,8 +299,7 @@ class Gateway:
         if result is not None and result.kind is Trouble.LIMITED:
             question.access.limiter.rate_limited(self._pause_wanted(result, 1))
         elif result is not None:
-            question.hung += result.kind is Trouble.TIMEOUT
-            question.lost += result.kind not in (Trouble.TIMEOUT, Trouble.DOWN)
+            question.count_unanswered(result)
         question.spoiled_tokens = (0, 0)  # now counted as the reply
         return await self._accounting.keep(question, spoiled)
 
@@ -325,8 +315,7 @@ class Gateway:
         """Pauses all callers as long as the server asks; None if this question may wait that long."""
         pause = self._pause_wanted(result, question.attempts)
         question.access.limiter.rate_limited(pause)
-        again = question.attempts - question.adapted < question.policy.attempts
-        if again and question.waited + pause <= question.policy.patience_seconds:
+        if question.attempts_left and question.waited + pause <= question.policy.patience_seconds:
             return None
         if question.access.refusals(question.breaker_key) > _REFUSALS:
             return await self._accounting.failed(question, CallOutcome.RATE_LIMITED, result.detail)
@@ -336,10 +325,7 @@ class Gateway:
     async def _may_try_again(self, question: Question, room: float) -> bool:
         """Pauses before another attempt if the deadline leaves ``room`` seconds for it; whether it does."""
         pause = self._backoff(question.attempts)
-        if (
-            question.attempts - question.adapted >= question.policy.attempts
-            or question.spent + pause + room >= question.policy.deadline_seconds
-        ):
+        if not question.attempts_left or question.spent + pause + room >= question.policy.deadline_seconds:
             return False
         await self._clock.sleep(pause)
         question.spent += pause
@@ -369,8 +355,7 @@ class Gateway:
         return ModelUnavailable(detail, after_seconds, lasting=cause in ("shut", "settings"), cause=known)
 
     def _access_to(self, model: str) -> ModelAccess:
-        if (access := self._access.get(model)) is None:
+        if model not in self._access:
             limits = self._models.limits_of(model)
-            access = ModelAccess(model, self._llm, limits, self._shares, self._clock, self._metrics)
-            self._access[model] = access
-        return access
+            self._access[model] = ModelAccess(model, self._llm, limits, self._shares, self._clock, self._metrics)
+        return self._access[model]

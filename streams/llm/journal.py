@@ -10,13 +10,13 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
 from schemas.event import Event
 from schemas.llm import CallOutcome, LlmCall
-from schemas.needs import AskModel, ToolCall
+from schemas.needs import AskModel, ToolCall, ToolSpec
 from schemas.replies import ModelFailed, ModelReply
 
 
@@ -28,6 +28,11 @@ class StoredAnswer(Event):
     completion_tokens: int = 0
 
 
+def definition_of(tool: ToolSpec) -> dict[str, Any]:
+    """A tool as it is sent to a model."""
+    return {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+
+
 def answer_key(need: AskModel, model: str, server: str = "") -> str:
     """The key of an answer: a hash of task, prompt, model, server, question, parameters and the number of the try.
 
@@ -35,10 +40,7 @@ def answer_key(need: AskModel, model: str, server: str = "") -> str:
     """
     question = {
         "messages": [asdict(message) for message in need.messages],
-        "tools": [
-            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-            for tool in need.tools
-        ],
+        "tools": [definition_of(tool) for tool in need.tools],
         "schema": None if need.schema is None else dict(need.schema),
         "max_tokens": need.max_tokens,
         "temperature": need.temperature,

@@ -196,7 +196,7 @@ class Limiter:
                 pauses = [self._pause(payer, tokens, now) for payer in payers]
                 first = own.waiting[0] is ticket
                 for payer, pause in zip(payers, pauses, strict=True):
-                    if first and pause <= 0 and payer.in_flight < self._most_in_flight(payer):
+                    if first and pause <= 0 and payer.in_flight < max(1, math.floor(self._in_flight * payer.share)):
                         payer.requests.take(1, now)
                         payer.tokens.take(tokens, now)
                         payer.in_flight += 1
@@ -264,9 +264,6 @@ class Limiter:
         if sum(queue.in_flight for queue in queues) >= most:
             return []
         return [lender for lender in queues[1:] if not lender.waiting and lender.tokens.holds(tokens)]
-
-    def _most_in_flight(self, queue: TaskQueue) -> int:
-        return max(1, math.floor(self._in_flight * queue.share))
 
     def _minute(self, name: Literal["requests", "tokens"], share: float, now: float) -> float:
         configured = self._configured[name]

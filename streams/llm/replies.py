@@ -72,7 +72,8 @@ def read_completion(body: bytes, sent_bytes: int, most_reply_tokens: int) -> Com
     text, refusal = message.get("content"), message.get("refusal")
     if text is not None and not isinstance(text, str):
         return None
-    calls = _tool_calls(message.get("tool_calls"))
+    listed = message.get("tool_calls")
+    calls = tuple(filter(None, map(_tool_call, listed))) if isinstance(listed, list) else ()
     finish_reason = choice.get("finish_reason")
     if isinstance(refusal, str) and refusal:
         return Completion(refusal, (), CallOutcome.REFUSED, usage)
@@ -83,10 +84,6 @@ def read_completion(body: bytes, sent_bytes: int, most_reply_tokens: int) -> Com
     if not calls and not (text or "").strip():
         return Completion("", (), CallOutcome.EMPTY, usage)
     return Completion(text or "", calls, CallOutcome.OK, usage)
-
-
-def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
-    return tuple(call for item in value if (call := _tool_call(item))) if isinstance(value, list) else ()
 
 
 def _tool_call(value: Any) -> ToolCall | None:

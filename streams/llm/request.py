@@ -10,7 +10,7 @@ import structlog
 
 from schemas.needs import AskModel
 from streams.llm.limits import Limiter, Shares
-from streams.llm.replies import Completion
+from streams.llm.replies import Completion, Failure, Trouble
 from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
 from streams.runtime.breaker import CircuitBreaker
 from streams.runtime.clock import Clock
@@ -114,12 +114,10 @@ class Question:
         key: The key of its answer in the journal.
         breaker_key: The same for all tries of the question, so the circuit breaker counts it once.
         prompt_tokens: An estimate.
-        day: The day on which costs are booked ahead; "" if none are booked.
-        booked: USD booked ahead.
+        day: The day on which ``booked`` USD are booked ahead; "" if none are booked.
         spent: Used seconds of the deadline: calls, pauses between them, and waits for the journal.
         latency: Seconds of calls.
         waited: Used seconds of the patience.
-        attempts: Requests sent.
         adapted: Requests after which the client left a parameter out.
         lost: Requests without an answer that may have been paid.
         hung: Requests cut off at the deadline; the server may still write the longest reply.
@@ -153,6 +151,10 @@ class Question:
         return max(0.0, self.policy.deadline_seconds - self.spent)
 
     @property
+    def attempts_left(self) -> bool:
+        return self.attempts - self.adapted < self.policy.attempts
+
+    @property
     def latency_ms(self) -> int:
         return round(self.latency * 1000)
 
@@ -163,10 +165,14 @@ class Question:
 
     def tokens_of(self, completion: Completion) -> tuple[int, int]:
         """Tokens of the prompt and of a reply: the server's count, else estimates."""
-        usage = completion.usage
-        if usage is None:
+        if (usage := completion.usage) is None:
             return self.prompt_tokens, tokens_of(completion.text) + 1
         return usage.prompt_tokens, usage.completion_tokens
+
+    def count_unanswered(self, failure: Failure) -> None:
+        """Counts a request that may have been paid; none was sent if the server can't be reached."""
+        self.hung += failure.kind is Trouble.TIMEOUT
+        self.lost += failure.kind not in (Trouble.TIMEOUT, Trouble.DOWN)
 
     def unbook(self) -> tuple[str, float]:
         """Takes the day and the USD that were booked ahead; the caller corrects the booking, once."""

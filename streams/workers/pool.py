@@ -44,39 +44,37 @@ class _Job:
     has_ended_a_child: bool = field(default=False, compare=False)
 
 
+@dataclass(eq=False, slots=True)
 class _Child:
-    def __init__(
-        self, pid: int, template: Template, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self.pid = pid
-        self.jobs: deque[_Job] = deque()
-        self._template = template
-        self._reader = reader
-        self._writer = writer
+    pid: int
+    template: Template
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    jobs: deque[_Job] = field(default_factory=deque)
 
     def send(self, job: _Job) -> None:
         body = pickle.dumps(job.of, pickle.HIGHEST_PROTOCOL)
         self.jobs.append(job)
-        self._writer.write(LENGTH.pack(len(body)))
-        self._writer.write(body)
+        self.writer.write(LENGTH.pack(len(body)))
+        self.writer.write(body)
 
     async def receive(self) -> bytes | None:
         """The next message; None if the child ended."""
         try:
-            length = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))[0]
-            return await self._reader.readexactly(length) if length <= _LARGEST_RESULT else None
+            length = LENGTH.unpack(await self.reader.readexactly(LENGTH.size))[0]
+            return await self.reader.readexactly(length) if length <= _LARGEST_RESULT else None
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
 
     def disconnect(self) -> None:
         """Closes the connection. A child at work ends after its job, or at a limit."""
         # Not ``close``, which waits until a child that is at work has taken all bytes.
-        self._writer.transport.abort()
+        self.writer.transport.abort()
 
     async def end(self) -> int | None:
         """Ends the process if it runs, and returns its exit status; a signal is negative. None if it is unknown."""
         self.disconnect()
-        return await self._template.end_child(self.pid)
+        return await self.template.end_child(self.pid)
 
 
 class WorkerPool:
