@@ -149,11 +149,7 @@ def _host_name(written: str) -> str:
 
 
 def split_address(text: str) -> tuple[str, int]:
-    """Splits ``address:port``; an IPv6 address is in brackets.
-
-    Raises:
-        ValueError: It is not an IP address and a port.
-    """
+    """Splits ``address:port``, or raises ValueError; an IPv6 address is in brackets."""
     address, colon, port = text.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
         raise ValueError(f"{text!r} is not address:port")

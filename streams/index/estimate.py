@@ -85,11 +85,7 @@ def estimate_documents(documents: Mapping[str, int], chunks: int, tiers: TieredI
 
 
 def parse_mix(text: str) -> tuple[float, ...]:
-    """The shares of the tiers A, B and C in per cent.
-
-    Raises:
-        ValueError: With a message for people, where the text is not three numbers of at least 0 that sum to 100.
-    """
+    """The shares of the tiers A, B and C in per cent. Raises ValueError with a message for people."""
     try:
         mix = tuple(map(float, text.split("/")))
     except ValueError:

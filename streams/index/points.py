@@ -72,7 +72,6 @@ class Points:
     distance = models.Distance.COSINE
 
     def struct(self, point: StoredPoint, embedder: str) -> models.PointStruct:
-        """A point in the client's form."""
         payload = {**point.payload, "embedder": embedder}
         return models.PointStruct(id=point.id, vector=list(point.vector), payload=payload)
 

@@ -58,6 +58,6 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """One vector of length 1 for each text, in order."""
-        ...
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        """Closes connections, if there are any."""

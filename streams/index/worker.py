@@ -50,8 +50,7 @@ class IndexWorker:
     async def index(self, document: IndexDocument, run: str | None) -> IndexReply | IndexUnavailable:
         """Makes the stored points of a document equal to these, unless the index has a newer version.
 
-        Raises:
-            IndexSettingsError: The index can't be used as it is configured.
+        Raises IndexSettingsError if the index can't be used as it is configured.
         """
         try:
             async with self._underway.hold(document.document_id):
@@ -64,7 +63,6 @@ class IndexWorker:
         return IndexReply(len(document.points), len(plan.write), len(plan.remove), plan.outdated, self.embedder.name)
 
     async def search(self, need: SearchVectors) -> VectorsReply | VectorsUnavailable:
-        """The points whose texts are nearest to a text, or why the index can't be used."""
         try:
             [vector] = await self.embedder.embed([need.text])
             found = await self._found(vector, need)

@@ -58,8 +58,7 @@ class Budget:
     async def book(self, day: str, usd: float) -> float | None:
         """Books the cost before a call. Returns the seconds until midnight if the budget does not cover it, else None.
 
-        Raises:
-            JournalError: The cost can't be booked, so the call must not be made.
+        After a JournalError the call must not be made.
         """
         booked, total = await self._journal.book(day, usd, self._most)
         self.show(day, total)
@@ -138,7 +137,6 @@ class Accounting:
         return after
 
     async def keep(self, question: Question, completion: Completion) -> ModelReply | ModelFailed:
-        """Stores an answer and its cost, then returns the reply."""
         llm, task, model = self._llm, question.need.task, question.model
         prompt_tokens, completion_tokens = question.tokens_of(completion)
         answer = StoredAnswer(
@@ -228,11 +226,8 @@ class Accounting:
     ) -> T:
         """Waits for the journal at most ``seconds``, which count against the question's deadline.
 
-        If the caller leaves earlier, the work continues, and ``undo`` is called with its result.
-
-        Raises:
-            JournalError: The work failed.
-            LateError: The work is not finished in time.
+        If the caller leaves earlier, the work continues, and ``undo`` is called with its result. Raises LateError if
+        the work is not finished in time.
         """
         running = asyncio.create_task(work)
         began = self._clock.monotonic()

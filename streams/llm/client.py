@@ -42,19 +42,15 @@ class ResponseTooLargeError(Exception):
     """A response is longer than ``llm.max_reply_bytes``."""
 
 
-class ClientSettingsError(Exception):
-    """No server can be asked with these settings or in this environment."""
+class GatewaySettingsError(Exception):
+    """No model can be asked with these settings or in this environment; waiting does not help."""
 
 
 class ModelClient:
     """Sends single requests. ``aclose`` closes what is open."""
 
     def __init__(self, settings: LlmSettings, now: Callable[[], datetime], tracer: Tracer) -> None:
-        """Opens no connection yet. ``now`` is needed for dates in Retry-After.
-
-        Raises:
-            ClientSettingsError: A proxy of the environment can't be used.
-        """
+        """Opens no connection yet. ``now`` is needed for dates in Retry-After. Raises GatewaySettingsError."""
         self._most = settings.max_reply_bytes
         self._longest_pause = settings.max_rest_seconds
         self._now = now
@@ -79,9 +75,8 @@ class ModelClient:
             )
         except (ImportError, ValueError, httpx2.InvalidURL) as error:
             # A proxy's address may hold a password.
-            raise ClientSettingsError(
-                f"the proxy that the environment names can't be used: {type(error).__name__}"
-            ) from error
+            problem = f"the proxy that the environment names can't be used: {type(error).__name__}"
+            raise GatewaySettingsError(problem) from error
         self._openai = openai.AsyncOpenAI(
             base_url=settings.base_url or OPENAI,
             api_key=self._key,

@@ -23,7 +23,7 @@ from schemas.llm import CallOutcome
 from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.accounting import Accounting
-from streams.llm.client import ClientSettingsError, ModelClient
+from streams.llm.client import GatewaySettingsError, ModelClient
 from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError, answer_key
 from streams.llm.limits import ModelTurn, NoTurn, Shares
 from streams.llm.replies import Answer, Completion, Failure, Trouble
@@ -88,10 +88,6 @@ _LEAST_TRY_SECONDS = 0.1
 """No server answers in less time."""
 
 
-class GatewaySettingsError(Exception):
-    """No model can be asked with these settings; waiting does not help."""
-
-
 class Gateway:
     """Asks models within limits, deadlines and a budget."""
 
@@ -108,8 +104,7 @@ class Gateway:
     ) -> None:
         """Opens no connection yet. Without a journal the gateway uses the one of the settings.
 
-        Raises:
-            GatewaySettingsError: The configured journal or a proxy of the environment can't be used.
+        Raises GatewaySettingsError if the configured journal or a proxy of the environment can't be used.
         """
         self._llm = llm
         self._models = models
@@ -119,9 +114,9 @@ class Gateway:
         self._metrics = metrics
         try:
             self._journal = journal or make_journal(llm)
-            self._client = ModelClient(llm, clock.now, tracer or Tracer())
-        except (JournalError, ClientSettingsError) as error:
+        except JournalError as error:
             raise GatewaySettingsError(str(error)) from error
+        self._client = ModelClient(llm, clock.now, tracer or Tracer())
         self._accounting = Accounting(llm, self._journal, clock, metrics)
         self._single_flight = SingleFlight()
         self._access: dict[str, ModelAccess] = {}

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -171,9 +171,8 @@ class Limiter:
         self._configured = {"requests": limits.requests_per_minute, "tokens": limits.tokens_per_minute}
         self._in_flight = limits.in_flight
         self._shares = shares
-        self._margin = margin
         self._clock = clock
-        self._queues: dict[str, TaskQueue] = {}
+        self._queues: defaultdict[str, TaskQueue] = defaultdict(lambda: TaskQueue(margin))
         self._paused_until = -math.inf
         self._factor = 1.0
         self._cut_at = -math.inf
@@ -181,7 +180,7 @@ class Limiter:
 
     async def turn(self, task: str, tokens: int, patience: float) -> ModelTurn | NoTurn:
         """Waits for a turn, first come, first served in each task; refuses at once if the wait would be too long."""
-        own = self._queue(task)
+        own = self._queues[task]
         asked = self._clock.monotonic()
         until = asked + patience
         limited = 0.0
@@ -245,9 +244,6 @@ class Limiter:
         queue.tokens.limit(self._minute("tokens", share, now), now)
         queue.share = share
 
-    def _queue(self, task: str) -> TaskQueue:
-        return self._queues.setdefault(task, TaskQueue(self._margin))
-
     def _lenders(self, task: str, own: TaskQueue, tokens: int, now: float) -> list[TaskQueue]:
         """The queues without waiting calls, whose share the task may also use.
 
@@ -258,7 +254,7 @@ class Limiter:
             return []
         queues = [own]
         for other in self._shares.beside(task):
-            queues.append(lender := self._queue(other))
+            queues.append(lender := self._queues[other])
             self._adjust(other, lender, now)
         most = math.floor(self._in_flight * sum(max(0.0, queue.share) for queue in queues) + 1e-9)
         if sum(queue.in_flight for queue in queues) >= most:
@@ -288,7 +284,7 @@ class Shares:
 
         Args:
             models: The model of each task.
-            weights: The weight of each task against the other tasks of its model; 1 by default.
+            weights: Of each task against the other tasks of its model; 1 by default.
             part: Part of all limits for processes of this kind, live or replay.
             at_once: Whether a task's first question waits for no turn, as in a command that a user waits for.
         """

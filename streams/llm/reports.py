@@ -37,8 +37,7 @@ class CostReport:
 async def read_costs(llm: LlmSettings, now: datetime, days: int) -> CostReport | None:
     """Calls and costs of the last days, today included. None if answers are not kept, or none is kept yet.
 
-    Raises:
-        JournalError: The journal can't be read now.
+    Raises JournalError if the journal can't be read now.
     """
     if _missing_file(llm):
         return None

@@ -183,10 +183,8 @@ class SqliteJournal(AnswerJournal):
 def make_journal(llm: LlmSettings, *, read_only: bool = False) -> AnswerJournal:
     """The journal of the settings: Redis if it is configured, else the file. Opens nothing yet.
 
-    With ``read_only`` a file is neither created nor upgraded.
-
-    Raises:
-        JournalError: Redis is configured and its client is not installed.
+    With ``read_only`` a file is neither created nor upgraded. Raises JournalError if Redis is configured and its client
+    is not installed.
     """
     if not (redis_url := llm.redis_url.get_secret_value()):
         return SqliteJournal(llm.cache_path, read_only=read_only)

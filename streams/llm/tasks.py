@@ -94,7 +94,6 @@ _SHOWN_CHARACTERS = 4000
 
 
 def corrected(need: AskModel, completion: Completion) -> AskModel:
-    """The question once more, with the reply outside its protocol and the correction."""
     said = Message("assistant", completion.text[:_SHOWN_CHARACTERS] or "(nothing)")
     return replace(need, messages=(*need.messages, said, Message("user", _CORRECTION)))
 

@@ -124,7 +124,8 @@ class LiveServices:
     def _open_gateway(self) -> Gateway | str:
         """The gateway, or why these settings are not usable."""
         if self._gateway is None:
-            from streams.llm.gateway import Gateway, GatewaySettingsError
+            from streams.llm.client import GatewaySettingsError
+            from streams.llm.gateway import Gateway
 
             settings = self._settings
             try:

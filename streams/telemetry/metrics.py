@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -25,7 +25,7 @@ Kind = Literal["counter", "gauge", "histogram"]
 Instrument = TypeVar("Instrument", bound=MetricWrapperBase)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MetricDef:
     """A metric.
 
@@ -47,9 +47,17 @@ class MetricDef:
 class Declared(Generic[Instrument]):
     """A metric as an attribute of a class; its name is the attribute's with the prefix ``assay_``."""
 
-    def __init__(self, instrument: Callable[..., Instrument], definition: MetricDef) -> None:
+    def __init__(
+        self,
+        instrument: Callable[..., Instrument],
+        kind: Kind,
+        unit: str,
+        meaning: str,
+        labels: tuple[str, ...] = (),
+        buckets: tuple[float, ...] = (),
+    ) -> None:
         self._instrument = instrument
-        self.definition = definition
+        self.definition = MetricDef("", kind, meaning, unit, labels, buckets)
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         self.definition = replace(self.definition, name=f"assay_{attribute}")
@@ -90,18 +98,6 @@ class UnsetGauge(Gauge):
         return super().collect() if self._holds() else ()
 
 
-def counter(unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Declared[Counter]:
-    return Declared(Counter, MetricDef(name="", kind="counter", meaning=meaning, unit=unit, labels=labels))
-
-
-def gauge(unit: str, meaning: str, labels: tuple[str, ...]) -> Declared[Gauge]:
-    return Declared(Gauge, MetricDef(name="", kind="gauge", meaning=meaning, unit=unit, labels=labels))
-
-
-def unset_gauge(unit: str, meaning: str) -> Declared[UnsetGauge]:
-    return Declared(UnsetGauge, MetricDef(name="", kind="gauge", meaning=meaning, unit=unit))
-
-
 class BatchHistogram(Histogram):
     """A histogram that takes many values at once: ``observe`` takes two locks for each value."""
 
@@ -113,11 +109,15 @@ class BatchHistogram(Histogram):
             self._buckets[bucket].inc(number)
 
 
+counter = partial(Declared[Counter], Counter, "counter")
+gauge = partial(Declared[Gauge], Gauge, "gauge")
+unset_gauge = partial(Declared[UnsetGauge], UnsetGauge, "gauge")
+
+
 def histogram(
     unit: str, buckets: tuple[float, ...], meaning: str, labels: tuple[str, ...] = ()
 ) -> Declared[BatchHistogram]:
-    definition = MetricDef(name="", kind="histogram", meaning=meaning, unit=unit, labels=labels, buckets=buckets)
-    return Declared(BatchHistogram, definition)
+    return Declared(BatchHistogram, "histogram", unit, meaning, labels, buckets)
 
 
 DURATION_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)

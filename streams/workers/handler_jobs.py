@@ -79,7 +79,6 @@ async def answer_in(
     replies: tuple[Reply, ...] = (),
     state: Any = None,
 ) -> Answer:
-    """The answer from a child process, if there is a pool and the handler runs in one."""
     if pool is None or handler.runs == "inline":
         return answer_of(handler, rules, source, replies, state)
     # Steps 4 and 5, in a child process.

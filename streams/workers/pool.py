@@ -145,7 +145,6 @@ class WorkerPool:
         return await result
 
     async def _use_and_replace(self, child: _Child) -> None:
-        """Uses one child after another; each ends because of a job."""
         while True:
             await self._use(child)
             await self._bury(child)

@@ -50,15 +50,12 @@ class Template:
 
     @classmethod
     async def started(cls, start: Start, make_work: Callable[[], Work], limits: JobLimits) -> Template:
-        """A template that is warm.
+        """A template that is warm. Raises ChildStartError.
 
         Args:
             start: ``spawn`` is safe beside threads. ``fork`` starts within milliseconds, for a command without threads.
             make_work: Called once; for ``spawn``, an importable function, or a ``functools.partial`` of one.
             limits: Of each job.
-
-        Raises:
-            ChildStartError: It ended before it was ready.
         """
         own_end, its_end = socket.socketpair()
         own_end.setblocking(False)
