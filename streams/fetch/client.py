@@ -132,7 +132,8 @@ class FetchClient:
             headers = {name.lower(): value for name, value in response.headers.multi_items()}
             if (content_type := headers.get("content-type")) is not None:
                 headers["content-type"] = content_type[:MAX_CONTENT_TYPE]
-            packings = _packings(response.headers.get("content-encoding", ""))
+            codings = response.headers.get("content-encoding", "").split(",")
+            packings = [name for part in codings if (name := part.strip().lower()) in _PACKINGS]
             if not 200 <= response.status_code < 300:
                 return Response(response.status_code, headers, b"", latency)
             if (why := _why_not_wanted(headers, packings, wanted)) is not None:
@@ -170,11 +171,6 @@ class FetchClient:
             headers=headers,
             extensions={"sni_hostname": target.host, "timeout": limits},
         )
-
-
-def _packings(content_encoding: str) -> list[str]:
-    """The codings of a body, in the order in which they were applied."""
-    return [name for part in content_encoding.split(",") if (name := part.strip().lower()) in _PACKINGS]
 
 
 def _why_not_wanted(

@@ -71,7 +71,7 @@ class Robots:
     def __init__(
         self, settings: FetchSettings, clock: Clock, get: Get, cache: FetchCache, on_rules: Callable[[str], None]
     ) -> None:
-        """``on_rules`` is called with the result of every lookup beyond memory."""
+        """``on_rules`` gets the result of every lookup beyond memory: kept, fetched, none, or the failure."""
         self._settings = settings
         self._clock = clock
         self._get = get
@@ -109,7 +109,8 @@ class Robots:
             response = await self._get(url, Accepts(None, self._settings.robots_max_bytes + 1, cut=True))
             body = self._body(response)
             age = 0.0
-            self._on_rules(_found(response))
+            found = "fetched" if isinstance(response, Response) and response.ok else "none"
+            self._on_rules(response.reason if isinstance(response, FetchRefused) else found)
             if not isinstance(body, FetchFailure):
                 page = FetchedPage(url, url, 200, "text/plain", body, self._clock.now())
                 await self._cache.put(ROBOTS, url, page)
@@ -138,13 +139,6 @@ class Robots:
             body = body[: self._settings.robots_max_bytes]
             body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
         return body.decode("utf-8-sig", "replace")
-
-
-def _found(response: Response | FetchRefused) -> str:
-    """The result of a lookup, as a label of a metric: fetched, none, or the failure."""
-    if isinstance(response, FetchRefused):
-        return response.reason
-    return "fetched" if response.ok else "none"
 
 
 def rules_for(agent: str, text: str) -> str:

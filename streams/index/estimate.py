@@ -27,7 +27,6 @@ class Points:
     """Counts of articles and of their points.
 
     Attributes:
-        articles: Number of articles.
         full_chunks: Points, were every article chunked in full.
         points: Points as the tiers are indexed, without the article embeddings beside chunks.
         article_embeddings: Those.
@@ -61,13 +60,9 @@ class IndexEstimate(Points):
 
 
 def estimate_points(articles: int, mix: Sequence[float], chunks: float, tiers: TieredIndexingSection) -> IndexEstimate:
-    """Counts the points of articles of which only the mix is known.
+    """Counts the points of articles of which only the mix is known: the shares of the tiers A, B and C, not all 0.
 
-    Args:
-        articles: Each is in exactly one tier.
-        mix: Shares of the tiers A, B and C, in any unit; not all 0.
-        chunks: Of one article on average, in every tier.
-        tiers: How each is cut.
+    ``chunks`` are those of one article on average, in every tier.
     """
     points_each = {"full": chunks, "rough": 2.0, "none": 1.0}
     found = []

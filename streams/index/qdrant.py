@@ -77,9 +77,7 @@ class QdrantStore:
 
     async def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Payloads of the existing points, by id."""
-        found = await self._call(
-            lambda client: client.retrieve(self._name, list(ids), with_payload=True, with_vectors=False)
-        )
+        found = await self._call(lambda client: client.retrieve(self._name, list(ids)))
         return {str(record.id): record.payload or {} for record in found}
 
     async def write(self, points: Sequence[StoredPoint]) -> None:

@@ -280,13 +280,9 @@ class Shares:
     def __init__(
         self, models: Mapping[str, str], weights: Mapping[str, float], part: float = 1.0, at_once: bool = False
     ) -> None:
-        """Starts without assignments.
+        """Takes model and weight (1 by default) of each task, and the part of all limits for such processes.
 
-        Args:
-            models: The model of each task.
-            weights: Of each task against the other tasks of its model; 1 by default.
-            part: Part of all limits for processes of this kind, live or replay.
-            at_once: Whether a task's first question waits for no turn, as in a command that a user waits for.
+        With ``at_once`` a task's first question waits for no turn, as in a command that a user waits for.
         """
         self.at_once = at_once
         self.models = dict(models)

@@ -48,12 +48,9 @@ class Completion:
 def read_completion(body: bytes, sent_bytes: int, most_reply_tokens: int) -> Completion | None:
     """Parses a completion; None if the body is not a completion.
 
-    Args:
-        body: The response.
-        sent_bytes: Size of the request. A count of more prompt tokens than it can have is ignored, because it would
-            block the limits and the budget for days.
-        most_reply_tokens: Allowed tokens of the reply. A larger number is reduced to this one, which was booked: it
-            could otherwise block a model for minutes or use up a day's budget.
+    A count of more prompt tokens than ``sent_bytes`` can have is ignored, because it would block the limits and the
+    budget for days. A larger count than ``most_reply_tokens`` is reduced to that number, which was booked: it could
+    otherwise block a model for minutes or use up a day's budget.
     """
     try:
         content = from_json(body, allow_inf_nan=False)

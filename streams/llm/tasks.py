@@ -44,19 +44,16 @@ OFFLINE_JUDGES: Mapping[str, Judge] = {
 
 def answer_offline(need: AskModel, judges: Mapping[str, Judge] = OFFLINE_JUDGES) -> ModelReply | ModelFailed:
     """The offline judge's reply. An unknown task or an error of the judge is a failed reply."""
-    judge = judges.get(need.task)
-    if judge is None:
-        return _failed(need, f"the offline judge knows no task {need.task}")
-    try:
-        text = judge(need.facts)
-    except Exception as error:
-        # A bug in a heuristic must not look like an outage, which would pause intake.
-        return _failed(need, f"the offline judge failed: {type(error).__name__}: {error}"[:300])
-    return reply_of(StoredAnswer(text=text, outcome=CallOutcome.OK), need, NAME, "offline")
-
-
-def _failed(need: AskModel, detail: str) -> ModelReply | ModelFailed:
-    return reply_of(StoredAnswer(text="", outcome=CallOutcome.ERROR), need, NAME, "offline", failure=detail)
+    answer, failure = StoredAnswer(text="", outcome=CallOutcome.ERROR), ""
+    if (judge := judges.get(need.task)) is None:
+        failure = f"the offline judge knows no task {need.task}"
+    else:
+        try:
+            answer = StoredAnswer(text=judge(need.facts), outcome=CallOutcome.OK)
+        except Exception as error:
+            # A bug in a heuristic must not look like an outage, which would pause intake.
+            failure = f"the offline judge failed: {type(error).__name__}: {error}"[:300]
+    return reply_of(answer, need, NAME, "offline", failure=failure)
 
 
 def _is_retrieval_reply(need: AskModel, completion: Completion) -> bool:

@@ -56,7 +56,19 @@ class QueryMetrics:
             cost_usd=completed.llm.cost_usd if completed.llm else 0.0,
         )
         log.debug("query asked", request_id=completed.request_id[:_SHOWN], query=completed.query[:_SHOWN])
-        self._count(completed, seconds)
+        metrics = self._metrics
+        outcome = "answered" if completed.results else "empty"
+        metrics.queries_total.labels(outcome, completed.intent.intent, self._via).inc()
+        metrics.query_seconds.labels(self._via).observe(seconds)
+        for note in completed.notes:
+            metrics.query_stages_total.labels(note.stage, note.outcome).inc()
+        for result in completed.results:
+            source = result.reasoning_metadata.label_source
+            metrics.query_results_total.labels(result.trust_label, source).inc()
+        if top:
+            metrics.query_high_share.observe(sum(result.trust_label == "HIGH" for result in top) / len(top))
+        if completed.trees is not None and completed.trees.agreement is not None:
+            metrics.query_trees_agreement.observe(completed.trees.agreement)
 
     def refused(self, request: RankingRequested, reason: RefusalReason, detail: str, seconds: float) -> None:
         log.warning(
@@ -69,21 +81,6 @@ class QueryMetrics:
         )
         log.debug("query asked", request_id=request.request_id[:_SHOWN], query=request.query[:_SHOWN])
         self._metrics.queries_total.labels(reason, "", self._via).inc()
-
-    def _count(self, completed: RankingCompleted, seconds: float) -> None:
-        metrics = self._metrics
-        outcome = "answered" if completed.results else "empty"
-        metrics.queries_total.labels(outcome, completed.intent.intent, self._via).inc()
-        metrics.query_seconds.labels(self._via).observe(seconds)
-        for note in completed.notes:
-            metrics.query_stages_total.labels(note.stage, note.outcome).inc()
-        for result in completed.results:
-            source = result.reasoning_metadata.label_source
-            metrics.query_results_total.labels(result.trust_label, source).inc()
-        if top := completed.results[:_TOP]:
-            metrics.query_high_share.observe(sum(result.trust_label == "HIGH" for result in top) / len(top))
-        if completed.trees is not None and completed.trees.agreement is not None:
-            metrics.query_trees_agreement.observe(completed.trees.agreement)
 
 
 class DecisionMetrics:

@@ -16,9 +16,7 @@ _QUIET = ("aiokafka", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "uvi
 def configure_logs(level_name: str, form: str) -> None:
     """Sets up structlog and the standard library's logging to write to standard error.
 
-    Args:
-        level_name: debug, info, warning or error.
-        form: json, console, or auto: console on a terminal, else json.
+    ``form`` is json, console, or auto: console on a terminal, else json.
     """
     level = getattr(logging, level_name.upper())
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())

@@ -89,14 +89,9 @@ class WorkerPool:
         start: Start = "spawn",
         on_failure: Callable[[DeadReason], None] = lambda _: None,
     ) -> None:
-        """Starts nothing yet.
+        """Starts nothing yet; ``make_work`` and ``start`` are as in ``Template.started``.
 
-        Args:
-            make_work: Called once in the template process of the children; see ``Template.started``.
-            processes: Children; at least 1.
-            limits: Of each job.
-            start: How the template starts; ``fork`` is for commands.
-            on_failure: Called whenever a child ended because of a job.
+        ``on_failure`` is called whenever a child ended because of a job.
         """
         self._make_work = make_work
         self.processes = processes

@@ -52,10 +52,8 @@ class Template:
     async def started(cls, start: Start, make_work: Callable[[], Work], limits: JobLimits) -> Template:
         """A template that is warm. Raises ChildStartError.
 
-        Args:
-            start: ``spawn`` is safe beside threads. ``fork`` starts within milliseconds, for a command without threads.
-            make_work: Called once; for ``spawn``, an importable function, or a ``functools.partial`` of one.
-            limits: Of each job.
+        ``spawn`` is safe beside threads; ``fork`` starts within milliseconds, for a command without threads. The
+        template calls ``make_work`` once; for ``spawn`` it is an importable function, or a ``partial`` of one.
         """
         own_end, its_end = socket.socketpair()
         own_end.setblocking(False)
