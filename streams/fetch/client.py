@@ -35,12 +35,10 @@ _PACKINGS = _UNPACKED | {"br", "zstd", "compress", "x-compress", "dcb", "dcz", "
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response.
+    """A response. The body is decoded, and empty unless the status is 2xx.
 
-    Attributes:
-        headers: Lower-case names; the last of a repeated header; ``content-type`` cut to ``MAX_CONTENT_TYPE``.
-        body: Decoded; empty unless the status is 2xx.
-        latency: Seconds until the head arrived.
+    The names of headers are in lower case. Of a repeated header it has the last; ``content-type`` is cut to
+    ``MAX_CONTENT_TYPE``. ``latency`` is in seconds until the head arrived.
     """
 
     status: int
@@ -72,13 +70,9 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Accepts:
-    """The responses that a caller accepts.
+    """The responses that a caller accepts: media types (None for any) and the size of the body, as sent and decoded.
 
-    Attributes:
-        types: Media types; None for any.
-        max_bytes: Size of the body, both as sent and decoded.
-        cut: Whether a longer body is cut; else it is refused.
-        unless: The version in the cache; the server may answer 304 (not modified).
+    A longer body is refused, or ``cut``. If a version is in the cache, the server may answer 304 (not modified).
     """
 
     types: tuple[str, ...] | None

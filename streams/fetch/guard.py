@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 import httpx
 
@@ -164,8 +164,8 @@ def repeated_part(target: Target) -> str:
     return ""
 
 
-_REFUSED_V4 = tuple(
-    IPv4Network(network)
+_REFUSED = tuple(
+    ip_network(network)
     for network in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",  # private
@@ -183,12 +183,6 @@ _REFUSED_V4 = tuple(
         "203.0.113.0/24",  # documentation
         "224.0.0.0/4",  # multicast
         "240.0.0.0/4",  # reserved, broadcast
-    )
-)
-_GLOBAL_V6 = IPv6Network("2000::/3")
-_REFUSED_V6 = tuple(
-    IPv6Network(network)
-    for network in (
         "2001::/23",  # protocol assignments, Teredo among them
         "2001:db8::/32",  # documentation
         "2002::/16",  # 6to4
@@ -196,6 +190,7 @@ _REFUSED_V6 = tuple(
         "3fff::/20",  # documentation
     )
 )
+_GLOBAL_V6 = IPv6Network("2000::/3")
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
@@ -213,11 +208,11 @@ def why_not_global(address: str) -> str | None:
         parsed = ip_address(address)
     except ValueError:
         return f"{address!r} is no IP address"
-    return _why_not_v4(parsed) if isinstance(parsed, IPv4Address) else _why_not_v6(parsed)
+    return _why_listed(parsed) if isinstance(parsed, IPv4Address) else _why_not_v6(parsed)
 
 
-def _why_not_v4(address: IPv4Address) -> str | None:
-    network = next((network for network in _REFUSED_V4 if address in network), None)
+def _why_listed(address: IPv4Address | IPv6Address) -> str | None:
+    network = next((network for network in _REFUSED if address in network), None)
     return None if network is None else f"{address} is in {network}"
 
 
@@ -225,15 +220,12 @@ def _why_not_v6(address: IPv6Address) -> str | None:
     if address.scope_id is not None:
         return f"{address} has a zone"
     if address in _MAPPED or address in _NAT64:
-        return _why_not_v4(IPv4Address(int(address) & 0xFFFF_FFFF))
+        return _why_listed(IPv4Address(int(address) & 0xFFFF_FFFF))
     if address not in _GLOBAL_V6:
         return f"{address} is not global unicast"
-    network = next((network for network in _REFUSED_V6 if address in network), None)
-    if network is not None:
-        return f"{address} is in {network}"
     if (int(address) >> 32) & 0xFFFF_FFFF in _ISATAP:
-        return f"{address} is a tunnel into a site"
-    return None
+        return _why_listed(address) or f"{address} is a tunnel into a site"
+    return _why_listed(address)
 
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -63,13 +63,10 @@ _MORE = 4
 
 
 class Points:
-    """Access to a server, which has an index for each filtered key. All methods run in the store's threads.
-
-    Attributes:
-        distance: The distance of a new collection.
-    """
+    """Access to a server, which has an index for each filtered key. All methods run in the store's threads."""
 
     distance = models.Distance.COSINE
+    """Of a new collection."""
 
     def struct(self, point: StoredPoint, embedder: str) -> models.PointStruct:
         payload = {**point.payload, "embedder": embedder}

@@ -46,14 +46,10 @@ class StoreCounts:
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts. Raises ``IndexDownError`` or ``IndexSettingsError``.
-
-    Attributes:
-        name: Identifies the vectors of this embedder; stored with them.
-        dimensions: Of a vector.
-    """
+    """Makes vectors of texts. Raises ``IndexDownError`` or ``IndexSettingsError``."""
 
     name: str
+    """Identifies the vectors of this embedder; stored with them."""
     dimensions: int
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:

@@ -17,7 +17,7 @@ import structlog
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel, Message
 from streams.llm.journal import definition_of
-from streams.llm.replies import MAX_DETAIL, Answer, Completion, Failure, Trouble, read_completion
+from streams.llm.replies import MAX_DETAIL, Answer, Failure, Trouble, read_completion
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.runtime.backoff import retry_after
 from streams.telemetry.tracing import Tracer, Value
@@ -132,8 +132,15 @@ class ModelClient:
         completion = read_completion(response.content, len(response.request.content), most)
         if completion is None:
             return Failure(Trouble.PASSING, "the response is no completion")
-        self._log_excess(completion, model, most)
-        usage, tokens = completion.usage, _number(response.headers.get("x-ratelimit-limit-tokens", ""))
+        usage = completion.usage
+        if usage is not None and usage.excess and model not in self._excessive:
+            # Once for each model: it uses hidden tokens, or its server counts wrongly.
+            self._excessive.add(model)
+            setting = f"models.limits.{model}.thinking_tokens"
+            log.warning(
+                "the server counts more tokens than a reply may have", model=model, allowed=most, setting=setting
+            )
+        tokens = _number(response.headers.get("x-ratelimit-limit-tokens", ""))
         if usage is not None and tokens is not None and tokens < usage.prompt_tokens + usage.completion_tokens:
             # This answer alone used more than the stated limit of a minute.
             tokens = None
@@ -183,15 +190,6 @@ class ModelClient:
         port = url.port or (80 if url.scheme == "http" else 443)
         advice = "is it up, and is ASSAY_LLM__BASE_URL right?"
         return f"the model's server {url.host}:{port} can't be reached ({advice})"
-
-    def _log_excess(self, completion: Completion, model: str, most: int) -> None:
-        """Logs once for each model that it uses hidden tokens, or that its server counts wrongly."""
-        if completion.usage is not None and completion.usage.excess and model not in self._excessive:
-            self._excessive.add(model)
-            setting = f"models.limits.{model}.thinking_tokens"
-            log.warning(
-                "the server counts more tokens than a reply may have", model=model, allowed=most, setting=setting
-            )
 
     def _safe(self, detail: str) -> str:
         """A detail for logs and events: short, valid text, and without the key."""

@@ -123,7 +123,6 @@ class ModelTurn:
 
     Attributes:
         payer: The queue whose share the call uses.
-        own: The queue of the task that asked.
         limited: Seconds of ``waited`` in which the call was first in its queue and the limits held it back.
     """
 

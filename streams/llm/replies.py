@@ -31,12 +31,9 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The completion in a response.
+    """The completion in a response: a reply, or the text of a refusal; "" for none.
 
-    Attributes:
-        text: The reply or the text of a refusal; "" for none.
-        outcome: ``OK``, ``TRUNCATED``, ``REFUSED`` or ``EMPTY``.
-        usage: None if the server didn't state it.
+    The outcome is ``OK``, ``TRUNCATED``, ``REFUSED`` or ``EMPTY``. The usage is None if the server didn't state it.
     """
 
     text: str

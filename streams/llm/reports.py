@@ -16,11 +16,8 @@ from streams.runtime.clock import SystemClock
 class CostReport:
     """Calls and costs, the newest day first.
 
-    Attributes:
-        today: The present day (UTC).
-        calls: By day and model; a day or model without calls has no entry.
-        spent_usd: Costs that are booked on the present day, with the longest reply of each call in flight.
-        budget_usd: The budget of the day; None without a budget.
+    A day or model without calls has no entry. ``spent_usd`` is booked today (UTC); a call in flight counts with its
+    longest reply.
     """
 
     today: str
@@ -30,7 +27,6 @@ class CostReport:
 
     @property
     def left_usd(self) -> float | None:
-        """What is left of the day's budget; None without a budget."""
         return None if self.budget_usd is None else max(0.0, self.budget_usd - self.spent_usd)
 
 

@@ -24,7 +24,6 @@ _BYTES_PER_TOKEN = 4
 _WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+")
 """Ideographs, kana, hangul and their marks: about one token each."""
 _TOKENS_PER_MESSAGE = 8
-MILLION = 1_000_000
 
 
 def cost_of(limits: ModelLimits, prompt_tokens: float, completion_tokens: float) -> float | None:
@@ -35,7 +34,7 @@ def cost_of(limits: ModelLimits, prompt_tokens: float, completion_tokens: float)
     """
     if limits.price_in is None or limits.price_out is None:
         return None
-    return (prompt_tokens * limits.price_in + completion_tokens * limits.price_out) / MILLION
+    return (prompt_tokens * limits.price_in + completion_tokens * limits.price_out) / 1_000_000
 
 
 def prompt_tokens_of(need: AskModel) -> int:

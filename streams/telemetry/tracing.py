@@ -23,13 +23,10 @@ Value = str | int | float | bool | Sequence[str]
 
 
 class RecordSpan:
-    """The work on one record.
-
-    Attributes:
-        traceparent: The context for the record's outputs; None if they keep the record's own.
-    """
+    """The work on one record."""
 
     traceparent: str | None = None
+    """The context for the record's outputs; None if they keep the record's own."""
 
     def active(self) -> AbstractContextManager[object]:
         """Spans of requests that start in the block become children of this one."""
@@ -43,8 +40,6 @@ class RecordSpan:
 
 
 class CallSpan:
-    """A request to a service."""
-
     def note(self, attributes: Mapping[str, Value]) -> None:
         """Adds attributes of the response, named by the OpenTelemetry conventions."""
 

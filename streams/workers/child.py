@@ -35,12 +35,9 @@ _STATM = Path("/proc/self/statm")
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """What one job may use.
+    """What one job may use. The wall-clock time, for a job that waits, must allow for a busy machine.
 
-    Attributes:
-        cpu_seconds: CPU time of the child.
-        wall_seconds: Wall-clock time, for a job that waits and uses no CPU. It must allow for a busy machine.
-        memory_bytes: Address space beyond that of the started child. Systems without ``/proc`` ignore it.
+    The memory is address space beyond that of the started child; systems without ``/proc`` do not limit it.
     """
 
     cpu_seconds: float

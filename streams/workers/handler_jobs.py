@@ -159,11 +159,8 @@ _KEPT_RULES = 8
 """Compiled rules that are kept: a user moves a slider back and forth, and each compilation takes 0.1 s."""
 
 
-class TrialJob(NamedTuple):
-    """An event or a record, and the sections that the other configuration has in place of those in force."""
-
-    source: Event | RawRecord
-    changes: Mapping[str, Section]
+TrialJob = tuple[Event | RawRecord, Mapping[str, Section]]
+"""An event or a record, and the sections that the other configuration has in place of those in force."""
 
 
 class Trials:
@@ -191,7 +188,7 @@ class Trials:
 
     async def outcomes(self, source: Event | RawRecord, changes: Mapping[str, Section]) -> tuple[Outcome, Outcome]:
         """The outcomes under the configuration in force and under the other one."""
-        job = TrialJob(source, changes)
+        job = (source, changes)
         answer: tuple[Outcome, Outcome] | Dead
         answer = await self._pool.run(job) if self._here is None else self._here(job)
         return (answer, answer) if isinstance(answer, Dead) else answer
@@ -205,7 +202,8 @@ class _Trial:
         warm_up(handler, rules)
 
     def __call__(self, job: TrialJob) -> tuple[Outcome, Outcome]:
-        return self._outcome(self._now, job.source), self._outcome(self._rules(job.changes), job.source)
+        source, changes = job
+        return self._outcome(self._now, source), self._outcome(self._rules(changes), source)
 
     def _outcome(self, rules: Rules, source: Event | RawRecord) -> Outcome:
         answer = answer_of(self._handler, rules, source).of
