@@ -82,8 +82,6 @@ class Accepts:
 
 
 class FetchClient:
-    """Sends single GET requests to admitted places."""
-
     def __init__(self, settings: FetchSettings, clock: Clock, verify: ssl.SSLContext | None = None) -> None:
         """Opens no connection yet. ``verify`` None trusts the certifi bundle."""
         self._settings = settings

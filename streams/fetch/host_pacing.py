@@ -17,14 +17,6 @@ from streams.runtime.files import KeyedLocks
 
 
 @dataclass(slots=True)
-class _Pace:
-    """The pace of a host. ``ready_at`` is on the monotonic clock."""
-
-    delay: float
-    ready_at: float
-
-
-@dataclass(slots=True)
 class HostTurn:
     """One request to a host; its holder reports the result."""
 
@@ -49,12 +41,12 @@ class HostPacing:
     settings: FetchSettings
     clock: Clock
     _locks: KeyedLocks = field(default_factory=KeyedLocks, init=False)
-    _paces: OrderedDict[str, _Pace] = field(default_factory=OrderedDict, init=False)
+    _paces: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict, init=False)
+    """Of each host its pause, and when it is ready for a request on the monotonic clock."""
 
     def wait(self, host: str) -> float:
         """Seconds until the host may get a request, without the queue before it."""
-        pace = self._paces.get(host)
-        return max(0.0, pace.ready_at - self.clock.monotonic()) if pace is not None else 0.0
+        return max(0.0, self._paces[host][1] - self.clock.monotonic()) if host in self._paces else 0.0
 
     @asynccontextmanager
     async def turn(self, host: str, crawl_delay: float = 0.0) -> AsyncIterator[HostTurn | None]:
@@ -81,8 +73,7 @@ class HostPacing:
         settings = self.settings
         most = max(settings.max_delay_seconds, settings.min_delay_seconds)
         least = min(max(settings.min_delay_seconds, crawl_delay), most)
-        known = self._paces.pop(host, None)
-        before = known.delay if known is not None else least
+        before, _ = self._paces.pop(host, (least, 0.0))
         if turn.failed or turn.latency is None:
             after = 2 * before
         else:
@@ -91,6 +82,6 @@ class HostPacing:
             after = after if turn.served else max(before, after)
         delay = min(max(after, least), most)
         pause = max(delay, turn.retry_after or 0.0)
-        self._paces[host] = _Pace(delay, self.clock.monotonic() + pause)
+        self._paces[host] = (delay, self.clock.monotonic() + pause)
         while len(self._paces) > settings.hosts:
             self._paces.popitem(last=False)

@@ -69,9 +69,8 @@ class QdrantStore:
 
     def beside(self, collection: str) -> QdrantStore:
         """Another collection of the same server or files; this store remains the owner of embedded files."""
-        other = QdrantStore(
-            self._settings.model_copy(update={"collection": collection}), self._embedder, self._dimensions
-        )
+        settings = self._settings.model_copy(update={"collection": collection})
+        other = QdrantStore(settings, self._embedder, self._dimensions)
         other._threads, other._owner = self._threads, self
         return other
 

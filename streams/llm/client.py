@@ -206,8 +206,6 @@ class ModelClient:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A stream that raises ``ResponseTooLargeError`` above its bound."""
-
     def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
         self._stream = stream
         self._room = most

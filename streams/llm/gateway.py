@@ -39,7 +39,6 @@ from streams.telemetry.tracing import Tracer
 
 log = structlog.get_logger(__name__)
 
-
 Replied = ModelReply | ModelFailed | ModelUnavailable
 
 
@@ -138,6 +137,8 @@ class Gateway:
         if self._llm.budget_usd_per_day is not None and cost_of(limits, 0, 0) is None:
             problem = f"{model} has no prices in models.limits, so llm.budget_usd_per_day can't be kept"
             return self._unavailable(need, model, "settings", problem)
+        if model not in self._access:
+            self._access[model] = ModelAccess(model, self._llm, limits, self._shares, self._clock, self._metrics)
         question = Question(
             need,
             model,
@@ -145,7 +146,7 @@ class Gateway:
             answer_key(replace(need, try_number=0), model, self._llm.base_url),
             limits,
             self._models.task(need.task),
-            self._access_to(model),
+            self._access[model],
             prompt_tokens_of(need),
         )
         return await self._single_flight.share(question.key, lambda: self._recall_or_ask(question))
@@ -348,9 +349,3 @@ class Gateway:
         if cause in ("settings", "journal"):
             log.error("no model can be asked", task=need.task, cause=cause, detail=known)
         return ModelUnavailable(detail, after_seconds, lasting=cause in ("shut", "settings"), cause=known)
-
-    def _access_to(self, model: str) -> ModelAccess:
-        if model not in self._access:
-            limits = self._models.limits_of(model)
-            self._access[model] = ModelAccess(model, self._llm, limits, self._shares, self._clock, self._metrics)
-        return self._access[model]

@@ -56,31 +56,23 @@ def answer_offline(need: AskModel, judges: Mapping[str, Judge] = OFFLINE_JUDGES)
     return reply_of(answer, need, NAME, "offline", failure=failure)
 
 
-def _is_retrieval_reply(need: AskModel, completion: Completion) -> bool:
-    shown = need.facts.get("sourcesShown")
-    return read_retrieval_reply(completion.text, shown if isinstance(shown, int) else MAX_ITEMS) is not None
-
-
-def _is_ranking_reply(need: AskModel, completion: Completion) -> bool:
-    shown = need.facts.get("passages")
-    return read_ranking_reply(completion.text, len(shown) if isinstance(shown, list) else MAX_ITEMS) is not None
-
-
 PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {
     "analyst": lambda _, completion: read_findings(completion.text) is not None,
     "critic": lambda need, completion: read_verdicts(completion.text, len(need.facts["findings"])) is not None,
     "decontextualize_claim": lambda need, completion: (
         bool(need.tools and completion.tool_calls) or parse_score(completion.text) is not None
     ),
-    "evaluate_retrieval": _is_retrieval_reply,
+    "evaluate_retrieval": lambda need, completion: (
+        read_retrieval_reply(completion.text, need.facts.get("sourcesShown", MAX_ITEMS)) is not None
+    ),
     "evaluate_search": lambda _, completion: read_search_reply(completion.text) is not None,
     "judge_relevance": lambda _, completion: read_word(completion.text) is not RelevanceOutcome.UNPARSED,
-    "rank_results": _is_ranking_reply,
+    "rank_results": lambda need, completion: (
+        read_ranking_reply(completion.text, len(need.facts.get("passages", range(MAX_ITEMS)))) is not None
+    ),
     "writer": lambda _, completion: read_sentences(completion.text) is not None,
 }
 """The protocol of each task."""
-
-
 REPEATS = frozenset({"decontextualize_claim", "analyst", "critic", "writer"})
 """Tasks whose handler asks again itself after a reply outside its protocol, so the gateway does not."""
 _CORRECTION = (

@@ -112,7 +112,8 @@ class DecisionMetrics:
                         metrics.actionable_improvement.observe(event.improvement)
                         metrics.actionable_before_total.inc(max(0.0, event.actionable_information - event.improvement))
                         metrics.actionable_after_total.inc(event.actionable_information)
-                case ExtractionNeeded() if not _is_forwarded(event):
+                case ExtractionNeeded() if event.follow or event.reason is not ExtractionTrigger.AGGREGATOR_DETECTED:
+                    # Others forward an item of a listing to another domain; no batch triggered them.
                     metrics.extractions_triggered_total.labels(event.reason).inc()
                 case RetrievalEvaluated():
                     metrics.batches_total.labels("passed" if event.passed else "failed").inc()
@@ -139,11 +140,6 @@ class DecisionMetrics:
         for name in PAGE_FEATURES:
             if getattr(page.trust_features, name):
                 metrics.page_features_total.labels(name, lane).inc()
-
-
-def _is_forwarded(event: ExtractionNeeded) -> bool:
-    """Whether an extraction forwards an item of its listing to another domain; no batch triggered it."""
-    return event.reason is ExtractionTrigger.AGGREGATOR_DETECTED and not event.follow
 
 
 def _log_claim(event: ClaimEvaluated) -> None:
