@@ -12,7 +12,7 @@ from schemas.llm import CallOutcome
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import printable, tell
 from streams.llm.journal import JournalError
-from streams.llm.stored_replies import stored_reply
+from streams.llm.reports import stored_reply
 
 
 def reply(

@@ -30,7 +30,7 @@ from streams.dlq.dead_letters import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.kafka.lookups import read_newest_first
 from streams.llm.journal import JournalError
-from streams.llm.stored_replies import stored_reply
+from streams.llm.reports import stored_reply
 from streams.settings.model import Settings
 from streams.topology import topic_named
 from streams.topology.codec import decode, timestamp

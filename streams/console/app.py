@@ -94,7 +94,8 @@ def make_app(context: Context) -> Any:
         return context.missing(request, "No such screen", f"There is nothing at {request.url.path}.")
 
     async def unreadable(request: Request, error: Exception) -> Response:
-        return context.render(request, "missing.html", 503, title="Not readable now", what=f"Kafka can't be read: {error}")
+        what = f"Kafka can't be read: {error}"
+        return context.render(request, "missing.html", 503, title="Not readable now", what=what)
 
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok")

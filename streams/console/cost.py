@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from streams.console.context import Context, Screen
-from streams.llm.costs import CostReport, read_costs
 from streams.llm.journal import JournalError
+from streams.llm.reports import CostReport, read_costs
 
 _DAYS = (7, 14, 30, 90)
 _KINDS = ("requested", "cached", "refused")

@@ -15,7 +15,7 @@ from schemas.outcome import Dead
 from streams.console.context import Context
 from streams.console.entries import Entry, Position
 from streams.llm.journal import JournalError
-from streams.llm.stored_replies import stored_reply
+from streams.llm.reports import stored_reply
 from streams.topology import Topic
 from streams.views.subjects import SubjectKind
 

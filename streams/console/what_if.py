@@ -35,7 +35,7 @@ from streams.settings.changes import as_yaml, changed, differences
 from streams.settings.model import Settings
 from streams.topology import HANDLERS
 from streams.topology.codec import refusal
-from streams.workers.trials import Trials
+from streams.workers.handler_jobs import Trials
 
 _MOST_FORM = 3 * MAX_PAGE_BYTES + 100_000
 """Bytes of a form: a percent sign and two digits for each byte of a page."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import structlog
 
@@ -85,10 +85,10 @@ class Version:
         return bool(self.etag or self.last_modified)
 
 
-@dataclass(frozen=True, slots=True)
-class Versioned:
-    """A page and its version."""
+UNVERSIONED = Version()
 
+
+class Versioned(NamedTuple):
     page: FetchedPage
     version: Version
 
@@ -127,9 +127,8 @@ class FetchCache:
         return await self._thread.run(self._run, lambda database: _first(database, _VERSIONED, values, parse))
 
     async def put(
-        self, query: str, canonical: str, result: FetchedPage | FetchRefused, version: Version | None = None
+        self, query: str, canonical: str, result: FetchedPage | FetchRefused, version: Version = UNVERSIONED
     ) -> None:
-        """Stores a page or a lasting refusal."""
         settings = self._settings
         now = self._clock.now().timestamp()
         key = _key(query, canonical)
@@ -143,7 +142,6 @@ class FetchCache:
             packed = await asyncio.to_thread(zlib.compress, result.body, 1)
             if len(packed) > settings.cache_bytes:
                 return
-            version = version or Version()
             expires = now + (settings.robots_ttl_seconds if query == ROBOTS else settings.cache_ttl_seconds)
             kept_until = max(expires, now + settings.cache_version_seconds) if version else expires
             row = (
@@ -168,7 +166,6 @@ class FetchCache:
         await self._thread.run(self._run, write, writes=True)
 
     async def aclose(self) -> None:
-        """Closes the file after the work that was handed over."""
         await self._thread.aclose(self._close)
 
     def _run(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:

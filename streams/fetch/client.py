@@ -19,10 +19,9 @@ import httpx
 
 from schemas.pages import MAX_CONTENT_TYPE
 from schemas.replies import FetchFailure, FetchRefused
-from streams.fetch.cache import Version
-from streams.fetch.guard import Admitted
+from streams.fetch.cache import UNVERSIONED, Version
+from streams.fetch.guard import Admitted, Target
 from streams.fetch.settings import FetchSettings
-from streams.fetch.targets import Target
 from streams.runtime.clock import Clock
 
 _PLACES_TRIED = 3
@@ -36,13 +35,10 @@ _PACKINGS = _UNPACKED | {"br", "zstd", "compress", "x-compress", "dcb", "dcz", "
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response.
+    """A response. The body is decoded, and empty unless the status is 2xx.
 
-    Attributes:
-        status: HTTP status.
-        headers: Lower-case names; the last of a repeated header; ``content-type`` cut to ``MAX_CONTENT_TYPE``.
-        body: Decoded; empty unless the status is 2xx.
-        latency: Seconds until the head arrived.
+    The names of headers are in lower case. Of a repeated header it has the last; ``content-type`` is cut to
+    ``MAX_CONTENT_TYPE``. ``latency`` is in seconds until the head arrived.
     """
 
     status: int
@@ -52,7 +48,6 @@ class Response:
 
     @property
     def ok(self) -> bool:
-        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
     def location(self, url: str) -> str | None:
@@ -75,24 +70,18 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Accepts:
-    """The responses that a caller accepts.
+    """The responses that a caller accepts: media types (None for any) and the size of the body, as sent and decoded.
 
-    Attributes:
-        types: Media types; None for any.
-        max_bytes: Size of the body, both as sent and decoded.
-        cut: Whether a longer body is cut; else it is refused.
-        unless: The version in the cache; the server may answer 304 (not modified).
+    A longer body is refused, or ``cut``. If a version is in the cache, the server may answer 304 (not modified).
     """
 
     types: tuple[str, ...] | None
     max_bytes: int
     cut: bool = False
-    unless: Version | None = None
+    unless: Version = UNVERSIONED
 
 
 class FetchClient:
-    """Sends single GET requests to admitted places."""
-
     def __init__(self, settings: FetchSettings, clock: Clock, verify: ssl.SSLContext | None = None) -> None:
         """Opens no connection yet. ``verify`` None trusts the certifi bundle."""
         self._settings = settings
@@ -105,7 +94,6 @@ class FetchClient:
         )
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._transport.aclose()
 
     async def get(self, admitted: Admitted, wanted: Accepts) -> Response | FetchRefused:
@@ -136,7 +124,8 @@ class FetchClient:
             headers = {name.lower(): value for name, value in response.headers.multi_items()}
             if (content_type := headers.get("content-type")) is not None:
                 headers["content-type"] = content_type[:MAX_CONTENT_TYPE]
-            packings = _packings(response.headers.get("content-encoding", ""))
+            codings = response.headers.get("content-encoding", "").split(",")
+            packings = [name for part in codings if (name := part.strip().lower()) in _PACKINGS]
             if not 200 <= response.status_code < 300:
                 return Response(response.status_code, headers, b"", latency)
             if (why := _why_not_wanted(headers, packings, wanted)) is not None:
@@ -163,9 +152,9 @@ class FetchClient:
         }
         if self._settings.accept_language:
             headers["Accept-Language"] = self._settings.accept_language
-        if wanted.unless is not None and wanted.unless.etag:
+        if wanted.unless.etag:
             headers["If-None-Match"] = wanted.unless.etag
-        if wanted.unless is not None and wanted.unless.last_modified:
+        if wanted.unless.last_modified:
             headers["If-Modified-Since"] = wanted.unless.last_modified
         limits = {"connect": self._settings.connect_seconds, "read": self._settings.first_byte_seconds}
         return httpx.Request(
@@ -174,11 +163,6 @@ class FetchClient:
             headers=headers,
             extensions={"sni_hostname": target.host, "timeout": limits},
         )
-
-
-def _packings(content_encoding: str) -> list[str]:
-    """The codings of a body, in the order in which they were applied."""
-    return [name for part in content_encoding.split(",") if (name := part.strip().lower()) in _PACKINGS]
 
 
 def _why_not_wanted(
@@ -233,7 +217,6 @@ class _Unpack:
 
     @property
     def broke_off(self) -> bool:
-        """Whether the coded data is incomplete."""
         return self._inflate is not None and not self._inflate.eof
 
     def _window_bits(self, data: bytes) -> int:

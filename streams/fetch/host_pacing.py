@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streams.fetch.settings import FetchSettings
 from streams.runtime.clock import Clock
@@ -17,21 +17,13 @@ from streams.runtime.files import KeyedLocks
 
 
 @dataclass(slots=True)
-class _Pace:
-    """The pace of a host. ``ready_at`` is on the monotonic clock."""
-
-    delay: float
-    ready_at: float
-
-
 class HostTurn:
     """One request to a host; its holder reports the result."""
 
-    def __init__(self) -> None:
-        self.latency: float | None = None
-        self.served = False
-        self.failed = False
-        self.retry_after: float | None = None
+    latency: float | None = None
+    served: bool = False
+    failed: bool = False
+    retry_after: float | None = None
 
     def answered(self, latency: float, *, served: bool) -> None:
         """The host answered after ``latency`` seconds; ``served`` if it sent the content (2xx, 304)."""
@@ -42,19 +34,19 @@ class HostTurn:
         self.failed, self.retry_after = True, retry_after
 
 
+@dataclass
 class HostPacing:
     """Turns at hosts, in order of arrival."""
 
-    def __init__(self, settings: FetchSettings, clock: Clock) -> None:
-        self._settings = settings
-        self._clock = clock
-        self._locks = KeyedLocks()
-        self._paces: OrderedDict[str, _Pace] = OrderedDict()
+    settings: FetchSettings
+    clock: Clock
+    _locks: KeyedLocks = field(default_factory=KeyedLocks, init=False)
+    _paces: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict, init=False)
+    """Of each host its pause, and when it is ready for a request on the monotonic clock."""
 
     def wait(self, host: str) -> float:
         """Seconds until the host may get a request, without the queue before it."""
-        pace = self._paces.get(host)
-        return max(0.0, pace.ready_at - self._clock.monotonic()) if pace is not None else 0.0
+        return max(0.0, self._paces[host][1] - self.clock.monotonic()) if host in self._paces else 0.0
 
     @asynccontextmanager
     async def turn(self, host: str, crawl_delay: float = 0.0) -> AsyncIterator[HostTurn | None]:
@@ -62,13 +54,13 @@ class HostPacing:
 
         Yields None if the host asked for a longer pause than the settings allow. ``crawl_delay`` is in seconds.
         """
-        patience = max(self._settings.retry_after_seconds, self._settings.max_delay_seconds)
+        patience = max(self.settings.retry_after_seconds, self.settings.max_delay_seconds)
         async with self._locks.hold(host):
             while (seconds := self.wait(host)) > 0:
                 if seconds > patience:
                     yield None
                     return
-                await self._clock.sleep(seconds)
+                await self.clock.sleep(seconds)
             turn = HostTurn()
             try:
                 yield turn
@@ -78,20 +70,18 @@ class HostPacing:
     def _learn(self, host: str, turn: HostTurn, crawl_delay: float) -> None:
         if turn.latency is None and not turn.failed:
             return
-        settings = self._settings
-        least = min(
-            max(settings.min_delay_seconds, crawl_delay), max(settings.max_delay_seconds, settings.min_delay_seconds)
-        )
-        known = self._paces.pop(host, None)
-        before = known.delay if known is not None else least
+        settings = self.settings
+        most = max(settings.max_delay_seconds, settings.min_delay_seconds)
+        least = min(max(settings.min_delay_seconds, crawl_delay), most)
+        before, _ = self._paces.pop(host, (least, 0.0))
         if turn.failed or turn.latency is None:
             after = 2 * before
         else:
             # Half way towards the latency, as in Scrapy's AutoThrottle.
             after = (before + turn.latency) / 2
             after = after if turn.served else max(before, after)
-        delay = min(max(after, least), max(settings.max_delay_seconds, least))
+        delay = min(max(after, least), most)
         pause = max(delay, turn.retry_after or 0.0)
-        self._paces[host] = _Pace(delay, self._clock.monotonic() + pause)
+        self._paces[host] = (delay, self.clock.monotonic() + pause)
         while len(self._paces) > settings.hosts:
             self._paces.popitem(last=False)

@@ -17,8 +17,8 @@ from protego import Protego
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.cache import ROBOTS, FetchCache
 from streams.fetch.client import Accepts, Response
+from streams.fetch.guard import Target
 from streams.fetch.settings import FetchSettings
-from streams.fetch.targets import Target
 from streams.runtime.clock import Clock
 from streams.runtime.files import KeyedLocks
 
@@ -46,8 +46,6 @@ class Permission:
 
 
 class RobotsRules:
-    """The rules of one origin."""
-
     def __init__(self, agent: str, text: str) -> None:
         """Parses any text without an error. ``agent`` is our name in lower case."""
         self._agent = agent
@@ -55,7 +53,6 @@ class RobotsRules:
         self._for_all = _delay_before_groups(text)
 
     def allows(self, url: str) -> bool:
-        """Whether an address may be fetched."""
         return bool(self._parsed.can_fetch(url, self._agent))
 
     @property
@@ -71,12 +68,10 @@ class RobotsRules:
 
 
 class Robots:
-    """Remembers the rules of origins."""
-
     def __init__(
         self, settings: FetchSettings, clock: Clock, get: Get, cache: FetchCache, on_rules: Callable[[str], None]
     ) -> None:
-        """``on_rules`` is called with the result of every lookup beyond memory."""
+        """``on_rules`` gets the result of every lookup beyond memory: kept, fetched, none, or the failure."""
         self._settings = settings
         self._clock = clock
         self._get = get
@@ -114,7 +109,8 @@ class Robots:
             response = await self._get(url, Accepts(None, self._settings.robots_max_bytes + 1, cut=True))
             body = self._body(response)
             age = 0.0
-            self._on_rules(_found(response))
+            found = "fetched" if isinstance(response, Response) and response.ok else "none"
+            self._on_rules(response.reason if isinstance(response, FetchRefused) else found)
             if not isinstance(body, FetchFailure):
                 page = FetchedPage(url, url, 200, "text/plain", body, self._clock.now())
                 await self._cache.put(ROBOTS, url, page)
@@ -143,13 +139,6 @@ class Robots:
             body = body[: self._settings.robots_max_bytes]
             body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
         return body.decode("utf-8-sig", "replace")
-
-
-def _found(response: Response | FetchRefused) -> str:
-    """The result of a lookup, as a label of a metric: fetched, none, or the failure."""
-    if isinstance(response, FetchRefused):
-        return response.reason
-    return "fetched" if response.ok else "none"
 
 
 def rules_for(agent: str, text: str) -> str:

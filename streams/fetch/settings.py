@@ -39,17 +39,8 @@ class FetchSettings(Section):
     )
     local_suffixes: tuple[str, ...] = Field(
         default=(
-            "localhost",
-            "local",
-            "localdomain",
-            "internal",
-            "intranet",
-            "lan",
-            "corp",
-            "home",
-            "home.arpa",
-            "svc",
-            "onion",
+            *("localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home", "home.arpa"),
+            *("svc", "onion"),
         ),
         description="Suffixes of names inside a network; refused before they are resolved.",
     )
@@ -90,9 +81,7 @@ class FetchSettings(Section):
     max_redirects: int = Field(default=5, ge=0, le=20, description="Most redirects; each one is checked.")
     parallel: int = Field(default=32, ge=1, description="Concurrent requests of a process.")
     parallel_per_domain: int = Field(
-        default=4,
-        ge=1,
-        description="Concurrent requests to one registrable domain; each host gets one at a time.",
+        default=4, ge=1, description="Concurrent requests to one registrable domain; each host gets one at a time."
     )
 
     attempts: int = Field(default=3, ge=1, le=10, description="Attempts if a connection or a server fails.")
@@ -142,7 +131,7 @@ class FetchSettings(Section):
 def _host_name(written: str) -> str:
     """A host as the guard parses it: lower case, IDNA, no dot at the end."""
     # Imported here because it imports httpx, which is slow and only needed for this setting.
-    from streams.fetch.targets import Target, parse_target
+    from streams.fetch.guard import Target, parse_target
 
     target = parse_target(f"http://{written}/")
     if not isinstance(target, Target) or target.path != "/" or not _HOST.fullmatch(written):
@@ -151,11 +140,7 @@ def _host_name(written: str) -> str:
 
 
 def split_address(text: str) -> tuple[str, int]:
-    """Splits ``address:port``; an IPv6 address is in brackets.
-
-    Raises:
-        ValueError: It is not an IP address and a port.
-    """
+    """Splits ``address:port``, or raises ValueError; an IPv6 address is in brackets."""
     address, colon, port = text.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
         raise ValueError(f"{text!r} is not address:port")

@@ -19,18 +19,17 @@ from typing import Self, TypeVar
 from handlers.html.links import canonical_url, host_of, registrable_domain
 from schemas.needs import FetchPages
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
-from streams.fetch.cache import FetchCache, Versioned
+from streams.fetch.cache import UNVERSIONED, FetchCache, Versioned
 from streams.fetch.client import Accepts, FetchClient, Response
-from streams.fetch.guard import Admitted, Resolver, SystemResolver, admit
+from streams.fetch.guard import Admitted, Resolver, SystemResolver, Target, admit, parse_target, repeated_part
 from streams.fetch.host_pacing import HostPacing
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
-from streams.fetch.targets import Target, parse_target, repeated_part
 from streams.runtime.backoff import Chance, full_jitter, retry_after
 from streams.runtime.clock import Clock, SystemClock
 from streams.runtime.files import KeyedLocks
 from streams.telemetry.metrics import Metrics, unexposed_metrics
-from streams.telemetry.tracing import NoTracer, Tracer, Value
+from streams.telemetry.tracing import Tracer, Value
 
 _TOO_MANY_REQUESTS = 429
 _WAIT = frozenset((_TOO_MANY_REQUESTS, 503))
@@ -60,11 +59,17 @@ class FetchWorker:
         self._system = SystemResolver(settings.parallel)
         self._resolver = resolver or self._system
         self._metrics = metrics or unexposed_metrics()
-        self._tracer = tracer or NoTracer()
+        self._tracer = tracer or Tracer()
         self._client = FetchClient(settings, self._clock)
         self._cache = FetchCache(settings, self._clock)
         self._pacing = HostPacing(settings, self._clock)
-        self._robots = Robots(settings, self._clock, self._rules, self._cache, self._count_rules)
+        self._robots = Robots(
+            settings,
+            self._clock,
+            lambda url, wanted: self._again(lambda: self._rules_once(url, wanted)),
+            self._cache,
+            lambda found: self._metrics.fetch_robots_total.labels(found).inc(),
+        )
         self._in_flight = KeyedLocks()
         self._domains = KeyedLocks(settings.parallel_per_domain)
 
@@ -75,7 +80,6 @@ class FetchWorker:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Closes the connections, threads and the cache."""
         self._system.close()
         await self._client.aclose()
         await self._cache.aclose()
@@ -117,9 +121,8 @@ class FetchWorker:
             known = await self._cache.get(query, canonical)
             if known is None:
                 fetched = await self._again(lambda: self._get_once(url))
-                known = fetched if isinstance(fetched, FetchRefused) else fetched.page
+                known, version = (fetched, UNVERSIONED) if isinstance(fetched, FetchRefused) else fetched
                 self._count(known)
-                version = None if isinstance(fetched, FetchRefused) else fetched.version
                 await self._cache.put(query, canonical, known, version)
             else:
                 self._metrics.fetches_cached_total.inc()
@@ -144,7 +147,7 @@ class FetchWorker:
             if permission.refusal is not None:
                 return FetchRefused(url, permission.refusal, f"robots.txt of {admitted.target.origin}")
             known = await self._cache.version_of(admitted.target.url)
-            unless = known.version if known is not None else None
+            unless = known.version if known is not None else UNVERSIONED
             wanted = Accepts(settings.content_types, settings.max_bytes, unless=unless)
             response = await self._visit(admitted.target, wanted, permission.crawl_delay)
             if isinstance(response, FetchRefused):
@@ -218,11 +221,8 @@ class FetchWorker:
                 span.note({"http.response.status_code": response.status, "http.response.body.size": len(response.body)})
         return response
 
-    async def _rules(self, url: str, wanted: Accepts) -> Response | FetchRefused:
-        """Fetches a robots.txt like a page, but without checking robots.txt."""
-        return await self._again(lambda: self._rules_once(url, wanted))
-
     async def _rules_once(self, url: str, wanted: Accepts) -> Response | FetchRefused:
+        """Fetches a robots.txt like a page, but without checking robots.txt."""
         at = url
         for _ in range(_ROBOTS_REDIRECTS + 1):
             target = parse_target(at)
@@ -233,8 +233,7 @@ class FetchWorker:
                 return response
             if response.status >= 500:
                 return FetchRefused(url, FetchFailure.SERVER_ERROR, f"status {response.status}")
-            onward = response.location(target.url)
-            if onward is None:
+            if (onward := response.location(target.url)) is None:
                 return response
             at = onward
         return FetchRefused(url, FetchFailure.TOO_MANY_REDIRECTS)
@@ -264,9 +263,6 @@ class FetchWorker:
     def _count(self, result: FetchedPage | FetchRefused) -> None:
         outcome = result.reason if isinstance(result, FetchRefused) else "ok"
         self._metrics.fetches_total.labels(outcome).inc()
-
-    def _count_rules(self, found: str) -> None:
-        self._metrics.fetch_robots_total.labels(found).inc()
 
 
 @dataclass(slots=True)

@@ -34,7 +34,6 @@ class HashedNgrams(Embedder):
     """The default embedder: deterministic, offline, about 0.2 ms for 500 characters."""
 
     def __init__(self, dimensions: int) -> None:
-        """Takes the length of the vectors."""
         self.dimensions = dimensions
         self.name = f"hashed-ngrams-{dimensions}"
 
@@ -48,8 +47,7 @@ class HashedNgrams(Embedder):
         return vectors
 
     @override
-    async def aclose(self) -> None:
-        """Does nothing."""
+    async def aclose(self) -> None: ...
 
 
 def hash_ngrams(text: str, dimensions: int) -> list[float]:
@@ -90,11 +88,7 @@ def _features(text: str) -> Iterator[tuple[str, float]]:
 
 
 def make_embedder(settings: EmbedderSettings) -> Embedder:
-    """The embedder of the settings; imports its library only if needed.
-
-    Raises:
-        IndexSettingsError: Its library or its model is missing.
-    """
+    """The embedder of the settings. Raises IndexSettingsError if its library or its model is missing."""
     if settings.kind == "openai":
         from streams.index.openai_embedder import OpenAIEmbedder
 

@@ -20,18 +20,13 @@ class OnnxEmbedder(Embedder):
     """Runs the model in its own thread. A vector is the mean of the last layer over a text's tokens, with length 1."""
 
     def __init__(self, settings: EmbedderSettings) -> None:
-        """Loads tokenizer and model.
-
-        Raises:
-            IndexSettingsError: The extra is not installed, or the folder has no such files.
-        """
+        """Loads tokenizer and model. Raises IndexSettingsError if the extra or a file is missing."""
         try:
             import onnxruntime
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise IndexSettingsError(
-                f"the onnx embedder needs {error.name}: install assay with its extra, assay[embed]"
-            ) from error
+            problem = f"the onnx embedder needs {error.name}: install assay with its extra, assay[embed]"
+            raise IndexSettingsError(problem) from error
         folder = settings.folder
         assert folder is not None, "the settings see to it"  # noqa: S101 - for the type checker
         model, tokens = folder / "model.onnx", folder / "tokenizer.json"
@@ -59,8 +54,7 @@ class OnnxEmbedder(Embedder):
         loop = asyncio.get_running_loop()
         vectors: list[Vector] = []
         for start in range(0, len(texts), self._batch):
-            some = list(texts[start : start + self._batch])
-            vectors += await loop.run_in_executor(self._thread, self._run, some)
+            vectors += await loop.run_in_executor(self._thread, self._run, list(texts[start : start + self._batch]))
         return vectors
 
     @override

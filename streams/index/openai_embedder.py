@@ -17,7 +17,6 @@ class OpenAIEmbedder(Embedder):
     """Requests vectors in batches. The pipeline retries, with its circuit breaker; this client does not."""
 
     def __init__(self, settings: EmbedderSettings) -> None:
-        """Takes endpoint, key and model; nothing is opened yet."""
         self.name = f"openai:{settings.model}@{_place(settings.base_url)}"
         self.dimensions = settings.dimensions
         self._settings = settings
@@ -29,10 +28,7 @@ class OpenAIEmbedder(Embedder):
             "OpenAI-Project": openai.Omit(),
         }
         self._client = openai.AsyncOpenAI(
-            base_url=settings.base_url,
-            api_key=key,
-            max_retries=0,
-            timeout=settings.timeout_seconds,
+            base_url=settings.base_url, api_key=key, max_retries=0, timeout=settings.timeout_seconds
         )
 
     @override
@@ -49,10 +45,7 @@ class OpenAIEmbedder(Embedder):
     async def _ask(self, texts: Sequence[str]) -> list[Vector]:
         try:
             reply = await self._client.embeddings.create(
-                model=self._settings.model,
-                input=list(texts),
-                encoding_format="float",
-                extra_headers=self._headers,
+                model=self._settings.model, input=list(texts), encoding_format="float", extra_headers=self._headers
             )
         except openai.APIStatusError as error:
             wish = error.response.headers.get("retry-after", "")

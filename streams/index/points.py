@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,55 +62,27 @@ _MORE = 4
 """Factor for the next search if the matches are far from the query."""
 
 
-class PointAccess(Protocol):
-    """What differs between a server and the embedded store. All methods run in the store's threads.
+class Points:
+    """Access to a server, which has an index for each filtered key. All methods run in the store's threads."""
 
-    Attributes:
-        distance: The distance of a new collection.
-    """
-
-    distance: models.Distance
+    distance = models.Distance.COSINE
+    """Of a new collection."""
 
     def struct(self, point: StoredPoint, embedder: str) -> models.PointStruct:
-        """A point in the client's form."""
-        ...
+        payload = {**point.payload, "embedder": embedder}
+        return models.PointStruct(id=point.id, vector=list(point.vector), payload=payload)
 
     def search(
         self, client: QdrantClient, name: str, vector: Vector, limit: int, filters: SearchFilters | None
     ) -> Found:
         """Cosine and payload of the nearest points that match the filters, nearest first."""
-        ...
-
-    def count(self, client: QdrantClient, name: str) -> StoreCounts:
-        """Counts points, and documents by tier. One point of each document has its memory, so that one is counted."""
-        ...
-
-    def changed(self, ids: Sequence[str]) -> None:
-        """Notes that points are being written, amended or removed."""
-        ...
-
-
-class ServerPoints(PointAccess):
-    """Access to a server, which has an index for each filtered key."""
-
-    distance = models.Distance.COSINE
-
-    @override
-    def struct(self, point: StoredPoint, embedder: str) -> models.PointStruct:
-        return models.PointStruct(
-            id=point.id, vector=list(point.vector), payload={**point.payload, "embedder": embedder}
-        )
-
-    @override
-    def search(
-        self, client: QdrantClient, name: str, vector: Vector, limit: int, filters: SearchFilters | None
-    ) -> Found:
         wanted = conditions_of(filters) if filters is not None else None
         found = client.query_points(name, list(vector), query_filter=wanted, limit=limit, with_payload=True)
         return [(point.score, point.payload or {}) for point in found.points]
 
-    @override
     def count(self, client: QdrantClient, name: str) -> StoreCounts:
+        """Counts points, and documents by tier. One point of each document has its memory, so that one is counted."""
+
         # A server knows its number of points. For a filter it estimates from each key alone, so documents are counted.
         def documents(tier: str) -> int:
             of_tier = models.FieldCondition(key=TIER, match=models.MatchValue(value=tier))
@@ -119,13 +90,11 @@ class ServerPoints(PointAccess):
 
         return StoreCounts(client.count(name, exact=False).count, {tier: documents(tier) for tier in TIERS})
 
-    @override
     def changed(self, ids: Sequence[str]) -> None:
-        """Does nothing: a server updates its indexes."""
+        """Notes that points are being written, amended or removed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
+class _Facts(NamedTuple):
     """The filtered fields of a point, and whether it has the memory of its document."""
 
     has_memory: bool
@@ -135,13 +104,12 @@ class _Facts:
     date: datetime | None
 
 
-class EmbeddedPoints(PointAccess):
+class EmbeddedPoints(Points):
     """Access to the embedded store, which takes arrays. The validation of its models refuses them, so it is skipped."""
 
     distance = models.Distance.DOT
 
     def __init__(self) -> None:
-        """Reads nothing before the first filtered search or count."""
         self._facts: dict[str, _Facts] | None = None
         self._stale: set[str] = set()
 
@@ -160,7 +128,7 @@ class EmbeddedPoints(PointAccess):
             found = client.query_points(name, _query(array), limit=limit, with_payload=True)
             return [(point.score, point.payload or {}) for point in found.points]
         facts = self._known(client, name)
-        fitting = {point_id for point_id, its in facts.items() if _fits(its, filters)}
+        fitting = {point_id for point_id, point in facts.items() if _fits(point, filters)}
         if len(fitting) ** 2 <= limit * len(facts):
             scores = _compared(client, name, array, fitting, limit)
         else:
@@ -171,7 +139,7 @@ class EmbeddedPoints(PointAccess):
     @override
     def count(self, client: QdrantClient, name: str) -> StoreCounts:
         facts = self._known(client, name)
-        tiers = Counter(its.tier for its in facts.values() if its.has_memory)
+        tiers = Counter(point.tier for point in facts.values() if point.has_memory)
         return StoreCounts(len(facts), {tier: tiers[tier] for tier in TIERS})
 
     @override
@@ -181,7 +149,7 @@ class EmbeddedPoints(PointAccess):
             self._stale.update(ids)
 
     def _known(self, client: QdrantClient, name: str) -> dict[str, _Facts]:
-        """The filtered fields of all points."""
+        """The filtered fields of all points. They are read at the first filtered search or count."""
         if self._facts is None:
             self._facts, page = {}, None
             while True:
@@ -228,35 +196,34 @@ def _nearest_of(
 
 
 def _read(records: Sequence[models.Record]) -> dict[str, _Facts]:
-    return {str(record.id): _facts_of(record.payload or {}) for record in records}
-
-
-def _facts_of(payload: Mapping[str, Any]) -> _Facts:
     outer, _, inner = TAGS.partition(".")
-    features = payload.get(outer)
-    tags = features.get(inner) if isinstance(features, Mapping) else ()
-    return _Facts(
-        bool(payload.get(MEMORY)),
-        str(payload.get(TIER)),
-        str(payload.get(DOMAIN)),
-        tuple(tags) if isinstance(tags, list | tuple) else (tags,),
-        _instant(payload.get(DATE)),
-    )
+    found = {}
+    for record in records:
+        payload = record.payload or {}
+        features = payload.get(outer)
+        tags = features.get(inner) if isinstance(features, Mapping) else ()
+        found[str(record.id)] = _Facts(
+            bool(payload.get(MEMORY)),
+            str(payload.get(TIER)),
+            str(payload.get(DOMAIN)),
+            tuple(tags) if isinstance(tags, list | tuple) else (tags,),
+            _instant(payload.get(DATE)),
+        )
+    return found
 
 
 def _fits(facts: _Facts, filters: SearchFilters) -> bool:
     """Whether a point matches; the same as ``conditions_of``."""
-    if filters.tiers and facts.tier not in filters.tiers:
+    if (
+        (filters.tiers and facts.tier not in filters.tiers)
+        or (filters.domains and facts.domain not in domains_of(filters))
+        or (filters.tags and not any(tag in filters.tags for tag in facts.tags))
+    ):
         return False
-    if filters.domains and facts.domain not in domains_of(filters):
-        return False
-    if filters.tags and not any(tag in filters.tags for tag in facts.tags):
-        return False
-    if filters.date_from is None and filters.date_to is None:
-        return True
-    if facts.date is None or (filters.date_from is not None and facts.date < filters.date_from):
-        return False
-    return filters.date_to is None or facts.date < filters.date_to
+    begin, end = filters.date_from, filters.date_to
+    if facts.date is None:
+        return begin is None and end is None
+    return (begin is None or begin <= facts.date) and (end is None or facts.date < end)
 
 
 def _instant(value: object) -> datetime | None:

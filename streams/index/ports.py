@@ -32,8 +32,6 @@ class IndexOwnedError(IndexSettingsError):
 
 @dataclass(frozen=True, slots=True)
 class StoredPoint:
-    """A point with its vector."""
-
     id: str
     vector: Vector
     payload: Mapping[str, Any]
@@ -48,20 +46,14 @@ class StoreCounts:
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts. Raises ``IndexDownError`` or ``IndexSettingsError``.
-
-    Attributes:
-        name: Identifies the vectors of this embedder; stored with them.
-        dimensions: Of a vector.
-    """
+    """Makes vectors of texts. Raises ``IndexDownError`` or ``IndexSettingsError``."""
 
     name: str
+    """Identifies the vectors of this embedder; stored with them."""
     dimensions: int
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """One vector of length 1 for each text, in order."""
-        ...
 
     async def aclose(self) -> None:
-        """Closes connections."""
-        ...
+        """Closes connections, if there are any."""

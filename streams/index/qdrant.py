@@ -21,7 +21,7 @@ from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from schemas.needs import SearchFilters
-from streams.index.points import EmbeddedPoints, PointAccess, ServerPoints
+from streams.index.points import DATE, DOMAIN, TAGS, TIER, EmbeddedPoints, Found, Points
 from streams.index.ports import (
     IndexDamagedError,
     IndexDownError,
@@ -34,16 +34,11 @@ from streams.index.ports import (
 from streams.index.settings import IndexSettings
 from streams.runtime.files import PRIVATE_FOLDER
 
+_KEYWORDS = ("document_id", "url", DOMAIN, TIER, "kind", "language", TAGS)
 _FILTERED = {
-    "document_id": models.PayloadSchemaType.KEYWORD,
-    "url": models.PayloadSchemaType.KEYWORD,
-    "domain": models.PayloadSchemaType.KEYWORD,
-    "tier": models.PayloadSchemaType.KEYWORD,
-    "kind": models.PayloadSchemaType.KEYWORD,
-    "language": models.PayloadSchemaType.KEYWORD,
-    "trust_features.domain_tags": models.PayloadSchemaType.KEYWORD,
+    **dict.fromkeys(_KEYWORDS, models.PayloadSchemaType.KEYWORD),
     "cts_score": models.PayloadSchemaType.INTEGER,
-    "date": models.PayloadSchemaType.DATETIME,
+    DATE: models.PayloadSchemaType.DATETIME,
 }
 """Filtered keys of the payload; a server has an index for each."""
 _NOT_FOUND = 404
@@ -61,6 +56,7 @@ class QdrantStore:
     def __init__(self, settings: IndexSettings, embedder: str, dimensions: int) -> None:
         """Opens nothing. A collection has the vectors of one embedder, with its name and its dimensions."""
         self._settings = settings
+        self._name = settings.collection
         self._embedder = embedder
         self._dimensions = dimensions
         self._client: QdrantClient | None = None
@@ -69,69 +65,55 @@ class QdrantStore:
         self._threads = ThreadPoolExecutor(settings.parallel if settings.url else 1, "index")
         self._opening = asyncio.Lock()
         self._gone = False
-        self._access: PointAccess = ServerPoints() if settings.url else EmbeddedPoints()
+        self._access = Points() if settings.url else EmbeddedPoints()
 
     def beside(self, collection: str) -> QdrantStore:
         """Another collection of the same server or files; this store remains the owner of embedded files."""
-        other = QdrantStore(
-            self._settings.model_copy(update={"collection": collection}), self._embedder, self._dimensions
-        )
+        settings = self._settings.model_copy(update={"collection": collection})
+        other = QdrantStore(settings, self._embedder, self._dimensions)
         other._threads, other._owner = self._threads, self
         return other
 
     async def read(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Payloads of the existing points, by id."""
-        name = self._settings.collection
-        found = await self._call(lambda client: client.retrieve(name, list(ids), with_payload=True, with_vectors=False))
+        found = await self._call(lambda client: client.retrieve(self._name, list(ids)))
         return {str(record.id): record.payload or {} for record in found}
 
     async def write(self, points: Sequence[StoredPoint]) -> None:
         """Writes points in one operation; returns when they can be read."""
         records = [self._access.struct(point, self._embedder) for point in points]
-
-        def upsert(client: QdrantClient) -> None:
-            self._access.changed([point.id for point in points])
-            client.upsert(self._settings.collection, records, wait=True)
-
-        await self._call(upsert)
+        await self._change([point.id for point in points], lambda client: client.upsert(self._name, records, wait=True))
 
     async def amend(self, point_id: str, payload: Mapping[str, Any]) -> None:
         """Sets keys of a point's payload; the others remain."""
-        name = self._settings.collection
-
-        def amended(client: QdrantClient) -> None:
-            self._access.changed([point_id])
-            client.set_payload(name, dict(payload), points=[point_id], wait=True)
-
-        await self._call(amended)
+        keys = dict(payload)
+        await self._change(
+            [point_id], lambda client: client.set_payload(self._name, keys, points=[point_id], wait=True)
+        )
 
     async def remove(self, ids: Sequence[str]) -> None:
         """Removes points; missing ones are no error."""
         selected = models.PointIdsList(points=list(ids))
+        await self._change(ids, lambda client: client.delete(self._name, selected, wait=True))
 
-        def removed(client: QdrantClient) -> None:
+    async def _change(self, ids: Sequence[str], operation: Callable[[QdrantClient], object]) -> None:
+        def noted(client: QdrantClient) -> None:
             self._access.changed(ids)
-            client.delete(self._settings.collection, selected, wait=True)
+            operation(client)
 
-        await self._call(removed)
+        await self._call(noted)
 
-    async def search(
-        self, vector: Vector, limit: int, filters: SearchFilters | None = None
-    ) -> list[tuple[float, dict[str, Any]]]:
+    async def search(self, vector: Vector, limit: int, filters: SearchFilters | None = None) -> Found:
         """Cosine and payload of the nearest points that match the filters, nearest first.
 
         A filter on a host matches every host of its registrable domain.
         """
-        name = self._settings.collection
-        return await self._call(lambda client: self._access.search(client, name, vector, limit, filters))
+        return await self._call(lambda client: self._access.search(client, self._name, vector, limit, filters))
 
     async def count(self) -> StoreCounts:
-        """Counts points, and documents by tier."""
-        name = self._settings.collection
-        return await self._call(lambda client: self._access.count(client, name))
+        return await self._call(lambda client: self._access.count(client, self._name))
 
     async def aclose(self) -> None:
-        """Closes connections and files."""
         client, self._client = self._client, None
         if self._owner is not None:
             return
@@ -142,38 +124,30 @@ class QdrantStore:
     async def open(self, *, make: bool = True) -> None:
         """Connects, and creates a missing collection. Without this call, the first other call does it.
 
-        Args:
-            make: If False, a missing collection is an error.
-
-        Raises:
-            IndexSettingsError: The embedded index belongs to another process, or the collection to another embedder.
-            IndexDownError: The server does not answer.
+        Raises IndexSettingsError if the embedded index belongs to another process, the collection to another embedder,
+        or without ``make`` for a missing collection; IndexDownError if the server does not answer.
         """
         async with self._opening:
             if self._client is None:
-                self._client = await (self._connected(make) if self._owner is None else self._joined(self._owner))
+                if self._owner is None:
+                    self._client = await self._guarded(lambda: self._connected(make=make))
+                else:
+                    self._client = await self._owner._call(lambda client: self._prepared(client, make=True))
 
-    async def _connected(self, make: bool) -> QdrantClient:
-        def opened() -> QdrantClient:
-            client = self._opened(make=make)
-            if not make and not client.collection_exists(self._settings.collection):
-                client.close()
-                where = self._settings.url or self._settings.path
-                raise IndexSettingsError(f"there is no collection {self._settings.collection!r} at {where} yet")
-            return client
-
-        return await self._guarded(opened)
-
-    async def _joined(self, owner: QdrantStore) -> QdrantClient:
-        return await owner._call(lambda client: self._prepared(client, make=True))
+    def _connected(self, *, make: bool) -> QdrantClient:
+        client = self._opened(make=make)
+        if not make and not client.collection_exists(self._name):
+            client.close()
+            where = self._settings.url or self._settings.path
+            raise IndexSettingsError(f"there is no collection {self._name!r} at {where} yet")
+        return client
 
     async def examine(self) -> StoreCounts | None:
         """Counts the points without creating anything; None without a collection. Raises as ``open``."""
-        name = self._settings.collection
         client = await self._guarded(lambda: self._opened(make=False))
         try:
             return await self._guarded(
-                lambda: self._access.count(client, name) if client.collection_exists(name) else None
+                lambda: self._access.count(client, self._name) if client.collection_exists(self._name) else None
             )
         finally:
             await self._guarded(client.close)
@@ -235,34 +209,34 @@ class QdrantStore:
             raise
 
     def _prepared(self, client: QdrantClient, *, make: bool) -> QdrantClient:
-        if client.collection_exists(self._settings.collection):
+        if client.collection_exists(self._name):
             self._check(client)
         elif make:
             self._make(client)
         return client
 
     def _make(self, client: QdrantClient) -> None:
-        name = self._settings.collection
         try:
-            client.create_collection(name, models.VectorParams(size=self._dimensions, distance=self._access.distance))
+            client.create_collection(
+                self._name, models.VectorParams(size=self._dimensions, distance=self._access.distance)
+            )
         except (UnexpectedResponse, ValueError):
             # Another worker was faster, or the error is real.
-            if not client.collection_exists(name):
+            if not client.collection_exists(self._name):
                 raise
             self._check(client)
         if self._settings.url:
             for key, kind in _FILTERED.items():
-                client.create_payload_index(name, key, kind, wait=False)
+                client.create_payload_index(self._name, key, kind, wait=False)
 
     def _check(self, client: QdrantClient) -> None:
-        name = self._settings.collection
-        vectors = client.get_collection(name).config.params.vectors
+        vectors = client.get_collection(self._name).config.params.vectors
         size = vectors.size if isinstance(vectors, models.VectorParams) else None
-        records, _ = client.scroll(name, limit=1, with_payload=["embedder"])
+        records, _ = client.scroll(self._name, limit=1, with_payload=["embedder"])
         found = next((str((record.payload or {}).get("embedder")) for record in records), self._embedder)
         if size != self._dimensions or found != self._embedder:
             raise IndexSettingsError(
-                f"the collection {name!r} holds vectors of {found} with {size} dimensions, the embedder is "
+                f"the collection {self._name!r} holds vectors of {found} with {size} dimensions, the embedder is "
                 f"{self._embedder} with {self._dimensions}: name another collection (ASSAY_INDEX__COLLECTION=…) "
                 "and fill it again from pages.scored.v1"
             )

@@ -74,12 +74,8 @@ def has_collection(index: IndexSettings) -> bool:
     if index.path is None:
         return False
     try:
-        text = (index.path / "meta.json").read_bytes()
+        return index.collection in json.loads((index.path / "meta.json").read_bytes())["collections"]
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError:
-        return True
-    try:
-        return index.collection in json.loads(text)["collections"]
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return True

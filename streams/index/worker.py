@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from handlers.indexing.points import MEMORY, WritePlan, places_to_read, plan_write
@@ -26,67 +27,59 @@ _COUNT_SHARE = 100
 """Counting takes at most a hundredth of the time; of millions of points it takes seconds."""
 
 
+@dataclass
 class IndexWorker:
-    """Writes and searches documents. Two versions of one document are written one after another."""
+    """Writes and searches documents. Two versions of one document are written one after another.
 
-    def __init__(
-        self,
-        store: QdrantStore,
-        embedder: Embedder,
-        clock: Clock,
-        count_seconds: float,
-        on_count: Callable[[StoreCounts], None] | None = None,
-    ) -> None:
-        """Opens nothing. ``on_count`` gets counts, at most every ``count_seconds``, while documents are written."""
-        self._store = store
-        self._embedder = embedder
-        self._clock = clock
-        self._count_seconds = count_seconds
-        self._on_count = on_count
-        self._count_at = float("-inf")
-        self._underway = KeyedLocks()
+    ``on_count`` gets counts, at most every ``count_seconds``, while documents are written.
+    """
+
+    store: QdrantStore
+    embedder: Embedder
+    clock: Clock
+    count_seconds: float
+    on_count: Callable[[StoreCounts], None] | None = None
+    _count_at: float = field(default=float("-inf"), init=False)
+    _underway: KeyedLocks = field(default_factory=KeyedLocks, init=False)
 
     async def open(self, *, make: bool = True) -> None:
         """Opens the store now instead of with the first document, and counts its points; ``make`` as in the store."""
-        await self._store.open(make=make)
+        await self.store.open(make=make)
         await self._count()
 
     async def index(self, document: IndexDocument, run: str | None) -> IndexReply | IndexUnavailable:
         """Makes the stored points of a document equal to these, unless the index has a newer version.
 
-        Raises:
-            IndexSettingsError: The index can't be used as it is configured.
+        Raises IndexSettingsError if the index can't be used as it is configured.
         """
         try:
             async with self._underway.hold(document.document_id):
-                stored = await self._store.read(places_to_read(document.document_id))
-                plan = plan_write(document, run, self._embedder.name, stored)
+                stored = await self.store.read(places_to_read(document.document_id))
+                plan = plan_write(document, run, self.embedder.name, stored)
                 await self._carry_out(plan, document)
         except IndexDownError as error:
             return IndexUnavailable(str(error), error.after_seconds)
         await self._count()
-        return IndexReply(len(document.points), len(plan.write), len(plan.remove), plan.outdated, self._embedder.name)
+        return IndexReply(len(document.points), len(plan.write), len(plan.remove), plan.outdated, self.embedder.name)
 
     async def search(self, need: SearchVectors) -> VectorsReply | VectorsUnavailable:
-        """The points whose texts are nearest to a text, or why the index can't be used."""
         try:
-            [vector] = await self._embedder.embed([need.text])
+            [vector] = await self.embedder.embed([need.text])
             found = await self._found(vector, need)
         except (IndexDownError, IndexSettingsError) as error:
             return VectorsUnavailable(str(error))
         return VectorsReply(tuple(VectorHit(round(score, 4), payload) for score, payload in found))
 
     async def aclose(self) -> None:
-        """Closes the store and the embedder."""
-        await self._store.aclose()
-        await self._embedder.aclose()
+        await self.store.aclose()
+        await self.embedder.aclose()
 
     async def _found(self, vector: Vector, need: SearchVectors) -> list[tuple[float, dict[str, Any]]]:
         """Points on the named hosts. Searches for more until enough points, or enough documents, are found."""
         sites = need.filters.domains if need.filters is not None else ()
         asked = need.limit
         while True:
-            found = await self._store.search(vector, asked, need.filters)
+            found = await self.store.search(vector, asked, need.filters)
             wanted = [(score, payload) for score, payload in found if on_sites(str(payload.get("url")), sites)]
             documents = len({str(payload.get("document_id") or payload.get("url")) for _, payload in wanted})
             enough = documents >= need.documents if need.documents else len(wanted) >= need.limit
@@ -99,8 +92,8 @@ class IndexWorker:
         # In batches, so memory and requests don't grow with the page. The first point has the memory of all.
         for start in range(0, len(plan.write), _BATCH):
             batch = plan.write[start : start + _BATCH]
-            vectors = await self._embedder.embed([point.text for point in batch])
-            await self._store.write(
+            vectors = await self.embedder.embed([point.text for point in batch])
+            await self.store.write(
                 [
                     StoredPoint(
                         point.id, vector, {**point.payload, MEMORY: plan.memory} if point.id == first else point.payload
@@ -109,19 +102,19 @@ class IndexWorker:
                 ]
             )
         if plan.remove:
-            await self._store.remove(plan.remove)
+            await self.store.remove(plan.remove)
         if plan.settle is not None:
-            await self._store.amend(first, {MEMORY: plan.settle})
+            await self.store.amend(first, {MEMORY: plan.settle})
 
     async def _count(self) -> None:
-        began = self._clock.monotonic()
-        if self._on_count is None or began < self._count_at:
+        began = self.clock.monotonic()
+        if self.on_count is None or began < self._count_at:
             return
         self._count_at = float("inf")  # other tasks skip the count meanwhile
         try:
             # A failed count must not fail the write.
             with contextlib.suppress(IndexDownError):
-                self._on_count(await self._store.count())
+                self.on_count(await self.store.count())
         finally:
-            took = self._clock.monotonic() - began
-            self._count_at = began + max(self._count_seconds, _COUNT_SHARE * took)
+            took = self.clock.monotonic() - began
+            self._count_at = began + max(self.count_seconds, _COUNT_SHARE * took)

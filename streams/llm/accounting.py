@@ -37,6 +37,11 @@ from streams.telemetry.metrics import Metrics
 log = structlog.get_logger(__name__)
 
 
+def utc_day(clock: Clock) -> str:
+    """Today's date in UTC, as text."""
+    return clock.now().astimezone(UTC).date().isoformat()
+
+
 class Budget:
     """Keeps the costs of a UTC day below a bound, as far as prices are known."""
 
@@ -50,15 +55,10 @@ class Budget:
         if usd_per_day is not None:
             metrics.llm_budget_usd.set(usd_per_day)
 
-    def day(self) -> str:
-        """Today's date in UTC, as text."""
-        return self._clock.now().astimezone(UTC).date().isoformat()
-
     async def book(self, day: str, usd: float) -> float | None:
         """Books the cost before a call. Returns the seconds until midnight if the budget does not cover it, else None.
 
-        Raises:
-            JournalError: The cost can't be booked, so the call must not be made.
+        After a JournalError the call must not be made.
         """
         booked, total = await self._journal.book(day, usd, self._most)
         self.show(day, total)
@@ -67,20 +67,18 @@ class Budget:
         if self._warned_on != day:
             self._warned_on = day
             log.warning("the day's budget for language models is spent", usd=round(total, 4), budget=self._most)
-        return self._until_midnight()
+        now = self._clock.now().astimezone(UTC)
+        midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
+        return (midnight - now).total_seconds()
 
     def show(self, day: str, total: float) -> None:
         """Sets the gauge of the remaining budget until midnight. Costs of another day are ignored.
 
         Within a day costs only grow, so of several processes the one with the lowest value is the most recent.
         """
-        if self._most is not None and day == self.day():
-            self._metrics.llm_budget_left_usd.set_while(max(0.0, self._most - total), lambda: day == self.day())
-
-    def _until_midnight(self) -> float:
-        now = self._clock.now().astimezone(UTC)
-        midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
-        return (midnight - now).total_seconds()
+        if self._most is not None and day == utc_day(self._clock):
+            left = max(0.0, self._most - total)
+            self._metrics.llm_budget_left_usd.set_while(left, lambda: day == utc_day(self._clock))
 
 
 T = TypeVar("T")
@@ -115,9 +113,8 @@ class Accounting:
         await self.tally.aclose()
 
     async def known(self, question: Question) -> ModelReply | ModelFailed | None:
-        """The answer in the journal, or None."""
         looking = self._journal.get(question.key, self._clock.now().timestamp())
-        text = await self._wait(question, question.left / 2, looking, _nothing)
+        text = await self._wait(question, question.left / 2, looking)
         if text is None or (answer := from_journal(text)) is None:
             return None
         self._metrics.llm_cached_total.labels(question.need.task).inc()
@@ -126,7 +123,7 @@ class Accounting:
 
     async def book(self, question: Question) -> float | None:
         """Books the next call with its longest reply, and lost calls before it. Returns as ``Budget.book``."""
-        day = question.day or self._budget.day()
+        day = question.day or utc_day(self._clock)
         cost = question.cost(question.prompt_tokens, question.most_reply_tokens) or 0.0
         if (more := cost - question.booked) <= 0 and question.day:
             return None
@@ -140,7 +137,6 @@ class Accounting:
         return after
 
     async def keep(self, question: Question, completion: Completion) -> ModelReply | ModelFailed:
-        """Stores an answer and its cost, then returns the reply."""
         llm, task, model = self._llm, question.need.task, question.model
         prompt_tokens, completion_tokens = question.tokens_of(completion)
         answer = StoredAnswer(
@@ -161,8 +157,7 @@ class Accounting:
         try:
             text = answer.model_dump_json()
             keeping = self._journal.keep(question.key, text, now, seconds, day, (cost or 0.0) - booked, used)
-            total = await self._wait(question, question.left + _AFTER_SECONDS, keeping, _nothing)
-            self._budget.show(day, total)
+            self._budget.show(day, await self._wait(question, question.left + _AFTER_SECONDS, keeping))
         except LateError:
             log.warning("an answer is stored late", task=task, model=model)
         except JournalError as error:
@@ -212,7 +207,7 @@ class Accounting:
             booking = self._journal.book(day, (cost or 0.0) - booked, None)
             # The result of the question is known; waiting for the journal would not change it.
             with contextlib.suppress(LateError):
-                _, total = await self._wait(question, question.left + _AFTER_SECONDS, booking, _nothing)
+                _, total = await self._wait(question, question.left + _AFTER_SECONDS, booking)
                 self._budget.show(day, total)
             self._paid(question, cost)
         return cost
@@ -223,15 +218,16 @@ class Accounting:
         self.tally.add(question.model, usd=cost or 0.0)
 
     async def _wait(
-        self, question: Question, seconds: float, work: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[None]]
+        self,
+        question: Question,
+        seconds: float,
+        work: Coroutine[Any, Any, T],
+        undo: Callable[[T], Awaitable[None]] | None = None,
     ) -> T:
         """Waits for the journal at most ``seconds``, which count against the question's deadline.
 
-        If the caller leaves earlier, the work continues, and ``undo`` is called with its result.
-
-        Raises:
-            JournalError: The work failed.
-            LateError: The work is not finished in time.
+        If the caller leaves earlier, the work continues, and ``undo`` is called with its result. Raises LateError if
+        the work is not finished in time.
         """
         running = asyncio.create_task(work)
         began = self._clock.monotonic()
@@ -249,15 +245,13 @@ class Accounting:
             question.spent += self._clock.monotonic() - began
 
 
-async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]]) -> None:
+async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]] | None) -> None:
     try:
-        await undo(await running)
+        result = await running
+        if undo is not None:
+            await undo(result)
     except JournalError as error:
         log.error("the journal failed after its caller had left", error=str(error)[:300])
-
-
-async def _nothing(_: object) -> None:
-    """Undoes nothing."""
 
 
 _WRITE_SECONDS = 2.0
@@ -271,40 +265,33 @@ class CallTally:
         self._journal = journal
         self._clock = clock
         self._counts: dict[tuple[str, str], DayCalls] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._writing: set[asyncio.Task[None]] = set()
+        self._closing = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
 
     def add(self, model: str, *, requested: int = 0, cached: int = 0, refused: int = 0, usd: float = 0.0) -> None:
         """Adds to the counts of a model on the present day (UTC)."""
-        day = self._clock.now().astimezone(UTC).date().isoformat()
-        more = DayCalls(day, model, requested, cached, refused, usd)
-        before = self._counts.get((day, model))
-        self._counts[day, model] = more if before is None else before.plus(more)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_WRITE_SECONDS, self._begin_to_write)
+        day = utc_day(self._clock)
+        before = self._counts.get((day, model), DayCalls(day, model))
+        self._counts[day, model] = before.plus(DayCalls(day, model, requested, cached, refused, usd))
+        if self._writer is None:
+            self._writer = asyncio.create_task(self._write(), name="call counts")
 
     async def aclose(self) -> None:
-        """Writes the rest."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        await asyncio.gather(*self._writing)
-        await self._write()
-
-    def _begin_to_write(self) -> None:
-        self._timer = None
-        writing = asyncio.create_task(self._write(), name="call counts")
-        self._writing.add(writing)
-        writing.add_done_callback(self._writing.discard)
+        """Writes the counts that are left."""
+        self._closing.set()
+        if self._writer is not None:
+            await self._writer
 
     async def _write(self) -> None:
-        counts, self._counts = list(self._counts.values()), {}
-        if not counts:
-            return
-        try:
-            await self._journal.count(counts)
-        except JournalError as error:
-            # Answers and costs have their own errors; counts are for people, so no answer waits for them.
-            log.warning(
-                "the counts of model calls are lost", calls=sum(its.requested for its in counts), error=str(error)
-            )
+        while self._counts:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_WRITE_SECONDS):
+                    await self._closing.wait()
+            counts, self._counts = list(self._counts.values()), {}
+            try:
+                await self._journal.count(counts)
+            except JournalError as error:
+                # Answers and costs have their own errors; counts are for people, so no answer waits for them.
+                requested = sum(calls.requested for calls in counts)
+                log.warning("the counts of model calls are lost", calls=requested, error=str(error))
+        self._writer = None

@@ -21,11 +21,7 @@ CheckState = Literal["ok", "note", "warn", "fail"]
 class Check:
     """The result of one check of the configuration or of a service.
 
-    Attributes:
-        what: The subject, in a word or two.
-        state: ``note`` marks a setting that may be intended.
-        detail: What was found.
-        todo: What the operator should do; "" for nothing.
+    The state ``note`` marks a setting that may be intended. ``todo`` is what the operator should do; "" for nothing.
     """
 
     what: str
@@ -35,7 +31,6 @@ class Check:
 
     @property
     def sentence(self) -> str:
-        """The check in one line."""
         return f"{self.what}: {self.detail}{f'; {self.todo}' if self.todo else ''}"
 
 

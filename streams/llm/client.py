@@ -16,7 +16,8 @@ import structlog
 
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel, Message
-from streams.llm.replies import MAX_DETAIL, Answer, Completion, Failure, Trouble, read_completion
+from streams.llm.journal import definition_of
+from streams.llm.replies import MAX_DETAIL, Answer, Failure, Trouble, read_completion
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.runtime.backoff import retry_after
 from streams.telemetry.tracing import Tracer, Value
@@ -33,11 +34,7 @@ _ADVICE = {
     404: "are ASSAY_LLM__MODEL and ASSAY_LLM__BASE_URL right?",
 }
 """What the operator should check, by status."""
-_FINISHED = {
-    CallOutcome.OK: ("stop",),
-    CallOutcome.TRUNCATED: ("length",),
-    CallOutcome.REFUSED: ("content_filter",),
-}
+_FINISHED = {CallOutcome.OK: ("stop",), CallOutcome.TRUNCATED: ("length",), CallOutcome.REFUSED: ("content_filter",)}
 """The finish reasons of outcomes that have one."""
 
 
@@ -45,19 +42,15 @@ class ResponseTooLargeError(Exception):
     """A response is longer than ``llm.max_reply_bytes``."""
 
 
-class ClientSettingsError(Exception):
-    """No server can be asked with these settings or in this environment."""
+class GatewaySettingsError(Exception):
+    """No model can be asked with these settings or in this environment; waiting does not help."""
 
 
 class ModelClient:
     """Sends single requests. ``aclose`` closes what is open."""
 
     def __init__(self, settings: LlmSettings, now: Callable[[], datetime], tracer: Tracer) -> None:
-        """Opens no connection yet. ``now`` is needed for dates in Retry-After.
-
-        Raises:
-            ClientSettingsError: A proxy of the environment can't be used.
-        """
+        """Opens no connection yet. ``now`` is needed for dates in Retry-After. Raises GatewaySettingsError."""
         self._most = settings.max_reply_bytes
         self._longest_pause = settings.max_rest_seconds
         self._now = now
@@ -82,9 +75,8 @@ class ModelClient:
             )
         except (ImportError, ValueError, httpx2.InvalidURL) as error:
             # A proxy's address may hold a password.
-            raise ClientSettingsError(
-                f"the proxy that the environment names can't be used: {type(error).__name__}"
-            ) from error
+            problem = f"the proxy that the environment names can't be used: {type(error).__name__}"
+            raise GatewaySettingsError(problem) from error
         self._openai = openai.AsyncOpenAI(
             base_url=settings.base_url or OPENAI,
             api_key=self._key,
@@ -95,7 +87,6 @@ class ModelClient:
         )
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._openai.close()
 
     async def ask(self, need: AskModel, model: str, limits: ModelLimits) -> Answer | Failure:
@@ -141,8 +132,15 @@ class ModelClient:
         completion = read_completion(response.content, len(response.request.content), most)
         if completion is None:
             return Failure(Trouble.PASSING, "the response is no completion")
-        self._log_excess(completion, model, most)
-        usage, tokens = completion.usage, _number(response.headers.get("x-ratelimit-limit-tokens", ""))
+        usage = completion.usage
+        if usage is not None and usage.excess and model not in self._excessive:
+            # Once for each model: it uses hidden tokens, or its server counts wrongly.
+            self._excessive.add(model)
+            setting = f"models.limits.{model}.thinking_tokens"
+            log.warning(
+                "the server counts more tokens than a reply may have", model=model, allowed=most, setting=setting
+            )
+        tokens = _number(response.headers.get("x-ratelimit-limit-tokens", ""))
         if usage is not None and tokens is not None and tokens < usage.prompt_tokens + usage.completion_tokens:
             # This answer alone used more than the stated limit of a minute.
             tokens = None
@@ -156,17 +154,7 @@ class ModelClient:
         if "temperature" not in without:
             body["temperature"] = need.temperature
         if need.tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": dict(tool.parameters),
-                    },
-                }
-                for tool in need.tools
-            ]
+            body["tools"] = [{"type": "function", "function": definition_of(tool)} for tool in need.tools]
         if need.schema is not None and structured and "response_format" not in without:
             schema = {"name": need.task, "schema": dict(need.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -177,8 +165,8 @@ class ModelClient:
         advice = f"({_ADVICE[status]})" if status in _ADVICE else ""
         cause = self._safe(" ".join(filter(None, (f"status {status}", _code(error), advice))))
         said = self._safe(error.message)
-        wait = retry_after(headers, self._now())
-        wait = None if wait is None else min(wait, self._longest_pause)
+        if (wait := retry_after(headers, self._now())) is not None:
+            wait = min(wait, self._longest_pause)
         if status == 429 or (status in (503, 529) and wait is not None):
             return Failure(Trouble.LIMITED, cause, wait, said)
         if status in (400, 422):
@@ -203,15 +191,6 @@ class ModelClient:
         advice = "is it up, and is ASSAY_LLM__BASE_URL right?"
         return f"the model's server {url.host}:{port} can't be reached ({advice})"
 
-    def _log_excess(self, completion: Completion, model: str, most: int) -> None:
-        """Logs once for each model that it uses hidden tokens, or that its server counts wrongly."""
-        if completion.usage is not None and completion.usage.excess and model not in self._excessive:
-            self._excessive.add(model)
-            setting = f"models.limits.{model}.thinking_tokens"
-            log.warning(
-                "the server counts more tokens than a reply may have", model=model, allowed=most, setting=setting
-            )
-
     def _safe(self, detail: str) -> str:
         """A detail for logs and events: short, valid text, and without the key."""
         text = detail.replace(self._key, "***")[:MAX_DETAIL]
@@ -219,7 +198,6 @@ class ModelClient:
         return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
     async def _bound(self, response: httpx2.Response) -> None:
-        """Bounds a response's body before it is read."""
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise ResponseTooLargeError("compressed, so its size is unknown")
         stream = response.stream
@@ -228,8 +206,6 @@ class ModelClient:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A stream that raises ``ResponseTooLargeError`` above its bound."""
-
     def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
         self._stream = stream
         self._room = most

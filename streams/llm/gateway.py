@@ -23,7 +23,7 @@ from schemas.llm import CallOutcome
 from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.accounting import Accounting
-from streams.llm.client import ClientSettingsError, ModelClient
+from streams.llm.client import GatewaySettingsError, ModelClient
 from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError, answer_key
 from streams.llm.limits import ModelTurn, NoTurn, Shares
 from streams.llm.replies import Answer, Completion, Failure, Trouble
@@ -35,10 +35,9 @@ from streams.runtime.backoff import Chance, full_jitter
 from streams.runtime.clock import Clock
 from streams.telemetry.labels import Cause
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracing import NoTracer, Tracer
+from streams.telemetry.tracing import Tracer
 
 log = structlog.get_logger(__name__)
-
 
 Replied = ModelReply | ModelFailed | ModelUnavailable
 
@@ -75,9 +74,7 @@ def _shared(reply: Replied) -> Replied:
     if isinstance(reply, ModelUnavailable):
         return reply
     call = reply.call.model_copy(update={"attempts": 0, "latency_ms": 0, "cost_usd": 0.0, "cached": True})
-    if isinstance(reply, ModelReply):
-        return ModelReply(reply.text, reply.tool_calls, call)
-    return ModelFailed(call, reply.detail)
+    return replace(reply, call=call)
 
 
 _ASKED: tuple[Cause, ...] = ("down", "shut")
@@ -88,10 +85,6 @@ _REFUSALS = 3
 """Refusals for lack of capacity, with answers to others in between, after which a question counts as too large."""
 _LEAST_TRY_SECONDS = 0.1
 """No server answers in less time."""
-
-
-class GatewaySettingsError(Exception):
-    """No model can be asked with these settings; waiting does not help."""
 
 
 class Gateway:
@@ -110,8 +103,7 @@ class Gateway:
     ) -> None:
         """Opens no connection yet. Without a journal the gateway uses the one of the settings.
 
-        Raises:
-            GatewaySettingsError: The configured journal or a proxy of the environment can't be used.
+        Raises GatewaySettingsError if the configured journal or a proxy of the environment can't be used.
         """
         self._llm = llm
         self._models = models
@@ -121,15 +113,14 @@ class Gateway:
         self._metrics = metrics
         try:
             self._journal = journal or make_journal(llm)
-            self._client = ModelClient(llm, clock.now, tracer or NoTracer())
-        except (JournalError, ClientSettingsError) as error:
+        except JournalError as error:
             raise GatewaySettingsError(str(error)) from error
+        self._client = ModelClient(llm, clock.now, tracer or Tracer())
         self._accounting = Accounting(llm, self._journal, clock, metrics)
         self._single_flight = SingleFlight()
         self._access: dict[str, ModelAccess] = {}
 
     async def aclose(self) -> None:
-        """Closes the connections and the journal."""
         await self._client.aclose()
         await self._accounting.aclose()
         await self._journal.aclose()
@@ -146,6 +137,8 @@ class Gateway:
         if self._llm.budget_usd_per_day is not None and cost_of(limits, 0, 0) is None:
             problem = f"{model} has no prices in models.limits, so llm.budget_usd_per_day can't be kept"
             return self._unavailable(need, model, "settings", problem)
+        if model not in self._access:
+            self._access[model] = ModelAccess(model, self._llm, limits, self._shares, self._clock, self._metrics)
         question = Question(
             need,
             model,
@@ -153,13 +146,12 @@ class Gateway:
             answer_key(replace(need, try_number=0), model, self._llm.base_url),
             limits,
             self._models.task(need.task),
-            self._access_to(model),
+            self._access[model],
             prompt_tokens_of(need),
         )
         return await self._single_flight.share(question.key, lambda: self._recall_or_ask(question))
 
     async def _recall_or_ask(self, question: Question) -> Replied:
-        """The answer in the journal, else the model's."""
         try:
             return await self._accounting.known(question) or await self._ask(question)
         except BoundReachedError as error:
@@ -209,22 +201,17 @@ class Gateway:
             # A caller that comes back after half of the queue was served keeps the queue from running empty.
             soon = max(1.0, min(turn.after_seconds, policy.patience_seconds / 2))
             return refused if turn.paused else replace(refused, after_seconds=soon, busy=True)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(turn.over, 0)
             if (pause := breaker.enter(question.breaker_key)) is not None:
-                turn.over(0)
                 return self._breaker_open(question, pause)
+            undo.callback(breaker.leave, question.breaker_key)
             if (after := await self._accounting.book(question)) is not None:
-                turn.over(0)
-                breaker.leave(question.breaker_key)
                 return self._unavailable(need, question.model, "budget", "the day's budget is spent", after)
-        except BaseException:
-            turn.over(0)
-            breaker.leave(question.breaker_key)
-            raise
-        return turn
+            undo.pop_all()
+            return turn
 
     async def _call(self, question: Question, turn: ModelTurn) -> Answer | Failure:
-        """One request, cut off at the deadline."""
         used: int | None = None
         began = self._clock.monotonic()
         question.attempts += 1
@@ -275,10 +262,7 @@ class Gateway:
             case Trouble.REQUEST | Trouble.ADAPT:
                 question.access.answered(question.breaker_key)
                 return await self._accounting.failed(question, CallOutcome.ERROR, result.detail)
-        if result.kind is Trouble.TIMEOUT:
-            question.hung += 1
-        elif result.kind is not Trouble.DOWN:
-            question.lost += 1
+        question.count_unanswered(result)
         # An attempt that is cut off while it connects would look like a slow model.
         room = self._llm.connect_seconds if result.kind is Trouble.DOWN else _LEAST_TRY_SECONDS
         if await self._may_try_again(question, room):
@@ -296,7 +280,7 @@ class Gateway:
             or completion.outcome is not CallOutcome.OK
             or question.need.task in REPEATS
             or keeps_to_protocol(question.need, completion)
-            or question.attempts - question.adapted >= question.policy.attempts
+            or not question.attempts_left
             or question.left <= _LEAST_TRY_SECONDS
         ):
             return False
@@ -311,8 +295,7 @@ class Gateway:
         if result is not None and result.kind is Trouble.LIMITED:
             question.access.limiter.rate_limited(self._pause_wanted(result, 1))
         elif result is not None:
-            question.hung += result.kind is Trouble.TIMEOUT
-            question.lost += result.kind not in (Trouble.TIMEOUT, Trouble.DOWN)
+            question.count_unanswered(result)
         question.spoiled_tokens = (0, 0)  # now counted as the reply
         return await self._accounting.keep(question, spoiled)
 
@@ -328,8 +311,7 @@ class Gateway:
         """Pauses all callers as long as the server asks; None if this question may wait that long."""
         pause = self._pause_wanted(result, question.attempts)
         question.access.limiter.rate_limited(pause)
-        again = question.attempts - question.adapted < question.policy.attempts
-        if again and question.waited + pause <= question.policy.patience_seconds:
+        if question.attempts_left and question.waited + pause <= question.policy.patience_seconds:
             return None
         if question.access.refusals(question.breaker_key) > _REFUSALS:
             return await self._accounting.failed(question, CallOutcome.RATE_LIMITED, result.detail)
@@ -339,10 +321,7 @@ class Gateway:
     async def _may_try_again(self, question: Question, room: float) -> bool:
         """Pauses before another attempt if the deadline leaves ``room`` seconds for it; whether it does."""
         pause = self._backoff(question.attempts)
-        if (
-            question.attempts - question.adapted >= question.policy.attempts
-            or question.spent + pause + room >= question.policy.deadline_seconds
-        ):
+        if not question.attempts_left or question.spent + pause + room >= question.policy.deadline_seconds:
             return False
         await self._clock.sleep(pause)
         question.spent += pause
@@ -370,10 +349,3 @@ class Gateway:
         if cause in ("settings", "journal"):
             log.error("no model can be asked", task=need.task, cause=cause, detail=known)
         return ModelUnavailable(detail, after_seconds, lasting=cause in ("shut", "settings"), cause=known)
-
-    def _access_to(self, model: str) -> ModelAccess:
-        if (access := self._access.get(model)) is None:
-            limits = self._models.limits_of(model)
-            access = ModelAccess(model, self._llm, limits, self._shares, self._clock, self._metrics)
-            self._access[model] = access
-        return access

@@ -10,24 +10,27 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
 from schemas.event import Event
 from schemas.llm import CallOutcome, LlmCall
-from schemas.needs import AskModel, ToolCall
+from schemas.needs import AskModel, ToolCall, ToolSpec
 from schemas.replies import ModelFailed, ModelReply
 
 
 class StoredAnswer(Event):
-    """An answer in the journal."""
-
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     outcome: CallOutcome
     prompt_tokens: int = 0
     completion_tokens: int = 0
+
+
+def definition_of(tool: ToolSpec) -> dict[str, Any]:
+    """A tool as it is sent to a model."""
+    return {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
 
 
 def answer_key(need: AskModel, model: str, server: str = "") -> str:
@@ -37,10 +40,7 @@ def answer_key(need: AskModel, model: str, server: str = "") -> str:
     """
     question = {
         "messages": [asdict(message) for message in need.messages],
-        "tools": [
-            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-            for tool in need.tools
-        ],
+        "tools": [definition_of(tool) for tool in need.tools],
         "schema": None if need.schema is None else dict(need.schema),
         "max_tokens": need.max_tokens,
         "temperature": need.temperature,
@@ -106,9 +106,7 @@ class AnswerJournal(Protocol):
     Every method raises ``JournalError`` if the journal can't be read or written.
     """
 
-    async def get(self, key: str, now: float) -> str | None:
-        """The stored answer as JSON, or None."""
-        ...
+    async def get(self, key: str, now: float) -> str | None: ...
 
     async def keep(
         self, key: str, answer: str, now: float, seconds: float, day: str, usd: float, used: Used | None = None
@@ -117,43 +115,30 @@ class AnswerJournal(Protocol):
 
         Returns the day's costs afterwards.
         """
-        ...
 
     async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
         """Books costs unless the day's costs would exceed ``most``; returns whether it did, and the day's costs."""
-        ...
 
-    async def experience(self, task: str, model: str) -> Experience:
-        """What the task's calls of the model have used so far."""
-        ...
+    async def experience(self, task: str, model: str) -> Experience: ...
 
     async def count(self, calls: Sequence[DayCalls]) -> None:
         """Adds to the counts of days and models, all or nothing."""
-        ...
 
     async def counted(self, days: Sequence[str]) -> list[DayCalls]:
         """The counts of these days by model, in no order; a day or model without calls has none."""
-        ...
 
-    async def booked(self, account: str) -> float:
-        """The costs of an account (a day, or a replay), without booking any."""
-        ...
+    async def booked(self, account: str) -> float: ...
 
     async def aclose(self) -> None:
         """Closes the journal after the work that was handed over."""
-        ...
 
 
 class DayCalls(NamedTuple):
-    """What became of the questions for a model on a day.
+    """What became of the questions for a model on a day (UTC).
 
-    Attributes:
-        day: The date (UTC), as text.
-        requested: Requests to the model, repeated ones included.
-        cached: Answers from the journal, which cost nothing.
-        refused: Questions for which no request was made: the budget is spent, a limit is reached, the breaker is open,
-            or the model can't be used with these settings. A question that is asked again counts again.
-        usd: Costs, as far as prices are known.
+    ``requested`` includes repeated requests, ``cached`` answers cost nothing, ``usd`` is known as far as prices are.
+    For a ``refused`` question no request was made: the budget is spent, a limit is reached, the breaker is open,
+    or the model can't be used with these settings. A question that is asked again counts again.
     """
 
     day: str
@@ -164,7 +149,6 @@ class DayCalls(NamedTuple):
     usd: float = 0.0
 
     def plus(self, other: DayCalls) -> DayCalls:
-        """The sums, for the same day and model."""
         return self._replace(
             requested=self.requested + other.requested,
             cached=self.cached + other.cached,
@@ -176,12 +160,8 @@ class DayCalls(NamedTuple):
 class Usage(NamedTuple):
     """Sums over answered calls.
 
-    Attributes:
-        calls: Number of calls.
-        estimated: Tokens of the prompts as estimated before the calls (``prompt_tokens_of``).
-        prompt: Tokens of the prompts as counted by the server.
-        completion: Tokens of the replies.
-        milliseconds: Duration of the calls.
+    ``estimated`` are the tokens of the prompts before the calls (``prompt_tokens_of``), ``prompt`` and ``completion``
+    those that the server counted.
     """
 
     calls: int = 0

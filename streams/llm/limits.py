@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -73,7 +73,6 @@ class RateWindow:
         return max(0.0, wait)
 
     def holds(self, amount: float) -> bool:
-        """Whether the amount fits into one minute."""
         return amount <= self._limit
 
     def take(self, amount: float, now: float) -> None:
@@ -114,7 +113,6 @@ class TaskQueue:
         self.share = -1.0
 
     def wake(self) -> None:
-        """Lets the first waiting call check again."""
         if self.waiting:
             self.waiting[0].set()
 
@@ -125,9 +123,6 @@ class ModelTurn:
 
     Attributes:
         payer: The queue whose share the call uses.
-        own: The queue of the task that asked.
-        tokens: The expected tokens.
-        waited: Seconds.
         limited: Seconds of ``waited`` in which the call was first in its queue and the limits held it back.
     """
 
@@ -151,8 +146,6 @@ class NoTurn:
     """No call may be made within the patience.
 
     Attributes:
-        waited: Seconds.
-        limited: As in ``ModelTurn``.
         after_seconds: Expected seconds until a turn.
         paused: Whether the server asked to wait for longer than the patience; else other calls have the turns.
     """
@@ -177,9 +170,8 @@ class Limiter:
         self._configured = {"requests": limits.requests_per_minute, "tokens": limits.tokens_per_minute}
         self._in_flight = limits.in_flight
         self._shares = shares
-        self._margin = margin
         self._clock = clock
-        self._queues: dict[str, TaskQueue] = {}
+        self._queues: defaultdict[str, TaskQueue] = defaultdict(lambda: TaskQueue(margin))
         self._paused_until = -math.inf
         self._factor = 1.0
         self._cut_at = -math.inf
@@ -187,7 +179,7 @@ class Limiter:
 
     async def turn(self, task: str, tokens: int, patience: float) -> ModelTurn | NoTurn:
         """Waits for a turn, first come, first served in each task; refuses at once if the wait would be too long."""
-        own = self._queue(task)
+        own = self._queues[task]
         asked = self._clock.monotonic()
         until = asked + patience
         limited = 0.0
@@ -202,7 +194,7 @@ class Limiter:
                 pauses = [self._pause(payer, tokens, now) for payer in payers]
                 first = own.waiting[0] is ticket
                 for payer, pause in zip(payers, pauses, strict=True):
-                    if first and pause <= 0 and payer.in_flight < self._most_in_flight(payer):
+                    if first and pause <= 0 and payer.in_flight < max(1, math.floor(self._in_flight * payer.share)):
                         payer.requests.take(1, now)
                         payer.tokens.take(tokens, now)
                         payer.in_flight += 1
@@ -251,9 +243,6 @@ class Limiter:
         queue.tokens.limit(self._minute("tokens", share, now), now)
         queue.share = share
 
-    def _queue(self, task: str) -> TaskQueue:
-        return self._queues.setdefault(task, TaskQueue(self._margin))
-
     def _lenders(self, task: str, own: TaskQueue, tokens: int, now: float) -> list[TaskQueue]:
         """The queues without waiting calls, whose share the task may also use.
 
@@ -264,15 +253,12 @@ class Limiter:
             return []
         queues = [own]
         for other in self._shares.beside(task):
-            queues.append(lender := self._queue(other))
+            queues.append(lender := self._queues[other])
             self._adjust(other, lender, now)
         most = math.floor(self._in_flight * sum(max(0.0, queue.share) for queue in queues) + 1e-9)
         if sum(queue.in_flight for queue in queues) >= most:
             return []
         return [lender for lender in queues[1:] if not lender.waiting and lender.tokens.holds(tokens)]
-
-    def _most_in_flight(self, queue: TaskQueue) -> int:
-        return max(1, math.floor(self._in_flight * queue.share))
 
     def _minute(self, name: Literal["requests", "tokens"], share: float, now: float) -> float:
         configured = self._configured[name]
@@ -293,13 +279,9 @@ class Shares:
     def __init__(
         self, models: Mapping[str, str], weights: Mapping[str, float], part: float = 1.0, at_once: bool = False
     ) -> None:
-        """Starts without assignments.
+        """Takes model and weight (1 by default) of each task, and the part of all limits for such processes.
 
-        Args:
-            models: The model of each task.
-            weights: The weight of each task against the other tasks of its model; 1 by default.
-            part: Part of all limits for processes of this kind, live or replay.
-            at_once: Whether a task's first question waits for no turn, as in a command that a user waits for.
+        With ``at_once`` a task's first question waits for no turn, as in a command that a user waits for.
         """
         self.at_once = at_once
         self.models = dict(models)
@@ -312,7 +294,6 @@ class Shares:
         self._topics[task] = dict.fromkeys(topics, 0.0)
 
     def on_assignment(self, task: str, topic: str, held: int, total: int) -> None:
-        """This process now holds ``held`` of the topic's ``total`` partitions."""
         parts = self._topics.get(task)
         if parts is not None and topic in parts:
             parts[topic] = min(1.0, held / total) if total > 0 else 0.0

@@ -26,11 +26,7 @@ class RedisJournal(AnswerJournal):
     """An ``AnswerJournal`` in Redis. Durable as far as the server is: give it ``appendonly yes``."""
 
     def __init__(self, url: str) -> None:
-        """Opens nothing yet. ``url`` is like redis://localhost:6379/0.
-
-        Raises:
-            JournalError: The client library is not installed, or the URL is invalid.
-        """
+        """Opens nothing yet. Raises JournalError if the client library is not installed or the URL is invalid."""
         try:
             import redis.asyncio
             from redis.exceptions import RedisError

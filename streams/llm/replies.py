@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 from pydantic_core import from_json
 
@@ -22,13 +22,7 @@ _HIDDEN_TOKENS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens, as the server counted them.
-
-    Attributes:
-        prompt_tokens: Of the prompt.
-        completion_tokens: Of the reply, at most the allowed number.
-        excess: Whether the server stated more than the allowed number.
-    """
+    """Tokens, as the server counted them; of the reply at most the allowed number, else with ``excess``."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -37,13 +31,9 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The completion in a response.
+    """The completion in a response: a reply, or the text of a refusal; "" for none.
 
-    Attributes:
-        text: The reply or the text of a refusal; "" for none.
-        tool_calls: The requested tool calls.
-        outcome: ``OK``, ``TRUNCATED``, ``REFUSED`` or ``EMPTY``.
-        usage: None if the server didn't state it.
+    The outcome is ``OK``, ``TRUNCATED``, ``REFUSED`` or ``EMPTY``. The usage is None if the server didn't state it.
     """
 
     text: str
@@ -55,12 +45,9 @@ class Completion:
 def read_completion(body: bytes, sent_bytes: int, most_reply_tokens: int) -> Completion | None:
     """Parses a completion; None if the body is not a completion.
 
-    Args:
-        body: The response.
-        sent_bytes: Size of the request. A count of more prompt tokens than it can have is ignored, because it would
-            block the limits and the budget for days.
-        most_reply_tokens: Allowed tokens of the reply. A larger number is reduced to this one, which was booked: it
-            could otherwise block a model for minutes or use up a day's budget.
+    A count of more prompt tokens than ``sent_bytes`` can have is ignored, because it would block the limits and the
+    budget for days. A larger count than ``most_reply_tokens`` is reduced to that number, which was booked: it could
+    otherwise block a model for minutes or use up a day's budget.
     """
     try:
         content = from_json(body, allow_inf_nan=False)
@@ -79,7 +66,8 @@ def read_completion(body: bytes, sent_bytes: int, most_reply_tokens: int) -> Com
     text, refusal = message.get("content"), message.get("refusal")
     if text is not None and not isinstance(text, str):
         return None
-    calls = _tool_calls(message.get("tool_calls"))
+    listed = message.get("tool_calls")
+    calls = tuple(filter(None, map(_tool_call, listed))) if isinstance(listed, list) else ()
     finish_reason = choice.get("finish_reason")
     if isinstance(refusal, str) and refusal:
         return Completion(refusal, (), CallOutcome.REFUSED, usage)
@@ -90,10 +78,6 @@ def read_completion(body: bytes, sent_bytes: int, most_reply_tokens: int) -> Com
     if not calls and not (text or "").strip():
         return Completion("", (), CallOutcome.EMPTY, usage)
     return Completion(text or "", calls, CallOutcome.OK, usage)
-
-
-def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
-    return tuple(call for item in value if (call := _tool_call(item))) if isinstance(value, list) else ()
 
 
 def _tool_call(value: Any) -> ToolCall | None:
@@ -121,8 +105,6 @@ def _is_count(value: Any) -> TypeGuard[int]:
 
 
 class Trouble(Enum):
-    """Why a request failed."""
-
     REQUEST = "the server does not accept this request"
     LIMITED = "too many requests"
     PASSING = "the server failed"
@@ -143,7 +125,6 @@ class Failure:
     """A request without an answer.
 
     Attributes:
-        kind: Why it failed.
         cause: The failure in our own words, with advice. It may be logged and shown to other callers.
         after_seconds: How long the server asked to wait; None if it did not.
         said: The server's own text, or "". It may repeat the question, so only its caller may see it.
@@ -153,21 +134,15 @@ class Failure:
     cause: str
     after_seconds: float | None = None
     said: str = ""
+    usage: ClassVar[None] = None
 
     @property
     def detail(self) -> str:
-        """The cause and the server's text, for the caller."""
         return f"{self.cause}: {self.said}"[:MAX_DETAIL] if self.said else self.cause
 
     @property
     def outcome(self) -> CallOutcome:
-        """The outcome in metrics and replies."""
         return _OUTCOMES.get(self.kind, CallOutcome.ERROR)
-
-    @property
-    def usage(self) -> TokenUsage | None:
-        """None: the server counted no tokens."""
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +155,8 @@ class Answer:
 
     @property
     def outcome(self) -> CallOutcome:
-        """The outcome in metrics and replies."""
         return self.completion.outcome
 
     @property
     def usage(self) -> TokenUsage | None:
-        """Tokens, as the server counted them; None if it didn't."""
         return self.completion.usage

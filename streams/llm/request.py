@@ -10,7 +10,7 @@ import structlog
 
 from schemas.needs import AskModel
 from streams.llm.limits import Limiter, Shares
-from streams.llm.replies import Completion
+from streams.llm.replies import Completion, Failure, Trouble
 from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
 from streams.runtime.breaker import CircuitBreaker
 from streams.runtime.clock import Clock
@@ -24,7 +24,6 @@ _BYTES_PER_TOKEN = 4
 _WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+")
 """Ideographs, kana, hangul and their marks: about one token each."""
 _TOKENS_PER_MESSAGE = 8
-MILLION = 1_000_000
 
 
 def cost_of(limits: ModelLimits, prompt_tokens: float, completion_tokens: float) -> float | None:
@@ -35,11 +34,10 @@ def cost_of(limits: ModelLimits, prompt_tokens: float, completion_tokens: float)
     """
     if limits.price_in is None or limits.price_out is None:
         return None
-    return (prompt_tokens * limits.price_in + completion_tokens * limits.price_out) / MILLION
+    return (prompt_tokens * limits.price_in + completion_tokens * limits.price_out) / 1_000_000
 
 
 def prompt_tokens_of(need: AskModel) -> int:
-    """Estimates the tokens of the prompt."""
     texts = [message.content for message in need.messages]
     texts += [call.arguments for message in need.messages for call in message.tool_calls]
     texts += [f"{tool.description}{json.dumps(dict(tool.parameters))}" for tool in need.tools]
@@ -64,13 +62,7 @@ class ModelAccess:
     """The limiter and the circuit breaker of one model, and its last failure."""
 
     def __init__(
-        self,
-        model: str,
-        llm: LlmSettings,
-        limits: ModelLimits,
-        shares: Shares,
-        clock: Clock,
-        metrics: Metrics,
+        self, model: str, llm: LlmSettings, limits: ModelLimits, shares: Shares, clock: Clock, metrics: Metrics
     ) -> None:
         self.limiter = Limiter(limits, shares, llm.window_margin, clock)
         self.breaker = CircuitBreaker(
@@ -91,7 +83,6 @@ class ModelAccess:
         self._breaker_open.set(False)
 
     def answered(self, question: str) -> None:
-        """The model answered a question."""
         self._answers += 1
         self.breaker.succeeded(question)
 
@@ -122,12 +113,10 @@ class Question:
         key: The key of its answer in the journal.
         breaker_key: The same for all tries of the question, so the circuit breaker counts it once.
         prompt_tokens: An estimate.
-        day: The day on which costs are booked ahead; "" if none are booked.
-        booked: USD booked ahead.
+        day: The day on which ``booked`` USD are booked ahead; "" if none are booked.
         spent: Used seconds of the deadline: calls, pauses between them, and waits for the journal.
         latency: Seconds of calls.
         waited: Used seconds of the patience.
-        attempts: Requests sent.
         adapted: Requests after which the client left a parameter out.
         lost: Requests without an answer that may have been paid.
         hung: Requests cut off at the deadline; the server may still write the longest reply.
@@ -161,8 +150,11 @@ class Question:
         return max(0.0, self.policy.deadline_seconds - self.spent)
 
     @property
+    def attempts_left(self) -> bool:
+        return self.attempts - self.adapted < self.policy.attempts
+
+    @property
     def latency_ms(self) -> int:
-        """``latency`` in whole milliseconds."""
         return round(self.latency * 1000)
 
     @property
@@ -172,10 +164,14 @@ class Question:
 
     def tokens_of(self, completion: Completion) -> tuple[int, int]:
         """Tokens of the prompt and of a reply: the server's count, else estimates."""
-        usage = completion.usage
-        if usage is None:
+        if (usage := completion.usage) is None:
             return self.prompt_tokens, tokens_of(completion.text) + 1
         return usage.prompt_tokens, usage.completion_tokens
+
+    def count_unanswered(self, failure: Failure) -> None:
+        """Counts a request that may have been paid; none was sent if the server can't be reached."""
+        self.hung += failure.kind is Trouble.TIMEOUT
+        self.lost += failure.kind not in (Trouble.TIMEOUT, Trouble.DOWN)
 
     def unbook(self) -> tuple[str, float]:
         """Takes the day and the USD that were booked ahead; the caller corrects the booking, once."""

@@ -76,7 +76,6 @@ class LlmSettings(Section):
 
     @property
     def offline(self) -> bool:
-        """Whether no server is configured."""
         return not self.base_url and not self.api_key.get_secret_value()
 
 
@@ -128,11 +127,9 @@ class ModelsSection(Section):
     )
 
     def task(self, name: str) -> TaskPolicy:
-        """The policy of a task."""
         return self.tasks.get(name) or self.tasks.get("default") or TaskPolicy()
 
     def limits_of(self, model: str) -> ModelLimits:
-        """Limits and prices of a model."""
         return self.limits.get(model) or self.limits.get("default") or ModelLimits()
 
 

@@ -11,7 +11,7 @@ import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
@@ -65,9 +65,7 @@ ON CONFLICT (day, model) DO UPDATE SET
     requested = requested + excluded.requested, cached = cached + excluded.cached,
     refused = refused + excluded.refused, usd = usd + excluded.usd
 """
-_USED = (
-    "SELECT calls, estimated, prompt, completion, milliseconds FROM usage WHERE task = ? AND model = ? AND opening = ?"
-)
+_USED = "SELECT opening, calls, estimated, prompt, completion, milliseconds FROM usage WHERE task = ? AND model = ?"
 _FORGET_OLDEST = "DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDER BY expires DESC LIMIT -1 OFFSET ?)"
 
 
@@ -84,13 +82,8 @@ class SqliteJournal(AnswerJournal):
 
     @override
     async def get(self, key: str, now: float) -> str | None:
-
-        def read(database: sqlite3.Connection) -> str | None:
-            query = "SELECT answer FROM answers WHERE key = ? AND expires > ?"
-            row = database.execute(query, (key, now)).fetchone()
-            return None if row is None else str(row[0])
-
-        return await self._thread.run(self._run, read)
+        rows = await self._read("SELECT answer FROM answers WHERE key = ? AND expires > ?", (key, now))
+        return str(rows[0][0]) if rows else None
 
     @override
     async def keep(
@@ -125,12 +118,8 @@ class SqliteJournal(AnswerJournal):
 
     @override
     async def experience(self, task: str, model: str) -> Experience:
-
-        def read(database: sqlite3.Connection) -> Experience:
-            rows = (database.execute(_USED, (task, model, opening)).fetchone() for opening in (True, False))
-            return Experience(*(Usage() if row is None else Usage(*row) for row in rows))
-
-        return await self._thread.run(self._run, read)
+        used = {opening: Usage(*sums) for opening, *sums in await self._read(_USED, (task, model))}
+        return Experience(used.get(True, Usage()), used.get(False, Usage()))
 
     @override
     async def count(self, calls: Sequence[DayCalls]) -> None:
@@ -143,25 +132,20 @@ class SqliteJournal(AnswerJournal):
 
     @override
     async def counted(self, days: Sequence[str]) -> list[DayCalls]:
-
-        def read(database: sqlite3.Connection) -> list[DayCalls]:
-            query = f"SELECT * FROM calls WHERE day IN ({', '.join('?' * len(days))})"  # noqa: S608 - only placeholders
-            return [DayCalls(*row) for row in database.execute(query, days)]
-
-        return await self._thread.run(self._run, read)
+        query = f"SELECT * FROM calls WHERE day IN ({', '.join('?' * len(days))})"  # noqa: S608 - only placeholders
+        return [DayCalls(*row) for row in await self._read(query, days)]
 
     @override
     async def booked(self, account: str) -> float:
-
-        def read(database: sqlite3.Connection) -> float:
-            row = database.execute("SELECT usd FROM costs WHERE day = ?", (account,)).fetchone()
-            return 0.0 if row is None else float(row[0])
-
-        return await self._thread.run(self._run, read)
+        rows = await self._read("SELECT usd FROM costs WHERE day = ?", (account,))
+        return float(rows[0][0]) if rows else 0.0
 
     @override
     async def aclose(self) -> None:
         await self._thread.aclose(self._close)
+
+    async def _read(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        return await self._thread.run(self._run, lambda database: database.execute(query, values).fetchall())
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
@@ -183,10 +167,8 @@ class SqliteJournal(AnswerJournal):
 def make_journal(llm: LlmSettings, *, read_only: bool = False) -> AnswerJournal:
     """The journal of the settings: Redis if it is configured, else the file. Opens nothing yet.
 
-    With ``read_only`` a file is neither created nor upgraded.
-
-    Raises:
-        JournalError: Redis is configured and its client is not installed.
+    With ``read_only`` a file is neither created nor upgraded. Raises JournalError if Redis is configured and its client
+    is not installed.
     """
     if not (redis_url := llm.redis_url.get_secret_value()):
         return SqliteJournal(llm.cache_path, read_only=read_only)

@@ -44,29 +44,16 @@ OFFLINE_JUDGES: Mapping[str, Judge] = {
 
 def answer_offline(need: AskModel, judges: Mapping[str, Judge] = OFFLINE_JUDGES) -> ModelReply | ModelFailed:
     """The offline judge's reply. An unknown task or an error of the judge is a failed reply."""
-    judge = judges.get(need.task)
-    if judge is None:
-        return _failed(need, f"the offline judge knows no task {need.task}")
-    try:
-        text = judge(need.facts)
-    except Exception as error:
-        # A bug in a heuristic must not look like an outage, which would pause intake.
-        return _failed(need, f"the offline judge failed: {type(error).__name__}: {error}"[:300])
-    return reply_of(StoredAnswer(text=text, outcome=CallOutcome.OK), need, NAME, "offline")
-
-
-def _failed(need: AskModel, detail: str) -> ModelReply | ModelFailed:
-    return reply_of(StoredAnswer(text="", outcome=CallOutcome.ERROR), need, NAME, "offline", failure=detail)
-
-
-def _is_retrieval_reply(need: AskModel, completion: Completion) -> bool:
-    shown = need.facts.get("sourcesShown")
-    return read_retrieval_reply(completion.text, shown if isinstance(shown, int) else MAX_ITEMS) is not None
-
-
-def _is_ranking_reply(need: AskModel, completion: Completion) -> bool:
-    shown = need.facts.get("passages")
-    return read_ranking_reply(completion.text, len(shown) if isinstance(shown, list) else MAX_ITEMS) is not None
+    answer, failure = StoredAnswer(text="", outcome=CallOutcome.ERROR), ""
+    if (judge := judges.get(need.task)) is None:
+        failure = f"the offline judge knows no task {need.task}"
+    else:
+        try:
+            answer = StoredAnswer(text=judge(need.facts), outcome=CallOutcome.OK)
+        except Exception as error:
+            # A bug in a heuristic must not look like an outage, which would pause intake.
+            failure = f"the offline judge failed: {type(error).__name__}: {error}"[:300]
+    return reply_of(answer, need, NAME, "offline", failure=failure)
 
 
 PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {
@@ -75,15 +62,17 @@ PROTOCOLS: Mapping[str, Callable[[AskModel, Completion], bool]] = {
     "decontextualize_claim": lambda need, completion: (
         bool(need.tools and completion.tool_calls) or parse_score(completion.text) is not None
     ),
-    "evaluate_retrieval": _is_retrieval_reply,
+    "evaluate_retrieval": lambda need, completion: (
+        read_retrieval_reply(completion.text, need.facts.get("sourcesShown", MAX_ITEMS)) is not None
+    ),
     "evaluate_search": lambda _, completion: read_search_reply(completion.text) is not None,
     "judge_relevance": lambda _, completion: read_word(completion.text) is not RelevanceOutcome.UNPARSED,
-    "rank_results": _is_ranking_reply,
+    "rank_results": lambda need, completion: (
+        read_ranking_reply(completion.text, len(need.facts.get("passages", range(MAX_ITEMS)))) is not None
+    ),
     "writer": lambda _, completion: read_sentences(completion.text) is not None,
 }
 """The protocol of each task."""
-
-
 REPEATS = frozenset({"decontextualize_claim", "analyst", "critic", "writer"})
 """Tasks whose handler asks again itself after a reply outside its protocol, so the gateway does not."""
 _CORRECTION = (
@@ -94,7 +83,6 @@ _SHOWN_CHARACTERS = 4000
 
 
 def corrected(need: AskModel, completion: Completion) -> AskModel:
-    """The question once more, with the reply outside its protocol and the correction."""
     said = Message("assistant", completion.text[:_SHOWN_CHARACTERS] or "(nothing)")
     return replace(need, messages=(*need.messages, said, Message("user", _CORRECTION)))
 

@@ -17,7 +17,7 @@ from streams.llm.tasks import answer_offline
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics, unexposed_metrics
-from streams.telemetry.tracing import NoTracer, Tracer
+from streams.telemetry.tracing import Tracer
 
 if TYPE_CHECKING:
     from streams.llm.gateway import Gateway
@@ -44,7 +44,7 @@ class LiveServices:
         self._journal = journal
         self._metrics = metrics or unexposed_metrics()
         self._counts_index = metrics is not None
-        self._tracer = tracer or NoTracer()
+        self._tracer = tracer or Tracer()
         self._fetcher: FetchWorker | None = None
         self._indexer: IndexWorker | None = None
         self._utterances: IndexWorker | None = None
@@ -116,7 +116,8 @@ class LiveServices:
     def _open_gateway(self) -> Gateway | str:
         """The gateway, or why these settings are not usable."""
         if self._gateway is None:
-            from streams.llm.gateway import Gateway, GatewaySettingsError
+            from streams.llm.client import GatewaySettingsError
+            from streams.llm.gateway import Gateway
 
             settings = self._settings
             try:

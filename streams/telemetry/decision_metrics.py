@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import structlog
-from prometheus_client import Counter
 
 from schemas.claims import ClaimEvaluated, ClaimStatus
 from schemas.documents import DocumentIndexed
@@ -57,10 +56,21 @@ class QueryMetrics:
             cost_usd=completed.llm.cost_usd if completed.llm else 0.0,
         )
         log.debug("query asked", request_id=completed.request_id[:_SHOWN], query=completed.query[:_SHOWN])
-        self._count(completed, seconds)
+        metrics = self._metrics
+        outcome = "answered" if completed.results else "empty"
+        metrics.queries_total.labels(outcome, completed.intent.intent, self._via).inc()
+        metrics.query_seconds.labels(self._via).observe(seconds)
+        for note in completed.notes:
+            metrics.query_stages_total.labels(note.stage, note.outcome).inc()
+        for result in completed.results:
+            source = result.reasoning_metadata.label_source
+            metrics.query_results_total.labels(result.trust_label, source).inc()
+        if top:
+            metrics.query_high_share.observe(sum(result.trust_label == "HIGH" for result in top) / len(top))
+        if completed.trees is not None and completed.trees.agreement is not None:
+            metrics.query_trees_agreement.observe(completed.trees.agreement)
 
     def refused(self, request: RankingRequested, reason: RefusalReason, detail: str, seconds: float) -> None:
-        """Records a query without an answer."""
         log.warning(
             "query refused",
             request_id=request.request_id[:_SHOWN],
@@ -72,28 +82,12 @@ class QueryMetrics:
         log.debug("query asked", request_id=request.request_id[:_SHOWN], query=request.query[:_SHOWN])
         self._metrics.queries_total.labels(reason, "", self._via).inc()
 
-    def _count(self, completed: RankingCompleted, seconds: float) -> None:
-        metrics = self._metrics
-        outcome = "answered" if completed.results else "empty"
-        metrics.queries_total.labels(outcome, completed.intent.intent, self._via).inc()
-        metrics.query_seconds.labels(self._via).observe(seconds)
-        for note in completed.notes:
-            metrics.query_stages_total.labels(note.stage, note.outcome).inc()
-        for result in completed.results:
-            source = result.reasoning_metadata.label_source
-            metrics.query_results_total.labels(result.trust_label, source).inc()
-        if top := completed.results[:_TOP]:
-            metrics.query_high_share.observe(sum(result.trust_label == "HIGH" for result in top) / len(top))
-        if completed.trees is not None and completed.trees.agreement is not None:
-            metrics.query_trees_agreement.observe(completed.trees.agreement)
-
 
 class DecisionMetrics:
     """Counts the decisions in the events of all handlers, and logs those that operators search for."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._features: dict[tuple[str, Lane], Counter] = {}
         self._queries = {lane: QueryMetrics(metrics if lane == "live" else None, "kafka") for lane in LANES}
 
     def emitted(self, events: Sequence[Event], lane: Lane, seconds: float) -> None:
@@ -118,7 +112,8 @@ class DecisionMetrics:
                         metrics.actionable_improvement.observe(event.improvement)
                         metrics.actionable_before_total.inc(max(0.0, event.actionable_information - event.improvement))
                         metrics.actionable_after_total.inc(event.actionable_information)
-                case ExtractionNeeded() if not _is_forwarded(event):
+                case ExtractionNeeded() if event.follow or event.reason is not ExtractionTrigger.AGGREGATOR_DETECTED:
+                    # Others forward an item of a listing to another domain; no batch triggered them.
                     metrics.extractions_triggered_total.labels(event.reason).inc()
                 case RetrievalEvaluated():
                     metrics.batches_total.labels("passed" if event.passed else "failed").inc()
@@ -144,19 +139,10 @@ class DecisionMetrics:
             metrics.cts_score.observe(page.cts_score)
         for name in PAGE_FEATURES:
             if getattr(page.trust_features, name):
-                counter = self._features.get((name, lane))
-                if counter is None:
-                    counter = self._features[name, lane] = metrics.page_features_total.labels(name, lane)
-                counter.inc()
-
-
-def _is_forwarded(event: ExtractionNeeded) -> bool:
-    """Whether an extraction forwards an item of its listing to another domain; no batch triggered it."""
-    return event.reason is ExtractionTrigger.AGGREGATOR_DETECTED and not event.follow
+                metrics.page_features_total.labels(name, lane).inc()
 
 
 def _log_claim(event: ClaimEvaluated) -> None:
-    """Logs the judgment of a claim with the ids of its source (R-155)."""
     where = {"claim_id": event.claim_id[:_SHOWN], "source_id": (event.source_id or "")[:_SHOWN] or None}
     if event.status in (ClaimStatus.MALFORMED, ClaimStatus.MODEL_FAILED):
         log.warning("claim has no score", status=event.status, detail=event.detail[:_SHOWN], tries=event.tries, **where)
@@ -166,7 +152,6 @@ def _log_claim(event: ClaimEvaluated) -> None:
 
 
 def _log_judgment(event: RelevanceJudged) -> None:
-    """Logs the judgment of a source, or why there is no judgment (R-115, R-122)."""
     where = {"url": event.url[:_SHOWN], "request_id": event.request_id}
     call_id = event.llm.call_id if event.llm else None
     match event.outcome:

@@ -16,7 +16,7 @@ from schemas.documents import IndexChange
 from schemas.extraction import ExtractionTrigger
 from schemas.llm import CallOutcome
 from schemas.outcome import CHILD_ENDS, DeadReason, DropReason, RetryReason, Stage
-from schemas.pages import LabelSource, Tier, TrustLabel
+from schemas.pages import LabelSource, Tier, TrustFeatures, TrustLabel
 from schemas.ranking import Intent, StageName, StageOutcome
 from schemas.relevance import RelevanceOutcome, SnippetFailure
 from schemas.replies import FetchFailure
@@ -35,21 +35,8 @@ Lane = Literal["live", "replay"]
 LANES: tuple[Lane, ...] = get_args(Lane)
 Cause = Literal["settings", "journal", "breaker", "limit", "budget", "shut", "down"]
 """Why no model could be asked."""
-PAGE_FEATURES = (
-    "has_doi",
-    "citation_count",
-    "external_links_count",
-    "has_references_section",
-    "has_headings",
-    "has_statistics",
-    "schema_type",
-    "has_author",
-    "has_byline",
-    "has_date",
-    "is_wire_report",
-    "domain_is_academic",
-    "domain_is_government",
-)
+_NO_FEATURES = ("source_tier", "base_score", "domain_tags", "word_count", "cts_score")
+PAGE_FEATURES = tuple(name for name in TrustFeatures.model_fields if name not in _NO_FEATURES)
 """A change of their rates shows that a crawler, or the web, has changed."""
 TASKS = tuple(handler.name for handler in HANDLERS if handler.asks_models)
 """The names of the handlers that ask language models."""
@@ -86,18 +73,20 @@ LABELS = {
 
 Rows = frozenset[tuple[str, ...]]
 """Values of some labels that occur together."""
+Groups = dict[tuple[str, ...], Rows]
+"""The rows of labels that depend on each other, by these labels."""
 
 
-def label_rows(metric: MetricDef, models: Mapping[str, str]) -> dict[tuple[str, ...], Rows]:
+def label_rows(metric: MetricDef, models: Mapping[str, str]) -> Groups:
     """Every row of values that a sample of a metric may have, for each group of labels that depend on each other.
 
     ``models`` is the model of each task. ``version`` is the installed version and has no rows.
     """
     asked = [(task, models.get(task, "")) for task in TASKS]
-    of_models = {**_rows(("task", "model"), asked), **_each("model", (model for _, model in asked))}
+    of_models = {("task", "model"): frozenset(asked)} | _each(model=[model for _, model in asked])
     known = {**_SHARED, **of_models, **_OWN.get(metric.name, {})}
     left = [label for label in metric.labels if label != "version"]
-    groups: dict[tuple[str, ...], Rows] = {}
+    groups: Groups = {}
     # The largest group first: a label that depends on another has no values of its own.
     for group in sorted(known, key=len, reverse=True):
         if set(group) <= set(left):
@@ -120,73 +109,66 @@ def most_series(metric: MetricDef) -> int:
     return prod((len(rows) for rows in label_rows(metric, models).values()), start=a_row)
 
 
-def _rows(labels: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], Rows]:
-    return {labels: frozenset(rows)}
+def _each(**values: Iterable[str]) -> Groups:
+    """The groups of labels that depend on no other label."""
+    return {(label,): frozenset((str(value),) for value in allowed) for label, allowed in values.items()}
 
 
-def _each(label: str, values: Iterable[str]) -> dict[tuple[str, ...], Rows]:
-    return {(label,): frozenset((str(value),) for value in values)}
-
-
-_HANDLERS = tuple(handler.name for handler in HANDLERS)
-_TIERS, _TRUST_LABELS = get_args(Tier), get_args(TrustLabel)
-_SHARED: dict[tuple[str, ...], Rows] = {
-    **_each("handler", _HANDLERS),
-    **_rows(
-        ("handler", "topic"),
-        (
-            (handler.name, topic)
-            for handler in HANDLERS
-            for topic in (handler.consumes.name, *(retry.topic for retry in handler.retry_topics))
-        ),
+_SHARED: Groups = {
+    ("handler", "topic"): frozenset(
+        (handler.name, topic)
+        for handler in HANDLERS
+        for topic in (handler.consumes.name, *(retry.topic for retry in handler.retry_topics))
     ),
-    **_each("lane", LANES),
-    **_each("stage", Stage),
-    **_each("result", ("committed", "in_doubt")),
-    **_each("tier", _TIERS),
-    **_each("trust_label", _TRUST_LABELS),
-    **_each("label_source", get_args(LabelSource)),
-    **_each("via", VIAS),
-    **_each("feature", PAGE_FEATURES),
-    **_each("change", IndexChange),
-    **_each("plan", ("full", "tiered")),
-    **_each("result_type", ResultType),
-    **_each("verdict", ("passed", "failed")),
-    **_each("recommendation", Recommendation),
-    **_each("score_source", SearchScoreSource),
-    **_each("status", ClaimStatus),
-    **_each("band", ClaimBand),
-    **_each("task", TASKS),
-    **_each("direction", ("in", "out")),
-    **_each("cause", get_args(Cause)),
+    **_each(
+        handler=[handler.name for handler in HANDLERS],
+        lane=LANES,
+        stage=Stage,
+        result=("committed", "in_doubt"),
+        tier=get_args(Tier),
+        trust_label=get_args(TrustLabel),
+        label_source=get_args(LabelSource),
+        via=VIAS,
+        feature=PAGE_FEATURES,
+        change=IndexChange,
+        plan=("full", "tiered"),
+        result_type=ResultType,
+        verdict=("passed", "failed"),
+        recommendation=Recommendation,
+        score_source=SearchScoreSource,
+        status=ClaimStatus,
+        band=ClaimBand,
+        task=TASKS,
+        direction=("in", "out"),
+        cause=get_args(Cause),
+    ),
 }
-_OWN: dict[str, dict[tuple[str, ...], Rows]] = {
-    Metrics.handler_events_total.name: _rows(
-        ("outcome", "reason"),
-        [
-            ("emit", ""),
-            *product(("drop",), map(str, DropReason)),
-            *product(("retry",), map(str, RetryReason)),
-            *product(("dead",), map(str, DeadReason)),
-        ],
-    ),
-    Metrics.retries_total.name: _each("reason", RetryReason),
-    Metrics.dead_events_total.name: _each("reason", DeadReason),
-    Metrics.child_processes_ended_total.name: _each("reason", CHILD_ENDS),
-    Metrics.extractions_triggered_total.name: _each("reason", ExtractionTrigger),
-    Metrics.snippets_total.name: _each("reason", ("", *SnippetFailure)),
-    Metrics.relevance_judgments_total.name: _each("outcome", RelevanceOutcome),
-    Metrics.queries_total.name: _rows(
-        ("outcome", "intent"),
-        [
-            *product(("answered", "empty"), map(str, Intent)),
-            *product(get_args(RefusalReason), ("",)),
-        ],
-    ),
-    Metrics.query_stages_total.name: {**_each("stage", StageName), **_each("outcome", StageOutcome)},
-    Metrics.fetches_total.name: _each("outcome", ("ok", *FetchFailure)),
-    Metrics.fetch_robots_total.name: _each("outcome", ("fetched", "none", "kept", *FetchFailure)),
-    Metrics.llm_requests_total.name: _each("outcome", CallOutcome),
-    Metrics.llm_offline_total.name: _each("outcome", CallOutcome),
-    Metrics.replay_records_total.name: _each("outcome", ("replayed", "passed_over")),
+_OWN: dict[str, Groups] = {
+    Metrics.handler_events_total.name: {
+        ("outcome", "reason"): frozenset(
+            [
+                ("emit", ""),
+                *product(("drop",), map(str, DropReason)),
+                *product(("retry",), map(str, RetryReason)),
+                *product(("dead",), map(str, DeadReason)),
+            ]
+        )
+    },
+    Metrics.retries_total.name: _each(reason=RetryReason),
+    Metrics.dead_events_total.name: _each(reason=DeadReason),
+    Metrics.child_processes_ended_total.name: _each(reason=CHILD_ENDS),
+    Metrics.extractions_triggered_total.name: _each(reason=ExtractionTrigger),
+    Metrics.snippets_total.name: _each(reason=("", *SnippetFailure)),
+    Metrics.relevance_judgments_total.name: _each(outcome=RelevanceOutcome),
+    Metrics.queries_total.name: {
+        ("outcome", "intent"): frozenset(
+            [*product(("answered", "empty"), map(str, Intent)), *product(get_args(RefusalReason), ("",))]
+        )
+    },
+    Metrics.query_stages_total.name: _each(stage=StageName, outcome=StageOutcome),
+    Metrics.fetches_total.name: _each(outcome=("ok", *FetchFailure)),
+    Metrics.fetch_robots_total.name: _each(outcome=("fetched", "none", "kept", *FetchFailure)),
+    Metrics.llm_requests_total.name: _each(outcome=CallOutcome),
+    Metrics.llm_offline_total.name: _each(outcome=CallOutcome),
+    Metrics.replay_records_total.name: _each(outcome=("replayed", "passed_over")),
 }

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -25,16 +25,14 @@ Kind = Literal["counter", "gauge", "histogram"]
 Instrument = TypeVar("Instrument", bound=MetricWrapperBase)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MetricDef:
     """A metric.
 
     Attributes:
         name: As it is scraped, with the suffixes that Prometheus asks for.
-        kind: What Prometheus keeps of it.
         meaning: One sentence for the documentation and the exposition's HELP line.
         unit: What one of it is: seconds, bytes, records, points, or 1.
-        labels: Its label names, each of bounded cardinality.
         buckets: Upper bounds of a histogram's buckets, without infinity.
     """
 
@@ -49,9 +47,17 @@ class MetricDef:
 class Declared(Generic[Instrument]):
     """A metric as an attribute of a class; its name is the attribute's with the prefix ``assay_``."""
 
-    def __init__(self, instrument: Callable[..., Instrument], definition: MetricDef) -> None:
+    def __init__(
+        self,
+        instrument: Callable[..., Instrument],
+        kind: Kind,
+        unit: str,
+        meaning: str,
+        labels: tuple[str, ...] = (),
+        buckets: tuple[float, ...] = (),
+    ) -> None:
         self._instrument = instrument
-        self.definition = definition
+        self.definition = MetricDef("", kind, meaning, unit, labels, buckets)
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         self.definition = replace(self.definition, name=f"assay_{attribute}")
@@ -67,10 +73,9 @@ class Declared(Generic[Instrument]):
         return self.definition
 
     def make(self, registry: CollectorRegistry) -> Instrument:
-        """The instrument, registered."""
-        its = self.definition
-        buckets: dict[str, Any] = {"buckets": its.buckets} if its.buckets else {}
-        return self._instrument(its.name, its.meaning, its.labels, registry=registry, **buckets)
+        metric = self.definition
+        buckets: dict[str, Any] = {"buckets": metric.buckets} if metric.buckets else {}
+        return self._instrument(metric.name, metric.meaning, metric.labels, registry=registry, **buckets)
 
 
 class UnsetGauge(Gauge):
@@ -82,7 +87,6 @@ class UnsetGauge(Gauge):
     _holds: Callable[[], bool] = staticmethod(lambda: False)
 
     def set(self, value: float) -> None:
-        """Sets the gauge and exposes it from now on."""
         self.set_while(value, lambda: True)
 
     def set_while(self, value: float, holds: Callable[[], bool]) -> None:
@@ -91,30 +95,13 @@ class UnsetGauge(Gauge):
         super().set(value)
 
     def collect(self) -> Iterable[Metric]:
-        """The gauge, or nothing."""
         return super().collect() if self._holds() else ()
-
-
-def counter(unit: str, meaning: str, labels: tuple[str, ...] = ()) -> Declared[Counter]:
-    """Declares a counter."""
-    return Declared(Counter, MetricDef(name="", kind="counter", meaning=meaning, unit=unit, labels=labels))
-
-
-def gauge(unit: str, meaning: str, labels: tuple[str, ...]) -> Declared[Gauge]:
-    """Declares a gauge with labels."""
-    return Declared(Gauge, MetricDef(name="", kind="gauge", meaning=meaning, unit=unit, labels=labels))
-
-
-def unset_gauge(unit: str, meaning: str) -> Declared[UnsetGauge]:
-    """Declares a gauge without labels."""
-    return Declared(UnsetGauge, MetricDef(name="", kind="gauge", meaning=meaning, unit=unit))
 
 
 class BatchHistogram(Histogram):
     """A histogram that takes many values at once: ``observe`` takes two locks for each value."""
 
     def observe_many(self, values: Sequence[float]) -> None:
-        """The same as ``observe`` for each value."""
         if not values:
             return
         self._sum.inc(sum(values))
@@ -122,12 +109,15 @@ class BatchHistogram(Histogram):
             self._buckets[bucket].inc(number)
 
 
+counter = partial(Declared[Counter], Counter, "counter")
+gauge = partial(Declared[Gauge], Gauge, "gauge")
+unset_gauge = partial(Declared[UnsetGauge], UnsetGauge, "gauge")
+
+
 def histogram(
     unit: str, buckets: tuple[float, ...], meaning: str, labels: tuple[str, ...] = ()
 ) -> Declared[BatchHistogram]:
-    """Declares a histogram."""
-    definition = MetricDef(name="", kind="histogram", meaning=meaning, unit=unit, labels=labels, buckets=buckets)
-    return Declared(BatchHistogram, definition)
+    return Declared(BatchHistogram, "histogram", unit, meaning, labels, buckets)
 
 
 DURATION_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -292,8 +282,7 @@ class Metrics:
     )
     fetches_total = counter("fetches", "Pages requested, by outcome: ok, or the failure.", ("outcome",))
     fetches_cached_total = counter(
-        "pages",
-        "Requested pages whose result for the same query was in the cache, a page or a refusal.",
+        "pages", "Requested pages whose result for the same query was in the cache, a page or a refusal."
     )
     fetch_robots_total = counter(
         "origins", "Lookups of robots.txt that were not answered from memory, by result.", ("outcome",)
@@ -340,9 +329,7 @@ class Metrics:
         "answers", "Answers of the offline judge, which is used if no model is configured.", ("task", "outcome")
     )
     llm_unavailable_total = counter(
-        "questions",
-        "Questions that no model could be asked, by cause.",
-        ("task", "model", "cause"),
+        "questions", "Questions that no model could be asked, by cause.", ("task", "model", "cause")
     )
     llm_breaker_open = gauge("1", "1 while the circuit breaker of a model is open, else 0.", ("model",))
     llm_budget_left_usd = unset_gauge(

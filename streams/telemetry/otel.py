@@ -108,42 +108,49 @@ class OtelTracer(Tracer):
         await asyncio.to_thread(self._provider.shutdown)
 
 
-class _Record:
+class _Record(RecordSpan):
     def __init__(self, span: Span) -> None:
         self._span = span
         carrier: dict[str, str] = {}
         _W3C.inject(carrier, trace.set_span_in_context(span, Context()))
         self.traceparent = carrier.get("traceparent")
 
+    @override
     def active(self) -> AbstractContextManager[object]:
         return trace.use_span(self._span, end_on_exit=False, record_exception=False, set_status_on_exception=False)
 
+    @override
     def decided(self, events: Sequence[Event]) -> None:
         if self._span.is_recording():
             self._span.set_attributes(evaluation_of(events))
 
+    @override
     def ended(self, outcome: str, reason: str) -> None:
         self._span.set_attributes({"assay.outcome": outcome, "assay.reason": reason})
         if outcome in ("retry", "dead"):
-            self._span.set_attribute("error.type", reason)
-            self._span.set_status(StatusCode.ERROR)
+            _fail(self._span, reason)
         self._span.end()
 
 
-class _Call:
+class _Call(CallSpan):
     def __init__(self, span: Span) -> None:
         self._span = span
 
+    @override
     def note(self, attributes: Mapping[str, Value]) -> None:
         self._span.set_attributes(attributes)
 
+    @override
     def failed(self, kind: str) -> None:
-        self._span.set_attribute("error.type", kind)
-        self._span.set_status(StatusCode.ERROR)
+        _fail(self._span, kind)
+
+
+def _fail(span: Span, kind: str) -> None:
+    span.set_attribute("error.type", kind)
+    span.set_status(StatusCode.ERROR)
 
 
 def _texts(record: ConsumerRecord) -> dict[str, str]:
-    """The headers for spans, as text."""
     return {
         name: value.decode("utf-8", "replace")
         for name, value in record.headers

@@ -8,7 +8,7 @@ import sys
 import structlog
 
 from streams.telemetry.settings import TelemetrySettings
-from streams.telemetry.tracing import NoTracer, Tracer
+from streams.telemetry.tracing import Tracer
 
 _QUIET = ("aiokafka", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "uvicorn", "asyncio")
 
@@ -16,9 +16,7 @@ _QUIET = ("aiokafka", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "uvi
 def configure_logs(level_name: str, form: str) -> None:
     """Sets up structlog and the standard library's logging to write to standard error.
 
-    Args:
-        level_name: debug, info, warning or error.
-        form: json, console, or auto: console on a terminal, else json.
+    ``form`` is json, console, or auto: console on a terminal, else json.
     """
     level = getattr(logging, level_name.upper())
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
@@ -41,11 +39,7 @@ def configure_logs(level_name: str, form: str) -> None:
         ]
     )
     structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
+        processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
@@ -53,8 +47,7 @@ def configure_logs(level_name: str, form: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
+            foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer]
         )
     )
     root = logging.getLogger()
@@ -68,7 +61,7 @@ def configure_logs(level_name: str, form: str) -> None:
 def make_tracer(settings: TelemetrySettings, version: str) -> Tracer:
     """The tracer of the settings; imports OpenTelemetry only if traces are on."""
     if settings.traces == "off":
-        return NoTracer()
+        return Tracer()
     from streams.telemetry.otel import exporting_tracer
 
     return exporting_tracer(settings, version)

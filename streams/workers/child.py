@@ -35,12 +35,9 @@ _STATM = Path("/proc/self/statm")
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """What one job may use.
+    """What one job may use. The wall-clock time, for a job that waits, must allow for a busy machine.
 
-    Attributes:
-        cpu_seconds: CPU time of the child.
-        wall_seconds: Wall-clock time, for a job that waits and uses no CPU. It must allow for a busy machine.
-        memory_bytes: Address space beyond that of the started child. Systems without ``/proc`` ignore it.
+    The memory is address space beyond that of the started child; systems without ``/proc`` do not limit it.
     """
 
     cpu_seconds: float
@@ -49,13 +46,7 @@ class JobLimits:
 
 
 def run_child(connection: socket.socket, work: Work, limits: JobLimits) -> None:
-    """Runs jobs until the parent closes the connection.
-
-    Args:
-        connection: The child's end.
-        work: The function that runs jobs.
-        limits: What one job may use.
-    """
+    """Runs jobs until the parent closes its end of the connection."""
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF, signal.SIGALRM})

@@ -7,19 +7,20 @@ state of the ask is part of the job. The parent does not read that state, so it 
 from __future__ import annotations
 
 import pickle
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import schemas
 from schemas.event import Event
 from schemas.needs import Ask, Need
 from schemas.outcome import CHILD_ENDS, Dead, DeadReason, Outcome, Stage
 from schemas.replies import Reply
-from schemas.rules import Rules
+from schemas.rules import Rules, Section
 from streams.topology import Handler
 from streams.topology.codec import MAX_DETAIL, Headers, decode
 from streams.workers.child import Work
@@ -33,8 +34,6 @@ _EXAMPLES = Path(schemas.__file__).parent / "examples"
 
 
 class RawRecord(NamedTuple):
-    """A record that is not decoded yet."""
-
     value: bytes | None
     headers: Headers
     produced_at: datetime | None
@@ -81,7 +80,6 @@ async def answer_in(
     replies: tuple[Reply, ...] = (),
     state: Any = None,
 ) -> Answer:
-    """The answer from a child process, if there is a pool and the handler runs in one."""
     if pool is None or handler.runs == "inline":
         return answer_of(handler, rules, source, replies, state)
     # Steps 4 and 5, in a child process.
@@ -155,3 +153,70 @@ def _answer(handlers: Mapping[str, tuple[Handler, Rules]], job: HandlerJob) -> A
         kept = pickle.dumps(answer.of.state, pickle.HIGHEST_PROTOCOL)
         return answer._replace(of=replace(answer.of, state=kept))
     return answer
+
+
+_KEPT_RULES = 8
+"""Compiled rules that are kept: a user moves a slider back and forth, and each compilation takes 0.1 s."""
+
+
+TrialJob = tuple[Event | RawRecord, Mapping[str, Section]]
+"""An event or a record, and the sections that the other configuration has in place of those in force."""
+
+
+class Trials:
+    """Decides events of one handler under two configurations, while the block runs.
+
+    The handler makes no requests. It runs in a child process under the limits of the settings, or in this process if
+    the settings have no child processes.
+    """
+
+    def __init__(self, handler: Handler, rules: Rules, settings: WorkersSettings) -> None:
+        if handler.read is not None:
+            raise ValueError(f"{handler.name} makes requests, which a trial does not answer")
+        self._here = None if settings.processes else _Trial(handler, rules)
+        # A copy has no cached properties, which a child computes faster than it reads them.
+        make = partial(_Trial, handler, rules.model_copy())
+        self._pool = WorkerPool(make, 1, settings.limits)
+
+    async def __aenter__(self) -> Self:
+        if self._here is None:
+            await self._pool.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._pool.stop()
+
+    async def outcomes(self, source: Event | RawRecord, changes: Mapping[str, Section]) -> tuple[Outcome, Outcome]:
+        """The outcomes under the configuration in force and under the other one."""
+        job = (source, changes)
+        answer: tuple[Outcome, Outcome] | Dead
+        answer = await self._pool.run(job) if self._here is None else self._here(job)
+        return (answer, answer) if isinstance(answer, Dead) else answer
+
+
+class _Trial:
+    def __init__(self, handler: Handler, rules: Rules) -> None:
+        self._handler = handler
+        self._now = rules
+        self._others: OrderedDict[tuple[tuple[str, str], ...], Rules] = OrderedDict()
+        warm_up(handler, rules)
+
+    def __call__(self, job: TrialJob) -> tuple[Outcome, Outcome]:
+        source, changes = job
+        return self._outcome(self._now, source), self._outcome(self._rules(changes), source)
+
+    def _outcome(self, rules: Rules, source: Event | RawRecord) -> Outcome:
+        answer = answer_of(self._handler, rules, source).of
+        if isinstance(answer, Ask):
+            return Dead(DeadReason.HANDLER_BUG, f"{self._handler.name} has no reader and asks")
+        return answer
+
+    def _rules(self, changes: Mapping[str, Section]) -> Rules:
+        if not changes:
+            return self._now
+        key = tuple(sorted((name, section.model_dump_json()) for name, section in changes.items()))
+        rules = self._others.pop(key, None) or self._now.model_copy(update=dict(changes))
+        self._others[key] = rules
+        if len(self._others) > _KEPT_RULES:
+            self._others.popitem(last=False)
+        return rules

@@ -13,10 +13,9 @@ import pickle
 import signal
 import socket
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from types import TracebackType
 from typing import Any, Self
 
 from schemas.outcome import Dead, DeadReason
@@ -45,41 +44,37 @@ class _Job:
     has_ended_a_child: bool = field(default=False, compare=False)
 
 
+@dataclass(eq=False, slots=True)
 class _Child:
-    """One child process, and the jobs that it has."""
-
-    def __init__(
-        self, pid: int, template: Template, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self.pid = pid
-        self.jobs: deque[_Job] = deque()
-        self._template = template
-        self._reader = reader
-        self._writer = writer
+    pid: int
+    template: Template
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    jobs: deque[_Job] = field(default_factory=deque)
 
     def send(self, job: _Job) -> None:
         body = pickle.dumps(job.of, pickle.HIGHEST_PROTOCOL)
         self.jobs.append(job)
-        self._writer.write(LENGTH.pack(len(body)))
-        self._writer.write(body)
+        self.writer.write(LENGTH.pack(len(body)))
+        self.writer.write(body)
 
     async def receive(self) -> bytes | None:
         """The next message; None if the child ended."""
         try:
-            length = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))[0]
-            return await self._reader.readexactly(length) if length <= _LARGEST_RESULT else None
+            length = LENGTH.unpack(await self.reader.readexactly(LENGTH.size))[0]
+            return await self.reader.readexactly(length) if length <= _LARGEST_RESULT else None
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
 
     def disconnect(self) -> None:
         """Closes the connection. A child at work ends after its job, or at a limit."""
         # Not ``close``, which waits until a child that is at work has taken all bytes.
-        self._writer.transport.abort()
+        self.writer.transport.abort()
 
     async def end(self) -> int | None:
         """Ends the process if it runs, and returns its exit status; a signal is negative. None if it is unknown."""
         self.disconnect()
-        return await self._template.end_child(self.pid)
+        return await self.template.end_child(self.pid)
 
 
 class WorkerPool:
@@ -94,14 +89,9 @@ class WorkerPool:
         start: Start = "spawn",
         on_failure: Callable[[DeadReason], None] = lambda _: None,
     ) -> None:
-        """Starts nothing yet.
+        """Starts nothing yet; ``make_work`` and ``start`` are as in ``Template.started``.
 
-        Args:
-            make_work: Called once in the template process of the children; see ``Template.started``.
-            processes: Children; at least 1.
-            limits: What one job may use.
-            start: How the template starts; ``fork`` is for commands.
-            on_failure: Called whenever a child ended because of a job.
+        ``on_failure`` is called whenever a child ended because of a job.
         """
         self._make_work = make_work
         self.processes = processes
@@ -118,11 +108,7 @@ class WorkerPool:
         self._numbers = itertools.count()
 
     async def start(self) -> None:
-        """Starts the children, if they are not started.
-
-        Raises:
-            ChildStartError: A child could not start.
-        """
+        """Starts the children, if they are not started. Raises ChildStartError."""
         if self._tasks:
             return
         try:
@@ -131,22 +117,19 @@ class WorkerPool:
             await self.stop()
             raise
         for child in children:
-            self._spawn(self._use_and_replace(child))
+            task = asyncio.create_task(self._use_and_replace(child))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def __aenter__(self) -> Self:
-        """Starts the children. Raises ChildStartError."""
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Ends the children."""
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     @property
     def concurrency(self) -> int:
-        """Jobs that keep every child busy."""
         return concurrency_of(self.processes)
 
     async def run(self, job: Any) -> Any:
@@ -157,14 +140,12 @@ class WorkerPool:
         return await result
 
     async def _use_and_replace(self, child: _Child) -> None:
-        """Uses one child after another; each ends because of a job."""
         while True:
             await self._use(child)
             await self._bury(child)
             child = await self._next()
 
     async def _use(self, child: _Child) -> None:
-        """Gives jobs to a child until it ends."""
         if self._suspects:
             child.send(self._suspects.popleft())
             if not await self._collect(child):
@@ -205,7 +186,6 @@ class WorkerPool:
         return True
 
     async def _bury(self, child: _Child) -> None:
-        """Decides on the jobs of a child that ended."""
         status = await child.end()
         self._children.discard(child)
         reason = _reason(status)
@@ -260,14 +240,17 @@ class WorkerPool:
     async def _warm_template(self) -> Template:
         async with self._renewing:
             if self._template is not None and self._template.has_ended:
-                lost, self._template = self._template, None
-                await lost.end()
+                await self._end_template()
             if self._template is None:
                 self._template = await Template.started(self._how, self._make_work, self._limits)
             return self._template
 
+    async def _end_template(self) -> None:
+        template, self._template = self._template, None
+        if template is not None:
+            await template.end()
+
     async def _next(self) -> _Child:
-        """A new child, as soon as one starts."""
         pause = _SHORTEST_PAUSE_SECONDS
         while True:
             try:
@@ -277,12 +260,6 @@ class WorkerPool:
                 _warn("a child process does not start", error=str(error), next_try_in_seconds=pause)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     async def stop(self) -> None:
         """Ends all children; jobs without a result are cancelled."""
@@ -297,9 +274,7 @@ class WorkerPool:
         for child in self._children:
             child.disconnect()
         self._children.clear()
-        if self._template is not None:
-            template, self._template = self._template, None
-            await template.end()
+        await self._end_template()
 
 
 def _reason(status: int | None) -> DeadReason:

@@ -26,9 +26,7 @@ class WorkersSettings(Section):
         default=5.0, gt=0, description="CPU time of one record; beyond it, the record is a dead letter (took_too_long)."
     )
     wall_seconds: float = Field(
-        default=60.0,
-        gt=0,
-        description="Wall-clock time of one record; one that exceeds it twice is a dead letter.",
+        default=60.0, gt=0, description="Wall-clock time of one record; one that exceeds it twice is a dead letter."
     )
     memory_mib: int = Field(
         default=512, ge=64, description="Memory of one record; beyond it, the record is a dead letter (out_of_memory)."
@@ -36,7 +34,6 @@ class WorkersSettings(Section):
 
     @property
     def limits(self) -> JobLimits:
-        """What one record may use."""
         return JobLimits(self.cpu_seconds, self.wall_seconds, self.memory_mib * _MIB)
 
 

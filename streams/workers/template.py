@@ -41,10 +41,7 @@ class ChildStartError(OSError):
 
 
 class Template:
-    """A template process, as the pool sees it."""
-
     def __init__(self, pid: int, connection: socket.socket) -> None:
-        """Takes a process that was started, and the pool's end of the connection."""
         self._pid = pid
         self._connection = connection
         self._turn = asyncio.Lock()
@@ -53,23 +50,16 @@ class Template:
 
     @classmethod
     async def started(cls, start: Start, make_work: Callable[[], Work], limits: JobLimits) -> Template:
-        """A template that is warm.
+        """A template that is warm. Raises ChildStartError.
 
-        Args:
-            start: ``spawn`` is safe beside threads. ``fork`` starts within milliseconds, for a command without threads.
-            make_work: Called once; for ``spawn``, an importable function, or a ``functools.partial`` of one.
-            limits: What one job may use.
-
-        Raises:
-            ChildStartError: It ended before it was ready.
+        ``spawn`` is safe beside threads; ``fork`` starts within milliseconds, for a command without threads. The
+        template calls ``make_work`` once; for ``spawn`` it is an importable function, or a ``partial`` of one.
         """
         own_end, its_end = socket.socketpair()
         own_end.setblocking(False)
         with its_end:
-            if start == "spawn":
-                template = cls(_spawned(its_end), own_end)
-            else:
-                template = cls(_forked(own_end, its_end, make_work, limits), own_end)
+            pid = _spawned(its_end) if start == "spawn" else _forked(own_end, its_end, make_work, limits)
+        template = cls(pid, own_end)
         try:
             loop = asyncio.get_running_loop()
             with contextlib.suppress(ConnectionError):
@@ -126,7 +116,6 @@ class Template:
 
 
 def ended_early(status: int | None) -> ChildStartError:
-    """The error for a process that ended before it was ready."""
     return ChildStartError(
         f"a child process ended with status {status} before its first job; its output above has the reason"
     )

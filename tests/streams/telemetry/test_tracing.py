@@ -18,9 +18,9 @@ from streams.telemetry import settings as telemetry_settings
 from streams.telemetry.otel import OtelTracer, evaluation_of, exporting_tracer
 from streams.telemetry.settings import TelemetrySettings
 from streams.telemetry.setup import make_tracer
-from streams.telemetry.tracing import NoTracer, RecordSpan
+from streams.telemetry.tracing import RecordSpan
 from streams.topology import TOPICS
-from tests.samples import EXAMPLES, instance, scored
+from tests.samples import EXAMPLES, scored
 from tests.streams.llm.model_server import model_server, says
 from tests.streams.telemetry.spans import Spans, ids, parent
 from tests.tables import tables
@@ -208,7 +208,8 @@ def test_tracing_is_off_by_default_and_loads_no_opentelemetry() -> None:
 
 
 def test_what_is_off_hands_out_one_span_that_does_nothing() -> None:
-    off = instance(NoTracer, make_tracer(TelemetrySettings(), "1.0"))
+    off = make_tracer(TelemetrySettings(), "1.0")
+    assert not isinstance(off, OtelTracer)
     first, second = (off.records("score_page", "g")(record()) for _ in range(2))
     assert first is second
     assert first.traceparent is None, "what the record came with is carried on as it is"

@@ -9,8 +9,8 @@ import pytest
 
 from schemas.replies import ModelReply, ModelUnavailable
 from streams.llm.accounting import CallTally
-from streams.llm.costs import read_costs
 from streams.llm.journal import DayCalls, JournalError
+from streams.llm.reports import read_costs
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.llm.sqlite_journal import SqliteJournal
 from tests.kafka.installation import until
