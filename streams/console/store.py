@@ -77,7 +77,8 @@ class Store:
         with database:  # commits
             database.execute("BEGIN")
             for entry, mentions in entries:
-                added = database.execute(_INSERT, _row(entry))
+                page = page_number(entry.subject) if entry.kind == SubjectKind.PAGE else None
+                added = database.execute(_INSERT, (*_VALUES(entry), page))
                 if added.rowcount:
                     new.append(entry)
                     pages = [(added.lastrowid, its.page, its.role, its.note) for its in mentions]
@@ -150,11 +151,6 @@ class Store:
         self._database.execute(f"DELETE FROM mentions WHERE decision IN ({oldest})", (number,))  # noqa: S608
         self._database.execute(f"DELETE FROM decisions WHERE id IN ({oldest})", (number,))  # noqa: S608
         self.count -= number
-
-
-def _row(entry: Entry) -> tuple[Any, ...]:
-    page = page_number(entry.subject) if entry.kind == SubjectKind.PAGE else None
-    return (*_VALUES(entry), page)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
