@@ -111,9 +111,9 @@ def rows_of(completed: RankingCompleted, stages: list[str]) -> list[Row]:
     """The results in their final order, each with its place by the score of every stage."""
     places: dict[str, dict[str, int]] = {}
     for stage in stages:
-        scored = [its for its in completed.results if its.stage_scores.get(stage) is not None]
-        ordered = sorted(scored, key=lambda its: -its.stage_scores[stage])
-        places[stage] = {its.url: number for number, its in enumerate(ordered, 1)}
+        scored = [(score, its.url) for its in completed.results if (score := its.stage_scores.get(stage)) is not None]
+        ordered = sorted(scored, key=lambda its: -its[0])
+        places[stage] = {url: number for number, (_, url) in enumerate(ordered, 1)}
     return [
         Row(its, tuple(Place(places[stage].get(its.url), its.stage_scores.get(stage)) for stage in stages))
         for its in completed.results
