@@ -85,9 +85,9 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
     if as_json:
         print(json.dumps({**kinds, "lost": gone, "incompatible": broken}))
     else:
-        for kind, paths in kinds.items():
-            for path in paths:
-                print(f"{kind if check else _DONE[kind]}: {path}")
+        for kind, names in kinds.items():
+            for name in names:
+                print(f"{kind if check else _DONE[kind]}: {name}")
         if not found:
             print("everything generated is up to date")
         elif check:

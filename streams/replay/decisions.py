@@ -246,7 +246,7 @@ async def read_decisions(
 
 
 def identity_of(record: ConsumerRecord) -> str:
-    """The identity of an input, which its outputs carry as ``ce_causationid`` ."""
+    """The identity of an input, which its outputs carry as ``ce_causationid``."""
     return Input.of(record).provenance.identity
 
 

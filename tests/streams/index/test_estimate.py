@@ -36,6 +36,7 @@ def sampled(*pages: ScoredPage) -> SampledPages:
 
 
 def test_the_plan_is_reproduced_tier_by_tier() -> None:
+    """R-218."""
     estimate = assumed(10_000_000, "10/50/40", 10)
     counts = [(t.tier, t.chunking, t.articles, t.points, t.article_embeddings) for t in estimate.tiers]
     assert counts == list(TABLES["the_plan_is_reproduced_tier_by_tier"])

@@ -120,6 +120,7 @@ def test_batches_are_counted_by_their_verdict(passed: bool, label: str) -> None:
 
 @pytest.mark.parametrize(("name", "level", "says"), TABLES["judgments_are_counted_and_logged_by_outcome"])
 def test_judgments_are_counted_and_logged_by_outcome(name: str, level: str, says: str) -> None:
+    """R-122."""
     event: RelevanceJudged = example(RelevanceJudged, f"relevance.judged.v1/{name}")
     with structlog.testing.capture_logs() as logs:
         assert told(event) == {f"assay_relevance_judgments_total {event.outcome}": 1}

@@ -36,7 +36,7 @@ def test_group_and_transactional_id_name_prefix_run_and_topic() -> None:
     assert log.transactional_id == "shop.assay.publish.november.shop.pages.crawled.v1"
 
 
-async def test_an_open_run_has_its_position_unless_another_copy_was_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_open_run_has_its_position_or_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = [None, OffsetAndMetadata(3, Position(entries=3).to_text()), ProducerFenced()]
 
     async def read(*_: object) -> Any:
