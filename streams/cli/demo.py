@@ -97,7 +97,7 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
                 work.cancel()
                 await asyncio.wait({work}, timeout=_CLOSE_SECONDS)
             if not as_json:
-                tell_decisions(console, demo.tally)
+                tell_decisions(console, demo.tally, settings.retrievalEvaluation.dimensionThresholds)
                 (console.print if live is None else live.update)(live_table(demo, console.width, done=True))
             if not once:
                 say("done; Ctrl-C ends the demonstration")

@@ -74,7 +74,8 @@ def _show_move(console: Console, move: PageMove) -> None:
             console,
             f"  {component.component} {component.points_now} → {component.points_then}: ",
             component.because_now,
-            component.because_then or "no such component",
+            component.because_then,
+            "no such component",
         )
     for when, detail in (("now", move.detail_now), ("then", move.detail_then)):
         if detail:
@@ -105,7 +106,7 @@ def _show_results(console: Console, found: ResultsDifferences) -> None:
 def _show_flip(console: Console, flip: ResultFlip) -> None:
     changes = ((flip.type_now, flip.type_then), (_or_dash(flip.score_now), _or_dash(flip.score_then)))
     _show_heading(console, changes, flip.url or "no address", f"  in {_shown(flip.batch_id)}")
-    _show_reason(console, "  ", "; ".join(flip.because_now[:3]), "; ".join(flip.because_then[:3]) or "dead")
+    _show_reason(console, "  ", "; ".join(flip.because_now[:3]), "; ".join(flip.because_then[:3]), "dead")
 
 
 def _show_extractions(console: Console, change: ExtractionChange) -> None:
@@ -123,9 +124,9 @@ def _show_heading(console: Console, changes: Iterable[tuple[str, str]], name: st
     console.print(Text.assemble(Text("  ").join(parts), (place, "dim")))
 
 
-def _show_reason(console: Console, label: str, now: str, then: str) -> None:
-    before = f" (before: {_shown(now)})" if now and now != then else ""
-    console.print(Text.assemble(label, _shown(then), (before, "dim")))
+def _show_reason(console: Console, label: str, now: str, then: str, without: str) -> None:
+    before = f" (before: {_shown(now)})" if now and then and now != then else ""
+    console.print(Text.assemble(label, _shown(then or without), (before, "dim")))
 
 
 def _parts(counts: Iterable[tuple[int, str]]) -> str:

@@ -140,16 +140,17 @@ def _of_owner(where: str, url: str, otherwise: str) -> Check:
     try:
         response = httpx2.get(f"{url}/metrics", timeout=_SECONDS, trust_env=False)
         response.raise_for_status()
-        counts = _counts_in(response.text)
+        counts, why = _counts_in(response.text), f"what answers at {url} has no index"
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ValueError, OverflowError) as error:
-        why = str(error) or type(error).__name__
-        todo = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {url} does not answer ({why})"
+        counts, why = None, f"{url} does not answer ({str(error) or type(error).__name__})"
+    if counts is None:
+        todo = f"or, if `assay query` is to ask it, name its port with ASSAY_HTTP__PORT: {why}"
         return Check("index", "warn", otherwise, todo)
     return Check("index", "ok", f"{where}; owned by the application at {url}; {_content(counts)}")
 
 
-def _counts_in(metrics: str) -> StoreCounts:
-    """The counts of the index of an application. Raises ValueError for the metrics of anything else."""
+def _counts_in(metrics: str) -> StoreCounts | None:
+    """The counts of the index of an application; None for other metrics. Raises ValueError for anything else."""
     points, by_tier = None, {}
     for family in text_string_to_metric_families(metrics):
         for sample in family.samples:
@@ -158,7 +159,7 @@ def _counts_in(metrics: str) -> StoreCounts:
             elif sample.name == Metrics.index_documents.name:
                 by_tier[sample.labels.get("tier", "")] = int(sample.value)
     if points is None:
-        raise ValueError("these are not the metrics of an application with an index")
+        return None
     return StoreCounts(points, by_tier)
 
 

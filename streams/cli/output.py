@@ -100,6 +100,7 @@ def plain_table(*texts: str, numbers: Iterable[str] = (), apart: int = 2) -> Tab
 def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> None:
     """Prints rows as a table on a terminal, else with tabs between their cells; ``right`` aligns columns of numbers."""
     from rich.console import Console
+    from rich.text import Text
 
     _replace_what_can_not_be_written()
     console = Console()
@@ -111,5 +112,5 @@ def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Col
     for name in columns:
         table.add_column(name, justify="right" if name in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     console.print(table)

@@ -128,10 +128,10 @@ def _reason(answer: dict[str, Any]) -> str:
 
 def _print_steps(answer: dict[str, Any]) -> None:
     how = answer["explain"]
+    print(answer["url"])
     rows = [[cell or "-" for cell in step.values()] for step in how["tried"]]
     print_rows(("suffix", "own entry", "shipped entry", "suffix rule"), rows)
     lines = {
-        "address": answer["url"],
         "registered": how["registered_domain"] or "none: a public suffix, an address or a local name",
         "publisher": how["publisher"] or "not given",
         "decided": answer["because"],

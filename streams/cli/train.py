@@ -102,9 +102,12 @@ def _read(settings: Settings, completed: Path | None, feedback: Path | None, ser
     if completed is None or feedback is None:
         settings = settings.with_kafka()
         return run_with_kafka("train", settings, _read_kafka(settings, served))
-    for topic, path in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, completed)):
-        for found in read_events("train", path, topic):
-            add_line(served, found)
+    try:
+        for topic, path in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, completed)):
+            for found in read_events("train", path, topic):
+                add_line(served, found)
+    except OSError as error:
+        return tell("train", f"{error.filename}: {error.strerror or error}", 1)
     return 0
 
 

@@ -96,7 +96,7 @@ def _shown(
         feedback=feedback,
         stages=stages,
         rows=rows_of(completed, stages),
-        filters={name: value for name, value in asked.filters.to_wire().items() if value} if asked else {},
+        filters=_filters(asked),
         context_parts=context_parts(completed.context),
         other_rules=context.other_rules(handler_named("rank_results"), completed.config_version),
     )
@@ -126,3 +126,12 @@ def context_parts(context: str) -> list[tuple[str, str]]:
         (next((kind for prefix, kind in _KINDS.items() if line.startswith(prefix)), "plain"), line)
         for line in context.splitlines()
     ]
+
+
+def _filters(asked: RankingRequested | None) -> dict[str, str]:
+    wire = asked.filters.to_wire() if asked else {}
+    return {
+        name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for name, value in wire.items()
+        if value
+    }

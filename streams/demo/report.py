@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from handlers.results.batch import Dimensions
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted
@@ -23,12 +24,18 @@ TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
 TYPE_STYLE = {"SPECIFIC_CONTENT": "green", "AGGREGATOR": "yellow", "NAVIGATION": "blue"}
 _LABEL_STYLE = {"HIGH": "bold green", "MEDIUM": "bold yellow", "LOW": "bold red"}
 _GOOD, _MIXED, _BAD = "bold green", "bold yellow", "bold red"
+_SHORT = {
+    "contextRecall": "recall",
+    "contextPrecision": "precision",
+    "sourceQuality": "quality",
+    "actionableInformation": "actionable",
+}
 _REASONS = 3
 """The reasons of a result that are shown."""
 
 
-def tell_decisions(console: Console, tally: Tally) -> None:
-    """Prints a section for each question that Assay answers."""
+def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
+    """Prints a section for each question that Assay answers; ``least`` has the thresholds of a batch."""
     model = tally.figures()["judged_by"]["model"]
     judge = "  asked of a model" if model else "  answered by the offline judge: rules, no model"
     pages = sorted(tally.latest(ScoredPage).values(), key=lambda page: -(page.cts_score or 0))
@@ -39,7 +46,7 @@ def tell_decisions(console: Console, tally: Tally) -> None:
     roots = sorted((batch for batch in batches if batch.parent_batch_id is None), key=lambda batch: batch.batch_id)
     _section(console, "Do the results answer the question, or are they only listings?")
     for batch in roots:
-        _tell_batch(console, tally, batch)
+        _tell_batch(console, tally, least, batch)
     _section(console, f"Is the search done?{judge}")
     searches = tally.latest(SearchEvaluated)
     for search in (searches[batch.batch_id] for batch in roots if batch.batch_id in searches):
@@ -109,9 +116,9 @@ def tell_page(console: Console, page: ScoredPage) -> None:
         _line(console, 2, (f"   0  {', '.join(missing)}", "dim"))
 
 
-def _tell_batch(console: Console, tally: Tally, batch: ResultsClassified) -> None:
+def _tell_batch(console: Console, tally: Tally, least: Dimensions, batch: ResultsClassified) -> None:
     console.print()
-    _line(console, 0, ("“", "dim"), (batch.query, "bold"), ("”  ", "dim"), _verdict(tally, batch))
+    _line(console, 0, ("“", "dim"), (batch.query, "bold"), ("”  ", "dim"), _verdict(tally, least, batch))
     for result in batch.results:
         kind = result.result_type.value.lower().replace("_", " ")
         style = TYPE_STYLE[result.result_type]
@@ -128,14 +135,19 @@ def _tell_batch(console: Console, tally: Tally, batch: ResultsClassified) -> Non
                 _address(console, 4, "- ", (skipped, "red"))
     for child in tally.children(batch.batch_id):
         change = f"actionable information {batch.actionable_information:.2f} → "
-        _line(console, 2, change, (f"{child.actionable_information:.2f}", _GOOD), "; ", _verdict(tally, child))
+        _line(console, 2, change, (f"{child.actionable_information:.2f}", _GOOD), "; ", _verdict(tally, least, child))
 
 
-def _verdict(tally: Tally, batch: ResultsClassified) -> Text:
+def _verdict(tally: Tally, least: Dimensions, batch: ResultsClassified) -> Text:
+    """A batch's verdict; if it did not pass, with the scores that are below their thresholds."""
     verdict = tally.latest(RetrievalEvaluated).get(batch.batch_id)
     if verdict is None:
         return Text("no verdict", style="red")
-    return Text(verdict_of(verdict), style=_GOOD if verdict.passed else _BAD)
+    if verdict.passed:
+        return Text("passed", style=_GOOD)
+    wanted, scores = least.model_dump(), verdict.scores.to_wire()
+    short = (f"{_SHORT[name]} {scores[name]:.2f} < {wanted[name]:g}" for name in scores if scores[name] < wanted[name])
+    return Text.assemble(("not passed", _BAD), (f" ({', '.join(short)})", "dim"))
 
 
 def _tell_sources(console: Console, done: SnippetsCompleted) -> None:

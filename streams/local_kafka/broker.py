@@ -89,7 +89,7 @@ class LocalKafka:
         properties: Mapping[str, str | int] | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self._wanted_port = port
+        self._wanted_port = port or None
         self._kept_dir = data_dir.absolute() if data_dir else None
         self._properties = properties or {}
         self._progress = progress or (lambda _: None)
@@ -132,6 +132,7 @@ class LocalKafka:
             BrokerUnavailable: The start failed. Nothing runs then; the log is kept and quoted.
             RuntimeError: Called in a running event loop.
         """
+        _refuse_in_event_loop()
         with self._busy:
             if self.running:
                 return
@@ -164,6 +165,7 @@ class LocalKafka:
 
     def restart(self) -> None:
         """Stops the broker if it runs, and starts it on the same ports and data."""
+        _refuse_in_event_loop()
         with self._busy:
             self._end(lambda process: process.stop(STOP_SECONDS))
             self.start()
@@ -331,6 +333,14 @@ def cause_in(log: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     thrown = [found[0] for line in lines if not line.startswith("at ") and (found := _THROWN.search(line))]
     return (thrown or lines or ["its log is empty"])[-1][:_LONGEST_CAUSE]
+
+
+def _refuse_in_event_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("Starting Kafka would block the event loop: use 'async with', or asyncio.to_thread.")
 
 
 def free_port() -> int:

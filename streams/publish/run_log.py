@@ -196,5 +196,8 @@ class RunSending:
         try:
             await self._log.commit(records, self.committed, position)
             self.committed = position
-        except Exception as error:
+        except BaseException as error:
+            # A cancelled transaction may not be followed by one with a later position.
             self.failure = error
+            if not isinstance(error, Exception):
+                raise

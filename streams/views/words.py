@@ -87,7 +87,7 @@ _REASONS: Mapping[type, Callable[[Any], list[str]]] = {
     RelevanceJudged: lambda event: _known(event.detail, event.summary_failure),
     SnippetExtracted: lambda event: [str(event.snippet or event.failure)],
     SnippetsCompleted: lambda event: [f"{source.outcome}: {source.url}" for source in event.sources],
-    ClaimEvaluated: lambda event: _known(event.detail, event.exclusion),
+    ClaimEvaluated: lambda event: _known(event.detail, (event.exclusion or "").replace("_", " ")),
     RankingCompleted: lambda event: [f"{note.stage}: {note.reason}" for note in event.notes if note.reason],
     DecisionReviewed: lambda event: _known(event.expected and f"expected {event.expected}", event.note),
 }

@@ -16,7 +16,7 @@ RANKED = RankingCompleted.model_validate_json(
     (EXAMPLES / "ranking.completed.v1" / "own_candidates_zh.json").read_bytes()
 )
 ASKED = RankingRequested(
-    request_id=RANKED.request_id, query=RANKED.query, filters=RankingFilters(tiers=("A", "B"), date_from="2026-01-01")
+    request_id=RANKED.request_id, query=RANKED.query, filters=RankingFilters(tiers=("A", "B"), date_from="2026-01-01", max_age=5)
 )
 
 
@@ -56,6 +56,7 @@ def test_stages_filters_and_context_are_shown(console: OwnConsole) -> None:
     text = console.client.get(f"/query/{RANKED.request_id}").text
     assert "<dt>tiers</dt><dd>A, B</dd>" in text
     assert "<dt>date from</dt><dd>2026-01-01</dd>" in text
+    assert "<dt>max age</dt><dd>5</dd>" in text
     assert 'class="label">[TRUST_TIER: ' in text
     for note in RANKED.notes:
         assert f"<strong>{note.stage}</strong>" in text

@@ -314,6 +314,12 @@ class TestStart:
         assert "was stopped while it was starting" in str(failed[0])
         assert not kafka.running
 
+    async def test_is_refused_in_an_event_loop(self) -> None:
+        with pytest.raises(RuntimeError, match="async with"):
+            LocalKafka().start()
+        with pytest.raises(RuntimeError, match="async with"):
+            LocalKafka().restart()
+
     def test_stop_and_kill_of_nothing_do_nothing(self) -> None:
         kafka = LocalKafka()
         kafka.stop()

@@ -123,3 +123,17 @@ async def test_failure_reaches_waiting_and_later_calls() -> None:
         await feeding
     await its.stop()
     assert (its.committed.entries, its.failure, log.closed) == (0, log.failure, 1)
+
+
+async def test_nothing_follows_a_cancelled_transaction() -> None:
+    """A later position without the cancelled records would lose them."""
+    log = Log(free=False)
+    run = sending(log)
+    await run.passed(record(1), Position(entries=1))
+    await settled()
+    await run.passed(record(2), Position(entries=2))
+    [transaction] = [task for task in asyncio.all_tasks() if task.get_name() == "backfill"]
+    transaction.cancel()
+    log.go.set()
+    await run.stop()
+    assert (log.commits, run.committed.entries) == ([], 0)
