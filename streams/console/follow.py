@@ -77,7 +77,9 @@ class Feed:
         try:
             while not self._closed:
                 try:
-                    entries = await asyncio.wait_for(screen.get(), beat_seconds)
+                    # wait_for would swallow a cancellation in the moment of a new item (Python 3.11).
+                    async with asyncio.timeout(beat_seconds):
+                        entries = await screen.get()
                 except TimeoutError:
                     entries = []
                 if entries is None:

@@ -129,6 +129,7 @@ class FetchCache:
     async def put(
         self, query: str, canonical: str, result: FetchedPage | FetchRefused, version: Version = UNVERSIONED
     ) -> None:
+        """Keeps a page, or a refusal that lasts."""
         settings = self._settings
         now = self._clock.now().timestamp()
         key = _key(query, canonical)

@@ -34,7 +34,7 @@ class HostTurn:
         self.failed, self.retry_after = True, retry_after
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class HostPacing:
     """Turns at hosts, in order of arrival."""
 

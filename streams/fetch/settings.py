@@ -39,8 +39,17 @@ class FetchSettings(Section):
     )
     local_suffixes: tuple[str, ...] = Field(
         default=(
-            *("localhost", "local", "localdomain", "internal", "intranet", "lan", "corp", "home", "home.arpa"),
-            *("svc", "onion"),
+            "localhost",
+            "local",
+            "localdomain",
+            "internal",
+            "intranet",
+            "lan",
+            "corp",
+            "home",
+            "home.arpa",
+            "svc",
+            "onion",
         ),
         description="Suffixes of names inside a network; refused before they are resolved.",
     )

@@ -23,7 +23,7 @@ FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class PointCounts:
     """Counts of articles and of their points.
 
     Attributes:
@@ -43,13 +43,13 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True)
-class TierEstimate(Points):
+class TierEstimate(PointCounts):
     tier: Tier
     chunking: str
 
 
 @dataclass(frozen=True, slots=True)
-class IndexEstimate(Points):
+class IndexEstimate(PointCounts):
     """The sums over the tiers."""
 
     tiers: tuple[TierEstimate, ...]

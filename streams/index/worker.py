@@ -27,7 +27,7 @@ _COUNT_SHARE = 100
 """Counting takes at most a hundredth of the time; of millions of points it takes seconds."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class IndexWorker:
     """Writes and searches documents. Two versions of one document are written one after another.
 
@@ -63,6 +63,7 @@ class IndexWorker:
         return IndexReply(len(document.points), len(plan.write), len(plan.remove), plan.outdated, self.embedder.name)
 
     async def search(self, need: SearchVectors) -> VectorsReply | VectorsUnavailable:
+        """The nearest documents; trouble is returned, and not raised."""
         try:
             [vector] = await self.embedder.embed([need.text])
             found = await self._found(vector, need)

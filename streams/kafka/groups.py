@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import (
-    GroupCoordinatorNotAvailableError,
-    GroupLoadInProgressError,
-    NodeNotReadyError,
-    NotCoordinatorForGroupError,
-    for_code,
-)
+from aiokafka.errors import for_code
 
-from streams.kafka.clients import make_admin, make_reader, opened
-from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka.clients import make_reader, opened
+from streams.kafka.log_reader import assign_paused, patiently, records_between
 from streams.kafka.settings import KafkaSettings
 
-T = TypeVar("T")
 _SECONDS = 20.0
 """The longest time for one of these requests."""
-_PAUSE_SECONDS = 0.2
 _WAIT_MS = 100
-_BUSY = (
-    GroupCoordinatorNotAvailableError,
-    GroupLoadInProgressError,
-    NodeNotReadyError,
-    NotCoordinatorForGroupError,
-)
-"""Errors while a broker starts, or another one takes over: the request is repeated."""
+RECORD_FETCH = {"fetch_wait_ms": _WAIT_MS, "fetch_bytes": 65_536}
+"""For a single record: its whole batch at least, and little of what follows it."""
 
 Place = tuple[str, TopicPartition]
 """A group and a partition that it reads."""
@@ -79,27 +66,21 @@ class Extent:
 
 async def read_groups(admin: Any, groups: Sequence[str]) -> dict[str, GroupState]:
     """Offsets and members of each group. Raises KafkaError."""
-    states = await asyncio.gather(*(_patiently(partial(_read_group, admin, group)) for group in groups))
+    states = await asyncio.gather(*(patiently(partial(_read_group, admin, group)) for group in groups))
     return dict(zip(groups, states, strict=True))
 
 
 async def read_topics(admin: Any, topics: Collection[str]) -> dict[str, TopicState]:
     """Partitions and retention of each topic. Raises KafkaError."""
-    there = sorted(set(topics) & set(await _patiently(lambda: admin.list_topics())))
+    there = sorted(set(topics) & set(await patiently(lambda: admin.list_topics())))
     states = {topic: TopicState() for topic in topics}
     if not there:
         return states
     retention = await _retention(admin, there)
-    for described in await _patiently(lambda: admin.describe_topics(there)):
+    for described in await patiently(lambda: admin.describe_topics(there)):
         numbers = tuple(sorted(partition["partition"] for partition in described["partitions"]))
         states[described["topic"]] = TopicState(numbers, retention.get(described["topic"]))
     return states
-
-
-async def partition_numbers(kafka: KafkaSettings, topics: Collection[str]) -> dict[str, tuple[int, ...]]:
-    """The partitions of each topic, in order; none of one that does not exist. Raises KafkaError."""
-    async with opened(make_admin(kafka)) as admin:
-        return {topic: state.partitions for topic, state in (await read_topics(admin, topics)).items()}
 
 
 @asynccontextmanager
@@ -174,7 +155,7 @@ async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:
     wanted = {"cleanup.policy": "", "retention.ms": ""}
     resources = [ConfigResource(ConfigResourceType.TOPIC, topic, wanted) for topic in topics]
     found = {}
-    for response in await _patiently(lambda: admin.describe_configs(resources)):
+    for response in await patiently(lambda: admin.describe_configs(resources)):
         for code, message, _, topic, entries in response.resources:
             if code:
                 raise for_code(code)(f"can't read the configuration of {topic}: {message or ''}")
@@ -183,16 +164,3 @@ async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:
             if "delete" in (values.get("cleanup.policy") or "delete") and milliseconds >= 0:
                 found[topic] = milliseconds / 1000
     return found
-
-
-async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """Repeats what is asked while a broker starts or another one takes over."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + _SECONDS
-    while True:
-        try:
-            return await ask()
-        except _BUSY:
-            if loop.time() > until:
-                raise
-            await asyncio.sleep(_PAUSE_SECONDS)

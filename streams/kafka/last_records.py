@@ -16,8 +16,8 @@ from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
 from schemas.event import RUN_HEADER
-from streams.kafka.groups import partition_numbers, paused_reader
-from streams.kafka.log_reader import records_between
+from streams.kafka.groups import RECORD_FETCH, paused_reader
+from streams.kafka.log_reader import existing_partitions, records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import Handler
 
@@ -26,7 +26,6 @@ _BACK = (2, 50, 500)
 _SECONDS = 20.0
 _FURTHER_SECONDS = 3.0
 """The time limit for the second and third number."""
-_FETCH = {"fetch_wait_ms": 100, "fetch_bytes": 65_536}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +60,10 @@ async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Hand
     sources = {f"assay/{handler.name}": handler.name for handler in handlers}
     latest: dict[str, Decision] = {}
     replayed: set[str] = set()
-    partitions = await _partitions_of(settings, topics)
+    partitions = await existing_partitions(settings, topics)
     if not partitions:
         return LatestDecisions({})
-    async with paused_reader(settings, partitions, "assay-latest", **_FETCH) as reader:
+    async with paused_reader(settings, partitions, "assay-latest", **RECORD_FETCH) as reader:
         async for record in _last_records(reader, partitions):
             headers = {name: value.decode("utf-8", "replace") for name, value in record.headers if value is not None}
             handler = sources.get(headers.get("ce_source", ""))
@@ -85,10 +84,10 @@ async def read_dated_after(settings: KafkaSettings, topics: Collection[str], mom
 
     The names have the prefix; topics that do not exist are left out.
     """
-    partitions = await _partitions_of(settings, topics)
+    partitions = await existing_partitions(settings, topics)
     if not partitions:
         return {}
-    async with paused_reader(settings, partitions, "assay-latest", **_FETCH) as reader:
+    async with paused_reader(settings, partitions, "assay-latest", **RECORD_FETCH) as reader:
         found = await reader.offsets_for_times(dict.fromkeys(partitions, int(1000 * moment.timestamp())))
     dated: dict[str, datetime] = {}
     for partition, at in found.items():
@@ -96,11 +95,6 @@ async def read_dated_after(settings: KafkaSettings, topics: Collection[str], mom
             date = datetime.fromtimestamp(at.timestamp / 1000, UTC)
             dated[partition.topic] = max(date, dated.get(partition.topic, date))
     return dated
-
-
-async def _partitions_of(kafka: KafkaSettings, topics: Collection[str]) -> list[TopicPartition]:
-    numbers = await partition_numbers(kafka, topics)
-    return [TopicPartition(topic, number) for topic in numbers for number in numbers[topic]]
 
 
 async def _last_records(reader: Any, partitions: Sequence[TopicPartition]) -> AsyncIterator[ConsumerRecord]:

@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 
+import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaTimeoutError
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    NotCoordinatorForGroupError,
+)
 
 from schemas.replays import OffsetRange, TopicRanges
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.settings import KafkaSettings
 
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 _POLL_MS = 100
 _SETTLE_SECONDS = 0.05
 _LOOK_SECONDS = 15.0
 """How often ``follow`` looks for new topics and partitions."""
 _NO_TOPIC_SECONDS = 2.0
 """The same while none of the topics exists."""
+_PATIENCE_SECONDS = 20.0
+_PAUSE_SECONDS = 0.2
+_BUSY = (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    NodeNotReadyError,
+    NotCoordinatorForGroupError,
+)
+"""Errors while a broker starts, or another one takes over: the request is repeated."""
 _AT_ONCE = 200
 """Records taken from the client at once; what it has fetched beyond is bounded by its own buffers."""
 
@@ -132,7 +153,9 @@ async def follow(
     async with opened(make_reader(kafka, client_id=client_id)) as reader:
         while not (followed and to_end and all(positions[at] >= ends[at] for at in followed)):
             if clock() >= look_at:
-                found = set(await _partitions_of(kafka, topics))
+                found = await _looked(kafka, topics, followed)
+                if to_end and not found:
+                    return
                 look_at = clock() + (_LOOK_SECONDS if found else _NO_TOPIC_SECONDS)
                 if found != followed:
                     followed = found
@@ -148,16 +171,29 @@ async def follow(
             await asyncio.sleep(0)
 
 
+async def _looked(kafka: KafkaSettings, topics: Collection[str], followed: set[TopicPartition]) -> set[TopicPartition]:
+    """The partitions to follow; those that are followed already, while the cluster does not say."""
+    try:
+        return set(await existing_partitions(kafka, topics))
+    except KafkaError as error:
+        if not followed:
+            raise
+        log.warning("new partitions are looked for later", error=repr(error))
+        return followed
+
+
 async def _seek(
     reader: AIOKafkaConsumer, partitions: set[TopicPartition], start: str, positions: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Assigns the partitions at their positions, or at the start where they have none; returns their ends."""
+    """Assigns the partitions at their positions, or at the start where they have none; returns their ends.
+
+    A position after the end is that of a topic that was deleted and created again.
+    """
     reader.assign(list(partitions))
     spans = await spans_from(reader, partitions, start)
-    for gone in positions.keys() - partitions:
-        del positions[gone]
-    for at, (first, _) in spans.items():
-        reader.seek(at, positions.setdefault(at, first))
+    for at, (first, end) in spans.items():
+        positions[at] = first if positions.get(at, end + 1) > end else positions[at]
+        reader.seek(at, positions[at])
     return {at: end for at, (_, end) in spans.items()}
 
 
@@ -208,7 +244,7 @@ async def committed_ranges(kafka: KafkaSettings, topics: Iterable[str]) -> tuple
     A topic that does not exist is left out.
     """
     prefix = kafka.topic_prefix
-    found = await _partitions_of(kafka, [prefix + topic for topic in topics])
+    found = await existing_partitions(kafka, [prefix + topic for topic in topics])
     if not found:
         return ()
     async with opened(make_reader(kafka, client_id="assay-replay")) as reader:
@@ -220,9 +256,22 @@ async def committed_ranges(kafka: KafkaSettings, topics: Iterable[str]) -> tuple
     return tuple(TopicRanges(topic=topic, ranges=tuple(its)) for topic, its in ranges.items())
 
 
-async def _partitions_of(kafka: KafkaSettings, topics: Collection[str]) -> list[TopicPartition]:
-    """The partitions of the topics that exist."""
+async def existing_partitions(kafka: KafkaSettings, topics: Collection[str]) -> list[TopicPartition]:
+    """The partitions of those topics that exist, in order; the names have the prefix. Raises KafkaError."""
     async with opened(make_admin(kafka)) as admin:
-        existing = sorted({*topics} & {*await admin.list_topics()})
-        described = await admin.describe_topics(existing) if existing else []
-    return sorted(TopicPartition(its["topic"], at["partition"]) for its in described for at in its["partitions"])
+        existing = sorted({*topics} & {*await patiently(admin.list_topics)})
+        described = await patiently(lambda: admin.describe_topics(existing)) if existing else []
+    return sorted(TopicPartition(topic["topic"], at["partition"]) for topic in described for at in topic["partitions"])
+
+
+async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """Repeats what is asked while a broker starts or another one takes over, for up to 20 s."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return await ask()
+        except _BUSY:
+            if loop.time() > until:
+                raise
+            await asyncio.sleep(_PAUSE_SECONDS)

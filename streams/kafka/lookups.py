@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,13 +11,10 @@ from math import inf
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.partitioner import DefaultPartitioner
 
-from streams.kafka.groups import partition_numbers, paused_reader
-from streams.kafka.log_reader import records_between
+from streams.kafka.groups import RECORD_FETCH, paused_reader
+from streams.kafka.log_reader import existing_partitions, records_between
 from streams.kafka.settings import KafkaSettings
 
-_FETCH_BYTES = 65_536
-"""Bytes that are fetched for a record, but at least one whole batch: what follows the record is not needed."""
-_WAIT_MS = 100
 _FIRST_STEP = 500
 _LARGEST_STEP = 20_000
 """Offsets that are read at once, from the end backwards; the step doubles."""
@@ -62,9 +59,8 @@ class RecordReader:
 async def record_reader(kafka: KafkaSettings, partitions: Iterable[TopicPartition]) -> AsyncIterator[RecordReader]:
     """A reader of records of these partitions, whose topics have the prefix. Raises KafkaError."""
     wanted = set(partitions)
-    numbers = await partition_numbers(kafka, {at.topic for at in wanted})
-    known = sorted(at for at in wanted if at.partition in numbers[at.topic])
-    async with paused_reader(kafka, known, "assay-record", fetch_wait_ms=_WAIT_MS, fetch_bytes=_FETCH_BYTES) as reader:
+    known = sorted(wanted & {*await existing_partitions(kafka, {at.topic for at in wanted})})
+    async with paused_reader(kafka, known, "assay-record", **RECORD_FETCH) as reader:
         begins, ends = (await reader.beginning_offsets(known), await reader.end_offsets(known)) if known else ({}, {})
         spans = {at: (begins[at], ends[at]) for at in known}
         yield RecordReader(reader, spans, kafka.transaction_timeout_seconds)
@@ -88,12 +84,11 @@ async def read_newest_first(
         progress: Called after each step with the number of offsets that were read, and of all.
     """
     names = {kafka.topic_prefix + topic: frozenset(wanted) for topic, wanted in keys.items()}
-    partitions = [
-        TopicPartition(name, number)
-        for name, numbers in (await partition_numbers(kafka, names)).items()
-        for number in numbers
-        if every_partition or number in {_partition_of(key, numbers) for key in names[name]}
-    ]
+    partitions = await existing_partitions(kafka, names)
+    if not every_partition:
+        numbers = {name: [at.partition for at in partitions if at.topic == name] for name in names}
+        mine = {(name, _partition_of(key, numbers[name])) for name in names if numbers[name] for key in names[name]}
+        partitions = [at for at in partitions if at in mine]
     if not partitions:
         return
     async with paused_reader(kafka, partitions, "assay-why") as reader:
@@ -122,7 +117,7 @@ async def read_newest_first(
             step = min(2 * step, _LARGEST_STEP)
 
 
-def _partition_of(key: bytes, partitions: tuple[int, ...]) -> int:
+def _partition_of(key: bytes, partitions: Sequence[int]) -> int:
     """The partition that the Java client, aiokafka and Assay choose."""
     number: int = DefaultPartitioner()(key, partitions, partitions)
     return number

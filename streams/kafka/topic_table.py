@@ -15,14 +15,13 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 from aiokafka import ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaError, KafkaTimeoutError, UnknownError
+from aiokafka.errors import KafkaError, KafkaTimeoutError, UnknownError, UnknownTopicOrPartitionError
 from aiokafka.structs import OffsetAndMetadata
 
 from schemas.event import Envelope, Event
 from schemas.outcome import Dead
 from streams.kafka.clients import make_producer, make_reader, opened
-from streams.kafka.groups import partition_numbers
-from streams.kafka.log_reader import await_open_transactions
+from streams.kafka.log_reader import await_open_transactions, existing_partitions
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import FENCED, RecordWriter
 from streams.runtime.backoff import Chance, full_jitter
@@ -97,13 +96,15 @@ class TopicTable(Generic[V]):
     async def _start(self) -> bool:
         """Opens the reader, if the topic exists. Returns whether it does."""
         name = self._kafka.topic_prefix + self._topic.name
-        partitions = [TopicPartition(name, number) for number in (await partition_numbers(self._kafka, [name]))[name]]
+        partitions = await existing_partitions(self._kafka, [name])
         if not partitions:
             return False
         reader = make_reader(self._kafka, client_id=self._client_id, fetch_wait_ms=_FETCH_WAIT_MS)
-        await self._clients.enter_async_context(opened(reader))
-        reader.assign(partitions)
-        await reader.seek_to_beginning(*partitions)
+        async with AsyncExitStack() as opening:
+            await opening.enter_async_context(opened(reader))
+            reader.assign(partitions)
+            await reader.seek_to_beginning(*partitions)
+            self._clients.push_async_exit(opening.pop_all())
         self._reader, self._partitions = reader, partitions
         return True
 
@@ -161,6 +162,8 @@ class TopicTable(Generic[V]):
         offsets: GroupOffsets,
     ) -> V | None:
         """Changes a value once: fences, reads what was written before the fence, and writes."""
+        if self._reader is None:
+            raise UnknownTopicOrPartitionError(f"there is no topic {self._kafka.topic_prefix}{self._topic.name}")
         deadline = self._kafka.transaction_timeout_seconds
         writer = RecordWriter(lambda: make_producer(self._kafka, transactional_id, self._client_id), deadline)
         async with opened(make_reader(self._kafka, client_id=self._client_id, uncommitted=True)) as uncommitted:

@@ -20,7 +20,15 @@ import structlog
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.client import ConnectionGroup, CoordinationType
 from aiokafka.conn import AIOKafkaConnection
-from aiokafka.errors import IllegalOperation, InvalidProducerEpoch, KafkaError, ProducerClosed, ProducerFenced, for_code
+from aiokafka.errors import (
+    IllegalOperation,
+    InvalidProducerEpoch,
+    KafkaConnectionError,
+    KafkaError,
+    ProducerClosed,
+    ProducerFenced,
+    for_code,
+)
 from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import OffsetAndMetadata
 
@@ -88,13 +96,13 @@ class RecordWriter:
            between has another connection. After an error, an offset is written again.
 
         Raises:
-            KafkaError, TimeoutError, KeyError: There is no answer in time; the writer must be stopped.
+            KafkaError, TimeoutError: There is no answer in time; the writer must be stopped.
         """
         await self.start()
         async with asyncio.timeout(self.deadline_seconds):
             while True:
-                connection = await self._await_coordinator(group, partition)
                 try:
+                    connection = await self._await_coordinator(group, partition)
                     return await _read_offset(connection, group, partition)
                 except KafkaError as error:
                     if not error.retriable:
@@ -107,9 +115,11 @@ class RecordWriter:
         producer = self._running()
         await producer.begin_transaction()
         await producer.send_offsets_to_transaction({partition: OffsetAndMetadata(0, "")}, group)
-        node = producer._sender._coordinators[CoordinationType.GROUP]
-        connection = producer.client._conns[node, ConnectionGroup.COORDINATION]
+        node = producer._sender._coordinators.get(CoordinationType.GROUP)
+        connection = producer.client._conns.get((node, ConnectionGroup.COORDINATION))
         await producer.abort_transaction()
+        if connection is None:
+            raise KafkaConnectionError(f"the connection to the coordinator of {group} was lost")
         return connection
 
     async def write(

@@ -283,15 +283,17 @@ class CallTally:
             await self._writer
 
     async def _write(self) -> None:
-        while self._counts:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_WRITE_SECONDS):
-                    await self._closing.wait()
-            counts, self._counts = list(self._counts.values()), {}
-            try:
-                await self._journal.count(counts)
-            except JournalError as error:
-                # Answers and costs have their own errors; counts are for people, so no answer waits for them.
-                requested = sum(calls.requested for calls in counts)
-                log.warning("the counts of model calls are lost", calls=requested, error=str(error))
-        self._writer = None
+        try:
+            while self._counts:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_WRITE_SECONDS):
+                        await self._closing.wait()
+                counts, self._counts = list(self._counts.values()), {}
+                try:
+                    await self._journal.count(counts)
+                except JournalError as error:
+                    # Answers and costs have their own errors; counts are for people, so no answer waits for them.
+                    requested = sum(calls.requested for calls in counts)
+                    log.warning("the counts of model calls are lost", calls=requested, error=str(error))
+        finally:
+            self._writer = None

@@ -106,7 +106,8 @@ class AnswerJournal(Protocol):
     Every method raises ``JournalError`` if the journal can't be read or written.
     """
 
-    async def get(self, key: str, now: float) -> str | None: ...
+    async def get(self, key: str, now: float) -> str | None:
+        """The stored answer as JSON; None if the journal has no such answer, or it has expired."""
 
     async def keep(
         self, key: str, answer: str, now: float, seconds: float, day: str, usd: float, used: Used | None = None
@@ -127,7 +128,8 @@ class AnswerJournal(Protocol):
     async def counted(self, days: Sequence[str]) -> list[DayCalls]:
         """The counts of these days by model, in no order; a day or model without calls has none."""
 
-    async def booked(self, account: str) -> float: ...
+    async def booked(self, account: str) -> float:
+        """USD on the account of a day or a replay; it books nothing."""
 
     async def aclose(self) -> None:
         """Closes the journal after the work that was handed over."""

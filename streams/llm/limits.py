@@ -294,6 +294,7 @@ class Shares:
         self._topics[task] = dict.fromkeys(topics, 0.0)
 
     def on_assignment(self, task: str, topic: str, held: int, total: int) -> None:
+        """This process holds so many of all partitions of the topic."""
         parts = self._topics.get(task)
         if parts is not None and topic in parts:
             parts[topic] = min(1.0, held / total) if total > 0 else 0.0

@@ -35,7 +35,7 @@ async def read_costs(llm: LlmSettings, now: datetime, days: int) -> CostReport |
 
     Raises JournalError if the journal can't be read now.
     """
-    if _missing_file(llm):
+    if missing_journal(llm):
         return None
     today = now.astimezone(UTC).date()
     names = [(today - timedelta(days=back)).isoformat() for back in range(days)]
@@ -48,7 +48,7 @@ async def read_costs(llm: LlmSettings, now: datetime, days: int) -> CostReport |
 
 async def stored_reply(llm: LlmSettings, call_id: str) -> StoredAnswer:
     """The stored answer; raises JournalError, if it is missing, with what to do."""
-    if problem := _missing_file(llm):
+    if problem := missing_journal(llm):
         raise JournalError(problem)
     async with aclosing(make_journal(llm, read_only=True)) as journal:
         text = await journal.get(call_id, SystemClock().now().timestamp())
@@ -60,7 +60,7 @@ async def stored_reply(llm: LlmSettings, call_id: str) -> StoredAnswer:
     return answer
 
 
-def _missing_file(llm: LlmSettings) -> str:
+def missing_journal(llm: LlmSettings) -> str:
     """Why there is no journal, and what to do; "" if it is in Redis or its file exists."""
     if llm.redis_url.get_secret_value():
         return ""

@@ -114,7 +114,7 @@ class ClosedBreaker(Breaker):
     def open(self, after_seconds: float | None = None, cause: str = "") -> None: ...
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DeadShare:
     """Counts the outcomes of one handler in this process, minute by minute.
 

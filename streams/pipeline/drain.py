@@ -34,16 +34,16 @@ _WORK = ""
 """This process has work, or Kafka does not answer: not reported."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class DrainDetector:
     """Checks all groups of a process together, and remembers since when a transaction is open."""
 
     groups: Sequence[ConsumerGroup]
     ends: HighWatermarks
     clock: Clock
-    _open: dict[tuple[TopicPartition, int], float] = field(default_factory=dict)
+    _open: dict[tuple[TopicPartition, int], float] = field(default_factory=dict, init=False)
     """The position in front of each open transaction, and when it was first seen."""
-    _checked_at: float = 0.0
+    _checked_at: float = field(default=0.0, init=False)
 
     async def reached(self) -> bool:
         """Whether all records of the groups' topics are processed and committed, by this or another member.

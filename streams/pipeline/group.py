@@ -63,7 +63,7 @@ _CLIENT_TASKS = {"_coordinator": "_coordination_task", "_fetcher": "_fetch_task"
 """The background tasks of aiokafka's consumer: group membership, fetches, cluster metadata."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
     """This process's part of the consumer group of a handler, or of one of its retry topics.
 

@@ -50,7 +50,7 @@ class AttemptResult:
     stage: Stage = Stage.HANDLE
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class HandlerRunner:
     """Runs one handler under one configuration.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 from streams.pipeline.group import ConsumerGroup
@@ -39,7 +39,7 @@ class HealthReport:
         return not self.problems
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Health:
     """Watches the groups and the event loop of a process."""
 
@@ -47,8 +47,8 @@ class Health:
     settings: Settings
     clock: Clock
     metrics: Metrics
-    _loop_lag: float = 0.0
-    _task: asyncio.Task[None] | None = None
+    _loop_lag: float = field(default=0.0, init=False)
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
 
     async def start(self) -> None:
         """Starts to watch; needs the running event loop."""

@@ -10,7 +10,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
@@ -109,7 +109,7 @@ class LocalHandler:
         return (await self._runner.finish(event, first, None)).outcome if isinstance(first, Ask | Retry) else first
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class LazyServices:
     """The pipeline's services, imported and created when the handler first asks for one.
 
@@ -119,7 +119,7 @@ class LazyServices:
     settings: Settings
     searches_index: bool
     before_open: Callable[[], None]
-    _live: LiveServices | None = None
+    _live: LiveServices | None = field(default=None, init=False)
 
     async def answer(self, need: Need, run: str | None) -> Reply:
         """The reply to a request; see ``Services``."""

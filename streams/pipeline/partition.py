@@ -47,7 +47,7 @@ class State(Enum):
     CLOSED = "closed"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Partition:
     """Intake, window and commit of one input partition, for one assignment.
 

@@ -78,7 +78,7 @@ class RecordWork(Protocol):
         """The result for a record whose outputs the broker refuses."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RecordProcessor:
     """Processes the records of one handler's topic, or of one of its retry topics.
 

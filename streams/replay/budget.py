@@ -14,6 +14,7 @@ from contextlib import aclosing
 from typing_extensions import override
 
 from streams.llm.journal import AnswerJournal, BoundReachedError, DayCalls, Experience, Used
+from streams.llm.reports import missing_journal
 from streams.llm.request import cost_of
 from streams.llm.sqlite_journal import make_journal
 from streams.replay.plan import is_paid
@@ -115,17 +116,11 @@ async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
     Raises:
         JournalError: The journal can't be read now.
     """
-    if not has_journal(settings):
+    if missing_journal(settings.llm):
         return None
     async with aclosing(make_journal(settings.llm)) as journal:
         is_known = await journal.get(account_of(plan), now) is not None
         return await journal.booked(account_of(plan)) if is_known else None
-
-
-def has_journal(settings: Settings) -> bool:
-    """Whether there is a journal. Opening a missing one would create it."""
-    path = settings.llm.cache_path
-    return bool(settings.llm.redis_url.get_secret_value()) or (path is not None and path.exists())
 
 
 def paid_for(metrics: Metrics, handler: str) -> float:

@@ -397,13 +397,15 @@ async def compare(
 ) -> None:
     """Decides every source under both configurations, and feeds the comparison; a ``Dead`` source stays dead.
 
+    The limits of the workers are those of ``settings``, so that only the rules differ.
+
     Raises:
         SettingsError: Sections of a configuration contradict each other.
     """
     now, then = settings.rules(handler.rules), other.rules(handler.rules)
     async with (
         forked_pool([(handler, now)], settings.workers) or nullcontext() as pool_now,
-        forked_pool([(handler, then)], other.workers) or nullcontext() as pool_then,
+        forked_pool([(handler, then)], settings.workers) or nullcontext() as pool_then,
         aclosing(sources),
     ):
         async for source in sources:

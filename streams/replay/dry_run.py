@@ -19,11 +19,11 @@ from schemas.outcome import Emit
 from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
 from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
+from streams.llm.reports import missing_journal
 from streams.llm.request import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
 from streams.llm.sqlite_journal import SqliteJournal, make_journal
 from streams.llm.tasks import answer_offline
-from streams.replay.budget import has_journal
 from streams.replay.plan import is_paid
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import Settings
@@ -173,7 +173,8 @@ async def open_dry_run(
 ) -> AsyncIterator[DryRun]:
     """A dry run of handlers; ``roots`` are those of them that read the added records. Raises JournalError."""
     clock = SystemClock()
-    async with aclosing(make_journal(settings.llm) if has_journal(settings) else SqliteJournal(None)) as journal:
+    opened_journal = SqliteJournal(None) if missing_journal(settings.llm) else make_journal(settings.llm)
+    async with aclosing(opened_journal) as journal:
         parts = []
         for handler in handlers:
             forecast = None

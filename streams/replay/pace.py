@@ -44,6 +44,7 @@ class ReplayRate:
         return min(max(0.0, self._next - self._clock.monotonic()), _LOOK_SECONDS)
 
     def took(self) -> None:
+        """Counts a record that was started."""
         if self._rate is not None and self._share:
             earliest = self._clock.monotonic() - _BURST_SECONDS
             self._next = max(self._next, earliest) + 1.0 / (self._rate * self._share)

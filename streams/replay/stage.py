@@ -135,6 +135,7 @@ class CostLimitedServices:
 
     @property
     def is_spent(self) -> bool:
+        """Whether the cost limit has refused a request."""
         return self._bound is not None and self._bound.reached.is_set()
 
     async def answer(self, need: Need, run: str | None) -> Reply:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariableError
 
 from handlers.claims.wording import ClaimsSection
@@ -328,7 +329,19 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags before environment before YAML."""
-        return init_settings, env_settings, InitSettingsSource(settings_cls, read_document(config_dir()))
+        return init_settings, env_settings, YamlDocument(settings_cls)
+
+
+class YamlDocument(PydanticBaseSettingsSource):
+    """The YAML files of the configuration directory as one document; unlike flags, its keys have one spelling."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002 - the signature is the library's
+        """No value: the document is read as a whole."""
+        return None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        """The merged document."""
+        return read_document(config_dir())
 
 
 def load_settings(overlay: Path | None = None, **flags: Any) -> Settings:

@@ -45,7 +45,7 @@ class Topic:
     Attributes:
         name: Before the prefix of the settings.
         event: The event type; every event type has exactly one topic.
-        key_field: The field whose value is the record key of an event; with ``key_of`` the key in words.
+        keyed_by: The field whose value is the record key of an event; with ``key_of`` the key in words.
         key_of: Makes the key that is not a field.
         meaning: One sentence for the documentation.
         written_by: Producers outside Assay; handlers that write are derived.
@@ -59,7 +59,7 @@ class Topic:
 
     name: str
     event: type[Event]
-    key_field: str
+    keyed_by: str
     meaning: str
     key_of: Callable[[Any], str] | None = None
     written_by: tuple[str, ...] = ()
@@ -71,14 +71,14 @@ class Topic:
 
     def key(self, event: Event) -> str:
         """The record key of an event."""
-        key: str = getattr(event, self.key_field) if self.key_of is None else self.key_of(event)
+        key: str = getattr(event, self.keyed_by) if self.key_of is None else self.key_of(event)
         return key
 
     @property
     def key_means(self) -> str:
         """The key, for people: the name of the field on the wire."""
-        field = self.event.model_fields.get(self.key_field)
-        return (field.serialization_alias if field else None) or self.key_field
+        field = self.event.model_fields.get(self.keyed_by)
+        return (field.serialization_alias if field else None) or self.keyed_by
 
 
 def _target_domain(event: ExtractionNeeded) -> str:
@@ -92,7 +92,7 @@ def _requester(event: ExtractionCompleted) -> str:
 PAGES_CRAWLED = Topic(
     name="pages.crawled.v1",
     event=CrawledPage,
-    key_field="url",
+    keyed_by="url",
     meaning="Pages from a crawler or from `fetch_page`.",
     written_by=("your crawler",),
     raw_pages=True,
@@ -100,14 +100,14 @@ PAGES_CRAWLED = Topic(
 PAGES_SCORED = Topic(
     name="pages.scored.v1",
     event=ScoredPage,
-    key_field="url",
+    keyed_by="url",
     meaning="Pages with content trust score, tier and label.",
     readers_dedupe=True,  # the ids of points derive from the page, and the newest version wins
 )
 DOCUMENTS_INDEXED = Topic(
     name="documents.indexed.v1",
     event=DocumentIndexed,
-    key_field="url",
+    keyed_by="url",
     meaning="The points of each page in the index, and what changed.",
     read_by=("dashboards",),
     readers_dedupe=True,  # the state of a document
@@ -115,34 +115,34 @@ DOCUMENTS_INDEXED = Topic(
 RETRIEVAL_BATCHES = Topic(
     name="retrieval.batches.v1",
     event=RetrievalBatch,
-    key_field="batch_id",
+    keyed_by="batch_id",
     meaning="Results of a search step for one query.",
     written_by=("your orchestrator",),
 )
 RESULTS_CLASSIFIED = Topic(
     name="results.classified.v1",
     event=ResultsClassified,
-    key_field="batch_id",
+    keyed_by="batch_id",
     meaning="Batches with the type of every result: detail page, listing or navigation.",
 )
 RETRIEVAL_EVALUATED = Topic(
     name="retrieval.evaluated.v1",
     event=RetrievalEvaluated,
-    key_field="batch_id",
+    keyed_by="batch_id",
     meaning="The evaluation of a batch in four dimensions.",
     read_by=("your orchestrator",),
 )
 SEARCH_EVALUATED = Topic(
     name="search.evaluated.v1",
     event=SearchEvaluated,
-    key_field="batch_id",
+    keyed_by="batch_id",
     meaning="Whether a search is complete or another query is needed.",
     read_by=("your orchestrator",),
 )
 EXTRACTION_NEEDED = Topic(
     name="extraction.needed.v1",
     event=ExtractionNeeded,
-    key_field="registrable domain of the target",
+    keyed_by="registrable domain of the target",
     key_of=_target_domain,
     meaning="Listings whose detail pages should be fetched, and sources to be judged.",
     partitions=12,
@@ -150,7 +150,7 @@ EXTRACTION_NEEDED = Topic(
 EXTRACTION_COMPLETED = Topic(
     name="extraction.completed.v1",
     event=ExtractionCompleted,
-    key_field="batch_id or request_id",
+    keyed_by="batch_id or request_id",
     key_of=_requester,
     meaning="The result of each extraction.",
     read_by=("your orchestrator",),
@@ -158,63 +158,63 @@ EXTRACTION_COMPLETED = Topic(
 SNIPPETS_REQUESTED = Topic(
     name="snippets.requested.v1",
     event=SnippetsRequested,
-    key_field="request_id",
+    keyed_by="request_id",
     meaning="Queries for snippets from approved sources.",
     written_by=("your application",),
 )
 RELEVANCE_REQUESTED = Topic(
     name="relevance.requested.v1",
     event=RelevanceRequested,
-    key_field="request_id",
+    keyed_by="request_id",
     meaning="Fetched sources, to be judged for a query.",
     written_by=("your application",),
 )
 RELEVANCE_JUDGED = Topic(
     name="relevance.judged.v1",
     event=RelevanceJudged,
-    key_field="request_id",
+    keyed_by="request_id",
     meaning="Whether each source is relevant to its query, and how that was judged.",
     read_by=("dashboards",),
 )
 SNIPPETS_EXTRACTED = Topic(
     name="snippets.extracted.v1",
     event=SnippetExtracted,
-    key_field="request_id",
+    keyed_by="request_id",
     meaning="The snippet of each relevant source, or why it has none.",
     read_by=("your application",),
 )
 SNIPPETS_COMPLETED = Topic(
     name="snippets.completed.v1",
     event=SnippetsCompleted,
-    key_field="request_id",
+    keyed_by="request_id",
     meaning="Completed requests, with the outcome of each source.",
     read_by=("your application",),
 )
 CLAIMS_EXTRACTED = Topic(
     name="claims.extracted.v1",
     event=ExtractedClaim,
-    key_field="claim_id",
+    keyed_by="claim_id",
     meaning="Factual statements, each with its source text.",
     written_by=("your claim extractor",),
 )
 CLAIMS_EVALUATED = Topic(
     name="claims.evaluated.v1",
     event=ClaimEvaluated,
-    key_field="claim_id",
+    keyed_by="claim_id",
     meaning="Whether each claim can be understood without its context, and may be promoted.",
     read_by=("promotion", "concept linking"),
 )
 UTTERANCES_RECORDED = Topic(
     name="utterances.recorded.v1",
     event=UtteranceRecorded,
-    key_field="utterance_id",
+    keyed_by="utterance_id",
     meaning="Sentences that claims are compared with.",
     written_by=("your application",),
 )
 UTTERANCES_INDEXED = Topic(
     name="utterances.indexed.v1",
     event=UtteranceIndexed,
-    key_field="utterance_id",
+    keyed_by="utterance_id",
     meaning="Utterances in the index.",
     read_by=("dashboards",),
     readers_dedupe=True,  # the state of an utterance
@@ -222,21 +222,21 @@ UTTERANCES_INDEXED = Topic(
 RANKING_REQUESTED = Topic(
     name="ranking.requested.v1",
     event=RankingRequested,
-    key_field="request_id",
+    keyed_by="request_id",
     meaning="Queries to be answered from the index, or from candidates in the request.",
     written_by=("your application",),
 )
 RANKING_COMPLETED = Topic(
     name="ranking.completed.v1",
     event=RankingCompleted,
-    key_field="request_id",
+    keyed_by="request_id",
     meaning="Ranked results with trust labels, the reasons for each rank, and a context for a model.",
     read_by=("your application", "assay train"),
 )
 RANKING_FEEDBACK = Topic(
     name="ranking.feedback.v1",
     event=RankingFeedback,
-    key_field="request_id",
+    keyed_by="request_id",
     meaning="Feedback on results: clicks, dwell times, grades.",
     written_by=("your application",),
     read_by=("assay train",),
@@ -244,7 +244,7 @@ RANKING_FEEDBACK = Topic(
 DECISIONS_REVIEWED = Topic(
     name="decisions.reviewed.v1",
     event=DecisionReviewed,
-    key_field="the key of the decision",
+    keyed_by="the key of the decision",
     key_of=attrgetter("decision.subject"),
     meaning="Editors' marks on decisions: right, or wrong.",
     written_by=("assay console",),
@@ -254,7 +254,7 @@ DECISIONS_REVIEWED = Topic(
 REPLAYS = Topic(
     name="replays.v1",
     event=ReplayPlan,
-    key_field="plan",
+    keyed_by="plan",
     meaning="The plans of replays and their progress.",
     written_by=("assay replay",),
     read_by=("assay replay",),

@@ -49,7 +49,7 @@ _VERSIONS = {TOTAL_FEATURES_PHASE_A: VERSION_PHASE_A, TOTAL_FEATURES_PHASE_C: VE
 
 
 class XgboostMissingError(Exception):
-    pass
+    """The extra ``train`` is not installed."""
 
 
 class NotTrained(StrEnum):

@@ -74,7 +74,7 @@ def _topic(name: str, event: type[Numbered]) -> Topic:
     return Topic(
         name=name,
         event=event,
-        key_field="key",
+        keyed_by="key",
         meaning="Numbered records.",
         partitions=PARTITIONS,
     )

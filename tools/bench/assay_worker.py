@@ -22,10 +22,10 @@ from tools.bench.events import NOTES, SEEN, NoRules, Note, Seen, see
 from tools.bench.probes import Probes
 
 NOTES_TOPIC = Topic(
-    name=NOTES, event=Note, key_field="note_id", key_of=lambda note: str(note.note_id), meaning="Small messages."
+    name=NOTES, event=Note, keyed_by="note_id", key_of=lambda note: str(note.note_id), meaning="Small messages."
 )
 SEEN_TOPIC = Topic(
-    name=SEEN, event=Seen, key_field="note_id", key_of=lambda seen: str(seen.note_id), meaning="What came of them."
+    name=SEEN, event=Seen, keyed_by="note_id", key_of=lambda seen: str(seen.note_id), meaning="What came of them."
 )
 SEES = Handler(name="see", fn=see, consumes=NOTES_TOPIC, emits=(SEEN_TOPIC,), rules=NoRules, lane="cpu", slo_seconds=60)
 

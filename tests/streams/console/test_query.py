@@ -16,7 +16,9 @@ RANKED = RankingCompleted.model_validate_json(
     (EXAMPLES / "ranking.completed.v1" / "own_candidates_zh.json").read_bytes()
 )
 ASKED = RankingRequested(
-    request_id=RANKED.request_id, query=RANKED.query, filters=RankingFilters(tiers=("A", "B"), date_from="2026-01-01", max_age=5)
+    request_id=RANKED.request_id,
+    query=RANKED.query,
+    filters=RankingFilters.model_validate({"tiers": ["A", "B"], "date_from": "2026-01-01", "max_age": 5}),
 )
 
 

@@ -14,13 +14,14 @@ from aiokafka.errors import (
 )
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.kafka import groups
-from streams.kafka.groups import GroupState, _patiently, read_groups
+from streams.kafka import log_reader
+from streams.kafka.groups import GroupState, read_groups
+from streams.kafka.log_reader import patiently
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(log_reader, "_PAUSE_SECONDS", 0.0)
 
 
 async def test_a_broker_that_is_busy_is_asked_again() -> None:
@@ -32,7 +33,7 @@ async def test_a_broker_that_is_busy_is_asked_again() -> None:
             raise answer
         return answer
 
-    assert await _patiently(ask) == "well"
+    assert await patiently(ask) == "well"
 
 
 @pytest.mark.parametrize(
@@ -41,13 +42,13 @@ async def test_a_broker_that_is_busy_is_asked_again() -> None:
 async def test_refusal_is_raised_at_once_and_silence_after_a_time(
     error: KafkaError, patience: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(groups, "_SECONDS", patience)
+    monkeypatch.setattr(log_reader, "_PATIENCE_SECONDS", patience)
 
     async def ask() -> str:
         raise error
 
     with pytest.raises(type(error)):
-        await _patiently(ask)
+        await patiently(ask)
 
 
 class Moved:

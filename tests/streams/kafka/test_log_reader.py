@@ -1,15 +1,18 @@
 """Bounded reads on a reader that holds its records in memory: its pauses, its ends and its time limits."""
 
 import asyncio
-from contextlib import aclosing
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaTimeoutError
+from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
-from streams.kafka.log_reader import assign_paused, records_between
+from streams.kafka import log_reader
+from streams.kafka.log_reader import assign_paused, follow, records_between
+from streams.kafka.settings import KafkaSettings
 
 ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -102,3 +105,68 @@ async def test_a_limit_holds_although_records_come() -> None:
     reader = Reader({ONE: 10_000}, {ONE: list(range(10_000))})
     with pytest.raises(KafkaTimeoutError, match="partitions left: 1"):
         await read(reader, {ONE: (0, 10_000)}, patience_seconds=60.0, limit_seconds=0.02)
+
+
+class Cluster:
+    """What a follower sees at each of its looks: partitions, or an error."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, reader: Any, *looks: list[TopicPartition] | Exception) -> None:
+        self.looks = list(looks)
+        monkeypatch.setattr(log_reader, "existing_partitions", self.existing)
+        monkeypatch.setattr(log_reader, "make_reader", lambda *_, **__: reader)
+        monkeypatch.setattr(log_reader, "opened", self.opened)
+        monkeypatch.setattr(log_reader, "_LOOK_SECONDS", 0.0)
+        monkeypatch.setattr(log_reader, "_NO_TOPIC_SECONDS", 0.0)
+
+    async def existing(self, *_: Any) -> list[TopicPartition]:
+        look = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        if isinstance(look, Exception):
+            raise look
+        return look
+
+    @staticmethod
+    @asynccontextmanager
+    async def opened(client: Any) -> AsyncIterator[Any]:
+        yield client
+
+
+class Followed(Reader):
+    """A reader whose assignment changes."""
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        self.assigned = partitions
+
+    async def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 0)
+
+    async def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return {at: self.ends[at] for at in partitions}
+
+    async def getmany(self, *_: TopicPartition, **__: Any) -> dict[TopicPartition, list[Any]]:
+        return await super().getmany(*self.assigned)
+
+
+@pytest.mark.parametrize("look", [[TWO], KafkaConnectionError("restarts")])
+async def test_a_look_that_misses_a_topic_loses_nothing(monkeypatch: pytest.MonkeyPatch, look: Any) -> None:
+    reader = Followed({ONE: 4, TWO: 0}, {ONE: [0, 1, 2, 3], TWO: []})
+    Cluster(monkeypatch, reader, [ONE, TWO], look, [ONE, TWO])
+    found: list[int] = []
+    async with aclosing(follow(KafkaSettings(), ["t"], "earliest")) as lists:
+        async for records in lists:
+            found += [record.offset for record in records]
+            if len(found) >= 4:
+                break
+    assert found == [0, 1, 2, 3]
+
+
+async def test_a_topic_that_was_created_again_is_read_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    Cluster(monkeypatch, Followed({ONE: 2}, {ONE: [0, 1]}), [ONE])
+    positions = {ONE: 900}
+    lists = follow(KafkaSettings(), ["t"], "earliest", positions=positions, to_end=True)
+    assert [record.offset async for records in lists for record in records] == [0, 1]
+    assert positions == {ONE: 2}
+
+
+async def test_topics_that_do_not_exist_have_no_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    Cluster(monkeypatch, Followed({}, {}), [])
+    assert [records async for records in follow(KafkaSettings(), ["t"], "earliest", to_end=True)] == []

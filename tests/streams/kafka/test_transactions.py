@@ -5,7 +5,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka.errors import GroupAuthorizationFailedError, KafkaError, ProducerClosed, ProducerFenced
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    KafkaConnectionError,
+    KafkaError,
+    ProducerClosed,
+    ProducerFenced,
+)
 from aiokafka.protocol.commit import OffsetFetchResponse_v3
 
 from streams.kafka.transactions import RecordWriter
@@ -67,12 +73,11 @@ async def test_a_fenced_writer_says_so() -> None:
     assert client.calls == []
 
 
-async def test_a_writer_never_lacks_the_broker_that_has_written() -> None:
-    """With a default, a partition would wait for this broker without an end."""
+async def test_a_lost_connection_to_the_coordinator_is_an_error() -> None:
     client: Any = Client()
     writer = await started(client)
     client._sender = SimpleNamespace(_coordinators={})
-    with pytest.raises(KeyError):
+    with pytest.raises(KafkaConnectionError):
         await writer._await_coordinator("g", PARTITION)
 
 

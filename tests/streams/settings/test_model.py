@@ -115,6 +115,13 @@ def test_a_wrong_key_in_the_shipped_files_is_an_error_too(directory: Path) -> No
         load_settings()
 
 
+def test_a_section_of_a_file_has_one_spelling(directory: Path) -> None:
+    with (directory / "assay.yaml").open("a") as file:
+        file.write("\nFetch: {user_agent: x}\n")
+    with pytest.raises(SettingsError, match="Fetch: is not a known key"):
+        load_settings()
+
+
 @pytest.mark.parametrize("section", ["fetch", "llm", "telemetry", "alerts"])
 def test_the_shipped_files_repeat_no_default_of_the_shell(section: str) -> None:
     defaults = type(getattr(once(), section))().model_dump(mode="json")
