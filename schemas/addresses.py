@@ -1,6 +1,6 @@
-"""Reads web addresses as browsers do (WHATWG URL): every part of Assay uses these values.
+r"""Reads web addresses as browsers do (WHATWG URL): every part of Assay uses these values.
 
-RFC 3986 reads some addresses otherwise: in ``https://a.example\\@b.example/`` browsers open ``a.example``.
+RFC 3986 reads some addresses otherwise: in ``https://a.example\@b.example/`` browsers open ``a.example``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 _PARTS = re.compile(
     r"(https?)://(?:[^/?#@]*@)?(\[[0-9a-f:.]+\]|[^/?#:\[\]]+)(?::(\d+))?(/[^?#]*)(?:\?([^#]*))?(?:#.*)?", re.ASCII
 )
-"""The form that the parser writes: no backslash, no user information but before ``@``, and always a path."""
-_USER = re.compile(r"^([a-z][a-z0-9+.-]*:[/\\]*)[^/?#\\]*@", re.IGNORECASE)
+"""The form that the parser writes: always a path, no backslash, and ``@`` before the path only after a user."""
+_LEFT_OUT = re.compile(r"^[\0-\x20]+|[\t\r\n]+")
+"""Characters of an address that browsers leave out."""
+_USER = re.compile(r"((?:https?|wss?|ftp):[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2})[^/?#\\]*@", re.IGNORECASE)
 
 
 class WebAddress(NamedTuple):
-    """An http or https address with a host.
+    """An http or https address; false, and all parts empty, for a text that no browser opens as a web page.
 
     Attributes:
         url: As browsers write it, without user information.
@@ -33,12 +35,16 @@ class WebAddress(NamedTuple):
         query: After the question mark; "" without one.
     """
 
-    url: str
-    scheme: str
-    host: str
-    port: int | None
-    path: str
-    query: str
+    url: str = ""
+    scheme: str = ""
+    host: str = ""
+    port: int | None = None
+    path: str = ""
+    query: str = ""
+
+    def __bool__(self) -> bool:
+        """Whether it is a web page's address."""
+        return bool(self.host)
 
     @property
     def origin(self) -> str:
@@ -48,32 +54,34 @@ class WebAddress(NamedTuple):
 
 
 @lru_cache(maxsize=8192)
-def web_address(text: str, base: str = "") -> WebAddress | None:
-    r"""The address that a browser opens for a text, as seen from a page; None if that is no web page.
+def web_address(text: str, base: str = "") -> WebAddress:
+    r"""The address that a browser opens for a text, as seen from the page ``base``.
 
     >>> web_address(r"https://evil.example\@nature.com/x").host
     'evil.example'
     >>> web_address("../item/7#top", "https://user:secret@Example.com:443/list/").url
     'https://example.com/item/7#top'
-    >>> web_address("javascript://nature.com/%0a") is None
-    True
+    >>> bool(web_address("javascript://nature.com/%0a"))
+    False
     """
     if len(text) > MAX_URL:
-        return None
+        return WebAddress()
     try:
         href = ada_url.join_url(base, text) if base else ada_url.normalize_url(text)
     except ValueError:
-        return None
+        return WebAddress()
     parts = _PARTS.fullmatch(href)
     if parts is None:
-        return None
-    scheme, host, port, path, query = parts.groups()
-    host = host.removesuffix(".")
-    if not host:
-        return None
-    authority = href.find("@", 0, parts.start(4))
-    url = href if authority < 0 else href[: len(scheme) + 3] + href[authority + 1 :]
-    return WebAddress(url, scheme, host.strip("[]"), int(port) if port else None, path, query or "")
+        return WebAddress()
+    scheme, host, port, path, query = parts.groups("")
+    return WebAddress(
+        href[: len(scheme) + 3] + href[parts.start(2) :],
+        scheme,
+        host.removesuffix(".").strip("[]"),
+        int(port) if port else None,
+        path,
+        query,
+    )
 
 
 def without_user(text: str) -> str:
@@ -82,7 +90,5 @@ def without_user(text: str) -> str:
     >>> without_user("https://user:secret@example.com/a"), without_user("ftp://user@host/"), without_user("a@b")
     ('https://example.com/a', 'ftp://host/', 'a@b')
     """
-    if "@" not in text:
-        return text
-    address = web_address(text)
-    return _USER.sub(r"\1", text) if address is None or "@" not in text.partition("?")[0] else address.url
+    plain = _LEFT_OUT.sub("", text) if "@" in text else ""
+    return _USER.sub(r"\1", plain, count=1) if _USER.match(plain) else text

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from urllib.parse import SplitResult, urljoin, urlsplit
 
 from publicsuffixlist import PublicSuffixList
 from w3lib.url import canonicalize_url, url_query_cleaner
 
-from schemas.event import MAX_URL, derive_id
+from schemas.addresses import MAX_URL, web_address
+from schemas.event import derive_id
 
 TRACKING_PARAMETERS = (
     "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "utm_id", "gclid", "dclid", "fbclid",
@@ -17,7 +17,6 @@ TRACKING_PARAMETERS = (
 )  # fmt: skip
 """Query parameters that do not change the page."""
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 _CANONICAL = re.compile(r"https?://[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:/|(?:/[\w~-][\w.~-]*)+/?)", re.ASCII)
 """The usual form of an address that is canonical as it is."""
 
@@ -34,20 +33,10 @@ def canonical_url(url: str) -> str | None:
     """
     if len(url) <= MAX_URL and _CANONICAL.fullmatch(url):
         return url
-    parts = _split(url)
-    if parts is None or parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
+    if not (address := web_address(url)):
         return None
-    port = parts.port
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    if port is not None and port != _DEFAULT_PORTS[parts.scheme]:
-        host = f"{host}:{port}"
-    try:
-        cleaned = url_query_cleaner(
-            parts._replace(netloc=host).geturl(), TRACKING_PARAMETERS, remove=True, unique=False, keep_fragments=False
-        )
-        return str(canonicalize_url(cleaned))
-    except ValueError:
-        return None
+    cleaned = url_query_cleaner(address.url, TRACKING_PARAMETERS, remove=True, unique=False, keep_fragments=False)
+    return str(canonicalize_url(cleaned))
 
 
 def page_id_of(url: str) -> str | None:
@@ -68,22 +57,16 @@ def absolute_url(base: str, href: str) -> str | None:
     >>> absolute_url("https://example.com/", "javascript:void(0)") is None
     True
     """
-    try:
-        joined = urljoin(base, href.strip())
-    except ValueError:
-        return None
-    parts = _split(joined)
-    return joined if parts is not None and parts.scheme in _DEFAULT_PORTS and parts.hostname else None
+    return web_address(href, base).url or None
 
 
 def host_of(url: str) -> str:
-    """The host of an address, lower-case and without port; "" if it has none.
+    """The host of an address, lower-case and without port; "" if it is no http(s) address.
 
     >>> host_of("https://News.Example.co.uk:8443/a")
     'news.example.co.uk'
     """
-    parts = _split(url)
-    return (parts.hostname or "").rstrip(".") if parts is not None else ""
+    return web_address(url).host
 
 
 @lru_cache(maxsize=8192)
@@ -121,14 +104,3 @@ def is_public_suffix(host: str) -> bool:
 @lru_cache(maxsize=1)
 def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()
-
-
-def _split(url: str) -> SplitResult | None:
-    if len(url) > MAX_URL or "\x00" in url:
-        return None
-    try:
-        parts = urlsplit(url.strip())
-        parts.port  # noqa: B018 - reading the port is what checks it
-    except ValueError:
-        return None
-    return parts
