@@ -19,6 +19,8 @@ _PARTS = re.compile(
     r"(https?)://(?:[^/?#@]*@)?(\[[0-9a-f:.]+\]|[^/?#:\[\]]+)(?::(\d+))?(/[^?#]*)(?:\?([^#]*))?(?:#.*)?", re.ASCII
 )
 """The form that the parser writes: always a path, no backslash, and ``@`` before the path only after a user."""
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
+_LONGEST_HOST = 253
 _LEFT_OUT = re.compile(r"^[\0-\x20]+|[\t\r\n]+")
 """Characters of an address that browsers leave out."""
 _USER = re.compile(r"((?:https?|wss?|ftp):[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2})[^/?#\\]*@", re.IGNORECASE)
@@ -47,10 +49,16 @@ class WebAddress(NamedTuple):
         return bool(self.host)
 
     @property
-    def origin(self) -> str:
-        """Scheme, host and port."""
+    def has_plain_host(self) -> bool:
+        """Whether the host is an IP address, or a name that a name server may know."""
+        labels = self.host.split(".")
+        return ":" in self.host or (len(self.host) <= _LONGEST_HOST and all(map(_LABEL.fullmatch, labels)))
+
+    @property
+    def authority(self) -> str:
+        """Host and port as in the Host header: the port only if it isn't the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}" if self.port is None else f"{self.scheme}://{host}:{self.port}"
+        return host if self.port is None else f"{host}:{self.port}"
 
 
 @lru_cache(maxsize=8192)
@@ -64,7 +72,7 @@ def web_address(text: str, base: str = "") -> WebAddress:
     >>> bool(web_address("javascript://nature.com/%0a"))
     False
     """
-    if len(text) > MAX_URL:
+    if len(text) > MAX_URL or "\0" in text:
         return WebAddress()
     try:
         href = ada_url.join_url(base, text) if base else ada_url.normalize_url(text)
@@ -92,3 +100,13 @@ def without_user(text: str) -> str:
     """
     plain = _LEFT_OUT.sub("", text) if "@" in text else ""
     return _USER.sub(r"\1", plain, count=1) if _USER.match(plain) else text
+
+
+def port_of(url: str, otherwise: int = 80) -> int:
+    """The port of an address of any scheme; ``otherwise`` if neither the address nor its scheme names one.
+
+    >>> port_of("https://api.example.org/v1"), port_of("http://qdrant:6333"), port_of("redis://cache", 6379)
+    (443, 6333, 6379)
+    """
+    address = ada_url.URL(url)
+    return int(address.port or DEFAULT_PORTS.get(address.protocol[:-1], otherwise))

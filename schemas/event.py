@@ -30,6 +30,8 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticUseDefault, to_json
 
+from schemas.addresses import MAX_URL, without_user
+
 RUN_HEADER = "assay_run"
 """Names the replay or backfill that wrote a record; live records do not have it."""
 NAMESPACE = UUID("6f0a2c64-3a3b-5d0e-9c58-1b7f4f1f8a11")
@@ -60,9 +62,6 @@ _MAX_NOTE = 1024
 _READ = frozenset(("x-root-id", "ce_id", "ce_correlationid", "traceparent", RUN_HEADER))
 """The headers that ``Provenance`` reads."""
 
-MAX_URL = 8192
-"""Characters of an address; a longer one is malformed."""
-
 T = TypeVar("T")
 MAX_ITEMS = 10_000
 Many = Annotated[tuple[T, ...], Field(max_length=MAX_ITEMS, fail_fast=True)]
@@ -76,10 +75,10 @@ Text = Annotated[str, AfterValidator(_no_nul)]
 """Text without NUL characters, which Kafka tools and stores treat differently."""
 
 
-Url = Annotated[str, Field(min_length=1, max_length=MAX_URL), AfterValidator(_no_nul)]
-"""An address as it was given: not every one of a crawler is valid."""
+Url = Annotated[str, Field(min_length=1, max_length=MAX_URL), AfterValidator(_no_nul), AfterValidator(without_user)]
+"""An address as it was given, but for a user and password: not every one of a crawler is valid."""
 
-AnyUrl = Annotated[str, Field(max_length=MAX_URL)]
+AnyUrl = Annotated[str, Field(max_length=MAX_URL), AfterValidator(without_user)]
 """An address of an output, or "" where the input has none."""
 
 

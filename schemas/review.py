@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from schemas.event import MAX_URL, Event, Part, Text
+from schemas.addresses import MAX_URL
+from schemas.event import Event, Part, Text
 
 MAX_NOTE_CHARACTERS = 2000
 MAX_EXPECTED_CHARACTERS = 200

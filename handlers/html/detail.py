@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -18,6 +17,7 @@ from handlers.html.links import absolute_url, canonical_url, host_of, registrabl
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.text.patterns import Patterns, compile_details
+from schemas.addresses import web_address
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 
 _NOSCRIPT = re.compile(rb"(</?)noscript", re.IGNORECASE)
@@ -125,7 +125,7 @@ def why_elsewhere(asked: str, final: str, section: PageRefusalsSection) -> Fetch
         return None
     if not _names(final).isdisjoint(set(section.walls) - _names(asked)):
         return FetchFailure.CHALLENGE
-    at, wanted = urlsplit(final), urlsplit(asked)
+    at, wanted = web_address(final), web_address(asked)
     if at.query or not _ROOT.fullmatch(at.path) or _ROOT.fullmatch(wanted.path):
         return None
     same_site = registrable_domain(host_of(asked)) == registrable_domain(host_of(final))
@@ -171,5 +171,6 @@ def trail_of(tree: LexborHTMLParser) -> tuple[str, ...]:
 
 def _names(url: str) -> set[str]:
     """Labels of the host and segments of the path, the segments without their ending."""
-    segments = urlsplit(url).path.lower().split("/")
-    return {*host_of(url).split("."), *(segment.partition(".")[0] for segment in segments)} - {""}
+    address = web_address(url)
+    segments = address.path.lower().split("/")
+    return {*address.host.split("."), *(segment.partition(".")[0] for segment in segments)} - {""}

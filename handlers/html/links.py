@@ -17,7 +17,9 @@ TRACKING_PARAMETERS = (
 )  # fmt: skip
 """Query parameters that do not change the page."""
 
-_CANONICAL = re.compile(r"https?://[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:/|(?:/[\w~-][\w.~-]*)+/?)", re.ASCII)
+_CANONICAL = re.compile(
+    r"https?://(?:(?!xn--)[a-z0-9-]+\.)+(?!xn--)[a-z][a-z0-9-]*(?:/|(?:/[\w~-][\w.~-]*)+/?)", re.ASCII
+)
 """The usual form of an address that is canonical as it is."""
 
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -23,6 +23,7 @@ from handlers.listings.blocks import Link, NamedElements, blocks_of, by_make, na
 from handlers.listings.paging import PagingSection, next_page, position_of
 from handlers.text.patterns import WordList
 from handlers.text.word_match import WordText, share_met, units_of
+from schemas.addresses import web_address
 from schemas.rules import Section
 
 _NUMBER = re.compile(r"\d+")
@@ -159,12 +160,12 @@ def _text_of(node: LexborNode) -> str:
 
 def _shape(canonical: str) -> str:
     """An address without what differs from item to item: ``example.com/product/*``, or ``example.com/view.php?id``."""
-    parts = urlsplit(canonical)
+    parts = web_address(canonical)
     segments = [segment for segment in parts.path.split("/") if segment]
     kept = [_NUMBER.sub("#", segment) for segment in segments[:-1]]
     parameters = sorted({name for name, _ in parse_qsl(parts.query)})
     last = [segments[-1] if parameters and _SCRIPT.search(segments[-1]) else "*"] if segments else [""]
-    return f"{parts.netloc}/{'/'.join([*kept, *last])}?{','.join(parameters)}"
+    return f"{parts.authority}/{'/'.join([*kept, *last])}?{','.join(parameters)}"
 
 
 def _items(links: list[Link], own: str, tree: LexborHTMLParser, section: ListingSection) -> list[ItemLink]:
@@ -206,7 +207,7 @@ def _domain(url: str) -> str | None:
 
 def _is_no_item(link: Link, own: str, section: ListingSection) -> bool:
     """Whether a link pages, filters, shares, logs in, or leads to a root or to another list."""
-    parts, here = urlsplit(link.address), urlsplit(own)
+    parts, here = web_address(link.address), web_address(own)
     segments = [segment.lower() for segment in parts.path.split("/") if segment]
     names = [name.lower() for name, _ in parse_qsl(parts.query)]
     text = link.text.lower()
@@ -219,7 +220,7 @@ def _is_no_item(link: Link, own: str, section: ListingSection) -> bool:
     if not segments:
         return not parts.query
     # The page's own address with other parameters shows the same list in another way, unless a script does everything.
-    if parts.netloc == here.netloc and parts.path == here.path and "." not in segments[-1]:
+    if parts.authority == here.authority and parts.path == here.path and "." not in segments[-1]:
         return True
     if parts.query and _SCRIPT.sub("", segments[-1]) in section.not_item_folders:
         return True
@@ -236,10 +237,10 @@ def _likelihood(group: _Group, own: str, main: int | None) -> float:
     length = sum(min(len(label), _LONG_TEXT) for label in labels.values()) / len(labels)
     headed = share(link.in_heading for link in group) >= _HALF
     shape = share(link.shape == _shape_of(group) for link in group)
-    deep = share("/" in urlsplit(link.address).path.strip("/") for link in group)
+    deep = share("/" in web_address(link.address).path.strip("/") for link in group)
     inside = share(_domain(link.url) == _domain(own) for link in group)
     folder = own.partition("?")[0].rstrip("/") + "/"
-    below = share(link.address.startswith(folder) for link in group) if urlsplit(own).path.strip("/") else 0.0
+    below = share(link.address.startswith(folder) for link in group) if web_address(own).path.strip("/") else 0.0
     central = share(main in link.element.chain for link in group) if main is not None else 1.0
     place = (0.5 + shape) * (0.5 + deep) * (0.7 + 0.3 * inside) * (0.1 + 0.9 * central) * (1 + 2 * below)
     return min(len(labels), 40) * (5 + length) * (2.0 if headed else 1.0) * place

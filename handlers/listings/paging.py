@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from pydantic import Field
 
 from handlers.html.links import host_of, registrable_domain
 from handlers.listings.blocks import Link
 from handlers.text.patterns import WordList
+from schemas.addresses import web_address
 from schemas.rules import Section
 
 _ARROWS = " .…»›>→«‹<←\u00a0"
@@ -91,7 +92,7 @@ def next_page(links: Sequence[Link], own: str, stated: str | None, section: Pagi
 
 def position_of(url: str, section: PagingSection) -> Position:
     """The page number and offset of an address, in its query or its path, and the parts that all pages share."""
-    parts = urlsplit(url)
+    parts = web_address(url)
     numbers: dict[str, int] = {}
     rest: set[tuple[str, str]] = set()
     for name, value in parse_qsl(parts.query):
@@ -102,7 +103,7 @@ def position_of(url: str, section: PagingSection) -> Position:
             rest.add((name, value))
     segments = [segment for segment in parts.path.split("/") if segment]
     kept, number = _without_number(segments, section.folders)
-    stem = (parts.netloc.removeprefix("www."), "/".join(kept), frozenset(rest))
+    stem = (parts.authority.removeprefix("www."), "/".join(kept), frozenset(rest))
     return Position(stem, numbers.get("page", number), numbers.get("offset"))
 
 
@@ -153,10 +154,10 @@ def _next_in_row(links: Sequence[Link], own: str) -> Link | None:
 
 def _is_beside(url: str, own: str) -> bool:
     """Whether an address lies beside or right below the page's own, and names no month as a calendar's does."""
-    there, here = urlsplit(url), urlsplit(own)
+    there, here = web_address(url), web_address(own)
     path, own_path = there.path.rstrip("/"), here.path.rstrip("/")
     near = path == own_path or path.rpartition("/")[0] in (own_path, own_path.rpartition("/")[0])
-    return there.netloc == here.netloc and near and not _MONTH.search(url)
+    return there.authority == here.authority and near and not _MONTH.search(url)
 
 
 def _goes_on(link: Link, own: str, section: PagingSection) -> bool:
@@ -165,7 +166,7 @@ def _goes_on(link: Link, own: str, section: PagingSection) -> bool:
         return False
     if not any(map(str.isalpha, link.text)) or position_of(link.address, section).is_numbered:
         return True
-    path, here = urlsplit(link.address).path.rstrip("/"), urlsplit(own).path.rstrip("/")
+    path, here = web_address(link.address).path.rstrip("/"), web_address(own).path.rstrip("/")
     return path == here or path.startswith(here + "/")
 
 

@@ -106,7 +106,7 @@ def on_sites(url: str, sites: Sequence[str]) -> bool:
 def _site(value: str) -> str:
     """The host of a domain that is written with or without scheme, port, path, ``*.`` or ``www.``."""
     value = value.strip().lower().removeprefix("*.")
-    host = host_of(value if "://" in value else f"//{value}")
+    host = host_of(value if "://" in value else f"http://{value}")
     without = host.removeprefix("www.")
     return without if without and registrable_domain(host) == without else host
 

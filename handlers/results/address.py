@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from handlers.text.patterns import CompiledPatterns
+from schemas.addresses import web_address
 
 _WORD = re.compile(r"[^\W_]+")
 _EXTENSION = re.compile(r"\.(?:s?html?|php\d?|aspx?|jsp|cfm)$")
@@ -65,13 +66,12 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
     A trailing slug or id cancels a listing word before it (C-02): ``/events`` is a listing, ``/events/jazz-nov-29`` is
     one event. The segment behind a parent such as ``category`` is a selection from a listing, whatever its name.
     """
+    parts = web_address(url.strip()[:_MAX_CHARACTERS])
+    if not parts:
+        return Address()
     try:
-        parts = urlsplit(url.strip()[:_MAX_CHARACTERS])
-        host = (parts.hostname or "").rstrip(".")
         query = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)
     except ValueError:
-        return Address()
-    if not host:
         return Address()
     facets = patterns.facet_words
     path = unquote(parts.path)
@@ -87,7 +87,7 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
     identifier = "" if listing or not last else _identifier(path.lower(), last) or _number_of(segments, patterns)
     named = [word for word in last if word not in facets]
     name = [word for word in named if not any(map(str.isdigit, word))]
-    subdomain = host.partition(".")[0] if host.count(".") > 1 else ""
+    subdomain = parts.host.partition(".")[0] if parts.host.count(".") > 1 else ""
     return Address(
         readable=True,
         path=path,

@@ -6,11 +6,11 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from urllib.parse import urlsplit
 
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
+from schemas.addresses import web_address
 from streams.telemetry.metrics import Metrics
 from streams.views.flow import History, Key
 
@@ -55,10 +55,9 @@ def worker_url(text: str) -> str:
         WorkerError: The text is not an address.
     """
     whole = text if "://" in text else f"http://127.0.0.1:{text}" if text.isdecimal() else f"http://{text}"
-    with suppress(ValueError):
-        parts = urlsplit(whole)
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
-            return whole if parts.path.strip("/") else whole.rstrip("/") + "/metrics"
+    address = web_address(whole)
+    if address and address.port != 0:
+        return whole if address.path.strip("/") else whole.rstrip("/") + "/metrics"
     raise WorkerError(f"{text!r} is not a worker's address, such as 8080, worker-1:8080, http://worker-1:8080")
 
 

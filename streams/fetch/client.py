@@ -13,10 +13,10 @@ import ssl
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urljoin
 
 import httpx
 
+from schemas.addresses import web_address, without_user
 from schemas.pages import MAX_CONTENT_TYPE
 from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.cache import UNVERSIONED, Version
@@ -55,10 +55,7 @@ class Response:
         said = self.headers.get("location", "")
         if self.status not in _REDIRECTS or not said:
             return None
-        try:
-            return urljoin(url, said)
-        except ValueError:
-            return said
+        return web_address(said, url).url or without_user(said)
 
     def version(self) -> Version:
         """The version that the response names. Other text is ignored, because it would be sent back."""

@@ -1,8 +1,8 @@
 """Parses URLs, checks every address before a connection, and refuses those outside the open Internet.
 
-A URL is parsed once, strictly, by the parser whose result the client sends: two parsers can disagree. A name is
-resolved once, all its addresses are checked, and the client connects to one of them, so a name server that answers
-differently the second time gains nothing. Each redirect is checked again.
+A URL is read as browsers do, and the client gets the plain form that the parser writes: parsers disagree about other
+forms. A name is resolved once, all its addresses are checked, and the client connects to one of them, so a name server
+that answers differently the second time gains nothing. Each redirect is checked again.
 
 The rule allows global unicast addresses and refuses listed ranges within them, so an unlisted special range is refused
 too. An address that contains an IPv4 address is also checked as that one (RFC 4291, 6052, 3056, 5214).
@@ -11,7 +11,6 @@ too. An address that contains an IPv4 address is also checked as that one (RFC 4
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,23 +19,11 @@ from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
-import httpx
-
-from schemas.event import MAX_URL
+from schemas.addresses import DEFAULT_PORTS, MAX_URL, web_address
 from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.settings import FetchSettings, split_address
 
-PORTS = {"http": 80, "https": 443}
-"""The port of a scheme."""
-NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
-"""The last label of a host that is an IPv4 address in any notation."""
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]")
-_USER = re.compile(r"[a-z][a-z0-9+.-]{0,20}:/{0,8}[^/?#]*@", re.IGNORECASE)
-_SCHEME = re.compile(r"(https?):", re.IGNORECASE)
-_PORT = re.compile(r"https?://[^/?#]*:([^/?#\]:]*)(?:[/?#]|$)", re.IGNORECASE)
-_AFTER_BRACKETS = re.compile(r"https?://\[[^/?#\]]*\][^:/?#]", re.IGNORECASE)
-_DOTTED = re.compile(r"https?://([0-9.]{1,260})(?:[:/?#]|$)", re.IGNORECASE)
+_SCHEME = re.compile(r"\s*https?:", re.IGNORECASE)
 _REPEATS = 3
 """How often a part of a path may follow itself before the address is refused."""
 _LONGEST_PART = 3
@@ -62,7 +49,7 @@ class Target:
     def authority(self) -> str:
         """Host and port as in the Host header: the port only if it isn't the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:
@@ -74,75 +61,21 @@ class Target:
 
 
 def parse_target(url: str) -> Target | FetchRefused:
-    """Parses a URL strictly and refuses ambiguous ones. Never raises.
-
-    Refused are other schemes, user information, control characters, backslashes, names that are not plain labels, and
-    IPv4 addresses in any form but four decimal numbers.
-    """
-    text = url.strip(" \t\r\n\f")
-    if len(text) > MAX_URL or _UNSAFE.search(text):
-        return FetchRefused(url, FetchFailure.INVALID_URL, "characters that don't belong into an address")
-    if not _SCHEME.match(text):
-        return FetchRefused(url, FetchFailure.FORBIDDEN_SCHEME, f"scheme {text.partition(':')[0][:20]!r}")
-    try:
-        parsed = httpx.URL(text)
-        host, port, path = parsed.raw_host.decode("ascii"), parsed.port, parsed.raw_path.decode("ascii")
-    except (httpx.InvalidURL, UnicodeError, ValueError) as error:
-        numbers = _DOTTED.match(text)
-        if numbers and _is_odd_address(numbers.group(1).split(".")):
-            return FetchRefused(url, FetchFailure.FORBIDDEN_ADDRESS, "an IPv4 address in a disguised notation")
-        return FetchRefused(url, FetchFailure.INVALID_URL, str(error))
-    if _USER.match(text):
-        return FetchRefused(url, FetchFailure.INVALID_URL, "user information in the address")
-    host = host.removeprefix("[").removesuffix("]").lower()
-    host = host if ":" in host else host.removesuffix(".")
-    if (refusal := _why_not_host(host)) is not None:
-        return FetchRefused(url, *refusal)
-    written = _PORT.match(text)
-    if _AFTER_BRACKETS.match(text) or (written and not re.fullmatch("[0-9]*", written.group(1))):
-        return FetchRefused(url, FetchFailure.INVALID_URL, "a port that is no plain number")
-    port = PORTS[parsed.scheme] if port is None else port
-    if not 0 < port < 65536:
-        return FetchRefused(url, FetchFailure.INVALID_URL, f"port {port}")
-    target = Target(parsed.scheme, host, port, path or "/")
+    """The place where a browser would fetch a URL; refuses other schemes and hosts that are no plain names."""
+    if not _SCHEME.match(url):
+        return FetchRefused(url, FetchFailure.FORBIDDEN_SCHEME, f"scheme {url.partition(':')[0][:20]!r}")
+    address = web_address(url)
+    if not address:
+        return FetchRefused(url, FetchFailure.INVALID_URL, "no address that a browser opens")
+    if not address.has_plain_host:
+        return FetchRefused(url, FetchFailure.INVALID_URL, "no host name")
+    if address.port == 0:
+        return FetchRefused(url, FetchFailure.INVALID_URL, "port 0")
+    path = f"{address.path}?{address.query}" if address.query else address.path
+    target = Target(address.scheme, address.host, address.port or DEFAULT_PORTS[address.scheme], path)
     if len(target.url) > MAX_URL:  # percent-encoding makes it longer
         return FetchRefused(url, FetchFailure.INVALID_URL, f"{len(target.url)} characters")
     return target
-
-
-def _why_not_host(host: str) -> tuple[FetchFailure, str] | None:
-    if ":" in host:
-        try:
-            IPv6Address(host)
-        except ValueError:
-            return FetchFailure.INVALID_URL, "no IPv6 address"
-        return (FetchFailure.INVALID_URL, "an IPv6 zone") if "%" in host else None
-    labels = host.split(".")
-    if not host or len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        return FetchFailure.INVALID_URL, "no host name"
-    if not NUMBER.fullmatch(labels[-1]):
-        return None
-    # A host whose last label is a number is an IPv4 address to every browser (WHATWG URL), in whatever notation.
-    with contextlib.suppress(ValueError):
-        if str(IPv4Address(host)) == host:
-            return None
-    if _is_odd_address(labels):
-        return FetchFailure.FORBIDDEN_ADDRESS, "an IPv4 address in a disguised notation"
-    return FetchFailure.INVALID_URL, "neither a name nor an IPv4 address"
-
-
-def _is_odd_address(labels: list[str]) -> bool:
-    """Whether the labels are an address in octal, hexadecimal, decimal or short form (the WHATWG parser's rule)."""
-    if len(labels) > 4 or any(len(label) > 64 for label in labels):
-        return False
-    numbers = []
-    for label in labels:
-        try:
-            base = 16 if label.startswith("0x") else 8 if label.startswith("0") and len(label) > 1 else 10
-            numbers.append(int(label.removeprefix("0x") or "0", base))
-        except ValueError:
-            return False
-    return all(number < 256 for number in numbers[:-1]) and numbers[-1] < 256 ** (5 - len(numbers))
 
 
 def repeated_part(target: Target) -> str:
@@ -288,7 +221,7 @@ async def admit(url: str, settings: FetchSettings, resolver: Resolver) -> Admitt
 
 
 async def _addresses(target: Target, settings: FetchSettings, resolver: Resolver) -> Sequence[str]:
-    if ":" in target.host or NUMBER.fullmatch(target.host.rpartition(".")[2]):
+    if ":" in target.host or target.host.rpartition(".")[2].isdigit():
         return (target.host,)
     try:
         async with asyncio.timeout(settings.connect_seconds):
@@ -313,7 +246,7 @@ def _why_not_another(address: str) -> str | None:
 
 
 def _why_not_public(target: Target, settings: FetchSettings) -> str | None:
-    if target.port not in PORTS.values() and (target.port < 1024 or target.port in settings.forbidden_ports):
+    if target.port not in DEFAULT_PORTS.values() and (target.port < 1024 or target.port in settings.forbidden_ports):
         return f"port {target.port} belongs to another service"
     if ":" in target.host:
         return None

@@ -7,6 +7,7 @@ import re
 
 from pydantic import Field, field_validator
 
+from schemas.addresses import web_address
 from schemas.pages import MAX_PAGE_BYTES
 from schemas.rules import OptionalPath, Section
 
@@ -139,13 +140,10 @@ class FetchSettings(Section):
 
 def _host_name(written: str) -> str:
     """A host as the guard parses it: lower case, IDNA, no dot at the end."""
-    # Imported here because it imports httpx, which is slow and only needed for this setting.
-    from streams.fetch.guard import Target, parse_target
-
-    target = parse_target(f"http://{written}/")
-    if not isinstance(target, Target) or target.path != "/" or not _HOST.fullmatch(written):
+    address = web_address(f"http://{written}/")
+    if not address or not address.has_plain_host or not _HOST.fullmatch(written):
         raise ValueError(f"resolve: {written!r} is not a host name")
-    return target.host
+    return address.host
 
 
 def split_address(text: str) -> tuple[str, int]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from math import ceil
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
 from handlers.decontextualize_claim import ModelSection
 from handlers.prompts.template import ModelTasks
+from schemas.addresses import port_of
 from schemas.needs import AskModel, FetchPages, IndexDocument, SearchVectors
 from schemas.rules import Section
 from streams.generate.compose_workers import HTTP_PORT, STATE, service_name
@@ -107,16 +107,6 @@ class Installation(Section):
 
     def _model_of(self, task: str) -> str:
         return self.model.of_task(task) or self.model_tasks[task].model or self.llm.model
-
-
-def port_of(url: str) -> int:
-    """The port of an address.
-
-    >>> port_of("https://api.example.org/v1"), port_of("http://qdrant:6333")
-    (443, 6333)
-    """
-    parts = urlsplit(url)
-    return parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def kubernetes(document: dict[str, Any]) -> dict[Path, str]:
@@ -219,7 +209,7 @@ def _network(installation: Installation) -> list[Any]:
     if installation.index.embedder.kind == "openai":
         index.append(port_of(installation.index.embedder.base_url))
     model = port_of(installation.llm.base_url) if installation.llm.base_url else 443
-    redis = urlsplit(installation.llm.redis_url.get_secret_value() or REDIS).port or 6379
+    redis = port_of(installation.llm.redis_url.get_secret_value() or REDIS, 6379)
     return rendered(
         "kubernetes/network.yaml.j2",
         port=HTTP_PORT,

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
-from urllib.parse import urlsplit
+
+from schemas.addresses import web_address
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -101,11 +102,8 @@ def _shows(headers: list[tuple[bytes, bytes]], token: str) -> bool:
 
 def _host(value: bytes) -> str:
     """The name or address of a Host header, without its port; "" if it is invalid, for example with a user name."""
-    return "" if b"@" in value else _hostname(b"//" + value)
+    return "" if b"@" in value else _hostname(b"http://" + value)
 
 
 def _hostname(url: bytes) -> str:
-    try:
-        return urlsplit(url.decode("ascii")).hostname or ""
-    except ValueError:
-        return ""
+    return web_address(url.decode("ascii", "replace")).host

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 import openai
 from typing_extensions import override
 
+from schemas.addresses import web_address
 from streams.index.ports import Embedder, IndexDownError, IndexSettingsError, Vector
 from streams.index.settings import EmbedderSettings
 
@@ -72,5 +72,5 @@ class OpenAIEmbedder(Embedder):
 
 def _place(base_url: str) -> str:
     """Host, port and path of an endpoint, because model names differ between servers. Without user and password."""
-    parts = urlsplit(base_url)
-    return parts.netloc.rpartition("@")[2].lower() + parts.path.rstrip("/")
+    address = web_address(base_url)
+    return address.authority + address.path.rstrip("/")

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
-from urllib.parse import urlsplit
 
+from schemas.addresses import web_address
 from streams.llm.request import cost_of
 from streams.llm.settings import LlmSettings, ModelsSection
 
@@ -66,7 +66,7 @@ def _offline(names: Mapping[str, str]) -> Check:
 def _server(llm: LlmSettings) -> Check:
     if not llm.base_url:
         return Check("models", "ok", "asked at OpenAI's own endpoint")
-    if not urlsplit(llm.base_url).path:
+    if web_address(llm.base_url).path == "/":
         return Check("models", "warn", f"asked at {llm.base_url}, which has no path", "most servers answer below /v1")
     if not llm.api_key.get_secret_value():
         todo = "a server of your own may want none; else set ASSAY_LLM__API_KEY"

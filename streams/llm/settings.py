@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import Self
-from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from schemas.addresses import web_address, without_user
 from schemas.rules import OptionalPath, Section
 
 LONGEST_ASK_SECONDS = 270.0
@@ -135,13 +135,12 @@ class ModelsSection(Section):
 
 def _check_address(text: str) -> None:
     """Raises ``ValueError`` for an unusable address, without the address itself."""
-    parts = urlsplit(text)
-    spaced = any(character.isspace() for character in text)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0 or spaced:
+    address = web_address(text)
+    if not address or address.port == 0 or any(map(str.isspace, text)):
         raise ValueError(
             "is not an address: it begins with http:// or https:// and a host, as in http://localhost:8000/v1"
         )
-    if parts.username is not None or parts.password is not None:
+    if without_user(text) != text:
         raise ValueError("has a user or password in it, which others would see: use llm.api_key")
-    if parts.query or parts.fragment or parts.path.endswith("/chat/completions"):
+    if address.query or "#" in text or address.path.endswith("/chat/completions"):
         raise ValueError("is too long: it ends before /chat/completions, as in http://localhost:8000/v1")

@@ -11,8 +11,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
-from urllib.parse import urlsplit
 
+from schemas.addresses import web_address
 from streams.http.gate import is_loopback
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError
 from streams.index.settings import has_collection
@@ -127,9 +127,9 @@ async def _is_given(services: LiveServices, http: HttpSettings) -> bool:
 
 
 async def _listens(http: HttpSettings) -> bool:
-    parts = urlsplit(application_url(http))
+    place = web_address(application_url(http)).host, http.port
     try:
-        _, writer = await asyncio.wait_for(asyncio.open_connection(parts.hostname, parts.port), _AGAIN_SECONDS * 4)
+        _, writer = await asyncio.wait_for(asyncio.open_connection(*place), _AGAIN_SECONDS * 4)
     except (OSError, TimeoutError):
         return False
     writer.close()

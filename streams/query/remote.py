@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from typing import get_args
-from urllib.parse import urlsplit
 
 import httpx2
 from typing_extensions import override
 
+from schemas.addresses import web_address, without_user
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.query.engine import Queries, Refusal
@@ -69,16 +69,11 @@ class RemoteQueries(Queries):
 
 def check_address(url: str) -> str | None:
     """Why a text is not an address of an application; None if it is one."""
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        named = parts.username is not None
-    except ValueError:
-        good = named = False
-    if named:
+    if without_user(url) != url:
         # The message must not repeat the password.
         return "the address has a user or a password in it; what is shown is ASSAY_HTTP__TOKEN, leave them out"
-    return None if good else f"{url!r} is no address such as http://127.0.0.1:8080"
+    address = web_address(url)
+    return None if address and address.port != 0 else f"{url!r} is no address such as http://127.0.0.1:8080"
 
 
 def _stated(body: bytes) -> tuple[RefusalReason | None, str]:

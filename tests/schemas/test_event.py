@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.event import MAX_URL, Envelope, OutputIds, Provenance, derive_id
+from schemas.addresses import MAX_URL
+from schemas.event import Envelope, OutputIds, Provenance, derive_id
 from schemas.pages import CrawledPage
 from schemas.retrieval import RetrievalBatch
 from streams.topology import TOPICS
