@@ -140,7 +140,7 @@ class FetchSettings(Section):
 def _host_name(written: str) -> str:
     """A host as the guard parses it: lower case, IDNA, no dot at the end."""
     # Imported here because it imports httpx, which is slow and only needed for this setting.
-    from streams.fetch.guard import Target, parse_target
+    from streams.fetch.targets import Target, parse_target
 
     target = parse_target(f"http://{written}/")
     if not isinstance(target, Target) or target.path != "/" or not _HOST.fullmatch(written):
