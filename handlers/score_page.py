@@ -29,6 +29,7 @@ from handlers.text.patterns import Patterns, compile_details
 from handlers.trust.labels import label_of, next_lower, tier_of, without_score
 from handlers.trust.score import Component, Observations, score_trust
 from handlers.trust.sources import Source
+from schemas.addresses import web_address
 from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.pages import (
     MAX_EXCERPT,
@@ -44,6 +45,8 @@ from schemas.pages import (
 
 _MAX_BYTES = 4
 """Bytes of a character in UTF-8."""
+_SHOWN = 200
+"""Characters of a wrong address that are shown."""
 _OUTCOMES = ("quarantined", "left_out", "kept")
 _OBSERVED = TrustFeatures.model_fields.keys() & {field.name for field in fields(PageFacts)}
 
@@ -90,10 +93,13 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     """Scores a page (R-170 to R-183). No claim of a page raises its source tier (C-42).
 
     Returns:
-        ``Emit`` of one ``ScoredPage``, or ``Dead``: ``TOO_LARGE`` above 8 MB of UTF-8, ``UNREADABLE_PAGE`` for a body
-        that is neither HTML nor text, or exceeds the configured limits. An extracted page without quality metadata has
+        ``Emit`` of one ``ScoredPage``, or ``Dead``: ``BAD_ADDRESS`` for an address that no browser opens as a web page,
+        ``TOO_LARGE`` above 8 MB of UTF-8, ``UNREADABLE_PAGE`` for a body that is neither HTML nor text, or exceeds the
+        configured limits. An extracted page without quality metadata has
         no score; its tier and label are its source's (C-33, C-41). A page without content scores 0 from any source.
     """
+    if bad := next((url for url in (page.url, page.final_url) if url and not web_address(url)), None):
+        return Dead(DeadReason.BAD_ADDRESS, f"no http or https address with a host: {bad[:_SHOWN]!r}")
     facts = _read(page, rules)
     if isinstance(facts, Dead):
         return facts

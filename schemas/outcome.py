@@ -31,6 +31,7 @@ class DeadReason(StrEnum):
     UNDECODABLE = "undecodable"
     INVALID = "invalid"
     TOO_LARGE = "too_large"
+    BAD_ADDRESS = "bad_address"
     UNREADABLE_PAGE = "unreadable_page"
     HANDLER_BUG = "handler_bug"
     TOOK_TOO_LONG = "took_too_long"

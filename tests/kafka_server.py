@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit  # noqa: TID251 - a Docker engine has no web address
 
 from streams.local_kafka.broker import LocalKafka
 from streams.local_kafka.install import BROKER_PROPERTIES, KAFKA_VERSION

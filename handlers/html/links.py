@@ -6,17 +6,19 @@ import re
 from functools import lru_cache
 
 from publicsuffixlist import PublicSuffixList
-from w3lib.url import canonicalize_url, url_query_cleaner
+from w3lib.url import canonicalize_url
 
 from schemas.addresses import MAX_URL, web_address
 from schemas.event import derive_id
 
-TRACKING_PARAMETERS = (
-    "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "utm_id", "gclid", "dclid", "fbclid",
-    "msclkid", "mc_cid", "mc_eid", "igshid", "yclid", "_ga", "_gl", "ref_src", "phpsessid", "jsessionid", "sid",
-)  # fmt: skip
-"""Query parameters that do not change the page."""
+TRACKING_PARAMETERS = frozenset((
+    "gclid", "dclid", "fbclid", "gbraid", "wbraid", "gad_source", "gad_campaignid", "srsltid", "msclkid", "mc_cid",
+    "mc_eid", "mkt_tok", "igshid", "yclid", "_ga", "_gl", "ref_src", "phpsessid", "jsessionid",
+))  # fmt: skip
+"""Query parameters that do not change the page, in lower case, besides those that begin with ``utm_``."""
 
+_HASH = re.compile(r"[0-9a-f]{32}")
+_SESSION = re.compile(r";jsessionid=[^;/]*", re.IGNORECASE)
 _CANONICAL = re.compile(
     r"https?://(?:(?!xn--)[a-z0-9-]+\.)+(?!xn--)[a-z][a-z0-9-]*(?:/|(?:/[\w~-][\w.~-]*)+/?)", re.ASCII
 )
@@ -37,8 +39,9 @@ def canonical_url(url: str) -> str | None:
         return url
     if not (address := web_address(url)):
         return None
-    cleaned = url_query_cleaner(address.url, TRACKING_PARAMETERS, remove=True, unique=False, keep_fragments=False)
-    return str(canonicalize_url(cleaned))
+    path = _SESSION.sub("", address.path)
+    query = "&".join(pair for pair in address.query.split("&") if not _is_tracking(pair))
+    return str(canonicalize_url(f"{address.scheme}://{address.authority}{path}" + f"?{query}" * bool(query)))
 
 
 def page_id_of(url: str) -> str | None:
@@ -106,3 +109,9 @@ def is_public_suffix(host: str) -> bool:
 @lru_cache(maxsize=1)
 def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()
+
+
+def _is_tracking(parameter: str) -> bool:
+    """Whether a parameter of a query changes no page; ``sid`` names a session, or on many sites a story."""
+    name, _, value = parameter.lower().partition("=")
+    return name in TRACKING_PARAMETERS or name.startswith("utm_") or (name == "sid" and bool(_HASH.fullmatch(value)))

@@ -11,7 +11,7 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from handlers.html.links import host_of, registered_domain
+from handlers.html.links import registered_domain
 from handlers.indexing.chunks import ChunkUnit
 from handlers.trust.labels import LABELS, TIERS, Label, Thresholds, Tier
 from handlers.trust.score import ScorePoints
@@ -24,6 +24,7 @@ from handlers.trust.sources import (
     normal_name,
     source_of,
 )
+from schemas.addresses import web_address
 from schemas.rules import Rules, Section
 
 Country = Annotated[str, Field(pattern="^([a-z]{2}|int)$")]
@@ -307,9 +308,8 @@ class SourcedRules(Rules):
 
 def source_at(url: str, publisher: str | None, own_name: str, rules: SourceRules) -> Source:
     """The source of an address; arguments as for ``source_of``."""
-    host = host_of(url)
-    path = url.partition("://")[2].partition("/")[2].partition("?")[0]
-    return source_of(host, registered_domain(host), publisher, own_name, rules, path)
+    address = web_address(url)
+    return source_of(address.host, registered_domain(address.host), publisher, own_name, rules, address.path[1:])
 
 
 def _listed(kind: str, country: str, entry: str | NamedSource) -> ListedSource:

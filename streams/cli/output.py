@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,3 +115,13 @@ def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Col
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
+
+
+def dumped(value: Any) -> str:
+    """JSON for any output: lone surrogates are escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text

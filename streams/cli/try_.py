@@ -35,7 +35,7 @@ from schemas.pages import Body
 from schemas.relevance import SnippetFailure
 from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Refusals, printable, tell, text_console
+from streams.cli.output import Refusals, dumped, printable, tell, text_console
 from streams.pipeline.handler_runner import exhausted
 from streams.pipeline.local import LocalHandler
 from streams.publish.entries import SourceError
@@ -65,6 +65,8 @@ def try_(
     if diff and config is None:
         raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
     if diff:
+        if handler_named(handler) is None and handler not in STEPS:
+            return unknown_handler(handler)
         from streams.cli.try_diff import run_diff
 
         settings, other = load_settings(), load_settings(config)
@@ -268,16 +270,6 @@ def unknown_handler(name: str) -> int:
     """Prints the known names, and returns the exit status for wrong usage."""
     known = [*(handler.name for handler in HANDLERS), *STEPS]
     return tell("try", no_such("handler", name, known), 2)
-
-
-def dumped(value: Any) -> str:
-    """JSON for any output: lone surrogates are escaped."""
-    text = json.dumps(value, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value)
-    return text
 
 
 def _set_up_log(settings: Settings) -> None:

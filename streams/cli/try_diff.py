@@ -15,8 +15,7 @@ from typing import Any
 from schemas.event import Event
 from schemas.outcome import Dead, Drop
 from streams.cli.file_events import read_events
-from streams.cli.output import tell
-from streams.cli.try_ import STEPS, dumped, unknown_handler
+from streams.cli.output import dumped, tell
 from streams.publish.sources import STANDARD_INPUT_PATH
 from streams.replay.comparisons import Comparison, comparable, compare, comparison_of
 from streams.settings.model import Settings
@@ -33,8 +32,6 @@ def run_diff(
         SettingsError: Sections of a configuration that are valid by themselves contradict each other.
     """
     handler = handler_named(name)
-    if handler is None and name not in STEPS:
-        return unknown_handler(name)
     comparison = comparison_of(handler, limit) if handler else None
     if handler is None or comparison is None:
         return tell("try", not_comparable(name), 2)

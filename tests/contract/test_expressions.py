@@ -29,7 +29,7 @@ BOUNDED = {
 ONLY_AT_START = {
     "streams/fetch/robots.py:_AGENT_LINE": "match() at the beginning of each line",
     "streams/fetch/robots.py:_DELAY_LINE": "match() at the beginning of each line",
-    "streams/fetch/guard.py:_USER": "match() at the beginning of an address",
+    "schemas/addresses.py:_USER": "match() at the beginning of an address",
     "streams/cli/sources.py:_DOMAIN": "fullmatch() of a name of at most 253 characters",
 }
 """Places whose expressions are only matched at the beginning of a text: they are pumped there alone."""

@@ -9,9 +9,9 @@ parts of its trust score come from the page itself.
 from __future__ import annotations
 
 from hashlib import sha256
-from urllib.parse import urlsplit
 
 from handlers.html.links import host_of, registrable_domain
+from schemas.addresses import web_address
 from streams.training.grade import is_held_out
 from tools.accuracy.ranking_sets import Document, Query, RankingSet
 
@@ -60,6 +60,6 @@ def dealt(url: str) -> str:
     True
     """
     digest = sha256(url.encode()).hexdigest()
-    parts = urlsplit(url)
     host = HOSTS[int(digest[:8], 16) % len(HOSTS)].format(digest[8:14])
-    return parts._replace(scheme="https", netloc=host).geturl()
+    address = web_address(url)
+    return f"https://{host}{address.path}" + f"?{address.query}" * bool(address.query)

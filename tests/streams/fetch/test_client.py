@@ -10,8 +10,9 @@ import pytest
 
 from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.client import Accepts, FetchClient, Response
-from streams.fetch.guard import Admitted, Target
+from streams.fetch.guard import Admitted
 from streams.fetch.settings import FetchSettings
+from streams.fetch.targets import Target
 from streams.runtime.clock import SystemClock
 from tests.samples import instance
 from tests.streams.fetch.web import response
