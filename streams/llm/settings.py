@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -133,10 +134,13 @@ class ModelsSection(Section):
         return self.limits.get(model) or self.limits.get("default") or ModelLimits()
 
 
+_ADDRESS = re.compile(r"https?://[^/\\]\S*$", re.IGNORECASE)
+
+
 def _check_address(text: str) -> None:
     """Raises ``ValueError`` for an unusable address, without the address itself."""
     address = web_address(text)
-    if not address or address.port == 0 or any(map(str.isspace, text)):
+    if not address or address.port == 0 or not _ADDRESS.match(text):
         raise ValueError(
             "is not an address: it begins with http:// or https:// and a host, as in http://localhost:8000/v1"
         )

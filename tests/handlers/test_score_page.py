@@ -266,3 +266,10 @@ def test_trust_features_take_at_most_a_kilobyte(name: str, links: int, citations
         scored = score(page(f'<script type="application/ld+json">{script}</script>'), "https://www.agency.gov.tw/a")
     assert len(scored.trust_features.to_json()) <= 1024
     assert scored.quality_metadata.schema_type == scored.trust_features.schema_type
+
+
+@pytest.mark.parametrize("url", ["no address", "ftp://nature.com/x", "javascript://nature.com/%0a", "https://"])
+def test_an_address_that_no_browser_opens_is_dead(url: str) -> None:
+    dead = score_page(CrawledPage(url=url, html="<p>A text.</p>"), RULES)
+    assert isinstance(dead, Dead)
+    assert dead.reason is DeadReason.BAD_ADDRESS
