@@ -78,6 +78,9 @@ Text = Annotated[str, AfterValidator(_no_nul)]
 Url = Annotated[str, Field(min_length=1, max_length=MAX_URL), AfterValidator(_no_nul), AfterValidator(without_user)]
 """An address as it was given, but for a user and password: not every one of a crawler is valid."""
 
+TextOrUrl = Annotated[Text, AfterValidator(without_user)]
+"""A text that may be an address, of any length."""
+
 AnyUrl = Annotated[str, Field(max_length=MAX_URL), AfterValidator(without_user)]
 """An address of an output, or "" where the input has none."""
 

@@ -22,6 +22,7 @@ from pydantic import (
 )
 from pydantic.json_schema import JsonSchemaValue
 
+from schemas.addresses import without_user
 from schemas.event import Event, Many, Part, Text, Url
 from schemas.field_rules import exactly_one
 
@@ -153,7 +154,7 @@ class CrawledPage(Event):
     quality_metadata: Annotated[CrawlerMetadata | None, BesideContent] = None
     content_type: Annotated[str, AfterValidator(lambda text: text[:MAX_CONTENT_TYPE])] | None = None
     fetched_at: datetime | None = None
-    final_url: str | None = None
+    final_url: Annotated[str, AfterValidator(without_user)] | None = None
     status: int | None = None
     site_name: str | None = None
     context: str | None = None
@@ -314,7 +315,7 @@ class ScoredPage(Event):
 
     url: Url
     page_id: str | None = None
-    final_url: str | None = None
+    final_url: Annotated[str, AfterValidator(without_user)] | None = None
     title: str
     content: str = Field(max_length=MAX_PAGE_BYTES)
     summary: str

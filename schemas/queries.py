@@ -21,7 +21,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from schemas.event import Event, Many, Part, Text
+from schemas.event import Event, Many, Part, Text, Url
 from schemas.pages import ONE_OR_MANY, SourceTier, Tier
 
 MAX_QUERY_CHARACTERS = 4_000
@@ -128,7 +128,7 @@ class RankingCandidate(Part):
         trust_features: Null if they can't be read.
     """
 
-    url: Text = Field(min_length=1, max_length=8192)
+    url: Url
     title: Text = Field(default="", max_length=10_000)
     content: Text = Field(default="", max_length=MAX_CONTENT_CHARACTERS)
     summary: Text = Field(default="", max_length=10_000)

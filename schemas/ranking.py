@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
-from schemas.event import AnyUrl, Event, Many, Part, Text
+from schemas.event import AnyUrl, Event, Many, Part, Text, Url
 from schemas.field_rules import at_least_one
 from schemas.llm import LlmCall
 from schemas.pages import LabelSource, TrustLabel
@@ -163,7 +163,7 @@ class RankingFeedback(Event):
     )
 
     request_id: Text = Field(min_length=1, max_length=MAX_ID_CHARACTERS)
-    url: Text = Field(min_length=1, max_length=8192)
+    url: Url
     clicked: bool | None = None
     dwell_ms: int | None = Field(default=None, ge=0, le=86_400_000)
     grade: int | None = Field(default=None, ge=0, le=MAX_GRADE)

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from schemas.event import Event, Many, Part, Text, Url
+from schemas.event import Event, Many, Part, Text, TextOrUrl, Url
 from schemas.field_rules import NULL, one_case
 from schemas.llm import LlmCall
 from schemas.pages import MAX_PAGE_BYTES
@@ -105,7 +105,7 @@ class SnippetsRequested(Event):
     query: Text | None = Field(default=None, max_length=MAX_REQUEST_CHARACTERS)
     context: Text | None = Field(default=None, max_length=MAX_REQUEST_CHARACTERS)
     domain: Text | None = Field(default=None, max_length=MAX_REQUEST_CHARACTERS)
-    urls: Many[Text] | None = None
+    urls: Many[TextOrUrl] | None = None
 
 
 class Paragraph(Part):

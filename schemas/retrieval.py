@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.event import MAX_ITEMS, AnyUrl, CamelEvent, CamelPart, LenientUrl, Many, Score, Text
+from schemas.event import MAX_ITEMS, AnyUrl, CamelEvent, CamelPart, LenientUrl, Many, Score, Text, TextOrUrl
 from schemas.evidence import Evidence
 from schemas.llm import CamelLlmCall
 from schemas.replies import FetchFailure
@@ -55,7 +55,7 @@ class SourceScores(CamelPart):
         quality_score: How good it is.
     """
 
-    url: Text
+    url: TextOrUrl
     relevance_score: Score | None = None
     quality_score: Score | None = None
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from schemas.addresses import MAX_URL
-from schemas.event import Event, Part, Text
+from schemas.event import Event, Part, Text, TextOrUrl
 
 MAX_NOTE_CHARACTERS = 2000
 MAX_EXPECTED_CHARACTERS = 200
@@ -33,7 +33,7 @@ class ReviewedDecision(Part):
     event_id: Text | None = Field(default=None, max_length=512)
     handler: Text = Field(min_length=1, max_length=100)
     config_version: Text | None = Field(default=None, max_length=100)
-    subject: Text = Field(max_length=MAX_URL)
+    subject: TextOrUrl = Field(max_length=MAX_URL)
 
     @property
     def identity(self) -> str:

@@ -1,5 +1,7 @@
 """One reading of an address: as browsers read it, the same for the score, the page id and the fetch."""
 
+import re
+
 import httpx
 import pytest
 from hypothesis import given
@@ -8,6 +10,8 @@ from hypothesis import strategies as st
 from handlers.html.links import canonical_url, host_of, page_id_of
 from schemas.addresses import WebAddress, web_address, without_user
 from streams.fetch.guard import Target, parse_target
+from streams.topology import TOPICS, Topic
+from tests.samples import EXAMPLES
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -59,3 +63,15 @@ def test_no_user_is_left(text: str) -> None:
 def test_what_is_no_address_has_no_part() -> None:
     assert web_address("mailto:a@b.c") == WebAddress()
     assert not web_address("https://example.com/" + "a" * 9000)
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_no_event_has_the_user_of_an_address(topic: Topic) -> None:
+    """In each example, a user is put into each field that is an address."""
+    for file in (EXAMPLES / topic.name).glob("*.json"):
+        text = re.sub(r'(?<!\\)"(https?://[^" ]*")', _with_user, file.read_text("utf-8"))
+        assert "secret" not in topic.event.model_validate_json(text).to_json().decode(), file.name
+
+
+def _with_user(address: re.Match[str]) -> str:
+    return address[0].replace("://", "://user:secret@", 1)
