@@ -23,7 +23,10 @@ _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _LONGEST_HOST = 253
 _LEFT_OUT = re.compile(r"^[\0-\x20]+|[\t\r\n]+")
 """Characters of an address that browsers leave out."""
-_USER = re.compile(r"((?:https?|wss?|ftp):[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2})[^/?#\\]*@", re.IGNORECASE)
+_USER = re.compile(
+    r"((?:https?|wss?|ftp):[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2})[^/?#\\]*(?:@(?=[^/?#\\])|(?=@))", re.IGNORECASE
+)
+"""A user; the ``@`` remains before a missing host, whose place the path would take otherwise."""
 
 
 class WebAddress(NamedTuple):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from schemas.addresses import DEFAULT_PORTS, MAX_URL, web_address
 from schemas.replies import FetchFailure, FetchRefused
 
-_SCHEME = re.compile(r"\s*https?:", re.IGNORECASE)
+_SCHEME = re.compile(r"\s*+https?:", re.IGNORECASE)
 _REPEATS = 3
 """How often a part of a path may follow itself before the address is refused."""
 _LONGEST_PART = 3
