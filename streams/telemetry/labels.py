@@ -143,6 +143,8 @@ _SHARED: Groups = {
         cause=get_args(Cause),
     ),
 }
+_BEFORE = (DeadReason.UNDECODABLE, DeadReason.INVALID)
+_AFTER = (DeadReason.OUTPUT_TOO_LARGE, DeadReason.OUTPUT_INVALID)
 _OWN: dict[str, Groups] = {
     Metrics.handler_events_total.name: {
         ("outcome", "reason"): frozenset(
@@ -155,7 +157,15 @@ _OWN: dict[str, Groups] = {
         )
     },
     Metrics.retries_total.name: _each(reason=RetryReason),
-    Metrics.dead_events_total.name: _each(reason=DeadReason),
+    Metrics.dead_events_total.name: {
+        ("reason", "stage"): frozenset(
+            [
+                *product((*_BEFORE, DeadReason.TOO_LARGE), (Stage.DECODE,)),
+                *((reason, Stage.HANDLE) for reason in DeadReason if reason not in _BEFORE + _AFTER),
+                *product(_AFTER, (Stage.ENCODE,)),
+            ]
+        )
+    },
     Metrics.child_processes_ended_total.name: _each(reason=CHILD_ENDS),
     Metrics.extractions_triggered_total.name: _each(reason=ExtractionTrigger),
     Metrics.snippets_total.name: _each(reason=("", *SnippetFailure)),

@@ -99,7 +99,7 @@ def test_each_line_has_its_answer_in_order(assay: Any) -> None:
         (b'{"url":"https://a.example/","html":"<p>A text with \\u0000 within.</p>"}', ("emit", None)),
         (b'{"url":"https://a.example/","html":"\\ud800"}', ("dead", "undecodable")),
         (b'{"url":"","html":"<p>"}', ("dead", "invalid")),
-        (b'{"url":"no address","html":"<p>"}', ("emit", None)),
+        (b'{"url":"no address","html":"<p>"}', ("dead", "bad_address")),
         (b'{"url":"https://a.example/","html":"","status":' + b"9" * 5000 + b"}", ("dead", "undecodable")),
         (b'{"url":"https://a.example/","html":"","status":1e400}', ("dead", "invalid")),
         (b'{"x":' * 50_000, ("dead", "undecodable")),
