@@ -1,0 +1,74 @@
+"""Runs the fast tests and the Kafka tests on the newest releases of all dependencies and of Apache Kafka.
+
+The ranges in ``pyproject.toml`` permit releases that ``constraints.txt`` does not name yet. This tool installs the
+newest of them in an environment of its own, and tests a copy of the committed files with the newest Kafka. What differs
+from the tested versions is printed first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from jgo.env import EnvironmentBuilder
+from jgo.maven import MavenContext
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / ".assay" / "newest"
+COPY = FOLDER / "checkout"
+PYTHON = FOLDER / "venv" / "bin" / "python"
+CONSTRAINT = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)$", re.MULTILINE)
+
+
+def main() -> int:
+    """Exit status 1 if a test fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kafka", default="RELEASE", help="version of Apache Kafka; default: the newest release")
+    given, pytest_arguments = parser.parse_known_args()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    COPY.mkdir(parents=True)
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    subprocess.run(["tar", "-x"], cwd=COPY, check=True, input=archive)
+    print(f"Apache Kafka {use_newest_kafka(given.kafka)}")
+    uv = [str(Path(sys.executable).with_name("uv"))]
+    subprocess.run([*uv, "venv", "--quiet", str(PYTHON.parent.parent)], check=True)
+    subprocess.run([*uv, "pip", "install", "--quiet", "--python", PYTHON, "--editable", ".[dev]"], cwd=COPY, check=True)
+    listed = subprocess.run(
+        [*uv, "pip", "list", "--quiet", "--python", PYTHON, "--format", "json"], check=True, stdout=subprocess.PIPE
+    ).stdout
+    tested = {plain(name): version for name, version in CONSTRAINT.findall((ROOT / "constraints.txt").read_text())}
+    for package in json.loads(listed):
+        if package["version"] != (before := tested.get(plain(package["name"]))):
+            print(f"{package['name']} {package['version']} (constraints.txt: {before})")
+    pytest = [PYTHON, "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile", "-m", "not slow", *pytest_arguments]
+    return subprocess.run(pytest, cwd=COPY, check=False).returncode
+
+
+def use_newest_kafka(version: str) -> str:
+    """Names a release of Kafka and the checksums of its jars in the copy; returns the release."""
+    install = COPY / "streams" / "local_kafka" / "install.py"
+    source = install.read_text("utf-8")
+    endpoint = f"org.apache.kafka:kafka_2.13:{version}+org.slf4j:slf4j-simple:1.7.36"
+    builder = EnvironmentBuilder(context=MavenContext(repo_cache=FOLDER / "maven"), cache_dir=FOLDER / "jars")
+    jars = sorted(builder.from_endpoint(endpoint).all_jars)
+    release = next(found[1] for jar in jars if (found := re.fullmatch(r"kafka_2\.13-(.+)\.jar", jar.name)))
+    install.with_name("jars.sha256").write_text(
+        "".join(f"{hashlib.sha256(jar.read_bytes()).hexdigest()}  {jar.name}\n" for jar in jars), "utf-8"
+    )
+    install.write_text(re.sub(r'(?m)^KAFKA_VERSION = ".+"$', f'KAFKA_VERSION = "{release}"', source), "utf-8")
+    return release
+
+
+def plain(name: str) -> str:
+    """A package's name as indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
