@@ -152,11 +152,12 @@ test-python: ## Run tests on another Python, without Kafka (PYTHON=python3.13)
 	@$(MAKE) --no-print-directory setup VENV=$(OTHER)
 	PYTHONDONTWRITEBYTECODE= $(OTHER)/bin/pytest -q -n auto --dist loadfile -m "not kafka and not slow" $(PYTHON_TESTS) $(ARGS)
 
-test-integrations: ## The Scrapy, LangChain and LlamaIndex modules with the real packages, in an environment of their own
+test-integrations: $(READY) ## The Scrapy, LangChain and LlamaIndex modules, then all tests but the slow ones on the newest dependencies and Kafka
 	@test -d $(INTEGRATIONS) || $(PYTHON) -m venv $(INTEGRATIONS)
 	@$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--requirement tests/assay/integrations/requirements.txt --editable '.[kafka,index,rank,local]'
 	$(INTEGRATIONS)/bin/pytest -q tests/assay/integrations --override-ini addopts= --override-ini filterwarnings=default $(ARGS)
+	$(BIN)/python -m tools.newest
 
 test-containers: setup ## The composition run for real, where a Docker engine answers (see docs/containers.md)
 	COMPOSE_PROFILES=$(PROFILES) $(BIN)/pytest tests/containers $(ARGS)
