@@ -126,8 +126,8 @@ simulate: setup ## Runs of the pipeline over a simulated Kafka, in virtual time 
 soak: setup ## A long run at full rate with faults, and what grows in it (MINUTES=45, BROKERS=3; docs/faults.md)
 	$(BIN)/python -m tools.faults.soak --minutes $(MINUTES) --brokers $(BROKERS) $(ARGS)
 
-test-mutants: setup ## Change the most important modules, and count what the fast tests find (docs/mutants.md)
-	$(BIN)/python -m tools.mutants $(ARGS)
+test-mutants: setup ## Make each change of tools/mutant_baseline.jsonl; fails if the tests find one no more
+	$(BIN)/python -m tools.mutant_baseline --again $(ARGS)
 
 check: setup ## Lint, types, import contracts, spelling, plain terms, sizes, drift of generated files
 	$(BIN)/ruff check .
@@ -180,4 +180,4 @@ pin-images: ## Write the digests of the images beside their tags, where a contai
 	@$(PIN)
 
 clean: ## Remove what was built here
-	rm -rf $(VENV) .assay mutants build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .assay build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
