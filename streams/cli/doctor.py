@@ -171,10 +171,10 @@ def _problem(name: str) -> str:
 
 
 def _modules(name: str) -> set[str]:
-    declared = metadata.distribution(name).read_text("top_level.txt")
+    """The top packages and modules of a distribution; some list more in their metadata than they install."""
     files = metadata.files(name) or ()
-    modules = declared.split() if declared else {file.parts[0].split(".")[0] for file in files if file.suffix == ".py"}
-    return {module for module in modules if module.isidentifier() and not module.startswith("_")}
+    packages = {file.parts[0] for file in files if file.name == "__init__.py" and len(file.parts) == 2}
+    return packages | {file.stem for file in files if file.suffix == ".py" and len(file.parts) == 1}
 
 
 def _other_versions(names: list[str]) -> Iterator[str]:
