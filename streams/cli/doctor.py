@@ -174,7 +174,8 @@ def _modules(name: str) -> set[str]:
     """The top packages and modules of a distribution; some list more in their metadata than they install."""
     files = metadata.files(name) or ()
     packages = {file.parts[0] for file in files if file.name == "__init__.py" and len(file.parts) == 2}
-    return packages | {file.stem for file in files if file.suffix == ".py" and len(file.parts) == 1}
+    modules = {file.stem for file in files if file.suffix == ".py" and len(file.parts) == 1}
+    return {name for name in packages | modules if not name.startswith("_")}
 
 
 def _other_versions(names: list[str]) -> Iterator[str]:
