@@ -119,9 +119,10 @@ def sources_of(urls: Iterable[str], most: int) -> Sources:
     sources = []
     for number, whole in enumerate(places.values()):
         url, failure = whole[:MAX_URL_CHARACTERS], FetchFailure.OVER_BUDGET if number >= most else None
-        failure = FetchFailure.INVALID_URL if url != whole else failure
+        page_id = page_id_of(whole)
+        failure = failure if page_id else FetchFailure.INVALID_URL
         outcome = SourceOutcome.NOT_FETCHED if failure else SourceOutcome.PENDING
-        sources.append(SnippetSource(url=url, page_id=page_id_of(url), outcome=outcome, failure=failure))
+        sources.append(SnippetSource(url=url, page_id=page_id, outcome=outcome, failure=failure))
     return tuple(sources)
 
 
