@@ -64,7 +64,8 @@ class ResultClassifier:
         observed = self._observe(read, page)
         result_type, confidence, reasons = self._decide(observed)
         if (page_id := page_id_of(result.url)) is None:
-            read, reasons = read.model_copy(update={"cts_score": None}), (*reasons, NO_WEB_PAGE)
+            reasons = (*reasons, NO_WEB_PAGE)
+            read = read.model_copy(update={"cts_score": None}) if result.url.strip() else read
         return read, ClassifiedResult(
             url=result.url,
             page_id=page_id,
