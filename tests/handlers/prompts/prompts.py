@@ -46,7 +46,9 @@ def _shown(messages: tuple[Message, ...]) -> list[str]:
 
 def _batch(text: str) -> RetrievalBatch:
     first = RetrievedContent(url="https://a.example/1", title="", content="", cts_score=10)
-    hostile = first.model_copy(update={"url": "https://a.example/" + text.replace("\0", ""), "title": text, "content": text})
+    hostile = first.model_copy(
+        update={"url": "https://a.example/" + text.replace("\0", ""), "title": text, "content": text}
+    )
     other = RetrievedContent(url="https://b.example/1", title="Dam", content="The dam was closed in May.", cts_score=90)
     batch = RetrievalBatch(batch_id="b", query="dam", goal="dam", retrieved_content=())
     fields = {"query": f"dam {text}", "goal": f"dam {text}", "required_fields": (text, "price")}
