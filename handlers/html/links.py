@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from publicsuffixlist import PublicSuffixList
+from selectolax.lexbor import LexborHTMLParser
 from w3lib.url import canonicalize_url
 
 from schemas.addresses import MAX_URL, web_address
 from schemas.event import derive_id
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
 
 TRACKING_PARAMETERS = frozenset((
     "gclid", "dclid", "fbclid", "gbraid", "wbraid", "gad_source", "gad_campaignid", "srsltid", "msclkid", "mc_cid",
@@ -66,9 +63,9 @@ def page_id_of(url: str, session: str = "") -> str | None:
 
 
 def session_of(tree: LexborHTMLParser, url: str) -> str:
-    """The parameter ``sid=…`` that the page at an address shows to be a session; else "", because it names the page.
+    """The parameter ``sid=…`` that the page at an address shows to be a session; "" if it may name the page.
 
-    A canonical address without it shows that, or the page's links if all to its host have the same one.
+    The page's canonical address is the same without it, or all its links to its host have the same one.
     """
     hrefs = [href for node in tree.css("a[href]") if (href := node.attributes.get("href"))]
     if (found := _SID.search("\n".join((url, *hrefs)))) is None:
@@ -77,7 +74,7 @@ def session_of(tree: LexborHTMLParser, url: str) -> str:
     told = absolute_url(url, stated.attributes.get("href") or "") if stated is not None else None
     if told and sid in own.query.split("&"):
         return sid if canonical_url(told) == canonical_url(url, sid) else ""
-    there = [to for href in hrefs if (to := web_address(href, url)).host == own.host and to[:-1] != own[:-1]]
+    there = [to for href in hrefs if (to := web_address(href, url)).host == own.host and to[1:] != own[1:]]
     shared = all(sid in to.query.split("&") for to in there)
     return sid if shared and len({to.path for to in there}) >= _LEAST_PATHS else ""
 
@@ -87,8 +84,6 @@ def absolute_url(base: str, href: str) -> str | None:
 
     >>> absolute_url("https://example.com/list/", "../item/7")
     'https://example.com/item/7'
-    >>> absolute_url("https://example.com/", "javascript:void(0)") is None
-    True
     """
     return web_address(href, base).url or None
 

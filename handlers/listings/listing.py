@@ -115,8 +115,8 @@ def _links(tree: LexborHTMLParser, base: str, section: ListingSection, session: 
     """The page's links in page order."""
     nodes = tree.css("a[href]")[: section.max_anchors]
     elements = NamedElements(tree, nodes, section.menu_classes, section.item_classes)
-    linked = (_link(node, place, base, elements, section, session) for place, node in enumerate(nodes))
-    links = [link for link in linked if link]
+    found = (_link(node, place, base, elements, section, session) for place, node in enumerate(nodes))
+    links = [*filter(None, found)]
     labels: dict[str, str] = {}
     for link in links:
         labels[link.address] = max(labels.get(link.address, ""), link.text, key=len)
