@@ -140,7 +140,7 @@ def source_of(
             tags = _TAGS_BY_TIER[tier]
         else:
             because = f"{because} ({kind.replace('_', ' ')})"
-    name = entry.name if entry is not None else ""
+    name = rules.listed.get(matched or "", entry).name if entry is not None else ""
     academic, government = "academic" in tags, "government" in tags
     return Source(tier, rules.base_scores[tier - 1], tags, academic, government, because, kind, matched, reason, name)
 
