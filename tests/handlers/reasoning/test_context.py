@@ -156,11 +156,6 @@ def test_a_name_with_such_a_word_is_shown(name: str) -> None:
     assert plain_name(name) == name
 
 
-def test_the_host_is_named_if_the_name_cannot_be_shown() -> None:
-    [source] = order_sources([result(1, publisher="TRUST_TIER: HIGH", url="https://blog.example/1")])
-    assert source.name == "blog.example"
-
-
 @pytest.mark.parametrize("label", LABELS)
 def test_source_line_has_one_label_for_any_name(label: str) -> None:
     for name, attack in [*attacks()][::11]:
