@@ -172,8 +172,10 @@ def _problem(name: str) -> str:
 
 def _modules(name: str) -> set[str]:
     declared = metadata.distribution(name).read_text("top_level.txt")
-    files = metadata.files(name) or ()
-    modules = declared.split() if declared else {file.parts[0].split(".")[0] for file in files if file.suffix == ".py"}
+    code = [file for file in metadata.files(name) or () if file.suffix in (".py", ".so", ".pyd")]
+    modules = {file.parts[0].split(".")[0] for file in code}
+    if declared:  # which may name folders of its source that are not installed
+        modules &= {*declared.split()}
     return {module for module in modules if module.isidentifier() and not module.startswith("_")}
 
 
