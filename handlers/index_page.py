@@ -6,12 +6,14 @@ twice, or an older version of it, changes nothing.
 
 from __future__ import annotations
 
+from handlers.html.links import NO_WEB_PAGE
 from handlers.indexing.config import IndexPointsSection, TieredIndexingSection
 from handlers.indexing.points import document_id_of, index_change, points_of
 from handlers.trust.labels import tier_of
+from schemas.addresses import web_address
 from schemas.documents import DocumentIndexed
 from schemas.needs import Ask, IndexDocument
-from schemas.outcome import Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, RetryReason
 from schemas.pages import ScoredPage
 from schemas.replies import IndexReply, IndexUnavailable
 from schemas.rules import Rules
@@ -28,8 +30,10 @@ def index_page(page: ScoredPage, rules: IndexPageRules) -> Outcome | Ask:
     """Asks for the page's points, as many as its tier has (R-210 to R-213, R-219, R-223).
 
     The score decides the tier by the thresholds in force, so changed thresholds take effect in a replay (R-217); a page
-    without a score keeps its tier.
+    without a score keeps its tier. An address that opens no web page is not indexed (``BAD_ADDRESS``).
     """
+    if not web_address(page.url):
+        return Dead(DeadReason.BAD_ADDRESS, NO_WEB_PAGE)
     page = _in_tier(page, rules)
     points = points_of(page, rules.tiered_indexing, rules.index_points)
     return Ask(IndexDocument(document_id_of(page.url), points, page.fetched_at))

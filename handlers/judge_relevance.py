@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-from handlers.html.links import page_id_of
+from handlers.html.links import NO_WEB_PAGE, page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import Beginning, SourcePage, begin, paragraphs_of, snippet_of
 from handlers.offline.judges import UNDECIDED
@@ -141,10 +141,10 @@ def _verdict(
     judged = RelevanceJudged(
         request_id=source.request_id,
         url=source.url,
-        page_id=page_id_of(source.url),
+        page_id=(page_id := page_id_of(source.url)),
         relevant=outcome is RelevanceOutcome.RELEVANT,
         outcome=outcome,
-        detail=detail,
+        detail=detail or (None if page_id else NO_WEB_PAGE),
         summary_failure=page.unreadable,
         llm=call,
         config_version=rules.config_version,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from handlers.html.links import page_id_of
+from handlers.html.links import NO_WEB_PAGE, page_id_of
 from handlers.indexing.config import SourcedRules, TieredIndexingSection, TrustLabelsSection, source_at
 from handlers.prompts.template import AskingRules
 from handlers.ranking.candidates import Candidate, merge_hits, take_given
@@ -206,23 +206,25 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
     place = standing.order[rank - 1]
     candidate = weighed.candidates[place]
     # Where the source tier is not known, it is looked up by the host (C-36, C-41).
-    tier: int | None = candidate.trust.source_tier if candidate.trust is not None else None
-    if tier is None:
-        tier = source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources).tier
+    source = source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources)
+    tier = (candidate.trust and candidate.trust.source_tier) or source.tier
     judgment = label_for(candidate.cts_score, tier, rules.trust_labels.thresholds)
+    page_id = page_id_of(candidate.url)
     scores = {stage: scores[place] for stage, scores in standing.stage_scores.items()}
     features = None if standing.features is None else standing.features[place].tolist()
     return RankedResult(
         rank=rank,
         url=candidate.url,
-        page_id=page_id_of(candidate.url),
+        page_id=page_id,
         title=candidate.title,
         score=round(standing.relevance[place], 6),
         stage_scores={stage: None if score is None else round(score, 6) for stage, score in scores.items()},
-        reasons=explain(weighed, standing, place),
+        reasons=(*explain(weighed, standing, place), *([NO_WEB_PAGE] if page_id is None else ())),
         passage=candidate.passage,
         date=candidate.date,
         site_name=candidate.site_name,
+        # A page of another tier than its address came from elsewhere, by a redirect.
+        publisher=candidate.publisher or (source.name if tier == source.tier else "") or None,
         cts_score=candidate.cts_score,
         trust_features=candidate.trust,
         trust_label=judgment.label,

@@ -15,7 +15,7 @@ from pydantic import model_validator
 from handlers.html.content import ExtractedReader, PageFacts, PageReader, clean
 from handlers.html.encoding import not_a_page, page_bytes
 from handlers.html.limits import parse_within
-from handlers.html.links import page_id_of
+from handlers.html.links import NO_WEB_PAGE, page_id_of, session_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.indexing.config import (
@@ -99,7 +99,7 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
         no score; its tier and label are its source's (C-33, C-41). A page without content scores 0 from any source.
     """
     if bad := next((url for url in (page.url, page.final_url) if url and not web_address(url)), None):
-        return Dead(DeadReason.BAD_ADDRESS, f"no http or https address with a host: {bad[:_SHOWN]!r}")
+        return Dead(DeadReason.BAD_ADDRESS, f"{NO_WEB_PAGE}: {bad[:_SHOWN]!r}")
     facts = _read(page, rules)
     if isinstance(facts, Dead):
         return facts
@@ -130,7 +130,9 @@ def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
     tree = parse_within(utf8 or page_bytes(page.body, page.content_type).utf8, rules.page_reading)
     if isinstance(tree, str):
         return Dead(DeadReason.UNREADABLE_PAGE, tree)
-    return compiled.reader.read(tree, page.final_url or page.url, page.fetched_at)
+    session = session_of(tree, page.url) if "sid=" in page.url.lower() else ""
+    facts = compiled.reader.read(tree, page.final_url or page.url, page.fetched_at)
+    return replace(facts, session=session) if session else facts
 
 
 def _judged(
@@ -197,7 +199,7 @@ def _scored(
     publisher = _clean(page.site_name) or None
     return ScoredPage(
         url=page.url,
-        page_id=page_id_of(page.url),
+        page_id=page_id_of(page.url, facts.session),
         final_url=_clean(page.final_url) if page.final_url != page.url else None,
         title=facts.title,
         content=facts.text,

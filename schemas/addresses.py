@@ -82,7 +82,7 @@ def web_address(text: str, base: str = "") -> WebAddress:
     except ValueError:
         return WebAddress()
     parts = _PARTS.fullmatch(href)
-    if parts is None or ".." in parts[2]:  # no name server knows a name with an empty label
+    if parts is None or ".." in f".{parts[2]}":  # no name server knows a name with an empty label
         return WebAddress()
     scheme, host, port, path, query = parts.groups("")
     return WebAddress(

@@ -121,6 +121,8 @@ class RankingCandidate(Part):
     Attributes:
         content: The text to rank: the whole text, a part of it, or a snippet.
         authors: One or many; also under the name ``author``.
+        site_name: The name that the page gives itself.
+        publisher: The publisher as the crawler or the retriever knows it; it is shown beside the trust label.
         score: The retriever's own score, higher is better; without scores the order of the candidates counts. A value
             that is not a finite number becomes null.
         cts_score: If null or absent, ``trust_features.cts_score`` is used. A value that is not a number from 0 to 100
@@ -135,6 +137,7 @@ class RankingCandidate(Part):
     date: Text | None = Field(default=None, max_length=100)
     authors: Annotated[Many[str], BeforeValidator(_names), WithJsonSchema(ONE_OR_MANY)] = _many("author")
     site_name: Text | None = Field(default=None, max_length=1000)
+    publisher: Text | None = Field(default=None, max_length=1000)
     score: Annotated[float | None, WrapValidator(_if_readable)] = None
     cts_score: CtsScore = None
     trust_features: Annotated[CandidateTrust | None, WrapValidator(_if_readable)] = None

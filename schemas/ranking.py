@@ -95,6 +95,7 @@ class RankedResult(Part):
             the retriever's scores, ``trust`` is the relevance less the share that missing trust costs.
         reasons: The reasons for its rank, for people.
         passage: Its best passage for the query.
+        publisher: As the crawler or the source list names it; null for the name of the host.
         features: The features for the trees in the manifest's order; null is a missing value. They are stored, so that
             training uses the values of the time of serving.
     """
@@ -109,6 +110,7 @@ class RankedResult(Part):
     passage: str
     date: str | None = None
     site_name: str | None = None
+    publisher: str | None = None
     cts_score: int | None = Field(default=None, ge=0, le=100)
     trust_features: CandidateTrust | None = None
     trust_label: TrustLabel

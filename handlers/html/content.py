@@ -82,6 +82,7 @@ class PageFacts:
         has_statistics: A data table outside of boilerplate, or figures in the main text.
         schema_is_article: Whether ``schema_type`` is of the article family.
         not_counted: By component of the trust score, what the page has that gives no points.
+        session: The parameter of the address that the page shows to be a session, such as ``sid=7``.
         hidden: Text that no visitor sees: what was taken out, and what the text still has.
         suspected: A passage of the text that addresses a language model, else "".
         form_lines: Lines of forms for a message, if the text is short.
@@ -111,6 +112,7 @@ class PageFacts:
     external_links_count: int | None
     is_wire_report: bool | None
     not_counted: Mapping[str, str] = field(default_factory=dict)
+    session: str = ""
     hidden: tuple[Hidden, ...] = ()
     suspected: str = ""
     form_lines: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from publicsuffixlist import PublicSuffixList
+from selectolax.lexbor import LexborHTMLParser
 from w3lib.url import canonicalize_url
 
 from schemas.addresses import MAX_URL, web_address
@@ -17,7 +18,11 @@ TRACKING_PARAMETERS = frozenset((
 ))  # fmt: skip
 """Query parameters that do not change the page, in lower case, besides those that begin with ``utm_``."""
 
+NO_WEB_PAGE = "the address opens no web page"
+"""The reason for which an address has no host and no id; its source is unlisted, and it is not fetched or indexed."""
 _HASH = re.compile(r"[0-9a-f]{32}")
+_SID = re.compile(r"[?&](sid=[^&#\s]+)", re.IGNORECASE)
+_LEAST_PATHS = 3
 _SESSION = re.compile(r";jsessionid=[^;/]*", re.IGNORECASE)
 _CANONICAL = re.compile(
     r"https?://(?:(?!xn--)[a-z0-9-]+\.)+(?!xn--)[a-z][a-z0-9-]*(?:/|(?:/[\w~-][\w.~-]*)+/?)", re.ASCII
@@ -25,10 +30,11 @@ _CANONICAL = re.compile(
 """The usual form of an address that is canonical as it is."""
 
 
-def canonical_url(url: str) -> str | None:
+def canonical_url(url: str, session: str = "") -> str | None:
     """The address in one spelling; None if it is no http(s) address.
 
-    Lower-case scheme and host, no default port, no fragment, a sorted query, no tracking parameters.
+    Lower-case scheme and host, no default port, no fragment, a sorted query, no tracking parameters, and no parameter
+    ``session``, such as ``sid=7``.
 
     >>> canonical_url("HTTP://Example.com:80/a?b=2&utm_source=x&a=1#top")
     'http://example.com/a?a=1&b=2'
@@ -40,18 +46,37 @@ def canonical_url(url: str) -> str | None:
     if not (address := web_address(url)):
         return None
     path = _SESSION.sub("", address.path)
-    query = "&".join(pair for pair in address.query.split("&") if not _is_tracking(pair))
+    query = "&".join(pair for pair in address.query.split("&") if pair != session and not _is_tracking(pair))
     return str(canonicalize_url(f"{address.scheme}://{address.authority}{path}" + f"?{query}" * bool(query)))
 
 
-def page_id_of(url: str) -> str | None:
+def page_id_of(url: str, session: str = "") -> str | None:
     """The id of the page at an address, the same for each spelling of it; None if it is no http(s) address.
+
+    Arguments as for ``canonical_url``.
 
     >>> page_id_of("https://example.com/a#top") == page_id_of("HTTPS://example.com/a?utm_source=x")
     True
     """
-    canonical = canonical_url(url)
+    canonical = canonical_url(url, session)
     return None if canonical is None else derive_id("page", canonical)
+
+
+def session_of(tree: LexborHTMLParser, url: str) -> str:
+    """The parameter ``sid=…`` that the page at an address shows to be a session; "" if it may name the page.
+
+    The page's canonical address is the same without it, or all its links to its host have the same one.
+    """
+    hrefs = [href for node in tree.css("a[href]") if (href := node.attributes.get("href"))]
+    if (found := _SID.search("\n".join((url, *hrefs)))) is None:
+        return ""
+    own, sid, stated = web_address(url), found[1], tree.css_first("link[rel~=canonical][href]")
+    told = absolute_url(url, stated.attributes.get("href") or "") if stated is not None else None
+    if told and sid in own.query.split("&"):
+        return sid if canonical_url(told) == canonical_url(url, sid) else ""
+    there = [to for href in hrefs if (to := web_address(href, url)).host == own.host and to[1:] != own[1:]]
+    shared = all(sid in to.query.split("&") for to in there)
+    return sid if shared and len({to.path for to in there}) >= _LEAST_PATHS else ""
 
 
 def absolute_url(base: str, href: str) -> str | None:
@@ -59,8 +84,6 @@ def absolute_url(base: str, href: str) -> str | None:
 
     >>> absolute_url("https://example.com/list/", "../item/7")
     'https://example.com/item/7'
-    >>> absolute_url("https://example.com/", "javascript:void(0)") is None
-    True
     """
     return web_address(href, base).url or None
 

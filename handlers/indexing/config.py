@@ -275,9 +275,9 @@ class TrustLabelsSection(Section):
 def source_rules_of(sources: SourcesSection, tiers: SourceTiersSection, rules: SourceRulesSection) -> SourceRules:
     """The three sections as the plain values that ``source_of`` reads; ``sources.own`` precedes ``source_tiers``."""
     by_tier = reversed([*enumerate(tiers.values, 1)])  # The best tier last, because the last entry of a name counts.
-    own = {normal_name(name): ListedSource(None, tier, own=True) for tier, names in by_tier for name in names}
+    own = {listed_name(name): ListedSource(None, tier, own=True) for tier, names in by_tier for name in names}
     for name, entry in sources.own.items():
-        own[normal_name(name)] = ListedSource(entry.kind, entry.tier, entry.reason, own=True)
+        own[listed_name(name)] = ListedSource(entry.kind, entry.tier, entry.reason, own=True)
     suffixes = {normal_name(suffix): "university" for suffix in rules.academic_suffixes}
     suffixes |= {normal_name(suffix): "government" for suffix in rules.government_suffixes}
     return SourceRules(
@@ -291,6 +291,12 @@ def source_rules_of(sources: SourcesSection, tiers: SourceTiersSection, rules: S
         member_segments=frozenset(sources.members.path_segments),
         member_kinds=frozenset(sources.members.kinds),
     )
+
+
+def listed_name(entry: str) -> str:
+    """The name of an entry as look-ups write it: a domain as browsers do, a publisher case-folded."""
+    address = web_address("" if entry.isascii() else f"http://{entry.strip().strip('.')}")
+    return address.host if "." in address.host and address.path == "/" else normal_name(entry)
 
 
 class SourcedRules(Rules):

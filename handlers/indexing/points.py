@@ -171,6 +171,7 @@ def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
         "date": iso_text(page.date) if page.date else None,
         "author": [author[:_NAME_CHARACTERS] for author in page.authors[:_MAX_AUTHORS]],
         "site_name": page.site_name and page.site_name[:_NAME_CHARACTERS],
+        **({"publisher": page.publisher[:_NAME_CHARACTERS]} if page.publisher else {}),
         "language": page.language,
         "tier": page.tier,
         "cts_score": page.cts_score,

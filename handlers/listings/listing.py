@@ -17,7 +17,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.encoding import page_bytes
 from handlers.html.limits import parse_within
-from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
+from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain, session_of
 from handlers.html.reading import PageReadingSection
 from handlers.listings.blocks import Link, NamedElements, blocks_of, by_make, name_words
 from handlers.listings.paging import PagingSection, next_page, position_of
@@ -94,11 +94,12 @@ def follow_listing(
     if isinstance(tree, str):
         return Listing((), None)
     base = _href(tree, "base[href]", url) or url
-    links = _links(tree, base, section)
-    own = canonical_url(url) or ""
+    session = session_of(tree, url)
+    links = _links(tree, base, section, session)
+    own = canonical_url(url, session) or ""
     stated = _href(tree, "link[rel~=next][href]", base)
-    following = next_page(links, own, canonical_url(stated) if stated else None, section.paging)
-    not_items = (own, canonical_url(following) if following else None)
+    following = next_page(links, own, canonical_url(stated, session) if stated else None, section.paging)
+    not_items = (own, canonical_url(following, session) if following else None)
     items = _items([link for link in links if link.address not in not_items], own, tree, section)
     if not items and following and not position_of(following, section.paging).is_numbered:
         following = None
@@ -110,11 +111,12 @@ def _href(tree: LexborHTMLParser, selector: str, base: str) -> str | None:
     return absolute_url(base, node.attributes.get("href") or "") if node is not None else None
 
 
-def _links(tree: LexborHTMLParser, base: str, section: ListingSection) -> list[Link]:
+def _links(tree: LexborHTMLParser, base: str, section: ListingSection, session: str) -> list[Link]:
     """The page's links in page order."""
     nodes = tree.css("a[href]")[: section.max_anchors]
     elements = NamedElements(tree, nodes, section.menu_classes, section.item_classes)
-    links = [found for place, node in enumerate(nodes) if (found := _link(node, place, base, elements, section))]
+    found = (_link(node, place, base, elements, section, session) for place, node in enumerate(nodes))
+    links = [*filter(None, found)]
     labels: dict[str, str] = {}
     for link in links:
         labels[link.address] = max(labels.get(link.address, ""), link.text, key=len)
@@ -123,11 +125,13 @@ def _links(tree: LexborHTMLParser, base: str, section: ListingSection) -> list[L
     return links
 
 
-def _link(node: LexborNode, place: int, base: str, elements: NamedElements, section: ListingSection) -> Link | None:
+def _link(
+    node: LexborNode, place: int, base: str, elements: NamedElements, section: ListingSection, session: str
+) -> Link | None:
     attributes = node.attributes
     href = (attributes.get("href") or "").strip()
     absolute = None if href.startswith("#") else absolute_url(base, href)
-    canonical = canonical_url(absolute) if absolute else None
+    canonical = canonical_url(absolute, session) if absolute else None
     if absolute is None or canonical is None:
         return None
     element = elements.of(node)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from handlers.html.links import canonical_url
+from handlers.html.links import canonical_url, page_id_of
 from handlers.indexing.points import SUMMARY
 from handlers.ranking.config import RetrievalSection
 from handlers.text.dates import MomentReader, iso_text, origin_of, stated_moment
@@ -40,7 +40,9 @@ class Candidate:
         date: Of publication, ISO 8601; None where unknown.
         similarity: Cosine of its nearest point, or the retriever's own score; None without one.
         position: Place in the retriever's order, from 0, among the candidates at hand.
-        trust: The features of the content trust score; both are None where unknown (old points, foreign candidates).
+        publisher: As the crawler names it; ``site_name`` may be the page's own claim.
+        trust: The features of the content trust score; both are None where unknown (old points, foreign candidates, and
+            addresses that open no web page).
     """
 
     url: str
@@ -51,6 +53,7 @@ class Candidate:
     author: tuple[str, ...] = ()
     date: str | None = None
     site_name: str | None = None
+    publisher: str | None = None
     similarity: float | None = None
     position: int = 0
     cts_score: int | None = None
@@ -142,7 +145,8 @@ def _places(folded: str, words: Sequence[str]) -> Iterator[tuple[int, str]]:
 def _candidate(
     url: str, fields: Mapping[str, Any], similarity: float | None, date: str | None, summary: str
 ) -> Candidate:
-    trust = _trust(fields.get("trust_features"))
+    is_page = page_id_of(url) is not None
+    trust = _trust(fields.get("trust_features")) if is_page else None
     return Candidate(
         url=url,
         title=_text(fields.get("title")),
@@ -150,9 +154,10 @@ def _candidate(
         author=_names(fields.get("author")),
         date=date,
         site_name=_text(fields.get("site_name")) or None,
+        publisher=_text(fields.get("publisher")) or None,
         similarity=similarity,
         trust=trust,
-        cts_score=_score(fields.get("cts_score"), trust),
+        cts_score=_score(fields.get("cts_score"), trust) if is_page else None,
     )
 
 
@@ -185,6 +190,7 @@ def _filled(best: Candidate, found: Candidate) -> Candidate:
         author=best.author or found.author,
         date=best.date or found.date,
         site_name=best.site_name or found.site_name,
+        publisher=best.publisher or found.publisher,
         cts_score=scored.cts_score,
         trust=scored.trust,
     )

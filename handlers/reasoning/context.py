@@ -128,7 +128,7 @@ def order_sources(results: Iterable[RankedResult]) -> tuple[Source, ...]:
         Source(
             number=number,
             label=result.trust_label,
-            name=plain_name(result.site_name or "") or plain_name(_site(result.url)),
+            name=plain_name(result.publisher or "") or plain_name(_site(result.url)),
             title=result.title,
             passage=result.passage,
             url=result.url,

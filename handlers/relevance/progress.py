@@ -21,6 +21,7 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import SnippetLimits, SourcePage, begin, paragraphs_of
 from handlers.prompts.untrusted import cleaned
 from handlers.text.patterns import WordList
+from schemas.addresses import MAX_URL
 from schemas.event import MAX_ITEMS, derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.relevance import (
@@ -38,7 +39,6 @@ from schemas.relevance import (
 from schemas.replies import FetchFailure
 from schemas.rules import Section
 
-MAX_URL_CHARACTERS = 8192
 MOST_CARRIED_CHARACTERS = 500_000
 """Of all snippets of a request together, so that with a page beside them they fit into a record."""
 
@@ -118,10 +118,11 @@ def sources_of(urls: Iterable[str], most: int) -> Sources:
         places.setdefault(canonical_url(address) or address, address)
     sources = []
     for number, whole in enumerate(places.values()):
-        url, failure = whole[:MAX_URL_CHARACTERS], FetchFailure.OVER_BUDGET if number >= most else None
-        failure = FetchFailure.INVALID_URL if url != whole else failure
+        url, failure = whole[:MAX_URL], FetchFailure.OVER_BUDGET if number >= most else None
+        page_id = page_id_of(whole)
+        failure = failure if page_id else FetchFailure.INVALID_URL
         outcome = SourceOutcome.NOT_FETCHED if failure else SourceOutcome.PENDING
-        sources.append(SnippetSource(url=url, page_id=page_id_of(url), outcome=outcome, failure=failure))
+        sources.append(SnippetSource(url=url, page_id=page_id, outcome=outcome, failure=failure))
     return tuple(sources)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from handlers.html.links import page_id_of
+from handlers.html.links import NO_WEB_PAGE, page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection, Refusals
 from handlers.listings.page_shape import PageShape, with_page
@@ -63,9 +63,12 @@ class ResultClassifier:
         read, page = self._with_page(result)
         observed = self._observe(read, page)
         result_type, confidence, reasons = self._decide(observed)
+        if (page_id := page_id_of(result.url)) is None:
+            reasons = (*reasons, NO_WEB_PAGE)
+            read = read.model_copy(update={"cts_score": None}) if result.url.strip() else read
         return read, ClassifiedResult(
             url=result.url,
-            page_id=page_id_of(result.url),
+            page_id=page_id,
             result_type=result_type,
             actionable_score=0.0 if observed.refusal else actionable_score(result_type, observed, self._section),
             confidence=confidence,

@@ -168,7 +168,6 @@ class _Result:
     words: frozenset[str]
     host: str
     domain: str
-    has_url: bool
 
 
 def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: QueryReader) -> Assessment:
@@ -270,7 +269,6 @@ def _look_at(content: RetrievedContent, max_characters: int) -> _Result:
         words=frozenset(_WORDS.findall(text)),
         host=host,
         domain=registrable_domain(host),
-        has_url=bool(content.url.strip()),
     )
 
 
@@ -309,7 +307,7 @@ def _rule_of(name: str, rules: Mapping[str, FieldRule]) -> FieldRule | None:
 def _has(result: _Result, rule: FieldRule) -> bool:
     if rule.part == "text":
         return _mentions(result.text, rule.words, result.words)
-    return bool(result.title) if rule.part == "title" else result.has_url
+    return bool(result.title) if rule.part == "title" else bool(result.host)
 
 
 def _diversity(results: Sequence[_Result], section: SearchEvaluationSection) -> tuple[float, bool]:

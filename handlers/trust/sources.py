@@ -76,8 +76,8 @@ class SourceRules:
 class Source:
     """The tier of an address, and why.
 
-    ``entry`` is the domain, publisher or suffix that decided, ``reason`` why it has this tier, ``because`` one line for
-    the breakdown of a score.
+    ``entry`` is the domain, publisher or suffix that decided, ``name`` what the list calls it, ``reason`` why it has
+    this tier, ``because`` one line for the breakdown of a score.
     """
 
     tier: int
@@ -89,6 +89,7 @@ class Source:
     kind: str | None = None
     entry: str | None = None
     reason: str = ""
+    name: str = ""
 
 
 def source_of(
@@ -139,8 +140,9 @@ def source_of(
             tags = _TAGS_BY_TIER[tier]
         else:
             because = f"{because} ({kind.replace('_', ' ')})"
-    base_score = rules.base_scores[tier - 1]
-    return Source(tier, base_score, tags, "academic" in tags, "government" in tags, because, kind, matched, reason)
+    name = rules.listed.get(matched or "", entry).name if entry is not None else ""
+    academic, government = "academic" in tags, "government" in tags
+    return Source(tier, rules.base_scores[tier - 1], tags, academic, government, because, kind, matched, reason, name)
 
 
 def host_suffixes(host: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import typer
 import yaml
 
 from handlers.html.links import host_of, is_public_suffix, registered_domain
-from handlers.indexing.config import KindSection, source_at
+from handlers.indexing.config import KindSection, listed_name, source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, SourceRules, host_suffixes, suffix_forms
@@ -279,11 +279,7 @@ def _row_without_names(cells: list[str]) -> dict[str, Any]:
 
 def _domain(text: str) -> str:
     """The domain of a cell: an address means its host, and ``www.`` the domain without it."""
-    host = host_of(text) if "://" in text else text.strip().strip(".").lower()
-    try:
-        domain = host.encode("idna").decode()
-    except UnicodeError:
-        domain = ""
+    domain = host_of(text) if "://" in text else listed_name(text)
     if len(domain) > 253 or _DOMAIN.fullmatch(domain) is None:
         raise _LineError(f"{text!r} is not a domain")
     bare = domain.removeprefix("www.")

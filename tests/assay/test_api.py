@@ -91,6 +91,21 @@ def test_listing_is_classified_and_evaluated() -> None:
     assert len(evaluated.reasons) == 4
 
 
+@pytest.mark.parametrize(
+    "url", ["javascript://nature.com/%0a", "//nature.com/x", "https://nature.com:99999/x", "ws://nature.com"]
+)
+def test_an_address_without_a_page_is_unlisted(url: str) -> None:
+    said = {"url": url, "title": "Storm", "content": PAGE, "cts_score": 95, "trust_features": {"source_tier": 1}}
+    assert instance(assay.Refusal, assay.score(PAGE, url=url)).kind == "bad_address"
+    evaluated = instance(assay.Evaluation, assay.evaluate([said], query="storm"))
+    assert evaluated.event.source_details[0].quality_source is None
+    [classified] = evaluated.classification.results
+    [ranked] = instance(assay.Ranking, assay.rank("storm", [said])).results
+    judged = instance(assay.Snippet, assay.snippet(PAGE, url=url, query="storm")).event
+    assert (ranked.trust_label, ranked.page_id, classified.page_id, judged.page_id) == ("LOW", None, None, None)
+    assert {classified.reasons[-1], ranked.reasons[-1], judged.detail} == {"the address opens no web page"}
+
+
 def test_detail_pages_need_no_extraction() -> None:
     item = {"url": "https://a.example/jazz", "title": "Jazz", "content": "Jazz at 20:00 on 2025-05-02, 12 EUR."}
     classified = instance(assay.Classification, assay.classify([item], query="jazz"))

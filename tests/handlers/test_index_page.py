@@ -7,7 +7,7 @@ import pytest
 from handlers.index_page import IndexPageRules, index_page, read_index
 from schemas.documents import DocumentIndexed, IndexChange
 from schemas.needs import Ask, IndexDocument
-from schemas.outcome import Retry, RetryReason
+from schemas.outcome import Dead, DeadReason, Retry, RetryReason
 from schemas.replies import IndexReply, IndexUnavailable
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
@@ -44,6 +44,11 @@ def test_event_reports_what_changed(reply: IndexReply, change: IndexChange) -> N
 def test_an_index_that_is_down_means_later() -> None:
     outcome = read_index(scored_page("A"), (IndexUnavailable("no answer", 7.0),), RULES)
     assert outcome == Retry(RetryReason.UNAVAILABLE, "no answer", 7.0)
+
+
+def test_an_address_that_opens_no_page_is_not_indexed() -> None:
+    dead = index_page(scored_page("A", url="javascript://news.example/%0a"), RULES)
+    assert instance(Dead, dead).reason is DeadReason.BAD_ADDRESS
 
 
 def test_the_tier_configuration_decides_the_depth() -> None:

@@ -173,6 +173,12 @@ def test_context_is_ordered_by_trust_and_has_no_numbers() -> None:
     assert not re.search(r"83|59|67|941", event.context)
 
 
+@pytest.mark.parametrize(("said", "name"), TABLES["the_crawler_or_the_list_names_the_source"])
+def test_the_crawler_or_the_list_names_the_source(said: dict[str, Any], name: str) -> None:
+    given = {"url": "https://a.example/1", "title": "Tea", "content": "Tea is hot.", "site_name": "Reuters", **said}
+    assert f"Source: {name}\n" in completed(run(request(query="tea", candidates=[given]))).context
+
+
 def test_the_prompt_has_no_number_of_trust_and_no_label() -> None:
     need = question(request())
     rendered = "".join(message.content for message in need.messages) + json.dumps(need.facts)

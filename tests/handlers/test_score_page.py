@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from handlers.html.links import page_id_of
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Dead, DeadReason, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
@@ -247,6 +248,12 @@ def test_only_the_crawler_can_name_the_publisher() -> None:
     named = score_text(site_name="科技部")
     assert (claimed.site_name, claimed.publisher, claimed.trust_features.source_tier) == ("科技部", None, 3)
     assert (named.site_name, named.publisher, named.trust_features.source_tier) == ("科技部", "科技部", 1)
+
+
+@pytest.mark.parametrize(("sid", "of_page", "is_session"), TABLES["sid_is_a_session_if_the_page_shows_it"])
+def test_sid_is_a_session_if_the_page_shows_it(sid: str, of_page: str, is_session: bool) -> None:
+    scored = score(page(of_page), f"https://a.example/x?{sid}")
+    assert (scored.page_id == page_id_of("https://a.example/x")) is is_session
 
 
 def test_an_empty_text_is_a_page_too() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.html.links import canonical_url, host_of, page_id_of
-from schemas.addresses import WebAddress, web_address, without_user
-from streams.fetch.guard import Target, parse_target
+from schemas.addresses import web_address, without_user
+from streams.fetch.targets import Target, parse_target
 from streams.topology import TOPICS, Topic
 from tests.samples import EXAMPLES
 from tests.tables import tables
@@ -59,11 +59,6 @@ def test_no_user_is_left(text: str) -> None:
     assert "secret" not in web_address(text).url.partition("/")[2].partition("/")[2].partition("/")[0]
     assert web_address(shown) == web_address(text)
     assert without_user(shown) == shown
-
-
-def test_what_is_no_address_has_no_part() -> None:
-    assert web_address("mailto:a@b.c") == WebAddress()
-    assert not web_address("https://example.com/" + "a" * 9000)
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)

@@ -86,15 +86,17 @@ def test_own_entries_precede_source_tiers_and_those_the_lists() -> None:
 
 def test_domain_in_several_tiers_gets_the_best_tier() -> None:
     tiers = SourceTiersSection(
-        tier_1=("One.example ",), tier_2=(".two.example", "one.example"), tier_3=("three.example", "two.example")
+        tier_1=("One.example ", "Straße.example"),
+        tier_2=(".two.example", "one.example"),
+        tier_3=("three.example", "two.example"),
     )
     suffixes = {"government_suffixes": ("GOV.*",), "academic_suffixes": (" ac.* ",)}
     rules = source_rules_of(sources(lists={}), tiers, RULES.source_rules.model_copy(update=suffixes))
-    hosts = ("one.example", "two.example", "three.example", "other.example", "x.gov.uk", "x.ac.uk")
+    hosts = ("one.example", "two.example", "three.example", "other.example", "x.gov.uk", "x.ac.uk", "STRAẞE。example")
     found = [source_at(f"https://{host}/", None, "", rules) for host in hosts]
-    assert [source.tier for source in found] == [1, 2, 3, 3, 1, 1]
-    assert [source.base_score for source in found] == [40, 25, 10, 10, 40, 40]
-    assert [source.tags for source in found] == [(), ("news",), ("blog",), (), ("government",), ("academic",)]
+    assert [source.tier for source in found] == [1, 2, 3, 3, 1, 1, 1]
+    assert [source.base_score for source in found] == [40, 25, 10, 10, 40, 40, 40]
+    assert [source.tags for source in found] == [(), ("news",), ("blog",), (), ("government",), ("academic",), ()]
 
 
 @pytest.mark.parametrize("url", ["", "about:blank", "https://", "http://[::1]/", "https://exa mple/~x", "/just/a/path"])

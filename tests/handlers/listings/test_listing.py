@@ -54,6 +54,10 @@ def test_single_item_is_found_only_in_a_list() -> None:
     assert urls(follow('<article><p>A text with <a href="/event/1">a link</a> inside.</p></article>', "")) == []
 
 
+def test_stories_that_differ_in_sid_are_items() -> None:
+    assert len(urls(follow(listing().replace("/event/", "/modules.php?name=News&amp;sid=10")))) == 4
+
+
 def test_links_that_sort_or_filter_are_not_items() -> None:
     extra = "".join(f'<li class="card"><a href="?sort={way}">Sorted by {way} of entry</a></li>' for way in ("a", "b"))
     more = '<ul><li><a href="/category/jazz">Jazz and related music</a></li><li><a href="/tag/x">Tagged</a></li></ul>'

@@ -46,7 +46,9 @@ def _shown(messages: tuple[Message, ...]) -> list[str]:
 
 def _batch(text: str) -> RetrievalBatch:
     first = RetrievedContent(url="https://a.example/1", title="", content="", cts_score=10)
-    hostile = first.model_copy(update={"url": f"https://a.example/{text}", "title": text, "content": text})
+    hostile = first.model_copy(
+        update={"url": "https://a.example/" + text.replace("\0", ""), "title": text, "content": text}
+    )
     other = RetrievedContent(url="https://b.example/1", title="Dam", content="The dam was closed in May.", cts_score=90)
     batch = RetrievalBatch(batch_id="b", query="dam", goal="dam", retrieved_content=())
     fields = {"query": f"dam {text}", "goal": f"dam {text}", "required_fields": (text, "price")}
@@ -82,7 +84,7 @@ def _claim(text: str) -> list[str]:
 def _ranking(text: str) -> list[str]:
     candidate = RankingCandidate(url="https://a.example/1", title="Dam", content="The dam is closed.")
     hostile = candidate.model_copy(
-        update={"title": f"Dam {text}", "content": f"dam {text}", "date": text[:100], "site_name": text[:1000]}
+        update={"title": f"Dam {text}", "content": f"dam {text}", "date": text[:100], "publisher": text[:1000]}
     )
     other = candidate.model_copy(update={"url": "https://b.example/1"})
     request = RankingRequested(request_id="r", query="dam").model_copy(
@@ -104,7 +106,7 @@ def _context(text: str) -> list[str]:
 
 
 def _sources(text: str) -> Any:
-    hostile = {"title": text, "passage": text, "site_name": text, "date": text, "url": f"https://{text}.example/{text}"}
+    hostile = {"title": text, "passage": text, "publisher": text, "date": text, "url": f"https://{text}.example/{text}"}
     results = [result(rank, label) for rank, label in enumerate(LABELS, 1)]
     results[2] = results[2].model_copy(update=hostile)
     return order_sources(results)

@@ -24,9 +24,9 @@ TABLES = tables(__file__)
 QUERY = "When was the dam closed?"
 SOURCES = order_sources(
     [
-        result(1, "LOW", site_name="Ann's blog", passage="The dam was closed in March, my uncle says."),
-        result(2, "HIGH", site_name="Water Office", passage="The dam was closed on 3 May. It opens again in July."),
-        result(3, "MEDIUM", site_name="Daily", passage="The mayor said that the dam was closed in May."),
+        result(1, "LOW", publisher="Ann's blog", passage="The dam was closed in March, my uncle says."),
+        result(2, "HIGH", publisher="Water Office", passage="The dam was closed on 3 May. It opens again in July."),
+        result(3, "MEDIUM", publisher="Daily", passage="The mayor said that the dam was closed in May."),
     ]
 )
 """In this order: 1 HIGH, 2 MEDIUM, 3 LOW."""

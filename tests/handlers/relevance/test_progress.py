@@ -49,10 +49,11 @@ def test_spellings_of_one_url_are_one_source(urls: tuple[str, ...]) -> None:
     assert [source.url for source in sources_of(urls, 10)] == [A]
 
 
-def test_overlong_source_url_is_rejected_before_the_fetch() -> None:
-    odd, long = sources_of(("no address", "https://a.example/" + "a" * 9000), 10)
-    assert odd.outcome is SourceOutcome.PENDING
-    assert (long.outcome, long.failure, len(long.url)) == (SourceOutcome.NOT_FETCHED, FetchFailure.INVALID_URL, 8192)
+@pytest.mark.parametrize("url", ["no address", "javascript://a.example/%0a", "https://a.example/" + "a" * 9000])
+def test_a_source_that_is_no_web_page_is_not_fetched(url: str) -> None:
+    [source] = sources_of([url], 10)
+    assert (source.outcome, source.failure) == (SourceOutcome.NOT_FETCHED, FetchFailure.INVALID_URL)
+    assert source.url == url[:8192]
 
 
 def test_a_source_that_had_its_turn_is_left_as_it_is() -> None:
