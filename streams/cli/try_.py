@@ -40,10 +40,11 @@ from streams.pipeline.handler_runner import exhausted
 from streams.pipeline.local import LocalHandler
 from streams.publish.entries import SourceError
 from streams.publish.event_lines import read_pages
-from streams.publish.sources import STANDARD_INPUT_PATH, check_source, holds_pages, read_lines, too_long
+from streams.publish.lines import STANDARD_INPUT_PATH, read_lines, too_long
+from streams.publish.sources import check_source, holds_pages
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
-from streams.topology.codec import MAX_DETAIL, refusal
+from streams.topology.codec import MAX_DETAIL, from_json, refusal
 from streams.workers.pool import WorkerPool
 
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
@@ -110,7 +111,7 @@ def _inputs(path: Path, topic: Topic | None) -> Iterator[tuple[str, Any]]:
             return
         check_source(path, topic, "jsonl")
         pages = path != STANDARD_INPUT_PATH and holds_pages(path)
-        for found in read_pages(path, topic) if pages else read_events("try", path, topic, quiet=True, blank=True):
+        for found in read_pages(path, topic) if pages else read_events("try", path, topic, quiet=True):
             yield found.place, found.event
     except OSError as error:
         raise SourceError(f"{error.filename}: {error.strerror}") from None
@@ -257,7 +258,7 @@ STEPS: Mapping[str, type[ListingInput | SnippetInput]] = {
 def run_step(name: str, settings: Settings, line: bytes) -> dict[str, Any] | Dead:
     """The answer of a step to a line."""
     try:
-        asked = STEPS[name].model_validate_json(line)
+        asked = from_json(STEPS[name], line)
     except ValidationError as error:
         return refusal(error)
     try:

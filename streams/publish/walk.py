@@ -14,7 +14,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from streams.publish.entries import Entry
-from streams.publish.sources import STANDARD_INPUT_PATH, Format, read, read_standard_input, size_of
+from streams.publish.lines import STANDARD_INPUT_PATH
+from streams.publish.sources import Format, read, read_standard_input, size_of
 from streams.topology import Topic
 
 _DIGEST_CHARACTERS = 32
