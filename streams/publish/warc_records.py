@@ -153,6 +153,7 @@ class _Unpacked:
         self._passed = 0 if self.packed else inner
         self._members = deque([(0, member)])
         self._inflate: Any = None
+        self._size = _CHUNK
         self._raw = b""
         self._kept: list[bytes] | None = None
         self.held = bytearray()
@@ -206,16 +207,23 @@ class _Unpacked:
             self._members.append((self._passed + len(self.held), self._stream.tell() - len(self._raw)))
             if _GZIP.match(self._raw) is None:
                 raise DamageError("no gzip member begins here", self._members[-1][1])
-            self._inflate = zlib.decompressobj(31)
-        raw = self._raw or self._stream.read(_CHUNK)
-        try:
-            block = self._inflate.decompress(raw, _CHUNK)
-        except zlib.error as error:
-            raise DamageError(f"the gzip member is damaged: {error}", self._members[-1][1]) from None
-        if not raw and not block and not self._inflate.eof:
+            self._inflate, self._size = zlib.decompressobj(31), _CHUNK
+        raw, size, damage = self._raw or self._stream.read(_CHUNK), self._size, ""
+        while True:
+            trial = self._inflate.copy()
+            try:
+                block = trial.decompress(raw, size)
+                break
+            except zlib.error as error:
+                damage = str(error)
+            # The bytes before the damage are read; it is reached when no more of them can be.
+            if not (size := size // 2):
+                raise DamageError(f"the gzip member is damaged: {damage}", self._members[-1][1])
+        if not raw and not block and not trial.eof:
             raise DamageError("the archive ends in the gzip member", self._members[-1][1])
-        self._raw = self._inflate.unconsumed_tail or self._inflate.unused_data
-        self._inflate = None if self._inflate.eof else self._inflate
+        self._raw = trial.unconsumed_tail or trial.unused_data
+        self._size = size
+        self._inflate = None if trial.eof else trial
         self.held += block
         return True
 
