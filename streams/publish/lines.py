@@ -106,7 +106,7 @@ class _Cutter:
         self._began = True
         self._gap += len(block)
         if self._gap > LARGEST_GAP:
-            found = f"no line to read in {LARGEST_GAP >> 20} MiB behind line {self._number}"
+            found = f"no line to read in {LARGEST_GAP >> 20} MiB up to line {self._number + 1}"
             raise OSError(errno.EFBIG, f"{found}; write one event a line, and remove blank lines: grep .")
         if self._blank and block.isspace():
             self._number += max(block.count(b"\n") - 1, 0)
