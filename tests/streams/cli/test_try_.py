@@ -193,7 +193,7 @@ def test_the_step_follow_listing_answers_with_a_bare_line(assay: Any) -> None:
         json.dumps({"url": "https://a.example/events", "html": ""}),
         json.dumps({"url": "no address", "html": "<a href='http://[::1'>x</a>" * 50}),
         json.dumps({"html": listing}),
-        "",
+        "[]",
         '{"url":',
         json.dumps({"url": "https://a.example/", "html": "<b>" * 200_000}),
     ]
@@ -204,7 +204,7 @@ def test_the_step_follow_listing_answers_with_a_bare_line(assay: Any) -> None:
     ]
     assert set(answered[0]["links"][0]) == {"url", "text", "because"}
     assert answered[1] == answered[2] == answered[6] == {"links": [], "next_page": None}
-    assert [answer.get("reason") for answer in answered[3:6]] == ["invalid", "undecodable", "undecodable"]
+    assert [answer.get("reason") for answer in answered[3:6]] == ["invalid", "invalid", "undecodable"]
 
 
 # --- the step extract_snippet ----------------------------------------------------------------------------------------
