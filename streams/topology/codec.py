@@ -6,6 +6,7 @@ writes the same ids.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -83,11 +84,11 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
 
 
 def from_json(model: type[M], value: bytes) -> M:
-    """The model of a JSON text, whose half surrogate pairs are read as U+FFFD. Raises ValidationError."""
+    """The model of a JSON text, without a byte order mark and halves of surrogate pairs. Raises ValidationError."""
     try:
         return model.model_validate_json(value)
     except ValidationError:
-        if (whole := without_half_pairs(value)) == value:
+        if (whole := without_half_pairs(value.removeprefix(codecs.BOM_UTF8))) == value:
             raise
         return model.model_validate_json(whole)
 
