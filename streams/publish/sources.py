@@ -98,7 +98,7 @@ def read(path: Path, topic: Topic, stated: Format | None = None, passed: Counter
             folder = listing.parent.resolve()
             yield from (read_case(line, folder) for line in read_lines(listing))
     except UNREADABLE as error:
-        raise SourceError(f"{path}: {explain(error)}") from None
+        raise SourceError(f"{getattr(error, 'filename', None) or path}: {explain(error)}") from None
 
 
 async def read_standard_input(topic: Topic, stated: Format | None) -> AsyncIterator[Entry]:

@@ -7,7 +7,6 @@ memory.
 
 from __future__ import annotations
 
-import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.publish.entries import Entry, EntryError, SourceError
 from streams.publish.lines import read_lines
-from streams.publish.warc_records import DamageError, Record, read_records
+from streams.publish.warc_records import HEAD_END, DamageError, Record, read_records
 
 if TYPE_CHECKING:
     from fastwarc.warc import WarcRecord
@@ -28,7 +27,6 @@ _PACKAGES = (".wacz",)
 _LISTS = (".paths", ".paths.gz")
 _HTML = ("text/html", "application/xhtml+xml")
 _KINDS = frozenset(("warcinfo", "request", "resource", "metadata", "revisit", "conversion", "continuation"))
-_HEAD_END = re.compile(rb"\r?\n\r?\n")
 _LARGEST_BLOCK = MAX_PAGE_BYTES + 64 * 1024
 """Bytes of a response with its headers, packed as it was received; a larger one is refused unread."""
 
@@ -145,7 +143,7 @@ def _parsed(block: bytes) -> WarcRecord:
     """The response, unpacked. Some crawlers store it unpacked and keep the header that says how it was packed."""
     from fastwarc.warc import WarcRecord
 
-    if (end := _HEAD_END.search(block)) is not None:
+    if (end := HEAD_END.search(block)) is not None:
         # FastWARC finds no fields behind bare line feeds.
         block = b"\r\n".join([*block[: end.start()].splitlines(), b"", block[end.end() :]])
     for decode in ("all", "transfer", "none"):

@@ -1,8 +1,7 @@
-"""Reads the records of WARC files, packed or not, and goes on behind damaged ones.
+"""Reads the records of WARC files, packed or not, and goes on behind damaged ones, at which FastWARC ends.
 
-FastWARC ends at the first damaged record. Here a record counts when the check sum of its gzip member is right. Behind a
-damaged member the reader goes on at the next member that begins with a record; behind a wrong header or length, and
-behind anything between records, at the next ``WARC/1.x`` line.
+A record counts when the check sum of its gzip member is right. Behind a damaged member the reader goes on at the next
+member that begins with a record; behind anything else that is no record, at the next ``WARC/1.x`` line.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
+HEAD_END = re.compile(rb"\r?\n\r?\n")
 _VERSION = re.compile(rb"WARC/[01]\.\d{1,2}\r?\n")
 _VERSION_BYTES = 11
-_HEAD_END = re.compile(rb"\r?\n\r?\n")
-_BLANK = re.compile(rb"[\r\n]*")
+_TEXT = re.compile(rb"[^\r\n]")
 _GZIP = re.compile(rb"\x1f\x8b\x08")
 _LARGEST_HEAD = 256 * 1024
 _CHUNK = 64 * 1024
@@ -38,17 +37,13 @@ class Record(NamedTuple):
 
     place: str
     fields: dict[str, str]
-    length: int
-    content: bytes
+    length: int = 0
+    content: bytes = b""
     damage: str = ""
 
 
 class DamageError(Exception):
-    """No record can be read; the message says why.
-
-    Attributes:
-        member: The offset of the damaged gzip member; None if the bytes could be unpacked.
-    """
+    """No record can be read; ``member`` is the offset of a gzip member that cannot be unpacked."""
 
     def __init__(self, why: str, member: int | None = None) -> None:
         super().__init__(why)
@@ -56,117 +51,91 @@ class DamageError(Exception):
 
 
 def read_records(stream: IO[bytes], limit: int) -> Iterator[Record]:
-    """The records of an archive in its order, with one for each damaged place.
+    """The records of an archive that can seek, in its order, with one for each damaged place.
 
-    Args:
-        stream: The archive; it can seek.
-        limit: The bytes of the largest content that is kept.
-
-    Raises:
-        DamageError: The archive is not empty, and no record begins in it.
-        OSError: The archive cannot be read.
+    Contents up to the limit in bytes are kept. Raises OSError, and DamageError if no record begins in the archive.
     """
     data = _Unpacked(stream)
     searching, lost = False, (0, 0)
     while True:
         start = None
         try:
-            if not (data.find_version() if searching else data.pass_blank_lines()):
+            if not data.find(_VERSION if searching else _TEXT):
                 return
             searching, start = False, data.place()
-            yield _record(data, data.named(*start), limit)
+            yield _record(data, limit)._replace(place=data.named(start))
         except DamageError as error:
             if start is not None or not searching or error.member != lost[0]:
                 lost = start or (error.member or 0, 0)
-                yield Record(data.named(*lost), {}, 0, b"", str(error))
-            if error.member == lost[0]:
-                searching = False
-                if not data.go_to_member(lost[0] + 1):
-                    return
-            else:
+                yield Record(data.named(lost), {}, damage=str(error))
+            searching = error.member != lost[0]
+            if searching:
+                if error.member is not None or data.place() != lost:
+                    data.go_to(lost)
                 # What seemed to be in the record may be the next one.
-                searching = True
-                data.go_back(lost, in_memory=error.member is None)
                 data.skip(1)
+            elif not data.go_to_member(lost[0] + 1):
+                return
 
 
-def _record(data: _Unpacked, place: str, limit: int) -> Record:
-    while (end := _HEAD_END.search(data.held)) is None and len(data.held) < _LARGEST_HEAD and data.fill():
+def _record(data: _Unpacked, limit: int) -> Record:
+    while (head := HEAD_END.search(data.held)) is None and len(data.held) < _LARGEST_HEAD and data.fill():
         pass
     if _VERSION.match(data.held) is None:
         raise DamageError("no record begins here")
-    if end is None:
+    if head is None:
         raise DamageError("the header of the record has no end")
-    fields = _fields(data.take(end.end()).decode("utf-8", "replace").rstrip())
+    lines = data.held[: head.start()].decode("utf-8", "replace").split("\n")
+    fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     size = fields.get("content-length", "")
     if not size.isascii() or not size.isdecimal() or len(size) > 18:
         raise DamageError(f"the Content-Length of the record is {size[:40]!r}")
-    length = int(size)
-    content = data.take(length) if length <= limit else b""
-    if missing := data.skip(length - len(content)):
+    length, end = int(size), head.end() + int(size)
+    if length <= limit:
+        data.load(end)
+        content, missing = bytes(data.held[head.end() : end]), end - len(data.held)
+    else:
+        content, missing, end = b"", data.skip(end), 0
+    if missing > 0:
         raise DamageError(f"the archive ends in the record: {length - missing} of {length} bytes are there")
-    ends = data.take_blank_lines(4).count(b"\n")
-    # This also checks the sum of the gzip member.
-    data.load(_VERSION_BYTES)
-    if data.held and ends < 2 and _VERSION.match(data.held) is None:
+    # To the end of the gzip member, so that its sum is checked.
+    data.load(end + 4 + _VERSION_BYTES, beyond=False)
+    blank = len(data.held[end : end + 4]) - len(data.held[end : end + 4].lstrip(b"\r\n"))
+    ends = data.held[end : end + blank].count(b"\n")
+    end += blank
+    if len(data.held) > end and ends < 2 and _VERSION.match(data.held, end) is None:
         raise DamageError(f"the record does not end after its Content-Length of {length} bytes")
-    return Record(place, fields, length, content)
-
-
-def _fields(head: str) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    last = ""
-    for line in head.split("\n")[1:]:
-        name, _, value = line.partition(":")
-        if line.startswith((" ", "\t")):
-            fields[last] = f"{fields.get(last, '')} {line.strip()}"
-        else:
-            last = name.strip().lower()
-            fields[last] = value.strip()
-    return fields
+    data.skip(end)
+    return Record("", fields, length, content)
 
 
 class _Unpacked:
-    """The bytes of an archive from a place on.
+    """The bytes of an archive from a place on; ``held`` are those that were read and not passed.
 
     A place is the offset of a gzip member and the number of its unpacked bytes before the place; in an archive that is
     not packed, 0 and the offset.
-
-    Attributes:
-        packed: Whether the archive consists of gzip members.
-        held: The bytes that were read and not taken.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         head = stream.read(_WINDOW)
         sign, version = _GZIP.search(head), _VERSION.search(head)
-        self.packed = sign is not None and (version is None or sign.start() < version.start())
-        self.go_to(0, 0)
-        if head and not (self.go_to_member(0) if self.packed else self.find_version()):
+        self._packed = sign is not None and (version is None or sign.start() < version.start())
+        self.go_to((0, 0))
+        if head and not (self.go_to_member(0) if self._packed else self.find(_VERSION)):
             raise DamageError("no WARC record begins in it")
-        self.go_to(0, 0)
+        self.go_to((0, 0))
 
-    def go_to(self, member: int, inner: int) -> None:
-        """Goes to a place."""
-        self._stream.seek(member if self.packed else inner)
-        self._passed = 0 if self.packed else inner
+    def go_to(self, place: tuple[int, int]) -> None:
+        member, inner = place
+        self._stream.seek(member if self._packed else inner)
+        self._passed = 0 if self._packed else inner
         self._members = deque([(0, member)])
         self._inflate: Any = None
         self._size = _CHUNK
         self._raw = b""
-        self._kept: list[bytes] | None = None
         self.held = bytearray()
-        self.skip(inner if self.packed else 0)
-
-    def go_back(self, place: tuple[int, int], *, in_memory: bool) -> None:
-        """Goes to the place that ``place`` returned last, if possible without unpacking its member again."""
-        if self._kept is None or not in_memory:
-            self.go_to(*place)
-        else:
-            kept = b"".join(self._kept)
-            self.held[:0] = kept
-            self._passed -= len(kept)
+        self.skip(inner if self._packed else 0)
 
     def go_to_member(self, offset: int) -> bool:
         """Goes to the next gzip member from an offset on that begins with a record; False if there is none."""
@@ -175,26 +144,25 @@ class _Unpacked:
             window = self._stream.read(_WINDOW)
             for sign in _GZIP.finditer(window):
                 if _begins_record(window[sign.start() : sign.start() + _OVERLAP]):
-                    self.go_to(offset + sign.start(), 0)
+                    self.go_to((offset + sign.start(), 0))
                     return True
             if len(window) < _WINDOW:
                 return False
             offset += _WINDOW - _OVERLAP
 
     def place(self) -> tuple[int, int]:
-        """This place; what is taken from here on is kept."""
-        self._kept = []
         while len(self._members) > 1 and self._members[1][0] <= self._passed:
             self._members.popleft()
         begun, member = self._members[0]
         return member, self._passed - begun
 
-    def named(self, member: int, inner: int) -> str:
-        return str(inner) if not self.packed else f"{member}+{inner}" if inner else str(member)
+    def named(self, place: tuple[int, int]) -> str:
+        member, inner = place
+        return str(member + inner) if not self._packed or not inner else f"{member}+{inner}"
 
     def fill(self) -> bool:
         """Reads more bytes, perhaps none; False at the end. Raises DamageError."""
-        if not self.packed:
+        if not self._packed:
             self.held += (block := self._stream.read(_CHUNK))
             return bool(block)
         if self._inflate is None:
@@ -208,65 +176,40 @@ class _Unpacked:
             if _GZIP.match(self._raw) is None:
                 raise DamageError("no gzip member begins here", self._members[-1][1])
             self._inflate, self._size = zlib.decompressobj(31), _CHUNK
-        raw, size, damage = self._raw or self._stream.read(_CHUNK), self._size, ""
+        raw = self._raw or self._stream.read(_CHUNK)
         while True:
-            trial = self._inflate.copy()
+            inflate = self._inflate.copy()
             try:
-                block = trial.decompress(raw, size)
+                block = inflate.decompress(raw, self._size)
                 break
             except zlib.error as error:
-                damage = str(error)
-            # The bytes before the damage are read; it is reached when no more of them can be.
-            if not (size := size // 2):
-                raise DamageError(f"the gzip member is damaged: {damage}", self._members[-1][1])
-        if not raw and not block and not trial.eof:
+                # The bytes before the damage are read; it is reached when not one more can be.
+                if self._size == 1:
+                    raise DamageError(f"the gzip member is damaged: {error}", self._members[-1][1]) from None
+                self._size //= 2
+        if not raw and not block and not inflate.eof:
             raise DamageError("the archive ends in the gzip member", self._members[-1][1])
-        self._raw = trial.unconsumed_tail or trial.unused_data
-        self._size = size
-        self._inflate = None if trial.eof else trial
+        self._raw = inflate.unconsumed_tail or inflate.unused_data
+        self._inflate = None if inflate.eof else inflate
         self.held += block
         return True
 
-    def load(self, count: int) -> None:
-        """Reads until so many bytes are held, or to the end of the gzip member."""
-        while len(self.held) < count and not (self.packed and self._inflate is None) and self.fill():
+    def load(self, count: int, *, beyond: bool = True) -> None:
+        """Reads until so many bytes are held; only to the end of the gzip member unless ``beyond``."""
+        while len(self.held) < count and (beyond or self._inflate or not self._packed) and self.fill():
             pass
-
-    def take(self, count: int) -> bytes:
-        """The next bytes; fewer at the end."""
-        while len(self.held) < count and self.fill():
-            pass
-        taken = bytes(self.held[:count])
-        self._drop(len(taken))
-        if self._kept is not None:
-            self._kept.append(taken)
-        return taken
 
     def skip(self, count: int) -> int:
         """Passes over bytes; returns how many were missing."""
         while count and (self.held or self.fill()):
-            self._kept = None
             dropped = min(count, len(self.held))
             self._drop(dropped)
             count -= dropped
         return count
 
-    def take_blank_lines(self, most: int) -> bytes:
-        self.load(most)
-        found = _BLANK.match(self.held, 0, most)
-        return self.take(found.end() if found else 0)
-
-    def pass_blank_lines(self) -> bool:
-        """Passes over the blank lines of this place; False at the end."""
-        while True:
-            found = _BLANK.match(self.held)
-            self._drop(found.end() if found else 0)
-            if self.held or not self.fill():
-                return bool(self.held)
-
-    def find_version(self) -> bool:
-        """Goes to the next line that begins a record; False if there is none."""
-        while (found := _VERSION.search(self.held)) is None:
+    def find(self, pattern: re.Pattern[bytes]) -> bool:
+        """Goes to the next match of a pattern of a few bytes; False if there is none."""
+        while (found := pattern.search(self.held)) is None:
             self._drop(max(0, len(self.held) - _VERSION_BYTES))
             if not self.fill():
                 return False
