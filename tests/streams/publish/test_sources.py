@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import streams.publish.lines
 from schemas.pages import MAX_PAGE_BYTES
 from streams.publish.entries import Entry, Refused, SourceError
 from streams.publish.sources import Format, check_source, event_of, format_of, read
@@ -142,27 +141,11 @@ class TestJsonLines:
             f"{path}:5",
         ]
 
-    def test_a_gzipped_file_reads_the_same(self, tmp_path: Path) -> None:
-        (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(line("https://a.example/")))
-        assert [record.key for record in records(tmp_path / "a.jsonl.gz")] == [b"https://a.example/"]
-
     @pytest.mark.parametrize("damage", [slice(0, -12), slice(4, None)])
     def test_damaged_file_is_refused(self, tmp_path: Path, damage: slice) -> None:
         (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(line("https://a.example/") * 9)[damage])
         with pytest.raises(SourceError, match=r"a\.jsonl\.gz: "):
             records(tmp_path / "a.jsonl.gz")
-
-    def test_a_long_line_is_passed_over(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(streams.publish.lines, "LARGEST_LINE", 200)
-        path = tmp_path / "pages.jsonl"
-        rows = [line("https://a.example/1"), b'"' + b"x" * 5000, line("https://a.example/2"), b"y" * 201]
-        path.write_bytes(b"\n".join(rows))
-        found = read_all(path)
-        assert [item.key for item in found if isinstance(item, OutputRecord)] == [
-            b"https://a.example/1",
-            b"https://a.example/2",
-        ]
-        assert [item.place for item in found if isinstance(item, Refused)] == [f"{path}:2", f"{path}:4"]
 
     def test_what_no_topic_takes_is_refused(self) -> None:
         long_page = read_line(line("https://a.example/", html="\u00e9" * 5_000_000))
