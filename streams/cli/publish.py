@@ -208,7 +208,7 @@ async def _check(source: Input, settings: Settings) -> int:
     estimate: Estimate | None = None
     began = time.monotonic()
 
-    async def valid_records(advance: Callable[[], None]) -> AsyncGenerator[OutputRecord, None]:
+    async def valid_records(advance: Callable[[int], None]) -> AsyncGenerator[OutputRecord, None]:
         nonlocal valid, size
         async for record in source.records():
             if record is not None:

@@ -138,7 +138,7 @@ class _Unpacked:
         self.skip(inner if self._packed else 0)
 
     def go_to_member(self, offset: int) -> bool:
-        """Goes to the next gzip member from an offset on that begins with a record; False if there is none."""
+        """Goes to the next gzip member from an offset on that begins with a record; False without one."""
         while True:
             self._stream.seek(offset)
             window = self._stream.read(_WINDOW)
@@ -208,7 +208,7 @@ class _Unpacked:
         return count
 
     def find(self, pattern: re.Pattern[bytes]) -> bool:
-        """Goes to the next match of a pattern of a few bytes; False if there is none."""
+        """Goes to the next match of a pattern of a few bytes; False without one."""
         while (found := pattern.search(self.held)) is None:
             self._drop(max(0, len(self.held) - _VERSION_BYTES))
             if not self.fill():

@@ -124,10 +124,10 @@ def _check_size(text: str) -> None:
                 copies += sizes.get(event.anchor, 0)
                 size += sizes.get(event.anchor, 0)
                 if event.anchor in dict(within):
-                    raise yaml.YAMLError(f"line {event.start_mark.line + 1}: the alias {event.anchor} is within itself")
+                    raise yaml.MarkedYAMLError(problem=f"the alias {event.anchor} is within itself")
         if len(within) > _DEEPEST or copies > _MOST_COPIES:
             problem = f"more than {_DEEPEST} levels, or aliases for more than {_MOST_COPIES:,} values"
-            raise yaml.YAMLError(f"line {event.start_mark.line + 1}: {problem}")
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,12 @@ async def read_all(folder: Path, content: bytes, monkeypatch: pytest.MonkeyPatch
         for path in (file, packed, Path("-"))
     ]
     reading, writing = os.pipe()
-    writer = asyncio.create_task(asyncio.to_thread(lambda: (os.write(writing, content), os.close(writing))))
+
+    def write() -> None:
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(content)
+
+    writer = asyncio.create_task(asyncio.to_thread(write))
     opened = os.open(file, os.O_RDONLY)
     found += [await read_pipe(reading), await read_pipe(opened)]
     await writer
