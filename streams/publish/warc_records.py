@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 HEAD_END = re.compile(rb"\r?\n\r?\n")
 _VERSION = re.compile(rb"WARC/[01]\.\d{1,2}\r?\n")
 _VERSION_BYTES = 11
+_RECORD_END = re.compile(rb"\r?\n\r?\n|[\r\n]{0,4}(?:\Z|WARC/[01]\.)")
 _TEXT = re.compile(rb"[^\r\n]")
 _GZIP = re.compile(rb"\x1f\x8b\x08")
 _LARGEST_HEAD = 256 * 1024
@@ -25,21 +26,15 @@ _OVERLAP = 4096
 
 
 class Record(NamedTuple):
-    """A record of an archive, or a damaged place.
-
-    Attributes:
-        place: Its offset in the file; behind ``+`` its unpacked offset in the gzip member at that offset.
-        fields: The fields of the header; their names are in lower case.
-        length: The bytes of the content.
-        content: The content; empty if it is larger than the limit.
-        damage: Why no record can be read here; "" for a record.
-    """
+    """A record of an archive with its fields in lower case, or a damaged place; ``length`` is that of the content."""
 
     place: str
+    """The offset in the file; behind ``+`` the unpacked offset in the gzip member at that offset."""
     fields: dict[str, str]
     length: int = 0
     content: bytes = b""
     damage: str = ""
+    """Why no record can be read here."""
 
 
 class DamageError(Exception):
@@ -100,10 +95,7 @@ def _record(data: _Unpacked, limit: int) -> Record:
         raise DamageError(f"the archive ends in the record: {length - missing} of {length} bytes are there")
     # To the end of the gzip member, so that its sum is checked.
     data.load(end + 4 + _VERSION_BYTES, beyond=False)
-    blank = len(data.held[end : end + 4]) - len(data.held[end : end + 4].lstrip(b"\r\n"))
-    ends = data.held[end : end + blank].count(b"\n")
-    end += blank
-    if len(data.held) > end and ends < 2 and _VERSION.match(data.held, end) is None:
+    if _RECORD_END.match(data.held, end) is None:
         raise DamageError(f"the record does not end after its Content-Length of {length} bytes")
     data.skip(end)
     return Record("", fields, length, content)
@@ -166,12 +158,10 @@ class _Unpacked:
             self.held += (block := self._stream.read(_CHUNK))
             return bool(block)
         if self._inflate is None:
-            # Some writers fill up with zeros behind a member.
-            while not (raw := self._raw.lstrip(b"\0")):
-                if not (raw := self._stream.read(_CHUNK)):
-                    return False
-                self._raw = raw
-            self._raw = raw if len(raw) >= _VERSION_BYTES else raw + self._stream.read(_CHUNK)
+            if len(self._raw) < _VERSION_BYTES:
+                self._raw += self._stream.read(_CHUNK)
+            if not self._raw:
+                return False
             self._members.append((self._passed + len(self.held), self._stream.tell() - len(self._raw)))
             if _GZIP.match(self._raw) is None:
                 raise DamageError("no gzip member begins here", self._members[-1][1])

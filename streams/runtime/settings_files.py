@@ -123,11 +123,11 @@ def _check_size(text: str) -> None:
             case yaml.AliasEvent():
                 copies += sizes.get(event.anchor, 0)
                 size += sizes.get(event.anchor, 0)
-                if event.anchor in dict(within):
-                    raise yaml.MarkedYAMLError(problem=f"the alias {event.anchor} is within itself")
+                # An alias within its own value stands for values without end.
+                copies += _MOST_COPIES * (event.anchor in dict(within)) + 1
         if len(within) > _DEEPEST or copies > _MOST_COPIES:
             problem = f"more than {_DEEPEST} levels, or aliases for more than {_MOST_COPIES:,} values"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+            raise yaml.YAMLError(f"{problem}{event.start_mark}")
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

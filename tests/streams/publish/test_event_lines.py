@@ -1,4 +1,3 @@
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -66,13 +65,3 @@ def test_every_problem_has_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         "undecodable",
         "the line of `assay try` has no event of this topic",
     ]
-
-
-def test_packed_lines_are_read_and_a_damaged_file_is_named(tmp_path: Path) -> None:
-    packed = gzip.compress(json.dumps(PAGE).encode())
-    (tmp_path / "f.gz").write_bytes(packed)
-    [line] = read_lines(tmp_path / "f.gz")
-    assert line.content == json.dumps(PAGE).encode()
-    (tmp_path / "f.gz").write_bytes(packed[:-9])
-    with pytest.raises(OSError, match=r"Compressed file ended.*f\.gz"):
-        list(read_lines(tmp_path / "f.gz"))
