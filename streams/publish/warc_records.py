@@ -20,7 +20,6 @@ _TEXT = re.compile(rb"[^\r\n]")
 _GZIP = re.compile(rb"\x1f\x8b\x08")
 _LARGEST_HEAD = 256 * 1024
 _CHUNK = 64 * 1024
-_WINDOW = 1024 * 1024
 _OVERLAP = 4096
 """Bytes of a gzip member that show how its content begins."""
 
@@ -63,14 +62,15 @@ def read_records(stream: IO[bytes], limit: int) -> Iterator[Record]:
             if start is not None or not searching or error.member != lost[0]:
                 lost = start or (error.member or 0, 0)
                 yield Record(data.named(lost), {}, damage=str(error))
-            searching = error.member != lost[0]
-            if searching:
-                if error.member is not None or data.place() != lost:
-                    data.go_to(lost)
-                # What seemed to be in the record may be the next one.
-                data.skip(1)
-            elif not data.go_to_member(lost[0] + 1):
+            # A record in the content of a damaged one is not read if records have members of their own.
+            members = data.packed and (error.member == lost[0] or lost[1] == 0)
+            searching = not (members and data.go_to_member(lost[0] + 1))
+            if searching and error.member == lost[0]:
                 return
+            if searching:
+                if members or error.member is not None or data.place() != lost:
+                    data.go_to(lost)
+                data.skip(1)
 
 
 def _record(data: _Unpacked, limit: int) -> Record:
@@ -110,37 +110,37 @@ class _Unpacked:
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        head = stream.read(_WINDOW)
+        head = stream.read(_CHUNK)
         sign, version = _GZIP.search(head), _VERSION.search(head)
-        self._packed = sign is not None and (version is None or sign.start() < version.start())
+        self.packed = version is None or (sign is not None and sign.start() < version.start())
         self.go_to((0, 0))
-        if head and not (self.go_to_member(0) if self._packed else self.find(_VERSION)):
+        if head and not (self.go_to_member(0) if self.packed else self.find(_VERSION)):
             raise DamageError("no WARC record begins in it")
         self.go_to((0, 0))
 
     def go_to(self, place: tuple[int, int]) -> None:
         member, inner = place
-        self._stream.seek(member if self._packed else inner)
-        self._passed = 0 if self._packed else inner
+        self._stream.seek(member if self.packed else inner)
+        self._passed = 0 if self.packed else inner
         self._members = deque([(0, member)])
         self._inflate: Any = None
         self._size = _CHUNK
         self._raw = b""
         self.held = bytearray()
-        self.skip(inner if self._packed else 0)
+        self.skip(inner if self.packed else 0)
 
     def go_to_member(self, offset: int) -> bool:
         """Goes to the next gzip member from an offset on that begins with a record; False without one."""
         while True:
             self._stream.seek(offset)
-            window = self._stream.read(_WINDOW)
+            window = self._stream.read(_CHUNK)
             for sign in _GZIP.finditer(window):
                 if _begins_record(window[sign.start() : sign.start() + _OVERLAP]):
                     self.go_to((offset + sign.start(), 0))
                     return True
-            if len(window) < _WINDOW:
+            if len(window) < _CHUNK:
                 return False
-            offset += _WINDOW - _OVERLAP
+            offset += _CHUNK - _OVERLAP
 
     def place(self) -> tuple[int, int]:
         while len(self._members) > 1 and self._members[1][0] <= self._passed:
@@ -150,11 +150,11 @@ class _Unpacked:
 
     def named(self, place: tuple[int, int]) -> str:
         member, inner = place
-        return str(member + inner) if not self._packed or not inner else f"{member}+{inner}"
+        return str(member + inner) if not self.packed or not inner else f"{member}+{inner}"
 
     def fill(self) -> bool:
         """Reads more bytes, perhaps none; False at the end. Raises DamageError."""
-        if not self._packed:
+        if not self.packed:
             self.held += (block := self._stream.read(_CHUNK))
             return bool(block)
         if self._inflate is None:
@@ -186,7 +186,7 @@ class _Unpacked:
 
     def load(self, count: int, *, beyond: bool = True) -> None:
         """Reads until so many bytes are held; only to the end of the gzip member unless ``beyond``."""
-        while len(self.held) < count and (beyond or self._inflate or not self._packed) and self.fill():
+        while len(self.held) < count and (beyond or self._inflate or not self.packed) and self.fill():
             pass
 
     def skip(self, count: int) -> int:

@@ -195,6 +195,15 @@ def test_a_wrong_length_in_each_record_is_read_once(tmp_path: Path) -> None:
         assert stream.taken < 4 * len(stream.getvalue()) + (1 << 20)
 
 
+def test_a_record_in_the_content_of_a_damaged_one_is_not_read(tmp_path: Path) -> None:
+    forged = http(HTML + b"\r\n\r\n" + warc_record("https://forged.example/9", http(HTML)))
+    file = archive(tmp_path, forged, http(HTML))
+    assert kept(read(file)) == [0, 1]
+    member = warc_record("https://a.example/0", forged).replace(b"Content-Length: ", b"Content-Length: 9", 1)
+    file.write_bytes(packed([member, RECORDS[1]]))
+    assert kept(read(file)) == [None, 1]
+
+
 def test_records_passed_over_are_counted_by_kind(tmp_path: Path) -> None:
     kinds = ("resource", "request", "metadata", "conversion", "revisit", "warcinfo", "made-up", "request")
     file = archive(tmp_path, http(b"", "404 Not Found"), http(b"GIF89a", kind="image/gif"), http(HTML), name="a.warc")
