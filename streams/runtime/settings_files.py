@@ -123,7 +123,7 @@ def _check_size(text: str) -> None:
             case yaml.AliasEvent():
                 copies += sizes.get(event.anchor, 0)
                 size += sizes.get(event.anchor, 0)
-                # An alias within its own value stands for values without end.
+                # Within its own value an alias has no end.
                 copies += _MOST_COPIES * (event.anchor in dict(within)) + 1
         if len(within) > _DEEPEST or copies > _MOST_COPIES:
             problem = f"more than {_DEEPEST} levels, or aliases for more than {_MOST_COPIES:,} values"
