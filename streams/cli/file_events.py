@@ -7,16 +7,14 @@ from pathlib import Path
 
 from streams.cli.progress import ProgressLine
 from streams.publish.event_lines import LineEvent, events_of
-from streams.publish.sources import STANDARD_INPUT_PATH, read_lines
+from streams.publish.lines import STANDARD_INPUT_PATH, read_lines
 from streams.topology import Topic
 
 
-def read_events(
-    command: str, path: Path, topic: Topic, *, quiet: bool = False, blank: bool = False
-) -> Iterator[LineEvent]:
+def read_events(command: str, path: Path, topic: Topic, *, quiet: bool = False) -> Iterator[LineEvent]:
     """The events of a topic in a file or in standard input, with the command's progress unless ``quiet``.
 
-    Blank lines are skipped unless ``blank``. Raises OSError if the file cannot be read.
+    Raises OSError if the file cannot be read.
     """
     done, size = 0, path.stat().st_size if path.is_file() else 0
     at = (lambda: done) if size else None
@@ -24,6 +22,5 @@ def read_events(
     with ProgressLine(command, f"reading {path.name}", size, unit="lines", at=at, quiet=quiet) as advance:
         for line in read_lines(path):
             done = line.end
-            if blank or line.content is None or line.content.strip():
-                yield from events_of(line, topic)
+            yield from events_of(line, topic)
             advance()

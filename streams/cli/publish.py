@@ -46,7 +46,7 @@ from streams.replay.estimate import Estimate, estimate_source
 from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED, TOPICS, Topic, no_such, topic_named
 from streams.topology.codec import OutputRecord
-from streams.views.amounts import in_time
+from streams.views.amounts import in_kinds, in_time
 
 
 def publish(
@@ -160,6 +160,10 @@ class Input:
                     record = None
                 yield record
 
+    def passed_over(self) -> str:
+        """The part of the summary about records of archives that are no pages."""
+        return f", {kinds}" if (kinds := in_kinds(self.walk.passed)) else ""
+
     def tell_rest(self) -> None:
         """Reports how many more entries were refused than were reported one by one."""
         self.refusals.tell_rest("refused" if self.asked.refused else "refused; --refused FILE keeps them all")
@@ -204,13 +208,13 @@ async def _check(source: Input, settings: Settings) -> int:
     estimate: Estimate | None = None
     began = time.monotonic()
 
-    async def valid_records(advance: Callable[[], None]) -> AsyncGenerator[OutputRecord, None]:
+    async def valid_records(advance: Callable[[int], None]) -> AsyncGenerator[OutputRecord, None]:
         nonlocal valid, size
         async for record in source.records():
             if record is not None:
                 valid, size = valid + 1, size + record.size
-                advance()
                 yield record
+            advance(record is not None)
 
     try:
         with source.progress(f"checking for {asked.topic.name}") as advance:
@@ -235,14 +239,13 @@ def _summarize_checked(source: Input, valid: int, size: int, seconds: float, est
     at_rate = valid / asked.rate if asked.rate else None
     if asked.as_json:
         document: dict[str, Any] = {"published": 0, "valid": valid, "refused": refused}
-        document |= {"seconds": round(seconds, 3), "bytes": size, "seconds_at_rate": at_rate}
+        document |= {"passed_over": dict(source.walk.passed), "seconds": round(seconds, 3)}
+        document |= {"bytes": size, "seconds_at_rate": at_rate}
         print(json.dumps(document | ({"estimate": estimate.to_wire()} if estimate is not None else {})))
         return
     long = f", {in_time(at_rate)} at {asked.rate:g} a second" if at_rate is not None else ""
-    print(
-        f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused, in {seconds:.1f} s; "
-        "nothing was sent"
-    )
+    counts = f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused{source.passed_over()}"
+    print(f"{counts}, in {seconds:.1f} s; nothing was sent")
     if estimate is not None and estimate.handlers:
         from streams.cli.replay_reports import show_estimate
 
@@ -308,10 +311,9 @@ async def _pass_on(source: Input, sending: Sending | RunSending, before: Positio
                     "kept": source.file.kept,
                 }
                 await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))
-                if record is not None:
-                    advance()
-                    if asked.rate:
-                        await asyncio.sleep(max(0.0, taken / asked.rate - (time.monotonic() - began)))
+                advance(record is not None)
+                if asked.rate and record is not None:
+                    await asyncio.sleep(max(0.0, taken / asked.rate - (time.monotonic() - began)))
     except (KafkaError, RunTakenError, TimeoutError) as error:
         sending.failure = sending.failure or error
     except asyncio.CancelledError:
@@ -322,7 +324,7 @@ async def _pass_on(source: Input, sending: Sending | RunSending, before: Positio
         # Also after Ctrl-C: waits for the records that were sent, and prints the summary.
         await sending.stop()
         source.tell_rest()
-        _summarize_sent(asked, before, sending.committed, time.monotonic() - began)
+        _summarize_sent(source, before, sending.committed, time.monotonic() - began)
     if sending.failure is not None:
         if asked.run is not None and not isinstance(sending.failure, RunTakenError):
             tell("publish", f"to resume later: {_command(asked, '--resume', asked.run)}")
@@ -330,10 +332,12 @@ async def _pass_on(source: Input, sending: Sending | RunSending, before: Positio
     return 1 if sending.committed.refused else 0
 
 
-def _summarize_sent(asked: Publication, before: Position, after: Position, seconds: float) -> None:
+def _summarize_sent(source: Input, before: Position, after: Position, seconds: float) -> None:
+    asked = source.asked
     published, refused = after.published - before.published, after.refused - before.refused
-    document: dict[str, Any] = {"published": published, "refused": refused, "seconds": round(seconds, 3)}
-    line = f"published {published} to {asked.topic.name}, refused {refused}, in {seconds:.1f} s"
+    document: dict[str, Any] = {"published": published, "refused": refused}
+    document |= {"passed_over": dict(source.walk.passed), "seconds": round(seconds, 3)}
+    line = f"published {published} to {asked.topic.name}, refused {refused}{source.passed_over()}, in {seconds:.1f} s"
     if asked.run is not None:
         document |= {"run": asked.run, "run_published": after.published, "run_refused": after.refused}
         line += f"; run {asked.run} in all: {after.published} published, {after.refused} refused"

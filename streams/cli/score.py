@@ -30,6 +30,7 @@ from streams.fetch.settings import FetchSettings
 from streams.settings.lazy import LazySettings
 from streams.topology import PAGES_CRAWLED
 from streams.topology.codec import refusal
+from streams.views.amounts import in_kinds
 from streams.workers.pool import WorkerPool
 from streams.workers.settings import WorkersSettings, cores
 
@@ -68,9 +69,9 @@ def score(
     settings = LazySettings(config)
     rules, sections = settings.of(ScorePageRules), settings.of(_Sections)
     screen = None if as_json or not sys.stdout.isatty() else _Screen()
-    refused = 0
+    refused, passed = 0, Counter[str]()
     with asyncio.Runner() as runner:
-        results = scored_pages(_pages(sources, url, sections.fetch), rules, sections.workers)
+        results = scored_pages(_pages(sources, url, sections.fetch, passed), rules, sections.workers)
         try:
             while (result := runner.run(_next(results))) is not None:
                 refused += isinstance(result, Refused)
@@ -82,6 +83,8 @@ def score(
             runner.run(results.aclose())
             if screen is not None:
                 screen.close()
+            if kinds := in_kinds(passed):
+                tell("score", kinds)
     return 1 if refused else 0
 
 
@@ -125,11 +128,13 @@ def _result(page: CrawledPage, outcome: Any) -> Result:
     return scored
 
 
-async def _pages(sources: list[str], url: str, fetch: FetchSettings) -> AsyncIterator[CrawledPage | Refused]:
+async def _pages(
+    sources: list[str], url: str, fetch: FetchSettings, passed: Counter[str]
+) -> AsyncIterator[CrawledPage | Refused]:
     addresses = [source for source in sources if source.lower().startswith(_WEB)]
     fetched = await _fetch(addresses, fetch) if addresses else {}
     for source in sources:
-        for page in [fetched[source]] if source in fetched else _read(source, url):
+        for page in [fetched[source]] if source in fetched else _read(source, url, passed):
             yield page
 
 
@@ -152,21 +157,17 @@ async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledP
     return pages
 
 
-def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
+def _read(source: str, url: str, passed: Counter[str]) -> Iterator[CrawledPage | Refused]:
     path = Path(source)
+    piped = source == _STANDARD_INPUT
     if not source.strip():
         yield Refused("(empty)", "invalid", "name an address, a file or a folder")
-    elif source == _STANDARD_INPUT:
-        head = sys.stdin.buffer.peek(1)[:1] if hasattr(sys.stdin.buffer, "peek") else b""
-        if head == b"{":
-            for number, line in enumerate(sys.stdin.buffer, 1):
-                yield _page(f"standard input:{number}", line)
-        else:
-            yield _html("standard input", sys.stdin.buffer.read(MAX_PAGE_BYTES + 1), url)
-    elif path.is_file() and (path.suffix.lower() in _PAGE_SUFFIXES or _begins_with(path, b"<")):
+    elif piped and not _begins_with(getattr(sys.stdin.buffer, "peek", bytes)(1), b"{"):
+        yield _html("standard input", sys.stdin.buffer.read(MAX_PAGE_BYTES + 1), url)
+    elif path.is_file() and (path.suffix.lower() in _PAGE_SUFFIXES or _begins_with(_head(path), b"<")):
         with path.open("rb") as file:
             yield _html(source, file.read(MAX_PAGE_BYTES + 1), url)
-    elif not path.exists():
+    elif not piped and not path.exists():
         yield Refused(source, "invalid", "No such file or folder; an address begins with https:// or http://")
     else:
         # Everything that `assay publish` takes: JSON lines, TSV, folders.
@@ -174,7 +175,7 @@ def _read(source: str, url: str) -> Iterator[CrawledPage | Refused]:
         from streams.publish.event_lines import read_pages
 
         try:
-            for found in read_pages(path, PAGES_CRAWLED):
+            for found in read_pages(path, PAGES_CRAWLED, passed):
                 if isinstance(found.event, CrawledPage):
                     yield found.event
                 elif isinstance(found.event, Dead):
@@ -189,19 +190,21 @@ def _html(place: str, body: bytes, url: str) -> CrawledPage | Refused:
     return _page(place, {"url": url or "https://file.invalid/" + quote(Path(place).name), "html_base64": body})
 
 
-def _page(place: str, content: bytes | dict[str, Any]) -> CrawledPage | Refused:
-    """The page of a line of JSON, or of fields."""
+def _page(place: str, fields: dict[str, Any]) -> CrawledPage | Refused:
     try:
-        if isinstance(content, bytes):
-            return CrawledPage.model_validate_json(content)
-        return CrawledPage.model_validate(content)
+        return CrawledPage.model_validate(fields)
     except ValidationError as error:
         return Refused(place, "invalid", refusal(error).detail)
 
 
-def _begins_with(path: Path, sign: bytes) -> bool:
+def _head(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(sign)
+        return file.read(64)
+
+
+def _begins_with(head: bytes, sign: bytes) -> bool:
+    """Whether a text begins with a sign, behind byte order marks and white space."""
+    return head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n").startswith(sign)
 
 
 def _write_json(result: Result) -> None:

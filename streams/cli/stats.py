@@ -25,7 +25,7 @@ from streams.cli.progress import ProgressLine
 from streams.cli.tail import no_topic
 from streams.dlq.dead_letters import DeadLetterReader, Selection, SelectionError, moment
 from streams.kafka.log_reader import read_log
-from streams.publish.sources import STANDARD_INPUT_PATH
+from streams.publish.lines import STANDARD_INPUT_PATH
 from streams.replay.decisions import DECISION_FIELDS
 from streams.replay.plan import ReplayError
 from streams.replay.ranges import EARLIEST, Bound, resolve_ranges

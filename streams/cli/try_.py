@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import partial
@@ -40,10 +41,12 @@ from streams.pipeline.handler_runner import exhausted
 from streams.pipeline.local import LocalHandler
 from streams.publish.entries import SourceError
 from streams.publish.event_lines import read_pages
-from streams.publish.sources import STANDARD_INPUT_PATH, check_source, holds_pages, read_lines, too_long
+from streams.publish.lines import STANDARD_INPUT_PATH, read_lines, too_long
+from streams.publish.sources import check_source, holds_pages
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
-from streams.topology.codec import MAX_DETAIL, refusal
+from streams.topology.codec import MAX_DETAIL, from_json, refusal
+from streams.views.amounts import in_kinds
 from streams.workers.pool import WorkerPool
 
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
@@ -84,20 +87,22 @@ def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, p
     if handler is None and name not in STEPS:
         return unknown_handler(name)
     topic = handler.consumes if handler else None
-    answers = _Answers(pretty, topic)
+    answers, passed = _Answers(pretty, topic), Counter[str]()
     try:
         with asyncio.Runner() as runner:
             trial = HandlerTrial(handler, settings, runner) if handler else StepTrial(name, settings, runner)
             with closing(trial):
-                for place, given in _inputs(file or STANDARD_INPUT_PATH, topic):
+                for place, given in _inputs(file or STANDARD_INPUT_PATH, topic, passed):
                     answers.write(place, given if isinstance(given, Dead | Drop) else trial.decide(given))
     except SourceError as error:
         return tell("try", str(error), 2)
     answers.refusals.tell_rest("that are no events")
+    if kinds := in_kinds(passed):
+        tell("try", kinds)
     return 1 if answers.refusals.count or (answers.dead and strict) else 0
 
 
-def _inputs(path: Path, topic: Topic | None) -> Iterator[tuple[str, Any]]:
+def _inputs(path: Path, topic: Topic | None, passed: Counter[str]) -> Iterator[tuple[str, Any]]:
     """The events of lines, or the pages of a folder or an HTML file, with their places; for a step, bare lines.
 
     Raises:
@@ -110,7 +115,7 @@ def _inputs(path: Path, topic: Topic | None) -> Iterator[tuple[str, Any]]:
             return
         check_source(path, topic, "jsonl")
         pages = path != STANDARD_INPUT_PATH and holds_pages(path)
-        for found in read_pages(path, topic) if pages else read_events("try", path, topic, quiet=True, blank=True):
+        for found in read_pages(path, topic, passed) if pages else read_events("try", path, topic, quiet=True):
             yield found.place, found.event
     except OSError as error:
         raise SourceError(f"{error.filename}: {error.strerror}") from None
@@ -257,7 +262,7 @@ STEPS: Mapping[str, type[ListingInput | SnippetInput]] = {
 def run_step(name: str, settings: Settings, line: bytes) -> dict[str, Any] | Dead:
     """The answer of a step to a line."""
     try:
-        asked = STEPS[name].model_validate_json(line)
+        asked = from_json(STEPS[name], line)
     except ValidationError as error:
         return refusal(error)
     try:

@@ -16,7 +16,7 @@ from schemas.event import Event
 from schemas.outcome import Dead, Drop
 from streams.cli.file_events import read_events
 from streams.cli.output import dumped, tell
-from streams.publish.sources import STANDARD_INPUT_PATH
+from streams.publish.lines import STANDARD_INPUT_PATH
 from streams.replay.comparisons import Comparison, comparable, compare, comparison_of
 from streams.settings.model import Settings
 from streams.topology import Handler, handler_named
@@ -37,7 +37,7 @@ def run_diff(
         return tell("try", not_comparable(name), 2)
 
     async def events() -> AsyncGenerator[Event | Dead]:
-        for found in read_events("try", file or STANDARD_INPUT_PATH, handler.consumes, blank=True):
+        for found in read_events("try", file or STANDARD_INPUT_PATH, handler.consumes):
             if not isinstance(found.event, Drop):
                 yield found.event
 

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -57,7 +58,7 @@ class Entry(NamedTuple):
         place: ``file:line``, or a file.
         trace: The line, or the name and size of a page: it must be the same when a run is resumed.
         end: The bytes of the source up to its end, compressed as on the disk.
-        event: Makes the event; None for a blank line. Raises EntryError and ValidationError.
+        event: Makes the event; None if it has none. Raises EntryError and ValidationError.
         line: For a refusal.
     """
 
@@ -68,7 +69,7 @@ class Entry(NamedTuple):
     line: bytes | None = None
 
     def record(self, topic: Topic, run: str | None = None) -> OutputRecord | Refused | None:
-        """The record of the event, with the id of the backfill; None for a blank line."""
+        """The record of the event, with the id of the backfill; None if it has no event."""
         try:
             event = self.event()
             return None if event is None else record_of(topic, event, run)
@@ -105,9 +106,9 @@ def record_of(topic: Topic, event: Event, run: str | None = None) -> OutputRecor
     return record
 
 
-def opened(path: Path) -> IO[bytes]:
+def opened(path: Path) -> BufferedReader | gzip.GzipFile:
     """Opens a file, and unpacks it if its name ends with ``.gz``."""
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def explain(error: Exception) -> str:

@@ -6,6 +6,7 @@ One line is held at a time, and a line that is longer than any topic takes is ne
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import NamedTuple
 from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, DropReason
 from streams.publish.entries import Refused
-from streams.publish.sources import Line, read, too_long
+from streams.publish.lines import Line, too_long
+from streams.publish.sources import read
 from streams.topology import Topic
 from streams.topology.codec import decode
 
@@ -56,7 +58,7 @@ class LineEvent(NamedTuple):
 
 
 def events_of(line: Line, topic: Topic) -> Iterator[LineEvent]:
-    """The events of a topic in a line; a blank line cannot be decoded."""
+    """The events of a topic in a line."""
     if line.content is None:
         yield LineEvent(line.place, too_long())
         return
@@ -68,9 +70,9 @@ def events_of(line: Line, topic: Topic) -> Iterator[LineEvent]:
         yield LineEvent(line.place, Drop(DropReason.NOTHING_TO_DO), content)
 
 
-def read_pages(path: Path, topic: Topic) -> Iterator[LineEvent]:
-    """The events of whatever ``assay publish`` takes for a topic. Raises SourceError."""
-    for entry in read(path, topic):
+def read_pages(path: Path, topic: Topic, passed: Counter[str] | None = None) -> Iterator[LineEvent]:
+    """The events of whatever ``assay publish`` takes for a topic; see ``read``. Raises SourceError."""
+    for entry in read(path, topic, passed=passed):
         record = entry.record(topic)
         if isinstance(record, Refused):
             yield LineEvent(entry.place, Dead(DeadReason.INVALID, record.reason))

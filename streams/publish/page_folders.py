@@ -16,6 +16,8 @@ from urllib.parse import quote
 
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.publish.entries import UNREADABLE, Entry, EntryError, SourceError, explain, opened
+from streams.publish.lines import Line
+from streams.topology.codec import without_half_pairs
 
 PAGE_LISTS = ("cases.jsonl", "cases.jsonl.gz")
 """The names of a list of pages: each line is a JSON object with the page's ``file``."""
@@ -63,13 +65,13 @@ def read_folder(path: Path) -> Iterator[Entry]:
         yield Entry(str(file), b"%s\0%d" % (name, size), end, partial(_page, file, folder, file.name, url))
 
 
-def read_case(line: bytes | None, end: int, place: str, folder: Path) -> Entry:
-    """The entry of one line of the page list of a folder; the line is None if it was too long."""
-    trace = line or b""
+def read_case(line: Line, folder: Path) -> Entry:
+    """The entry of one line of the page list of a folder."""
+    trace = line.content or b""
     with contextlib.suppress(EntryError):
-        file, _ = _case(line, folder)
+        file, _ = _case(line.content, folder)
         trace += b"\0%d" % _size(file)
-    return Entry(place, trace, end, partial(_page_of_case, line, folder), line)
+    return Entry(line.place, trace, line.end, partial(_page_of_case, line.content, folder), line.content)
 
 
 def _size(file: Path) -> int:
@@ -81,7 +83,7 @@ def _size(file: Path) -> int:
 
 def _case(line: bytes | None, folder: Path) -> tuple[Path, dict[str, Any]]:
     try:
-        case = json.loads(line or b"")
+        case = json.loads(without_half_pairs(line or b""))
         name = str(case["file"])
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise EntryError(f"no case with a file: {type(error).__name__}") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from streams.publish.entries import Refused, SourceError
-from streams.publish.sources import STANDARD_INPUT_PATH
+from streams.publish.lines import STANDARD_INPUT_PATH
 
 _BEGINNING = b'{"place": "'
 """The beginning of every line."""

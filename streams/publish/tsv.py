@@ -6,7 +6,6 @@ is ``\t``, a line feed ``\n``, a carriage return ``\r`` and a backslash ``\\``, 
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from typing import Any
@@ -16,6 +15,7 @@ from pydantic_core import from_json
 from handlers.text.dates import iso_text, may_be_date
 from schemas.pages import CrawledPage, ScoredPage
 from streams.publish.entries import EntryError
+from streams.topology.codec import without_half_pairs
 
 COLUMNS = ("url", "title", "content", "date", "quality_metadata")
 LEGACY_COLUMNS = COLUMNS[:4]
@@ -70,13 +70,13 @@ def escape(text: str) -> str:
 
 
 def read_row(line: bytes) -> CrawledPage | None:
-    """The page of a line, with or without its end; None for a blank line and for column names.
+    """The page of a line, with or without its end; None for column names.
 
     Raises:
         EntryError, ValidationError: The line has no page.
     """
     text = _decoded(line)
-    if not text.strip(" ") or text in _HEADERS:
+    if text in _HEADERS:
         return None
     columns = text.split("\t")
     if len(columns) not in (len(LEGACY_COLUMNS), len(COLUMNS)):
@@ -113,26 +113,24 @@ def _unescape(column: str, name: str) -> str:
 
 def _decoded(line: bytes) -> str:
     # One line break at most: a text's own are escaped.
-    line = line.removesuffix(b"\n").removesuffix(b"\r").removeprefix(codecs.BOM_UTF8)
+    line = line.removesuffix(b"\n").removesuffix(b"\r")
     if (at := line.find(b"\0")) >= 0:
-        raise EntryError(f"a NUL character at byte {at + 1}{_utf_16(line)}")
+        raise EntryError(f"a NUL character at byte {at + 1}")
     try:
         return line.decode()
     except UnicodeDecodeError as error:
-        raise EntryError(f"not UTF-8: byte {line[error.start]:#04x} at byte {error.start + 1}{_utf_16(line)}") from None
-
-
-def _utf_16(line: bytes) -> str:
-    return "; the file looks like UTF-16" if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else ""
+        if (whole := without_half_pairs(line)) != line:
+            return _decoded(whole)
+        raise EntryError(f"not UTF-8: byte {line[error.start]:#04x} at byte {error.start + 1}") from None
 
 
 def _metadata(column: str) -> dict[str, Any]:
     """The metadata's object. Some writers do not escape it, because JSON has no raw tabs and line feeds."""
     try:
-        told = from_json(_unescape(column, COLUMNS[-1]), allow_inf_nan=False)
+        told = _json(_unescape(column, COLUMNS[-1]))
     except ValueError as error:
         try:
-            told = from_json(column, allow_inf_nan=False)
+            told = _json(column)
         except ValueError:
             raise EntryError(
                 str(error) if isinstance(error, EntryError) else f"{COLUMNS[-1]} is not JSON: {error}"
@@ -140,6 +138,10 @@ def _metadata(column: str) -> dict[str, Any]:
     if not isinstance(told, dict):
         raise EntryError(f"{COLUMNS[-1]} is {_KINDS.get(type(told), 'a number')}, not a JSON object")
     return told
+
+
+def _json(text: str) -> Any:
+    return from_json(without_half_pairs(text.encode()), allow_inf_nan=False)
 
 
 _KINDS: dict[type, str] = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}

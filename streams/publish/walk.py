@@ -7,6 +7,7 @@ same entries and comparing digests, so it depends neither on file names nor on t
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +15,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from streams.publish.entries import Entry
-from streams.publish.sources import STANDARD_INPUT_PATH, Format, read, read_standard_input, size_of
+from streams.publish.lines import STANDARD_INPUT_PATH
+from streams.publish.sources import Format, read, read_standard_input, size_of
 from streams.topology import Topic
 
 _DIGEST_CHARACTERS = 32
@@ -102,6 +104,7 @@ class Walk:
         tracker: The position.
         total: The bytes of all sources; None if standard input is among them.
         done: The bytes that were read.
+        passed: The records of archives that are no pages, by kind.
     """
 
     def __init__(self, paths: Sequence[Path], topic: Topic, stated: Format | None) -> None:
@@ -110,6 +113,7 @@ class Walk:
         self._stated = stated
         self.tracker = Tracker()
         self.done = 0
+        self.passed: Counter[str] = Counter()
         self.total = None if STANDARD_INPUT_PATH in paths else sum(map(size_of, paths))
 
     async def entries(self) -> AsyncIterator[Entry]:
@@ -142,6 +146,7 @@ class Walk:
             advance()
             if passed % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
+        self.passed.clear()
         found = self.tracker.at(target)
         if found == target:
             return
@@ -153,7 +158,7 @@ class Walk:
         raise ChangedError(f"{which} has changed since it was read")
 
     async def _of(self, path: Path) -> AsyncIterator[Entry]:
-        for entry in read(path, self._topic, self._stated):
+        for entry in read(path, self._topic, self._stated, self.passed):
             yield entry
 
     def _named(self, source: int) -> str:

@@ -1,19 +1,23 @@
 """Reads pages from web archives: WARC files, WACZ packages, and lists of WARC files such as ``warc.paths``.
 
-A page is a response with an HTML type and a status from 200 to 299. Other records are passed over, because an archive
-also has images, redirects and requests. FastWARC reads the records; a payload is unpacked into bounded memory.
+A page is a response with an HTML type and a status from 200 to 299. Other records are counted and passed over, because
+an archive also has images, redirects and requests. FastWARC reads the responses, and unpacks a payload into bounded
+memory.
 """
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
-from streams.publish.entries import Entry, EntryError, SourceError, opened
+from streams.publish.entries import Entry, EntryError, SourceError
+from streams.publish.lines import read_lines
+from streams.publish.warc_records import HEAD_END, DamageError, Record, read_records
 
 if TYPE_CHECKING:
     from fastwarc.warc import WarcRecord
@@ -22,6 +26,7 @@ _WARCS = (".warc", ".warc.gz")
 _PACKAGES = (".wacz",)
 _LISTS = (".paths", ".paths.gz")
 _HTML = ("text/html", "application/xhtml+xml")
+_KINDS = frozenset(("warcinfo", "request", "resource", "metadata", "revisit", "conversion", "continuation"))
 _LARGEST_BLOCK = MAX_PAGE_BYTES + 64 * 1024
 """Bytes of a response with its headers, packed as it was received; a larger one is refused unread."""
 
@@ -36,21 +41,25 @@ def archive_size(path: Path) -> int:
     return sum(file.stat().st_size for file in _files(path))
 
 
-def read_archive(path: Path) -> Iterator[Entry]:
-    """An entry for each response of an archive, in its order.
+def read_archive(path: Path, passed: Counter[str]) -> Iterator[Entry]:
+    """An entry for each response and each damaged place of an archive, in its order.
+
+    Args:
+        path: An archive, a package or a list.
+        passed: Counts the records that are no pages, by kind; those of responses, when their entries are read.
 
     Raises:
-        SourceError: A listed archive is missing, or the package is not a ZIP file.
-        OSError: An archive cannot be read, or is damaged.
+        SourceError: A listed archive is missing, the package is not a ZIP file, or an archive has no records.
+        OSError: An archive cannot be read.
         ModuleNotFoundError: FastWARC is not installed.
     """
     behind = 0
     for file in _files(path):
         with file.open("rb") as source:
             if file.name.lower().endswith(_PACKAGES):
-                yield from _package(file, source)
+                yield from _package(file, source, passed)
             else:
-                yield from _responses(str(file), source, source, behind)
+                yield from _responses(str(file), source, source, behind, passed)
         behind += file.stat().st_size
 
 
@@ -58,10 +67,9 @@ def _files(path: Path) -> list[Path]:
     """The archives of a path. A list names them relative to its folder, or they are beside it."""
     if not path.name.lower().endswith(_LISTS):
         return [path]
-    with opened(path) as listing:
-        text = listing.read()
     files, folder = [], path.parent.resolve()
-    for name in filter(None, map(str.strip, text.decode("utf-8", "replace").splitlines())):
+    for line in read_lines(path):
+        name = (line.content or b"").decode("utf-8", "replace").strip()
         # Nothing outside of the folder is read, whatever the list names, and wherever a link leads.
         named = Path(name)
         inside = (part for part in named.parts if part not in (named.anchor, ".."))
@@ -73,7 +81,7 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _package(file: Path, source: IO[bytes]) -> Iterator[Entry]:
+def _package(file: Path, source: IO[bytes], passed: Counter[str]) -> Iterator[Entry]:
     try:
         package = zipfile.ZipFile(source)
     except zipfile.BadZipFile as error:
@@ -84,38 +92,48 @@ def _package(file: Path, source: IO[bytes]) -> Iterator[Entry]:
             raise SourceError(f"{file}: no WARC file is in it")
         for name in sorted(members):
             with package.open(name) as member:
-                yield from _responses(f"{file}/{name}", member, source, 0)
+                yield from _responses(f"{file}/{name}", member, source, 0, passed)
 
 
-def _responses(place: str, stream: IO[bytes], on_disk: IO[bytes], behind: int) -> Iterator[Entry]:
-    from fastwarc.warc import ArchiveIterator, WarcRecordType
+def _responses(name: str, stream: IO[bytes], on_disk: IO[bytes], behind: int, passed: Counter[str]) -> Iterator[Entry]:
+    try:
+        for record in read_records(stream, _LARGEST_BLOCK):
+            kind = record.fields.get("warc-type", "").lower()
+            trace = f"{record.fields.get('warc-record-id')} {record.length}".encode("utf-8", "replace")
+            event: Callable[[], CrawledPage | None] = partial(_page, record, passed)
+            if record.damage or not kind:
+                event = partial(_refuse, record.damage or "the record has no WARC-Type")
+            elif kind != "response":
+                passed[kind if kind in _KINDS else "unknown"] += 1
+                continue
+            yield Entry(f"{name}:{record.place}", trace, behind + on_disk.tell(), event)
+    except DamageError as error:
+        raise SourceError(f"{name}: {error}") from None
 
-    for record in ArchiveIterator(stream, record_types=WarcRecordType.response, parse_http=False):
-        where = f"{place}:{record.stream_pos}"
-        trace = f"{record.record_id} {record.content_length}".encode()
-        # A record can only be read before the next one.
-        block = b"" if record.content_length > _LARGEST_BLOCK else record.reader.read()
-        event = partial(_page, record.content_length, block, dict(record.headers))
-        yield Entry(where, trace, behind + on_disk.tell(), event)
+
+def _refuse(why: str) -> NoReturn:
+    raise EntryError(why)
 
 
-def _page(length: int, block: bytes, headers: dict[str, str]) -> CrawledPage | None:
-    """The page of a response; None for a response that is no page."""
-    if length > _LARGEST_BLOCK:
-        raise EntryError(f"the response has {length} bytes, more than {_LARGEST_BLOCK}")
-    if len(block) < length:
-        raise EntryError(f"the archive ends in the record: {len(block)} of {length} bytes are there")
-    response = _parsed(block)
+def _page(record: Record, passed: Counter[str]) -> CrawledPage | None:
+    """The page of a response; None for a response that is no page, which is counted."""
+    if record.length > _LARGEST_BLOCK:
+        raise EntryError(f"the response has {record.length} bytes, more than {_LARGEST_BLOCK}")
+    response = _parsed(record.content)
     status = getattr(response.http_headers, "status_code", None)
     if not isinstance(status, int):
         raise EntryError("the record is not an HTTP response")
-    if not 200 <= status < 300 or (response.http_content_type or "").lower() not in _HTML:
+    if not 200 <= status < 300:
+        passed["response with another status"] += 1
+        return None
+    if (response.http_content_type or "").lower() not in _HTML:
+        passed["response without HTML"] += 1
         return None
     fields: dict[str, Any] = {
-        "url": headers.get("WARC-Target-URI", "").strip("<>"),
+        "url": record.fields.get("warc-target-uri", "").strip("<>"),
         "html_base64": response.reader.read(MAX_PAGE_BYTES + 1),
         "content_type": response.http_headers.get("Content-Type"),
-        "fetched_at": headers.get("WARC-Date"),
+        "fetched_at": record.fields.get("warc-date"),
         "status": status,
     }
     return CrawledPage.model_validate(fields)
@@ -125,6 +143,9 @@ def _parsed(block: bytes) -> WarcRecord:
     """The response, unpacked. Some crawlers store it unpacked and keep the header that says how it was packed."""
     from fastwarc.warc import WarcRecord
 
+    if (end := HEAD_END.search(block)) is not None:
+        # FastWARC finds no fields behind bare line feeds.
+        block = b"\r\n".join([*block[: end.start()].splitlines(), b"", block[end.end() :]])
     for decode in ("all", "transfer", "none"):
         response = WarcRecord()
         response.is_http = True

@@ -19,6 +19,8 @@ class SettingsError(Exception):
 
 OWN_SOURCES = "own_sources.yaml"
 """The file of the configuration directory with the user's own sources; it is optional."""
+_DEEPEST = 100
+_MOST_COPIES = 100_000
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -86,10 +88,12 @@ def user_file(name: str) -> Path | None:
 def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML mapping. Raises SettingsError if the file is missing, invalid or not a mapping."""
     try:
-        content = yaml.load(path.read_text("utf-8"), Loader=_LOADER)  # noqa: S506 - the C loader is a safe loader
+        text = path.read_text("utf-8")
+        _check_size(text)
+        content = yaml.load(text, Loader=_LOADER)  # noqa: S506 - the C loader is a safe loader
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
+    except (ValueError, yaml.YAMLError) as error:  # ValueError: a text that is not UTF-8, an impossible date or number
         raise SettingsError(f"{path}: {error}") from None
     if content is None:
         return {}
@@ -98,6 +102,32 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if (odd := next((key for key in content if not isinstance(key, str)), None)) is not None:
         raise SettingsError(f"{path}: {odd!r} is not a known key")
     return content
+
+
+def _check_size(text: str) -> None:
+    """Raises YAMLError for a document whose recursion would end the process, or whose aliases would fill the memory."""
+    size = copies = 0
+    within: list[tuple[str | None, int]] = []
+    sizes: dict[str | None, int] = {}
+    for event in yaml.parse(text, Loader=_LOADER):
+        size += 1
+        match event:
+            case yaml.ScalarEvent():
+                sizes[event.anchor] = 1
+                continue
+            case yaml.CollectionStartEvent():
+                within.append((event.anchor, size))
+            case yaml.CollectionEndEvent():
+                anchor, before = within.pop()
+                sizes[anchor] = size - before
+            case yaml.AliasEvent():
+                copies += sizes.get(event.anchor, 0)
+                size += sizes.get(event.anchor, 0)
+                # Within its own value an alias has no end.
+                copies += _MOST_COPIES * (event.anchor in dict(within)) + 1
+        if len(within) > _DEEPEST or copies > _MOST_COPIES:
+            problem = f"more than {_DEEPEST} levels, or aliases for more than {_MOST_COPIES:,} values"
+            raise yaml.YAMLError(f"{problem}{event.start_mark}")
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

@@ -363,7 +363,7 @@ def load_settings(overlay: Path | None = None, **flags: Any) -> Settings:
         model = None if trees.mode == "off" else read_ranking_model(trees.model)
     except ValidationError as error:
         raise SettingsError(explain(error, _origins(error, overlay, above))) from None
-    except UnreadableVariableError as error:
+    except (UnreadableVariableError, RecursionError) as error:
         raise SettingsError(f"environment: {error} (a section or a list is given as JSON)") from None
     except ModelMismatchError as error:
         raise SettingsError(f"configuration: {error}") from None

@@ -6,11 +6,13 @@ writes the same ids.
 
 from __future__ import annotations
 
+import codecs
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from schemas.event import Envelope, Event, in_utc
 from schemas.outcome import Dead, DeadReason
@@ -26,6 +28,13 @@ _PAGE_URL = "assay_url"
 """The header that each raw page has."""
 _VALUE_HEADERS = ("content-type", "assay_")
 """How the names of headers begin that belong to a record's value; their case does not matter."""
+_HALF_PAIR = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<escaped>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+    rb"|(?P<raw>\xed[\xa0-\xbf][\x80-\xbf])",
+    re.DOTALL,
+)
+_REPLACED = {"escaped": rb"\ufffd", "raw": b"\xef\xbf\xbd"}
+M = TypeVar("M", bound=BaseModel)
 MAX_DETAIL = 500
 """Characters of an error in a dead letter."""
 
@@ -67,12 +76,30 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
     if topic.raw_pages and (page := _raw_page(value, headers, produced_at)) is not None:
         return page
     try:
-        event = topic.event.model_validate_json(value)
-        return event.arrived(produced_at)
+        return from_json(topic.event, value).arrived(produced_at)
     except ValidationError as error:
         return refusal(error)
     except (ValueError, RecursionError) as error:
         return Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL])
+
+
+def from_json(model: type[M], value: bytes) -> M:
+    """The model of a JSON text, without a byte order mark and halves of surrogate pairs. Raises ValidationError."""
+    try:
+        return model.model_validate_json(value)
+    except ValidationError:
+        if (whole := without_half_pairs(value.removeprefix(codecs.BOM_UTF8))) == value:
+            raise
+        return model.model_validate_json(whole)
+
+
+def without_half_pairs(text: bytes) -> bytes:
+    r"""A JSON text with U+FFFD for each half of a surrogate pair, which is no character and which no store accepts.
+
+    >>> without_half_pairs(rb'"\ud83d\ude00 \ud83d \\ud83d"')
+    b'"\\ud83d\\ude00 \\ufffd \\\\ud83d"'
+    """
+    return _HALF_PAIR.sub(lambda found: _REPLACED.get(found.lastgroup or "", found[0]), text)
 
 
 def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:

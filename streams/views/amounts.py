@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
@@ -19,6 +21,16 @@ def in_time(seconds: float | None) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"
     return f"{seconds:.{0 if seconds >= 10 else 1}f} s"
+
+
+def in_kinds(counts: Mapping[str, int]) -> str:
+    """What was passed over, by kind; "" for nothing.
+
+    >>> in_kinds({"request": 2, "resource": 1})
+    'passed over 3 (2 request, 1 resource)'
+    """
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
+    return f"passed over {sum(counts.values()):,} ({kinds})" if kinds else ""
 
 
 def in_rate(per_second: float | None) -> str:

@@ -106,7 +106,7 @@ def pages() -> Iterator[Hostile]:
     yield _json("the year 1", "emit", fetched_at="0001-01-01T00:00:00+14:00")
     yield _json("the year 99999", "invalid", fetched_at="99999-01-01T00:00:00Z")
     yield _one("the year 99999 in a header", "emit", html, *RAW, ("assay_fetched_at", b"99999-01-01T00:00:00Z"))
-    yield _one("a lone surrogate", "undecodable", b'{"url":"https://hostile.example/","html":"<p>\\ud800</p>"}')
+    yield _one("a lone surrogate", "emit", b'{"url":"https://hostile.example/","html":"<p>\\ud800</p>"}')
     yield _json("10**30", "emit", status=10**30)
     yield _one("a number of 5,000 digits", "undecodable", b'{"url":"u","html":"h","status":1' + b"0" * 5000 + b"}")
     yield _one("a tombstone", "undecodable", None)

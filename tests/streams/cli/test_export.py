@@ -13,7 +13,7 @@ import pytest
 from aiokafka import TopicPartition
 
 import streams.cli.export
-import streams.publish.sources
+import streams.publish.lines
 from schemas.pages import ScoredPage
 from streams.cli.export import Export, FileError, PageRows, written
 from streams.settings.model import load_settings
@@ -111,7 +111,7 @@ def test_standard_input_is_read(export: Ran, tmp_path: Path, monkeypatch: pytest
 def test_a_line_that_is_too_long_is_passed_over(
     export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
-    monkeypatch.setattr(streams.publish.sources, "LARGEST_LINE", 2000)
+    monkeypatch.setattr(streams.publish.lines, "LARGEST_LINE", 2000)
     monkeypatch.chdir(tmp_path)
     Path("pages").write_bytes(lines(event(1), b"x" * 100_000, event(2)))
     with Path("pages").open("rb") as pages:

@@ -8,6 +8,7 @@ import streams.publish.sources
 from streams.cli.publish import Publication, run_publish
 from streams.settings.model import Settings, load_settings
 from streams.topology import topic_named
+from tests.archives import warc_record
 from tests.command_line import Done, Ran
 from tests.samples import run_assay
 from tests.tables import tables
@@ -73,6 +74,11 @@ def test_a_check_sends_nothing_and_needs_no_kafka(publish: Ran, tmp_path: Path) 
     done = publish(path, as_json=False, mode="check")
     assert done.status == 0
     assert done.out.startswith("2 valid for pages.crawled.v1 (1,465 bytes), 0 refused, in ")
+    archive = tmp_path / "crawl.warc"
+    archive.write_bytes(warc_record("https://a.example/", b"", "request") * 2 + b"damaged")
+    assert publish(archive, mode="check").document["passed_over"] == {"request": 2}
+    done = publish(archive, as_json=False, mode="check")
+    assert ", 1 refused, passed over 2 (2 request), in " in done.out
 
 
 CLAIM = b'{"claim_id": "c%d", "claim_text": "The bridge was built in 1932.", "source_text": "Built in 1932."}\n'

@@ -67,7 +67,7 @@ def test_thresholds_move_pages_without_component_changes(assay: Any) -> None:
 
 
 def test_invalid_and_dying_pages_are_counted(assay: Any) -> None:
-    lines = [page(1), page(2, depth=40), "{}", "", "[" * 5000, "x" * 100]
+    lines = [page(1), page(2, depth=40), "{}", " {", "[" * 5000, "x" * 100]
     told = found(assay(lines, "page_reading: {max_depth: 20}\n", "--json"))
     assert (told["pages"], told["moved_count"], told["unchanged"]) == (6, 1, 5)
     assert told["dead"]["now"] == {"invalid": 1, "undecodable": 3}

@@ -1,4 +1,3 @@
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -7,10 +6,9 @@ import pytest
 
 from schemas.outcome import Dead, Drop
 from schemas.pages import ScoredPage
-from streams.cli.file_events import read_events
-from streams.publish import sources
+from streams.publish import lines
 from streams.publish.event_lines import events_of, values_in
-from streams.publish.sources import read_lines
+from streams.publish.lines import read_lines
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED
 from tests.samples import scored
 
@@ -51,37 +49,19 @@ def test_line_that_only_begins_like_an_envelope_is_the_event(line: bytes) -> Non
 
 
 def test_every_problem_has_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sources, "LARGEST_LINE", 2000)
-    lines = [json.dumps(PAGE), "", "x" * 5000, "no json", json.dumps(tried())]
-    (tmp_path / "f").write_bytes("\r\n".join(lines).encode())
+    monkeypatch.setattr(lines, "LARGEST_LINE", 2000)
+    written = [json.dumps(PAGE), "", "x" * 5000, "no json", json.dumps(tried())]
+    (tmp_path / "f").write_bytes("\r\n".join(written).encode())
     found = [event for line in read_lines(tmp_path / "f") for event in events_of(line, PAGES_SCORED)]
     assert [(one.place.rpartition(":")[2], type(one.event)) for one in found] == [
         ("1", ScoredPage),
-        ("2", Dead),
         ("3", Dead),
         ("4", Dead),
         ("5", Drop),
     ]
     assert [one.problem.partition(":")[0] for one in found] == [
         "",
-        "undecodable",
         "too_large",
         "undecodable",
         "the line of `assay try` has no event of this topic",
     ]
-
-
-@pytest.mark.parametrize("blank", [False, True])
-def test_blank_lines_are_skipped_unless_they_count(tmp_path: Path, blank: bool) -> None:
-    (tmp_path / "f").write_bytes(b"\n \n")
-    assert len(list(read_events("try", tmp_path / "f", PAGES_SCORED, blank=blank))) == (2 if blank else 0)
-
-
-def test_packed_lines_are_read_and_a_damaged_file_is_named(tmp_path: Path) -> None:
-    packed = gzip.compress(json.dumps(PAGE).encode())
-    (tmp_path / "f.gz").write_bytes(packed)
-    [line] = read_lines(tmp_path / "f.gz")
-    assert line.content == json.dumps(PAGE).encode()
-    (tmp_path / "f.gz").write_bytes(packed[:-9])
-    with pytest.raises(OSError, match=r"Compressed file ended.*f\.gz"):
-        list(read_lines(tmp_path / "f.gz"))

@@ -1,17 +1,14 @@
-import asyncio
 import gzip
 import json
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import streams.publish.sources
 from schemas.pages import MAX_PAGE_BYTES
 from streams.publish.entries import Entry, Refused, SourceError
-from streams.publish.sources import Format, check_source, event_of, format_of, read, read_piped_lines
+from streams.publish.sources import Format, check_source, event_of, format_of, read
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES, Topic
 from streams.topology.codec import OutputRecord
 from tests.samples import instance
@@ -86,7 +83,6 @@ class TestPageLists:
             *TABLES["invalid_case_is_refused_with_its_line"],
             ({"file": "x" * 5000}, "too long"),
             ({"file": "a.html", "url": "x" * 9000}, "url: "),
-            ({"file": "a.html", "url": "https://a.example/\ud800"}, "url: "),
         ],
     )
     def test_invalid_case_is_refused_with_its_line(self, tmp_path: Path, case: Any, reason: str) -> None:
@@ -145,27 +141,11 @@ class TestJsonLines:
             f"{path}:5",
         ]
 
-    def test_a_gzipped_file_reads_the_same(self, tmp_path: Path) -> None:
-        (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(line("https://a.example/")))
-        assert [record.key for record in records(tmp_path / "a.jsonl.gz")] == [b"https://a.example/"]
-
     @pytest.mark.parametrize("damage", [slice(0, -12), slice(4, None)])
     def test_damaged_file_is_refused(self, tmp_path: Path, damage: slice) -> None:
         (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(line("https://a.example/") * 9)[damage])
         with pytest.raises(SourceError, match=r"a\.jsonl\.gz: "):
             records(tmp_path / "a.jsonl.gz")
-
-    def test_a_long_line_is_passed_over(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(streams.publish.sources, "LARGEST_LINE", 200)
-        path = tmp_path / "pages.jsonl"
-        rows = [line("https://a.example/1"), b'"' + b"x" * 5000, line("https://a.example/2"), b"y" * 201]
-        path.write_bytes(b"\n".join(rows))
-        found = read_all(path)
-        assert [item.key for item in found if isinstance(item, OutputRecord)] == [
-            b"https://a.example/1",
-            b"https://a.example/2",
-        ]
-        assert [item.place for item in found if isinstance(item, Refused)] == [f"{path}:2", f"{path}:4"]
 
     def test_what_no_topic_takes_is_refused(self) -> None:
         long_page = read_line(line("https://a.example/", html="\u00e9" * 5_000_000))
@@ -242,72 +222,3 @@ class TestTsv:
         with pytest.raises(SourceError, match=r"TSV has pages"):
             check_source(Path("-"), RETRIEVAL_BATCHES, "tsv")
         check_source(Path("-"), RETRIEVAL_BATCHES)
-
-
-# --- lines of a pipe ---
-
-
-async def read_pipe(descriptor: int, limit: int = 100) -> list[bytes | None]:
-    return [line async for line in read_piped_lines(descriptor, limit)]
-
-
-def piped(*chunks: bytes) -> int:
-    """The reading end of a pipe that holds these bytes and is closed at the other end."""
-    reading, writing = os.pipe()
-    for chunk in chunks:
-        os.write(writing, chunk)
-    os.close(writing)
-    return reading
-
-
-@pytest.mark.parametrize(
-    ("content", "lines"),
-    [
-        (b"", []),
-        (b"a\nb\n", [b"a", b"b"]),
-        (b"a\n\nb", [b"a", b"", b"b"]),
-        (b"x" * 100 + b"\ny", [b"x" * 100, b"y"]),
-        (b"x" * 101 + b"\ny", [None, b"y"]),
-        (b"y\n" + b"x" * 60_000, [b"y", None]),
-    ],
-)
-async def test_lines_of_a_pipe_and_of_a_file(tmp_path: Path, content: bytes, lines: list[bytes | None]) -> None:
-    pipe = piped(content)
-    (tmp_path / "file").write_bytes(content)
-    file = os.open(tmp_path / "file", os.O_RDONLY)
-    try:
-        assert await read_pipe(pipe) == lines
-        assert await read_pipe(file) == lines
-    finally:
-        os.close(pipe)
-        os.close(file)
-
-
-async def test_line_is_returned_before_the_next_one_is_written() -> None:
-    reading, writing = os.pipe()
-    lines = read_piped_lines(reading, 100)
-    try:
-        os.write(writing, b"first\nsec")
-        assert await anext(lines) == b"first"
-        waiting = asyncio.ensure_future(anext(lines))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        os.write(writing, b"ond\n")
-        assert await waiting == b"second"
-        os.close(writing)
-        assert [line async for line in lines] == []
-    finally:
-        os.close(reading)
-
-
-async def test_waiting_can_be_cancelled() -> None:
-    reading, writing = os.pipe()
-    try:
-        waiting = asyncio.ensure_future(read_pipe(reading))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-    finally:
-        os.close(reading)
-        os.close(writing)

@@ -3,7 +3,9 @@
 import gzip
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from schemas.pages import CrawledPage
 from streams.publish import sources
 from streams.publish.entries import Refused, SourceError
+from streams.publish.warc_records import read_records
 from streams.runtime.extras import missing_extra
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES
 from streams.topology.codec import OutputRecord, decode
@@ -96,13 +99,121 @@ def test_bad_records_are_refused_and_the_rest_continues(tmp_path: Path) -> None:
     assert isinstance(page, CrawledPage)
 
 
-def test_an_archive_that_ends_early_is_refused_at_its_end(tmp_path: Path) -> None:
-    file = archive(tmp_path, http(HTML), http(HTML * 50), name="crawl.warc")
-    file.write_bytes(file.read_bytes()[:-500])
-    page, cut = read(file)
-    assert isinstance(page, CrawledPage)
-    assert isinstance(cut, Refused)
-    assert "the archive ends in the record" in cut.reason
+RECORDS = [warc_record(f"https://a.example/{number}", http(HTML)) for number in range(4)]
+MEMBERS = [packed([record]) for record in RECORDS]
+LENGTH = b"Content-Length: %d" % len(http(HTML))
+
+
+def kept(found: Iterable[CrawledPage | Refused]) -> list[int | None]:
+    """The numbers of the pages, and None for what was refused."""
+    return [int(page.url[-1]) if isinstance(page, CrawledPage) else None for page in found]
+
+
+@pytest.mark.parametrize("form", ["plain", "members", "one member"])
+@pytest.mark.parametrize(
+    ("record", "numbers"),
+    [
+        (RECORDS[1].replace(LENGTH, b"Content-Length: 9"), [0, None, 2, 3]),
+        (RECORDS[1].replace(LENGTH, LENGTH + b"0"), [0, None, 2, 3]),
+        (RECORDS[1].replace(LENGTH, LENGTH + b"00000000"), [0, None, 2, 3]),
+        (RECORDS[1].replace(LENGTH, b"Content-Length: many"), [0, None, 2, 3]),
+        (RECORDS[1].replace(b"WARC/1.0", b"WORC/1.0"), [0, None, 2, 3]),
+        (RECORDS[1].replace(b"WARC-Type", b"Type"), [0, None, 2, 3]),
+        (RECORDS[1][:-60], [0, None, 2, 3]),
+        (RECORDS[1] + b"between records", [0, 1, None, 2, 3]),
+        (RECORDS[1][:-4], [0, 1, 2, 3]),
+        (RECORDS[1].replace(b"WARC-Type", b"warc-type").replace(b"Content-Length", b"content-length"), [0, 1, 2, 3]),
+        (RECORDS[1].replace(http(HTML), b"\0").replace(b"\r\n", b"\n").replace(b"\0", http(HTML)), [0, 1, 2, 3]),
+        (warc_record("https://a.example/1", http(HTML).replace(b"\r\n", b"\n")), [0, 1, 2, 3]),
+    ],
+    ids=[
+        "short",
+        "long",
+        "longer",
+        "no length",
+        "no version",
+        "no type",
+        "cut",
+        "junk",
+        "no end",
+        "lower",
+        "LF",
+        "HTTP",
+    ],
+)
+def test_a_damaged_record_costs_that_record(
+    tmp_path: Path, form: str, record: bytes, numbers: list[int | None]
+) -> None:
+    records = [RECORDS[0], record, *RECORDS[2:]]
+    file = tmp_path / "crawl.warc.gz"
+    contents = {"plain": b"".join(records), "members": packed(records), "one member": packed([b"".join(records)])}
+    file.write_bytes(contents[form])
+    found = read(file)
+    assert kept(found) == numbers
+    offset = len(RECORDS[0]) + len(RECORDS[1]) * (numbers[1] == 1)
+    inner = f"+{len(RECORDS[1])}" if numbers[1] == 1 else ""
+    place = {"plain": offset, "members": f"{len(MEMBERS[0])}{inner}", "one member": f"0+{offset}"}[form]
+    assert [page.place for page in found if isinstance(page, Refused)] in ([], [f"{file}:{place}"])
+
+
+@pytest.mark.parametrize(
+    ("content", "numbers", "offset"),
+    [
+        ([MEMBERS[0], MEMBERS[1][:-8] + bytes(4) + MEMBERS[1][-4:], *MEMBERS[2:]], [0, None, 2, 3], len(MEMBERS[0])),
+        ([MEMBERS[0], MEMBERS[1][:90], *MEMBERS[2:]], [0, None, 2, 3], len(MEMBERS[0])),
+        ([MEMBERS[0], b"between members", *MEMBERS[1:]], [0, None, 1, 2, 3], len(MEMBERS[0])),
+        ([b"damaged", MEMBERS[0][7:], *MEMBERS[1:]], [None, 1, 2, 3], 0),
+        ([*MEMBERS[:3], MEMBERS[3][:-9]], [0, 1, 2, None], sum(map(len, MEMBERS[:3]))),
+        ([packed([b"".join(RECORDS)])[:-5], bytes(5)], [0, 1, 2, None], f"0+{sum(map(len, RECORDS[:3]))}"),
+    ],
+    ids=["check sum", "cut", "junk", "first", "last", "check sum of all"],
+)
+def test_a_damaged_member_costs_its_record(
+    tmp_path: Path, content: list[bytes], numbers: list[int | None], offset: int | str
+) -> None:
+    file = tmp_path / "crawl.warc.gz"
+    file.write_bytes(b"".join(content))
+    found = read(file)
+    assert kept(found) == numbers
+    assert [page.place for page in found if isinstance(page, Refused)] in ([], [f"{file}:{offset}"])
+
+
+def test_a_wrong_length_in_each_record_is_read_once(tmp_path: Path) -> None:
+    """The work depends on the size of the archive, and not on the number of its damaged records."""
+
+    class Counted(BytesIO):
+        taken = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            found = super().read(size)
+            self.taken += len(found)
+            return found
+
+    for pack in (bytes, gzip.compress):
+        stream = Counted(pack(b"".join(record.replace(LENGTH, LENGTH + b"0") for record in RECORDS * 500)))
+        assert {bool(record.damage) for record in read_records(stream, 1 << 20)} == {True}
+        assert stream.taken < 4 * len(stream.getvalue()) + (1 << 20)
+
+
+def test_a_record_in_the_content_of_a_damaged_one_is_not_read(tmp_path: Path) -> None:
+    forged = http(HTML + b"\r\n\r\n" + warc_record("https://forged.example/9", http(HTML)))
+    file = archive(tmp_path, forged, http(HTML))
+    assert kept(read(file)) == [0, 1]
+    member = warc_record("https://a.example/0", forged).replace(b"Content-Length: ", b"Content-Length: 9", 1)
+    file.write_bytes(packed([member, RECORDS[1]]))
+    assert kept(read(file)) == [None, 1]
+
+
+def test_records_passed_over_are_counted_by_kind(tmp_path: Path) -> None:
+    kinds = ("resource", "request", "metadata", "conversion", "revisit", "warcinfo", "made-up", "request")
+    file = archive(tmp_path, http(b"", "404 Not Found"), http(b"GIF89a", kind="image/gif"), http(HTML), name="a.warc")
+    with file.open("ab") as added:
+        added.writelines(warc_record("https://a.example/", http(HTML), kind) for kind in kinds)
+    passed: Counter[str] = Counter()
+    assert len(pages(entry.record(PAGES_CRAWLED) for entry in sources.read(file, PAGES_CRAWLED, passed=passed))) == 1
+    expected = Counter(kinds) | {"unknown": 1, "response without HTML": 1, "response with another status": 1}
+    del expected["made-up"]
+    assert passed == expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from schemas.event import Event
 from streams.cli.file_events import read_events
 from streams.cli.train import add_line
-from streams.publish.sources import LARGEST_LINE
+from streams.publish.lines import LARGEST_LINE
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 from streams.training.join import LeftOut, ServedLog
 from tests.streams.training.feedback import address, completed, row

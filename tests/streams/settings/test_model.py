@@ -170,7 +170,24 @@ def test_a_value_that_can_not_be_read_is_an_error(monkeypatch: pytest.MonkeyPatc
         load_settings()
 
 
-@pytest.mark.parametrize("content", [b"a: [", b"a: b: c", b"\xff\xfe\x00", b"- 1\n- 2\n", b"just text"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a: [",
+        b"a: b: c",
+        b"\xff\xfe\x00",
+        b"- 1\n- 2\n",
+        b"just text",
+        b"a: " + b"[" * 100_000,
+        b"a:\n" + b"- " * 100_000,
+        b"{a: " * 101 + b"}" * 101,
+        b"a0: &a0 [x]\n" + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b"*a%d, " % (n - 1) * 9) for n in range(1, 9)),
+        b"a: &a {b: *a}",
+        b"a: " + b"9" * 5000,
+        b"a: 2001-99-99",
+    ],
+    ids=lambda content: repr(content[:12]),
+)
 def test_file_that_is_not_a_mapping_is_an_error_with_its_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "overlay.yaml"
     path.write_bytes(content)

@@ -199,6 +199,13 @@ def test_what_no_topic_takes_is_refused_before_it_is_read() -> None:
     assert refused(RETRIEVAL_BATCHES, b"x" * TOPIC_BYTES).reason is DeadReason.UNDECODABLE
 
 
+@pytest.mark.parametrize("half", [b"\\uD83D", b"\\udc00", b"\xed\xa0\xbd"])
+def test_half_pairs_and_a_byte_order_mark_are_read(half: bytes) -> None:
+    text = b'{"url":"https://a.example/","html":"\\\\ud83d \\ud83d\\ude00 ' + half + b'x"}'
+    expected = "\\ud83d \U0001f600 " + "\ufffd" + "x"
+    assert page(b"\xef\xbb\xbf" + text).html == page(text).html == expected
+
+
 @pytest.mark.parametrize(
     "value",
     [
