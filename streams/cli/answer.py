@@ -12,7 +12,6 @@ Examples:
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import time
 from collections.abc import Callable
@@ -21,7 +20,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from handlers.reasoning.answer import Answer, AnswerOutcome, AnswerRules, Sentence, answer_query
@@ -32,14 +30,16 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.output import printable, text_console
+from streams.cli.output import say_json, text_console
 from streams.cli.query import LABEL_STYLE, QueryOptions, run_search, steps_shown
 from streams.llm.tasks import answer_offline
 from streams.pipeline.handler_runner import Services
 from streams.pipeline.services import LiveServices
 from streams.query.access import open_queries
 from streams.query.engine import Refusal
+from streams.runtime.terminal import printable
 from streams.settings.model import Settings
+from streams.views.screen import Screen
 
 _LINES = "\n"
 _URL_CHARACTERS = 500
@@ -143,7 +143,7 @@ def _cited(sentence: Sentence) -> str:
     return f"{sentence.text} {''.join(f'[{number}]' for number in sentence.sources)}"
 
 
-def _source(source: Source, answer: Answer, console: Console) -> Text:
+def _source(source: Source, answer: Answer, console: Screen) -> Text:
     """``[1] [TRUST_TIER: HIGH] 來源：中央社 — title — url``; further lines begin below its label."""
     line = source_line(source, answer.language)
     label, _, name = line.partition("] ")
@@ -215,7 +215,7 @@ async def _search(settings: Settings, options: QueryOptions, request: RankingReq
         todo = f"ask {when}with --no-model for the sources' own sentences; `assay doctor --models` looks at the model"
         return Refusal("unavailable", f"no model can be asked now: {answer.detail}; {todo}")
     if options.as_json:
-        print(json.dumps(document_of(ranked, answer), ensure_ascii=False))
+        say_json(document_of(ranked, answer))
     else:
         print_answer(ranked, answer, offline=settings.llm.offline and not options.no_model)
     return None

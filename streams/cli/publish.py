@@ -15,7 +15,6 @@ Examples:
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import re
 import shlex
@@ -31,7 +30,7 @@ from aiokafka.errors import KafkaError
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Refusals, tell
+from streams.cli.output import Refusals, say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
@@ -236,17 +235,17 @@ def _summarize_checked(source: Input, valid: int, size: int, seconds: float, est
     if asked.as_json:
         document: dict[str, Any] = {"published": 0, "valid": valid, "refused": refused}
         document |= {"seconds": round(seconds, 3), "bytes": size, "seconds_at_rate": at_rate}
-        print(json.dumps(document | ({"estimate": estimate.to_wire()} if estimate is not None else {})))
+        say_json(document | ({"estimate": estimate.to_wire()} if estimate is not None else {}))
         return
     long = f", {in_time(at_rate)} at {asked.rate:g} a second" if at_rate is not None else ""
-    print(
+    say(
         f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused, in {seconds:.1f} s; "
         "nothing was sent"
     )
     if estimate is not None and estimate.handlers:
         from streams.cli.replay_reports import show_estimate
 
-        print("\nwhat its handlers would do:")
+        say("", "what its handlers would do:")
         show_estimate(estimate)
 
 
@@ -337,7 +336,7 @@ def _summarize_sent(asked: Publication, before: Position, after: Position, secon
     if asked.run is not None:
         document |= {"run": asked.run, "run_published": after.published, "run_refused": after.refused}
         line += f"; run {asked.run} in all: {after.published} published, {after.refused} refused"
-    print(json.dumps(document) if asked.as_json else line)
+    say_json(document) if asked.as_json else say(line)
 
 
 def _interrupted(asked: Publication, published: int) -> str:

@@ -11,7 +11,6 @@ from rich.cells import cell_len
 from schemas.llm import CallOutcome, LlmCall
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
-from streams.cli.output import printable
 from streams.cli.query import QueryOptions, in_words, print_results, run_query
 from streams.http.server import HttpServer
 from streams.llm.settings import LlmSettings, ModelLimits
@@ -19,6 +18,7 @@ from streams.pipeline.services import LiveServices
 from streams.query import access
 from streams.query.engine import QueryEngine, Refusal
 from streams.query.route import QueryRoute
+from streams.runtime.terminal import printable
 from streams.settings.model import HttpSettings, Settings
 from tests.streams.query.indexes import BLOG, GOV, NEWS, fill, settings_at
 from tests.streams.query.toys import completed, ranked

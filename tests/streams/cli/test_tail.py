@@ -15,8 +15,7 @@ def record(value: bytes | None, *headers: tuple[str, bytes | None], key: bytes |
 
 def told(*arguments: Any, **named: Any) -> dict[str, Any]:
     text = as_json_line(record(*arguments, **named))
-    text.encode()
-    assert "\n" not in text
+    assert b"\n" not in text
     return dict(json.loads(text))
 
 
