@@ -41,7 +41,6 @@ from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.views.screen import Screen
 
-_LINES = "\n"
 _URL_CHARACTERS = 500
 _NAME_A_MODEL = (
     "Name a model with ASSAY_LLM__BASE_URL (and ASSAY_LLM__API_KEY) and ASSAY_LLM__MODEL to have it written."
@@ -88,7 +87,7 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
         console.print(Text(f"No answer: {read} and {none}."))
         console.print(Text("`assay query` with the same question shows them."))
     for sentence in answer.sentences:
-        console.print(Text(printable(_cited(sentence), keep="\n")))
+        console.print(Text(_cited(sentence)))
     cited = cited_sources(answer)
     if cited:
         console.print()
@@ -99,7 +98,7 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
     if offline and answer.written_by == "offline":
         console.print(Text(_NAME_A_MODEL, style="dim"))
     for left_out in answer.left_out:
-        console.print(Text(f"Left out: {printable(left_out, keep=_LINES)}.", style="dim"))
+        console.print(Text(f"Left out: {left_out}.", style="dim"))
 
 
 def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
@@ -167,7 +166,7 @@ def _made_by(ranked: RankingCompleted, answer: Answer) -> str:
     else:
         models = sorted({call.model for call in answer.calls if call.judged_by == "model"})
         did = "Written by" if answer.written_by else "Asked"
-        who = f"{did} {printable(', '.join(models))}" if models else "No model was asked"
+        who = f"{did} {', '.join(models)}" if models else "No model was asked"
     cost = _cost(calls)
     tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
     return f"{who}. {len(calls)} calls, {tokens} tokens, {'cost unknown' if cost is None else f'${cost:.4f}'}."

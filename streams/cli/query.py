@@ -37,7 +37,6 @@ from streams.publish.event_lines import values_in
 from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
 from streams.query.remote import RemoteQueries, check_address
-from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import TOPIC_BYTES
@@ -45,7 +44,6 @@ from streams.topology.codec import refusal
 from streams.views.screen import Screen
 
 Role = Literal["analyst", "critic", "writer"]
-_LINES = "\n"
 _LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1
 """Bytes of standard input; a longer query is refused."""
 
@@ -363,5 +361,5 @@ def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:
 
 
 def _cut(text: str) -> str:
-    text = " ".join(printable(text, keep="\n").split())
+    text = " ".join(text.split())
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"

@@ -276,7 +276,7 @@ class _Screen:
         if result.injection_suspected:
             self._print(f"       addresses a language model: {result.injection_suspected}")
         if result.summary:
-            say(textwrap.shorten(printable(result.summary), 2 * self._width, placeholder=" …"))
+            say(textwrap.shorten(result.summary, 2 * self._width, placeholder=" …"))
 
     def _print(self, line: str) -> None:
         say(printable(line, self._width - 2))  # and the sign that it was cut

@@ -28,6 +28,8 @@ def printable(text: str, most: int | None = None, *, keep: str = "") -> str:
 
     >>> printable("a" + chr(27) + "[31mb" + chr(0x202E)), printable("abcd", 2)
     ('a�[31mb�', 'ab…')
+    >>> printable("x" + chr(0x200D) + "y 👩" + chr(0x200D) + "🚀") == "x�y 👩" + chr(0x200D) + "🚀"
+    True
     """
     shown = text[:most]
     if not (shown.isascii() and shown.isprintable()):

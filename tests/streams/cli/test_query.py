@@ -18,7 +18,6 @@ from streams.pipeline.services import LiveServices
 from streams.query import access
 from streams.query.engine import QueryEngine, Refusal
 from streams.query.route import QueryRoute
-from streams.runtime.terminal import printable
 from streams.settings.model import HttpSettings, Settings
 from tests.streams.query.indexes import BLOG, GOV, NEWS, fill, settings_at
 from tests.streams.query.toys import completed, ranked
@@ -67,13 +66,6 @@ def test_results_have_label_title_place_score_and_reasons(filled: Settings, ask:
     assert "LOW" in out
     assert "3 results in " in out
     assert "judged by the offline judge, $0.0000" in out
-
-
-def test_what_pages_say_of_themselves_moves_no_cursor(filled: Settings, ask: Shown) -> None:
-    for options in ({}, {"context": True}, {"prompt": "analyst"}):
-        _, out, _ = ask(filled, **options)
-        assert "bridge" in out
-        assert all(sign.isprintable() or sign == "\n" for sign in out)
 
 
 def test_json_is_the_event(filled: Settings, ask: Shown) -> None:
@@ -306,9 +298,3 @@ def test_failed_stage_is_shown_with_its_reason(capsys: pytest.CaptureFixture[str
     assert "ranking failed: time-out after 20 s" in out
     assert out.endswith("; small failed and changed no order, cost unknown\n")
     assert "judged" not in out
-
-
-def test_nothing_but_lines_is_left_of_control_characters() -> None:
-    assert (
-        printable("a\x1b[2Jb\r\nc\u202ed\u200be\x00\t", keep="\n") == "a\ufffd[2Jb\ufffd\nc\ufffdd\ufffde\ufffd\ufffd"
-    )

@@ -71,11 +71,6 @@ def test_people_see_place_key_and_the_beginning() -> None:
     assert long.endswith("…")
 
 
-def test_a_terminal_is_not_steered_by_a_key_or_a_value() -> None:
-    line = as_line(record('"\\u001b]0;x \u009b2J \u202e"'.encode(), key=b"\x1b[2Jk\r\n")).plain
-    assert line.isprintable()
-
-
 def test_a_dead_letter_says_why_it_died() -> None:
     notes = (("x-reason", b"invalid"), ("x-stage", b"decode"), ("x-error-message", b"url: missing"))
     assert as_line(record(b"{}", *notes)).plain == "3/7 k invalid at decode: url: missing"
