@@ -16,7 +16,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -78,7 +78,7 @@ def _detach(port: int, data_dir: Path | None, *, as_json: bool) -> int:
     if (other := _running(port)) is not None:
         if data_dir is not None and Path(other.data_dir) != data_dir.absolute():
             return tell("broker", f"{_already(other)} (its data: {other.data_dir})", 1)
-        say_json(_document(other, None)) if as_json else say(_already(other))
+        say_json(asdict(other) | {"kafka_pid": None}) if as_json else say(_already(other))
         return 0
     command = [sys.executable, "-m", "assay", "broker", "--json", "--port", str(port)]
     command += [] if data_dir is None else ["--data", str(data_dir.absolute())]
@@ -136,13 +136,9 @@ def _stop_command(broker: RunningBroker) -> str:
     return "assay broker --stop" + (f" --port {_port(broker)}" if _port(broker) != DEFAULT_PORT else "")
 
 
-def _document(broker: RunningBroker, kafka_pid: int | None) -> dict[str, Any]:
-    return asdict(broker) | {"kafka_pid": kafka_pid}
-
-
 def _show(broker: RunningBroker, kafka_pid: int | None, end: str, *, as_json: bool) -> None:
     if as_json:
-        say_json(_document(broker, kafka_pid))
+        say_json(asdict(broker) | {"kafka_pid": kafka_pid})
         return
     hint = "Commands use it by default."
     if _port(broker) != DEFAULT_PORT:

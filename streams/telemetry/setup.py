@@ -62,12 +62,10 @@ def configure_logs(level_name: str, form: str) -> None:
 
 
 def _printable(_: object, __: str, fields: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Other values than texts are written by ``repr``, which escapes."""
-    kept = {"exception": "\n", "stack": "\n"}
-    return {
-        name: printable(value, keep=kept.get(name, "")) if isinstance(value, str) else value
-        for name, value in fields.items()
-    }
+    for name, value in fields.items():
+        if isinstance(value, str):  # others are written by repr, which escapes
+            fields[name] = printable(value, keep="\n" if name in ("exception", "stack") else "")
+    return fields
 
 
 def make_tracer(settings: TelemetrySettings, version: str) -> Tracer:
