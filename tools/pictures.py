@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from rich.console import Console
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 from streams.cli.commands import run_command_line
 from streams.generate.grafana import Dashboard, Panel, Query, dashboards
 from streams.telemetry.setup import configure_logs
+from streams.views.screen import Screen
 from tests.kafka_server import kafka_server
 from tests.prometheus.scene import Scene, places, play
 from tests.prometheus.server import Prometheus
@@ -51,13 +51,13 @@ Series = list[tuple[str, dict[int, float]]]
 
 def demonstration(folder: Path = PICTURES) -> None:
     """Runs the demonstration and draws a part of what it prints."""
-    run = Console(record=True, file=io.StringIO(), width=DEMO_COLUMNS, color_system="truecolor", highlight=False)
-    with patch("streams.cli.demo.Console", return_value=run):
+    run = Screen(record=True, file=io.StringIO(), width=DEMO_COLUMNS, color_system="truecolor")
+    with patch("streams.cli.demo.Screen", return_value=run):
         status = run_command_line(["demo", "--once"])
     if status != 0:
         raise SystemExit(status)
     shown = run.export_text(styles=True).rstrip()
-    drawn = Console(record=True, file=io.StringIO(), width=DEMO_COLUMNS, color_system="truecolor", highlight=False)
+    drawn = Screen(record=True, file=io.StringIO(), width=DEMO_COLUMNS, color_system="truecolor")
     for paragraph in [*re.split(r"\n\s*\n", shown), shown.rpartition("\n")[2]]:
         text = Text.from_ansi(paragraph)
         if text.plain.startswith(SHOWN) or paragraph == shown.rpartition("\n")[2]:

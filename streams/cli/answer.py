@@ -12,7 +12,6 @@ Examples:
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import time
 from collections.abc import Callable
@@ -21,7 +20,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from handlers.reasoning.answer import Answer, AnswerOutcome, AnswerRules, Sentence, answer_query
@@ -32,16 +30,17 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.output import printable, text_console
+from streams.cli.output import say_json, text_console
 from streams.cli.query import LABEL_STYLE, QueryOptions, run_search, steps_shown
 from streams.llm.tasks import answer_offline
 from streams.pipeline.handler_runner import Services
 from streams.pipeline.services import LiveServices
 from streams.query.access import open_queries
 from streams.query.engine import Refusal
+from streams.runtime.terminal import printable
 from streams.settings.model import Settings
+from streams.views.screen import Screen
 
-_LINES = "\n"
 _URL_CHARACTERS = 500
 _NAME_A_MODEL = (
     "Name a model with ASSAY_LLM__BASE_URL (and ASSAY_LLM__API_KEY) and ASSAY_LLM__MODEL to have it written."
@@ -88,7 +87,7 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
         console.print(Text(f"No answer: {read} and {none}."))
         console.print(Text("`assay query` with the same question shows them."))
     for sentence in answer.sentences:
-        console.print(Text(printable(_cited(sentence), keep="\n")))
+        console.print(Text(_cited(sentence)))
     cited = cited_sources(answer)
     if cited:
         console.print()
@@ -99,7 +98,7 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
     if offline and answer.written_by == "offline":
         console.print(Text(_NAME_A_MODEL, style="dim"))
     for left_out in answer.left_out:
-        console.print(Text(f"Left out: {printable(left_out, keep=_LINES)}.", style="dim"))
+        console.print(Text(f"Left out: {left_out}.", style="dim"))
 
 
 def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
@@ -143,7 +142,7 @@ def _cited(sentence: Sentence) -> str:
     return f"{sentence.text} {''.join(f'[{number}]' for number in sentence.sources)}"
 
 
-def _source(source: Source, answer: Answer, console: Console) -> Text:
+def _source(source: Source, answer: Answer, console: Screen) -> Text:
     """``[1] [TRUST_TIER: HIGH] 來源：中央社 — title — url``; further lines begin below its label."""
     line = source_line(source, answer.language)
     label, _, name = line.partition("] ")
@@ -167,7 +166,7 @@ def _made_by(ranked: RankingCompleted, answer: Answer) -> str:
     else:
         models = sorted({call.model for call in answer.calls if call.judged_by == "model"})
         did = "Written by" if answer.written_by else "Asked"
-        who = f"{did} {printable(', '.join(models))}" if models else "No model was asked"
+        who = f"{did} {', '.join(models)}" if models else "No model was asked"
     cost = _cost(calls)
     tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
     return f"{who}. {len(calls)} calls, {tokens} tokens, {'cost unknown' if cost is None else f'${cost:.4f}'}."
@@ -215,7 +214,7 @@ async def _search(settings: Settings, options: QueryOptions, request: RankingReq
         todo = f"ask {when}with --no-model for the sources' own sentences; `assay doctor --models` looks at the model"
         return Refusal("unavailable", f"no model can be asked now: {answer.detail}; {todo}")
     if options.as_json:
-        print(json.dumps(document_of(ranked, answer), ensure_ascii=False))
+        say_json(document_of(ranked, answer))
     else:
         print_answer(ranked, answer, offline=settings.llm.offline and not options.no_model)
     return None

@@ -21,7 +21,7 @@ from typing import Annotated
 import typer
 
 from streams.cli.options import AsJson
-from streams.cli.output import tell
+from streams.cli.output import say, say_json, tell
 from streams.local_kafka.broker import HOST, STOP_SECONDS, BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import cache_folder, kafka_jars
 from streams.local_kafka.running import RunningBroker, note_of, noted, running_at, stop
@@ -55,11 +55,11 @@ def run_broker(port: int | None, data_dir: Path | None, *, as_json: bool) -> int
         return tell("broker", _already(other), 1)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
-        with LocalKafka(port=port, data_dir=data_dir, progress=_say) as kafka:
+        with LocalKafka(port=port, data_dir=data_dir, progress=_report) as kafka:
             here = RunningBroker(kafka.bootstrap_servers, os.getpid(), str(kafka.data_dir), kept=data_dir is not None)
             with noted(note_of(cache_folder(), _port(here)), here):
                 try:
-                    print(_as_json(here, kafka.pid) if as_json else _as_text(here, "Ctrl-C stops it."), flush=True)
+                    _show(here, kafka.pid, "Ctrl-C stops it.", as_json=as_json)
                     kafka.wait()
                     tell("broker", f"Kafka ended by itself: {kafka.cause()}")
                 finally:
@@ -78,12 +78,12 @@ def _detach(port: int, data_dir: Path | None, *, as_json: bool) -> int:
     if (other := _running(port)) is not None:
         if data_dir is not None and Path(other.data_dir) != data_dir.absolute():
             return tell("broker", f"{_already(other)} (its data: {other.data_dir})", 1)
-        print(_as_json(other, None) if as_json else _already(other))
+        say_json(asdict(other) | {"kafka_pid": None}) if as_json else say(_already(other))
         return 0
     command = [sys.executable, "-m", "assay", "broker", "--json", "--port", str(port)]
     command += [] if data_dir is None else ["--data", str(data_dir.absolute())]
     try:
-        kafka_jars(cache_folder(), _say)  # a download shows its progress here
+        kafka_jars(cache_folder(), _report)  # a download shows its progress here
     except BrokerUnavailable as error:
         return tell("broker", str(error), 1)
     with tempfile.TemporaryFile() as errors:
@@ -100,10 +100,12 @@ def _detach(port: int, data_dir: Path | None, *, as_json: bool) -> int:
         if not line:
             child.wait()
             errors.seek(0)
-            _say(errors.read().decode("utf-8", "replace").strip())
+            _report(errors.read().decode("utf-8", "replace").strip())
             return 1
-    here = RunningBroker(**{name: value for name, value in json.loads(line).items() if name != "kafka_pid"})
-    print(line if as_json else _as_text(here, f"It runs in the background. To stop it:\n  {_stop_command(here)}"))
+    document = json.loads(line)
+    kafka_pid = document.pop("kafka_pid")
+    here = RunningBroker(**document)
+    _show(here, kafka_pid, f"It runs in the background. To stop it:\n  {_stop_command(here)}", as_json=as_json)
     return 0
 
 
@@ -113,7 +115,7 @@ def _stop(port: int) -> int:
         return tell("broker", f"no broker of `assay broker` runs at {HOST}:{port}", 1)
     if not stop(note_of(cache_folder(), port), running, STOP_SECONDS + _STOP_MARGIN_SECONDS):
         return tell("broker", f"process {running.pid} does not end; `kill -9 {running.pid}` ends it", 1)
-    print(f"Kafka at {running.bootstrap_servers} was stopped.")
+    say(f"Kafka at {running.bootstrap_servers} was stopped.")
     return 0
 
 
@@ -134,20 +136,19 @@ def _stop_command(broker: RunningBroker) -> str:
     return "assay broker --stop" + (f" --port {_port(broker)}" if _port(broker) != DEFAULT_PORT else "")
 
 
-def _as_json(broker: RunningBroker, kafka_pid: int | None) -> str:
-    return json.dumps(asdict(broker) | {"kafka_pid": kafka_pid}, ensure_ascii=False)
-
-
-def _as_text(broker: RunningBroker, end: str) -> str:
+def _show(broker: RunningBroker, kafka_pid: int | None, end: str, *, as_json: bool) -> None:
+    if as_json:
+        say_json(asdict(broker) | {"kafka_pid": kafka_pid})
+        return
     hint = "Commands use it by default."
     if _port(broker) != DEFAULT_PORT:
         hint = f"In another terminal:\n  export ASSAY_KAFKA__BOOTSTRAP_SERVERS={broker.bootstrap_servers}"
-    return (
-        f"Kafka answers at {broker.bootstrap_servers} (process {broker.pid}).\n"
-        f"Data and log: {broker.data_dir} ({'kept' if broker.kept else 'removed at the end'})\n\n"
-        f"{hint}\n\n{end}"
+    say(
+        f"Kafka answers at {broker.bootstrap_servers} (process {broker.pid}).",
+        f"Data and log: {broker.data_dir} ({'kept' if broker.kept else 'removed at the end'})",
+        *f"\n{hint}\n\n{end}".split("\n"),
     )
 
 
-def _say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
+def _report(message: str) -> None:
+    say(*message.splitlines(), to=sys.stderr)

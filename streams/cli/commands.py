@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from streams.cli.options import HELP_OPTIONS
+from streams.cli.output import say, tell
 from streams.runtime.extras import missing_extra
 from streams.runtime.process import gc_paused
 from streams.runtime.settings_files import SettingsError
@@ -86,19 +87,16 @@ def run_command_line(arguments: list[str]) -> int:
         status = app(args=arguments, standalone_mode=False, prog_name="assay")
         sys.stdout.flush()
     except TyperException as error:
-        message = " ".join(error.format_message().split())
+        message = error.format_message()
         context = getattr(error, "ctx", None)
         wanted = f"try `{context.command_path if context else 'assay'} --help`"
-        print(f"assay: {message} ({wanted})" if message else wanted, file=sys.stderr)
-        return error.exit_code or 2
+        return tell("", f"{message} ({wanted})" if message else wanted, error.exit_code or 2)
     except SettingsError as error:
-        print(f"assay: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
+        return tell("", str(error), 2)
     except ModuleNotFoundError as error:
         if (remedy := missing_extra(error)) is None:
             raise
-        print(f"assay: {remedy}", file=sys.stderr)
-        return 1
+        return tell("", remedy, 1)
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except BrokenPipeError:
@@ -107,8 +105,7 @@ def run_command_line(arguments: list[str]) -> int:
         return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        print(f"assay: {where}{error.strerror or error}", file=sys.stderr)
-        return 1
+        return tell("", f"{where}{error.strerror or error}", 1)
     return int(status or 0)
 
 
@@ -132,5 +129,5 @@ def version() -> int:
     """Print the version."""
     from importlib.metadata import version as installed
 
-    print(installed("assay"))
+    say(installed("assay"))
     return 0

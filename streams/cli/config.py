@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,13 +9,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 from pydantic_settings import EnvSettingsSource
-from rich.console import Console
 from rich.text import Text
 
 from streams.cli.options import AsJson, Config
+from streams.cli.output import say_json
 from streams.runtime.settings_files import config_dir, read_layers, read_yaml
+from streams.runtime.terminal import dumped
 from streams.settings.model import Settings, load_settings
 from streams.training.model_files import manifest_path
+from streams.views.screen import Screen
 
 Action = Literal["show", "schema"]
 _ENVIRONMENT = "environment"
@@ -29,15 +30,15 @@ def config(
 ) -> int:
     """Show the configuration in force and where it comes from, or describe every key."""
     if action == "schema":
-        print(json.dumps(Settings.model_json_schema(), indent=2, ensure_ascii=False))
+        say_json(Settings.model_json_schema(), indent=2)
         return 0
     keys = keys_in_force(config)
     if as_json:
-        print(json.dumps(keys, ensure_ascii=False))
+        say_json(keys)
         return 0
-    console = Console(highlight=False, soft_wrap=True)
+    console = Screen(soft_wrap=True)
     for name, key in keys.items():
-        value = json.dumps(key["value"], ensure_ascii=False)
+        value = dumped(key["value"])
         console.print(Text.assemble((name, "bold"), " = ", value, (f"  # {key['from']}", "dim")))
     return 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -12,13 +11,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.live import Live
 
 from streams.cli.console import console_http
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import tell
+from streams.cli.output import say_json, tell
 from streams.cli.run import stop_on_signals
 from streams.demo.report import tell_decisions
 from streams.demo.run import Demo, running
@@ -31,6 +29,7 @@ from streams.query.remote import RemoteQueries
 from streams.runtime.extras import missing_extra
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
+from streams.views.screen import Screen
 
 _PLAIN_WIDTH = 110
 _LOOK_SECONDS = 0.25
@@ -62,14 +61,14 @@ def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | Non
     configure_logs("error", settings.logs.format)
     # What an interrupted demonstration leaves open ends with its process.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    console = Console(stderr=as_json, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
+    console = Screen(stderr=as_json, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
     try:
         return run_with_kafka("demo", settings, _demo(settings, once, as_json, pages, console))
     except (BrokerUnavailable, PortTakenError, SourceError) as error:
         return tell("demo", str(error), 1)
 
 
-async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | None, console: Console) -> int:
+async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | None, console: Screen) -> int:
     stop = stop_on_signals()
     asked = asyncio.create_task(stop.wait())
     started = asyncio.Event()
@@ -118,7 +117,7 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
         return _INTERRUPTED
     balances = demo.balances()
     if as_json:
-        print(json.dumps(demo.tally.summary(balances, demo.seconds)), flush=True)
+        say_json(demo.tally.summary(balances, demo.seconds))
     if lost := faults(balances):
         return tell("demo", f"not every input is accounted for: {'; '.join(lost)}", 1)
     return 0

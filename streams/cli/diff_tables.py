@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
-from streams.cli.output import plain_table, printable, table_console
+from streams.cli.output import plain_table, table_console
 from streams.replay.comparisons import (
     Comparison,
     ExtractionChange,
@@ -18,6 +17,8 @@ from streams.replay.comparisons import (
     ResultFlip,
     ResultsDifferences,
 )
+from streams.runtime.terminal import printable
+from streams.views.screen import Screen
 
 _STYLES = {
     "A": "green",
@@ -46,7 +47,7 @@ def show_differences(comparison: Comparison[Any], *, same_rules: bool = False) -
             _show_results(console, comparison)
 
 
-def _show_pages(console: Console, found: PageDifferences) -> None:
+def _show_pages(console: Screen, found: PageDifferences) -> None:
     _show_matrix(console, f"{_count(found.inputs, 'page')}, by tier", found.matrix)
     moved = found.moved.count
     ways = _parts((count, way) for way, count in found.ways.items())
@@ -62,7 +63,7 @@ def _show_pages(console: Console, found: PageDifferences) -> None:
     _show_more(console, found.moved)
 
 
-def _show_move(console: Console, move: PageMove) -> None:
+def _show_move(console: Screen, move: PageMove) -> None:
     changes = (
         (move.tier_now, move.tier_then),
         (_or_dash(move.score_now), _or_dash(move.score_then)),
@@ -84,7 +85,7 @@ def _show_move(console: Console, move: PageMove) -> None:
         console.print("  because a threshold changed")
 
 
-def _show_results(console: Console, found: ResultsDifferences) -> None:
+def _show_results(console: Screen, found: ResultsDifferences) -> None:
     _show_matrix(console, f"{_count(found.inputs, 'batch', 'batches')}, results by type", found.matrix)
     results, moved = found.decisions.total(), found.moved.count
     console.print(Text(f"{_count(moved, 'result')} of another type", style="bold"))
@@ -103,13 +104,13 @@ def _show_results(console: Console, found: ResultsDifferences) -> None:
     _show_more(console, found.extractions)
 
 
-def _show_flip(console: Console, flip: ResultFlip) -> None:
+def _show_flip(console: Screen, flip: ResultFlip) -> None:
     changes = ((flip.type_now, flip.type_then), (_or_dash(flip.score_now), _or_dash(flip.score_then)))
     _show_heading(console, changes, flip.url or "no address", f"  in {_shown(flip.batch_id)}")
     _show_reason(console, "  ", "; ".join(flip.because_now[:3]), "; ".join(flip.because_then[:3]), "dead")
 
 
-def _show_extractions(console: Console, change: ExtractionChange) -> None:
+def _show_extractions(console: Screen, change: ExtractionChange) -> None:
     console.print()
     query = (f"“{_shown(change.query)}”", "bold")
     console.print(Text.assemble("extractions for ", query, f" in {_shown(change.batch_id)}"))
@@ -118,13 +119,13 @@ def _show_extractions(console: Console, change: ExtractionChange) -> None:
             console.print(Text(f"  {sign} {_shown(url)}", style=style))
 
 
-def _show_heading(console: Console, changes: Iterable[tuple[str, str]], name: str, place: str = "") -> None:
+def _show_heading(console: Screen, changes: Iterable[tuple[str, str]], name: str, place: str = "") -> None:
     console.print()
     parts = [*(_change(now, then) for now, then in changes), Text(_shown(name), style="bold")]
     console.print(Text.assemble(Text("  ").join(parts), (place, "dim")))
 
 
-def _show_reason(console: Console, label: str, now: str, then: str, without: str) -> None:
+def _show_reason(console: Screen, label: str, now: str, then: str, without: str) -> None:
     before = f" (before: {_shown(now)})" if now and then and now != then else ""
     console.print(Text.assemble(label, _shown(then or without), (before, "dim")))
 
@@ -139,7 +140,7 @@ def _parts(counts: Iterable[tuple[int, str]]) -> str:
     return f": {parts}" if parts else ""
 
 
-def _show_matrix(console: Console, title: str, matrix: Mapping[str, Mapping[str, int]]) -> None:
+def _show_matrix(console: Screen, title: str, matrix: Mapping[str, Mapping[str, int]]) -> None:
     """Prints a matrix: the rows are the decisions now, the columns those under the other configuration."""
     sums = {name: sum(row[name] for row in matrix.values()) for name in matrix}
     shown = [name for name in matrix if name != "dead" or any(matrix["dead"].values()) or sums["dead"]]
@@ -162,7 +163,7 @@ def _cell(count: int, stays: bool) -> Text:
     return Text(f"{count:,}" if count else "·", style="dim" if not count else "" if stays else "bold cyan")
 
 
-def _show_dead(console: Console, found: Comparison[Any]) -> None:
+def _show_dead(console: Screen, found: Comparison[Any]) -> None:
     if any(found.dead.values()):
         now, then = (
             ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts.items())) or "none"
@@ -171,7 +172,7 @@ def _show_dead(console: Console, found: Comparison[Any]) -> None:
         console.print(Text(f"dead letters: {now}" if now == then else f"dead letters: {now} → {then}", style="red"))
 
 
-def _show_more(console: Console, found: FirstFew[Any]) -> None:
+def _show_more(console: Screen, found: FirstFew[Any]) -> None:
     if found.more:
         console.print()
         console.print(Text(f"and {found.more:,} more (--limit shows them)", style="dim"))

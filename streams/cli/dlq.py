@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ import typer
 from schemas.event import derive_id
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import print_rows, printable, tell
+from streams.cli.output import Exact, print_rows, say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.description import LetterCounts, described, header_texts, shown_value
@@ -65,15 +64,15 @@ def dlq_list(
             for handler, partition in found.partitions:
                 async for letter in found.selected(handler, partition):
                     if each and (everything or letter.redriven_by is None):
-                        print(json.dumps(described(letter)) if as_json else _line(letter), flush=True)
+                        say_json(described(letter)) if as_json else say(_line(letter))
                     counts.add(letter)
         if each:
             return 0
         rows = counts.rows(everything=everything)
         if as_json:
-            print(json.dumps({"waiting": counts.waiting, "letters": rows, "any_topic": bool(found.partitions)}))
+            say_json({"waiting": counts.waiting, "letters": rows, "any_topic": bool(found.partitions)})
         elif not rows:
-            print(none_waiting(settings.kafka, any_topic=bool(found.partitions)))
+            say(none_waiting(settings.kafka, any_topic=bool(found.partitions)))
         else:
             _print_rows(rows)
         return 0
@@ -107,17 +106,17 @@ def dlq_show(
             return tell("dlq show", gone, 1)
         value = found.record.value or b""
         if value_to == "-":
-            sys.stdout.buffer.write(value)
+            Exact().write(value)
         elif value_to is not None:
             await asyncio.to_thread(Path(value_to).write_bytes, value)
-            print(f"{len(value)} bytes written to {value_to}")
+            say(f"{len(value)} bytes written to {value_to}")
         elif as_json:
             headers = {"headers": header_texts(found), "value": shown_value(value, len(value))}
-            print(json.dumps(described(found) | headers))
+            say_json(described(found) | headers)
         else:
             for what, text in (described(found) | header_texts(found)).items():
-                print(f"{printable(what):24} {printable(str(text))}")
-            print(f"{'value':24} {printable(str(shown_value(value, _SHOWN_BYTES)))}")
+                say(f"{what:24} {text}")
+            say(f"{'value':24} {shown_value(value, _SHOWN_BYTES)}")
         return 0
 
     return run_with_kafka("dlq show", settings, work())
@@ -155,12 +154,12 @@ def dlq_redrive(
         if as_json:
             sent = 0 if options.dry_run else done.sent
             counts = {"run": options.run_id, "dry_run": options.dry_run, "matched": done.matched, "redriven": sent}
-            print(json.dumps(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows}))
+            say_json(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows})
             return 0
         for row in rows:
-            print(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")
+            say(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")
         skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
-        print(f"{done.sent} {'would be sent' if options.dry_run else f'sent again as run {options.run_id}'}{skipped}")
+        say(f"{done.sent} {'would be sent' if options.dry_run else f'sent again as run {options.run_id}'}{skipped}")
         return 0
 
     return run_with_kafka("dlq redrive", settings, work())
@@ -195,12 +194,12 @@ def dlq_purge(
         done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
         if as_json:
             counts = asdict(done) | {"deleted": 0 if dry_run else done.deleted, "would_delete": done.deleted}
-            print(json.dumps(counts | {"dry_run": dry_run}))
+            say_json(counts | {"dry_run": dry_run})
             return 0
         deleted = "would be deleted" if dry_run else "deleted"
-        print(f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again")
+        say(f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again")
         if done.held_back:
-            print(f"{done.held_back} more are behind dead letters that stay; Kafka can delete only the oldest records")
+            say(f"{done.held_back} more are behind dead letters that stay; Kafka can delete only the oldest records")
         return 0
 
     return run_with_kafka("dlq purge", settings, work())
@@ -229,7 +228,7 @@ def none_waiting(kafka: KafkaSettings, *, any_topic: bool) -> str:
 
 def _line(letter: DeadLetterRecord) -> str:
     note, mark = letter.note, f" (redriven by {letter.redriven_by})" if letter.redriven_by is not None else ""
-    return printable(f"{letter.id}  {note.died_at[:19]}  {note.reason}: {note.error[:200]}{mark}")
+    return f"{letter.id}  {note.died_at[:19]}  {note.reason}: {note.error[:200]}{mark}"
 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:

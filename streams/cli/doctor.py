@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import importlib
-import json
 import platform
 import re
 import socket
@@ -20,16 +19,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from handlers.ranking.model import ModelMismatchError
 from streams.cli.doctor_kafka import check_kafka
 from streams.cli.options import AsJson, Config, load_settings
+from streams.cli.output import say_json
 from streams.llm.checks import Check, CheckState
 from streams.local_kafka.install import KAFKA_VERSION, BrokerUnavailable, are_cached, cache_folder, find_java
 from streams.runtime.settings_files import config_dir
 from streams.settings.model import HttpSettings, Settings
+from streams.views.screen import Screen
 
 _DISTRIBUTION = "assay"
 _SLOW = frozenset({"faststream", "openai", "qdrant-client"})
@@ -49,7 +49,7 @@ def doctor(
 def run_doctor(settings: Settings, *, as_json: bool, ask_models: bool = False) -> int:
     """Runs all checks and prints the findings; returns 1 if one failed. Warnings are not failures."""
     findings = []
-    console = Console(highlight=False, soft_wrap=True)
+    console = Screen(soft_wrap=True)
     for finding in examine(settings, ask_models=ask_models):
         findings.append(finding)
         if not as_json:
@@ -58,7 +58,7 @@ def run_doctor(settings: Settings, *, as_json: bool, ask_models: bool = False) -
             console.print(Text.assemble((mark, style), " ", (f"{finding.what:13}", "bold"), " ", finding.detail, todo))
     well = all(finding.state != "fail" for finding in findings)
     if as_json:
-        print(json.dumps({"well": well, "findings": [asdict(finding) for finding in findings]}, ensure_ascii=False))
+        say_json({"well": well, "findings": [asdict(finding) for finding in findings]})
     return 0 if well else 1
 
 

@@ -6,7 +6,6 @@ with an index in which every article is chunked in full.
 
 from __future__ import annotations
 
-import json
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +17,7 @@ from rich.text import Text
 from schemas.pages import ScoredPage
 from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, table_console, tell
+from streams.cli.output import plain_table, say_json, table_console, tell
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
 from streams.settings.model import Settings
 from streams.topology import PAGES_SCORED
@@ -90,7 +89,7 @@ def _refused(problem: str) -> int:
 def _report(found: IndexEstimate, in_words: str, basis: dict[str, Any], dimensions: int, as_json: bool) -> int:
     """Prints the estimate with the assumption or the sample that it is based on, in words and for programs."""
     if as_json:
-        print(json.dumps(_document(found, basis, dimensions)))
+        say_json(_document(found, basis, dimensions))
     else:
         show_estimate(found, in_words, dimensions)
     return 0

@@ -9,7 +9,6 @@ gone names that in ``missing``.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import time
@@ -32,7 +31,7 @@ from schemas.review import DecisionReviewed
 from streams.cli.errors import run_with_kafka
 from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Refusals, tell
+from streams.cli.output import Exact, Refusals, say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.tail import is_start, partitions_of
 from streams.console.review_agreement import newest_marks
@@ -42,6 +41,7 @@ from streams.kafka.log_reader import assign_paused, records_between, spans_from
 from streams.kafka.settings import KafkaSettings
 from streams.publish.event_lines import LineEvent
 from streams.publish.tsv import row_of
+from streams.runtime.terminal import dumped
 from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED, PAGES_SCORED, Topic
 from streams.topology.codec import decode, timestamp
@@ -124,16 +124,16 @@ class Export:
     def _print_summary(self, counts: dict[str, int], seconds: float, *, as_json: bool) -> None:
         file = sys.stdout if self.output else sys.stderr
         if as_json:
-            print(json.dumps({**counts, "seconds": round(seconds, 3)}), file=file)
+            say_json({**counts, "seconds": round(seconds, 3)}, to=file)
             return
         where = f" to {self.output}" if self.output else ""
         exported = f"exported {counts['exported']}{where}"
         if self.form == "reviews":
             exported += " ({right} right, {wrong} wrong, {without_input} without their input)".format(**counts)
-        print(f"{exported}, refused {counts['refused']}, in {seconds:.1f} s", file=file)
+        say(f"{exported}, refused {counts['refused']}, in {seconds:.1f} s", to=file)
         if self.form == "reviews" and not counts["exported"]:
             todo = "mark decisions on the screen Review of `assay console`"
-            print(f"no decision is reviewed yet: {todo}", file=sys.stderr)
+            say(f"no decision is reviewed yet: {todo}", to=sys.stderr)
 
     def _write_file(self, source: Path) -> None:
         with self._page_rows() as rows:
@@ -202,7 +202,7 @@ class Export:
         ):
             async with aclosing(joined(kafka, marks, line.set)) as rows:
                 async for row in rows:
-                    target.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                    target.write(dumped(row).encode() + b"\n")
                     self._counts["exported"] += 1
                     self._counts["right" if row["right"] else "wrong"] += 1
                     self._counts["without_input"] += row["input"] is None or row["input"]["event"] is None
@@ -222,7 +222,7 @@ class PageRows:
     later record among equals. Such rows wait on the disk; in memory there are about 250 bytes for each address.
     """
 
-    def __init__(self, target: BinaryIO, *, newest: bool = False) -> None:
+    def __init__(self, target: BinaryIO | Exact, *, newest: bool = False) -> None:
         self._target = target
         self._newest: dict[bytes, tuple[float, int]] = {}
         self._waiting = TemporaryFile() if newest else None  # noqa: SIM115 - it lives until finish
@@ -253,7 +253,7 @@ class PageRows:
 
 
 @contextlib.contextmanager
-def written(output: Path | None) -> Iterator[BinaryIO]:
+def written(output: Path | None) -> Iterator[BinaryIO | Exact]:
     """A file, an existing device or pipe, or standard output where None; an exception removes the unfinished file.
 
     Raises:
@@ -262,11 +262,11 @@ def written(output: Path | None) -> Iterator[BinaryIO]:
     """
     try:
         if output is None:
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+            yield Exact()
+            sys.stdout.flush()
         elif output.exists() and not output.is_file():
             with output.open("wb") as target:
-                yield target
+                yield Exact(target)
         else:
             yield from _replaced(output.resolve())
     except BrokenPipeError:

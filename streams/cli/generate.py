@@ -6,7 +6,6 @@ manifests for the settings in force go to a folder that the user names.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import typer
 from pydantic import ValidationError
 
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import tell
+from streams.cli.output import say, say_json, tell
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.kubernetes import Installation, manifests
 from streams.generate.outputs import drift, write
@@ -66,8 +65,7 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
         configuration cannot be used; 2 without a checkout, and if settings are in force that its files would not have.
     """
     if not (root / "pyproject.toml").is_file():
-        print(f"assay generate works on a checkout of Assay, and {root} is not one", file=sys.stderr)
-        return 2
+        return tell("generate", f"it works on a checkout of Assay, and {root} is not one", 2)
     if variable := _set_elsewhere(root):
         advice = (
             f"{variable} would not be in the checkout's files, which derive from its config/; unset it, or write "
@@ -76,22 +74,22 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
         return tell("generate", advice, 2)
     try:
         for path in release(root, version("assay")) if keep else ():
-            print(f"kept: {path.as_posix()}", file=sys.stderr)
+            say(f"kept: {path.as_posix()}", to=sys.stderr)
         found = drift(root) if check else write(root)
     except ValueError as error:
         return _refused(error)
     kinds = {kind: [path.as_posix() for path, how in found.items() if how == kind] for kind in _DONE}
     gone, broken = lost(root), incompatible(root)
     if as_json:
-        print(json.dumps({**kinds, "lost": gone, "incompatible": broken}))
+        say_json({**kinds, "lost": gone, "incompatible": broken})
     else:
         for kind, names in kinds.items():
             for name in names:
-                print(f"{kind if check else _DONE[kind]}: {name}")
+                say(f"{kind if check else _DONE[kind]}: {name}")
         if not found:
-            print("everything generated is up to date")
+            say("everything generated is up to date")
         elif check:
-            print("run `assay generate` and commit what it writes", file=sys.stderr)
+            say("run `assay generate` and commit what it writes", to=sys.stderr)
     for line in (*gone, *(f"breaks readers of released events: {line}" for line in broken)):
         tell("generate", line)
     return 1 if (check and found) or gone or broken else 0
@@ -118,7 +116,7 @@ def _write_files(
             written.append((folder / path).as_posix())
     except ValueError as error:
         return _refused(error)
-    print(json.dumps({"written": written}) if as_json else "\n".join(f"written: {path}" for path in written))
+    say_json({"written": written}) if as_json else say(*(f"written: {path}" for path in written))
     return 0
 
 

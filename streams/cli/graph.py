@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
 from streams.cli.options import AsJson
+from streams.cli.output import say, say_json
 from streams.generate import graph as picture
 from streams.topology import HANDLERS, TOPICS
 
@@ -17,7 +17,7 @@ def graph(
 ) -> int:
     """Draw the topology."""
     if not as_json:
-        print(picture.mermaid() if mermaid else picture.plain_text())
+        say(*(picture.mermaid() if mermaid else picture.plain_text()).split("\n"))
         return 0
     topics = [
         {
@@ -35,5 +35,5 @@ def graph(
         | {name: getattr(handler, name) for name in ("group", "lane", "concurrency", "replay", "slo_seconds")}
         for handler in HANDLERS
     ]
-    print(json.dumps({"topics": topics, "handlers": handlers}, ensure_ascii=False))
+    say_json({"topics": topics, "handlers": handlers})
     return 0

@@ -10,7 +10,7 @@ import typer
 
 from handlers.html.links import host_of, is_public_suffix
 from streams.cli.options import load_settings
-from streams.cli.output import tell
+from streams.cli.output import say, tell
 from streams.runtime.settings_files import SettingsError
 
 _FILE = Path("assay.local.yaml")
@@ -75,10 +75,10 @@ def init(
     except (OSError, SettingsError):
         out.unlink(missing_ok=True)  # a second call would find the rest
         raise
-    print(f"{out} is written. Use it: assay score --config {out} https://…")
+    say(f"{out} is written. Use it: assay score --config {out} https://…")
     if country:
         shipped = sum(len(of.get(country, ())) for of in load_settings().sources.lists.values())
-        print(f"The shipped lists have {shipped} sources of {country}: assay sources check URL --explain")
+        say(f"The shipped lists have {shipped} sources of {country}: assay sources check URL --explain")
     return 0
 
 
@@ -112,15 +112,15 @@ def _source(text: str) -> tuple[str, int]:
 
 
 def _prompted_sources() -> list[str]:
-    print("Your sources, such as dr.dk=2; an empty line ends. The tiers:")
+    say("Your sources, such as dr.dk=2; an empty line ends. The tiers:")
     for tier, meaning in _TIERS.items():
-        print(f"  {tier}  {meaning}")
+        say(f"  {tier}  {meaning}")
     sources: list[str] = []
     while text := typer.prompt("source", default="", show_default=False).strip():
         try:
             _source(text)
         except ValueError as error:
-            print(error)
+            say(str(error))
         else:
             sources.append(text)
     return sources

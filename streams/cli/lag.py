@@ -6,7 +6,6 @@ The figures come from the cluster, so they include handlers without a worker.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
@@ -16,7 +15,7 @@ from rich.text import Text
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, table_console, tell
+from streams.cli.output import plain_table, say_json, table_console, tell
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
@@ -67,7 +66,7 @@ def lag(
                     "dead_letters": [asdict(letters) for letters in dead],
                     "exceeded": exceeded,
                 }
-                print(json.dumps(document), flush=True)
+                say_json(document)
             else:
                 if watch:
                     table_console().print(Text(f"{SystemClock().now():%H:%M:%S} UTC", "bold"))

@@ -30,4 +30,9 @@ def _run(arguments: list[str]) -> int:
         # A model is built at its first use, and pydantic reports a Ctrl-C of that moment as a fault of the model.
         if type(error).__name__ == "SchemaError" and "KeyboardInterrupt" in str(error):
             return _INTERRUPTED
-        raise
+        from traceback import format_exc
+
+        from streams.cli.output import say
+
+        say(*format_exc().rstrip().split("\n"), to=sys.stderr)
+        return 1

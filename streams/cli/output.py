@@ -3,36 +3,58 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+
+from streams.runtime.terminal import dumped, escaped, printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
+
+    from streams.views.screen import Screen
 
 _LEAST_WIDTH = 120
 _SHOWN_REFUSALS = 20
+_TAB = "\t"
 _NARROWEST = 24
 """Below so many columns, words would be broken everywhere."""
 
 
-def printable(text: str, most: int | None = None, *, keep: str = "") -> str:
-    """A text, or its first ``most`` characters, without control and format characters, which could steer a terminal.
+def say(*lines: str, to: TextIO | None = None) -> None:
+    """Prints lines for people; a character within a line that is no part of it, such as a line break, is U+FFFD."""
+    target = to or sys.stdout
+    text, encoding = "".join(f"{printable(line, keep=_TAB)}\n" for line in lines), target.encoding or "utf-8"
+    target.write(text.encode(encoding, "replace").decode(encoding))
+    target.flush()
 
-    >>> printable("a" + chr(27) + "[31mb" + chr(0x202E)), printable("abcd", 2)
-    ('a�[31mb�', 'ab…')
-    """
-    shown = "".join(sign if sign.isprintable() or sign in keep else "\ufffd" for sign in text[:most])
-    return shown + ("…" if most is not None and len(text) > most else "")
+
+def say_json(value: Any, to: TextIO | None = None, *, indent: int | None = None) -> None:
+    """Prints a value, or the bytes of a document, as JSON for programs: UTF-8, whatever the terminal's encoding is."""
+    document = escaped(value.decode()) if isinstance(value, bytes) else dumped(value, indent=indent)
+    target = to or sys.stdout
+    target.flush()
+    target.buffer.write(document.encode() + b"\n")
+    target.buffer.flush()
+
+
+@dataclass
+class Exact:
+    """Writes bytes as they are to a file or a pipe, and as text for people to a terminal."""
+
+    target: BinaryIO = field(default_factory=lambda: sys.stdout.buffer)  # noqa: TID251 - guarded below
+
+    def write(self, content: bytes) -> None:
+        if self.target.isatty():
+            content = printable(content.decode("utf-8", "replace"), keep="\t\n").encode()
+        self.target.write(content)
 
 
 def tell(command: str, message: str, status: int = 0) -> int:
     """Prints one line on standard error, and returns the exit status."""
-    print(f"assay {command}: {message}", file=sys.stderr, flush=True)
+    say(f"{f'assay {command}'.strip()}: {' '.join(message.split())}", to=sys.stderr)
     return status
 
 
@@ -55,26 +77,26 @@ class Refusals:
         return self.count
 
 
-def table_console(narrowest: int = _LEAST_WIDTH) -> Console:
+def table_console(narrowest: int = _LEAST_WIDTH) -> Screen:
     """Standard output for tables and lines: long lines are wrapped, because a figure that is cut off is wrong.
 
     Args:
         narrowest: The width in columns that the caller's tables need on a terminal; pipes have no limit.
     """
-    from rich.console import Console
+    from streams.views.screen import Screen
 
     _replace_what_can_not_be_written()
-    console = Console(highlight=False, soft_wrap=True)
+    console = Screen(soft_wrap=True)
     console.width = max(console.width, narrowest if console.is_terminal else _LEAST_WIDTH)
     return console
 
 
-def text_console() -> Console:
+def text_console() -> Screen:
     """Standard output for texts, wrapped at the width of the terminal or of ``COLUMNS``, if there is one."""
-    from rich.console import Console
+    from streams.views.screen import Screen
 
     _replace_what_can_not_be_written()
-    console = Console(highlight=False)
+    console = Screen()
     if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
         console.width = max(console.width, _NARROWEST)
         return console
@@ -100,14 +122,13 @@ def plain_table(*texts: str, numbers: Iterable[str] = (), apart: int = 2) -> Tab
 
 def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> None:
     """Prints rows as a table on a terminal, else with tabs between their cells; ``right`` aligns columns of numbers."""
-    from rich.console import Console
     from rich.text import Text
 
+    from streams.views.screen import Screen
+
     _replace_what_can_not_be_written()
-    console = Console()
-    if not console.is_terminal:
-        for row in rows:
-            print("\t".join(row))
+    if not (console := Screen()).is_terminal:
+        say(*("\t".join(map(printable, row)) for row in rows))
         return
     table = plain_table()
     for name in columns:
@@ -115,13 +136,3 @@ def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Col
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
-
-
-def dumped(value: Any) -> str:
-    """JSON for any output: lone surrogates are escaped."""
-    text = json.dumps(value, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value)
-    return text

@@ -48,11 +48,12 @@ class ProgressLine:
     def __enter__(self) -> Self:
         """Shows the bar if there is a terminal."""
         if not self.quiet and sys.stderr.isatty():
-            from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn
 
-            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            from streams.views.screen import Screen
+
+            shown = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[told]"))
+            self._bar = Progress(next(shown), BarColumn(), next(shown), console=Screen(stderr=True), transient=True)
             self._bar.add_task(self.doing, total=self.total or None, told="")
             self._bar.start()
             self._next = 0.0

@@ -15,7 +15,6 @@ Examples:
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import re
 import shlex
@@ -31,7 +30,7 @@ from aiokafka.errors import KafkaError
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Refusals, tell
+from streams.cli.output import Refusals, say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
@@ -241,15 +240,15 @@ def _summarize_checked(source: Input, valid: int, size: int, seconds: float, est
         document: dict[str, Any] = {"published": 0, "valid": valid, "refused": refused}
         document |= {"passed_over": dict(source.walk.passed), "seconds": round(seconds, 3)}
         document |= {"bytes": size, "seconds_at_rate": at_rate}
-        print(json.dumps(document | ({"estimate": estimate.to_wire()} if estimate is not None else {})))
+        say_json(document | ({"estimate": estimate.to_wire()} if estimate is not None else {}))
         return
     long = f", {in_time(at_rate)} at {asked.rate:g} a second" if at_rate is not None else ""
     counts = f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused{source.passed_over()}"
-    print(f"{counts}, in {seconds:.1f} s; nothing was sent")
+    say(f"{counts}, in {seconds:.1f} s; nothing was sent")
     if estimate is not None and estimate.handlers:
         from streams.cli.replay_reports import show_estimate
 
-        print("\nwhat its handlers would do:")
+        say("", "what its handlers would do:")
         show_estimate(estimate)
 
 
@@ -341,7 +340,7 @@ def _summarize_sent(source: Input, before: Position, after: Position, seconds: f
     if asked.run is not None:
         document |= {"run": asked.run, "run_published": after.published, "run_refused": after.refused}
         line += f"; run {asked.run} in all: {after.published} published, {after.refused} refused"
-    print(json.dumps(document) if asked.as_json else line)
+    say_json(document) if asked.as_json else say(line)
 
 
 def _interrupted(asked: Publication, published: int) -> str:

@@ -23,7 +23,6 @@ from uuid import uuid4
 
 import typer
 from pydantic import SecretStr, ValidationError
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -32,7 +31,7 @@ from handlers.reasoning.context import order_sources, role_messages
 from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutcome
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.output import printable, tell, text_console
+from streams.cli.output import say, say_json, tell, text_console
 from streams.publish.entries import UNREADABLE, explain, opened
 from streams.publish.event_lines import values_in
 from streams.query.access import NoQueriesError, open_queries
@@ -42,9 +41,9 @@ from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import TOPIC_BYTES
 from streams.topology.codec import refusal
+from streams.views.screen import Screen
 
 Role = Literal["analyst", "critic", "writer"]
-_LINES = "\n"
 _LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1
 """Bytes of standard input; a longer query is refused."""
 
@@ -131,8 +130,7 @@ def run_search(command: str, settings: Settings, options: QueryOptions, search: 
         refused = Refusal("unavailable", str(error))
     if refused is None:
         return 0
-    problem = " ".join(printable(in_words(refused), keep=_LINES).split())
-    return tell(command, problem, 2 if refused.reason == "invalid" else 1)
+    return tell(command, in_words(refused), 2 if refused.reason == "invalid" else 1)
 
 
 async def _search(settings: Settings, options: QueryOptions, request: RankingRequested) -> Refusal | None:
@@ -157,10 +155,10 @@ def steps_shown(quiet: bool) -> Iterator[Callable[[str], None]]:
     if quiet:
         yield lambda _: None
     elif not sys.stderr.isatty():
-        yield lambda step: print(f"{step} …", file=sys.stderr)
+        yield lambda step: say(f"{step} …", to=sys.stderr)
     else:
-        with Console(stderr=True).status("") as status:
-            yield lambda step: status.update(f"{step} …")
+        with Screen(stderr=True).status("") as status:
+            yield lambda step: status.update(Text(f"{step} …"))
 
 
 def in_words(refusal: Refusal) -> str:
@@ -261,13 +259,13 @@ def _show(answer: RankingCompleted, settings: Settings, options: QueryOptions, s
         sources = order_sources(answer.results)
         messages = role_messages(options.prompt, answer.query, sources, (), settings.reasoning, settings.prompts)
         if options.as_json:
-            print(json.dumps([{"role": one.role, "content": one.content} for one in messages], ensure_ascii=False))
+            say_json([{"role": one.role, "content": one.content} for one in messages])
         else:
-            print("\n\n".join(f"--- {one.role} ---\n{printable(one.content, keep=_LINES)}" for one in messages))
+            say(*"\n\n".join(f"--- {one.role} ---\n{one.content}" for one in messages).split("\n"))
     elif options.as_json:
-        print(answer.to_json().decode())
+        say_json(answer.to_json())
     elif options.context:
-        print(printable(answer.context, keep=_LINES))
+        say(*answer.context.split("\n"))
     else:
         print_results(answer, seconds, place)
 
@@ -334,7 +332,7 @@ def _head(answer: RankingCompleted) -> Table:
     return table
 
 
-def _advise(console: Console, answer: RankingCompleted) -> None:
+def _advise(console: Screen, answer: RankingCompleted) -> None:
     advice = "None of the candidates fits; are filters such as --tier or --since too narrow?"
     if any(note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.RAN for note in answer.notes):
         advice = (
@@ -349,9 +347,9 @@ def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:
     count = len(answer.results)
     parts = [f"{count} result{'' if count == 1 else 's'} in {seconds:.2f} s"]
     if place:
-        parts.append(f"answered by {printable(place)}")
+        parts.append(f"answered by {place}")
     if (call := answer.llm) is not None:
-        who = "the offline judge" if call.judged_by == "offline" else printable(call.model)
+        who = "the offline judge" if call.judged_by == "offline" else call.model
         cost = "cost unknown" if call.cost_usd is None else f"${call.cost_usd:.4f}"
         if any(note.stage is StageName.RANKING and note.outcome is StageOutcome.FAILED for note in answer.notes):
             parts.append(f"{who} failed and changed no order, {cost}")
@@ -363,5 +361,5 @@ def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:
 
 
 def _cut(text: str) -> str:
-    text = " ".join(printable(text, keep="\n").split())
+    text = " ".join(text.split())
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sys
@@ -17,7 +16,7 @@ from typer.core import TyperGroup
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import print_rows, tell
+from streams.cli.output import print_rows, say, say_json, tell
 from streams.cli.replay_run import carry_out, preview, refused, run_replay
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of
@@ -26,6 +25,7 @@ from streams.replay.ranges import bounds_of, count
 from streams.replay.run import run_plan
 from streams.replay.transitions import existing
 from streams.runtime.clock import SystemClock
+from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.views.amounts import in_money
 
@@ -148,9 +148,9 @@ def replay_list(
         plans = [plan for plan in store.plans.values() if everything or plan.state is not ReplayState.DROPPED]
         found = await plan_status(settings, sorted(plans, key=lambda plan: plan.created_at))
         if as_json:
-            print(json.dumps({"plans": [account.to_wire() for account in found]}))
+            say_json({"plans": [account.to_wire() for account in found]})
         elif not found:
-            print("there are no replays")
+            say("there are no replays")
         else:
             _print_table(found)
         return 0
@@ -166,7 +166,7 @@ def replay_show(plan: Plan, as_json: AsJson = False, config: Config = None) -> i
     async def shown(store: PlanStore) -> int:
         [account] = await plan_status(settings, [existing(store.plans.get(plan), plan)])
         if as_json:
-            print(json.dumps(account.to_wire() | {"entry": account.plan.to_wire()}))
+            say_json(account.to_wire() | {"entry": account.plan.to_wire()})
         else:
             _print_plan(account)
         return 0
@@ -200,10 +200,10 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
     async def cancelled(store: PlanStore) -> int:
         account = await cancel(settings, store, plan, SystemClock())
         if as_json:
-            print(json.dumps(account.to_wire()))
+            say_json(account.to_wire())
         else:
             left = f"{account.remaining:,} of {account.total:,} left in {stage_of(account.plan).handler}"
-            print(f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`")
+            say(f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`")
         if account.members:
             busy = f"{account.members} processes have not left its group: they are finishing, or were killed just now"
             tell("replay cancel", busy)
@@ -223,15 +223,15 @@ def replay_drop(
     if not yes:
         if not sys.stdin.isatty():
             raise typer.BadParameter("confirm with --yes if there is no terminal; see `assay replay show`")
-        typer.confirm(f"Delete {plan} and its output?", abort=True)
+        typer.confirm(f"Delete {printable(plan)} and its output?", abort=True)
     settings = _settings(config)
 
     async def dropped(store: PlanStore) -> int:
         gone = await drop(settings, store, plan)
         if as_json:
-            print(json.dumps({"plan": plan, "deleted": gone}))
+            say_json({"plan": plan, "deleted": gone})
         else:
-            print(f"{plan} is dropped; deleted: {', '.join(gone) or 'nothing, because it had nothing'}")
+            say(f"{plan} is dropped; deleted: {', '.join(gone) or 'nothing, because it had nothing'}")
         return 0
 
     return _with_store("replay drop", settings, dropped)
@@ -266,7 +266,7 @@ def _with_store(
     except ReplayError as error:
         if without is None or not isinstance(error, NoPlanTopicError):
             return refused(command, error)
-        print(without)
+        say(without)
         return 0
 
 
@@ -294,7 +294,7 @@ def _money(usd: float | None) -> str:
 
 def _print_plan(account: PlanStatus) -> None:
     plan = account.plan
-    print(f"{plan.plan}  {plan.state}{f': {plan.detail}' if plan.detail else ''}")
+    say(f"{plan.plan}  {plan.state}{f': {plan.detail}' if plan.detail else ''}")
     lines: dict[str, object] = {
         "run": plan.run,
         "target": plan.target,
@@ -309,10 +309,10 @@ def _print_plan(account: PlanStatus) -> None:
     if chosen := [f"{key} {value}" for key, value in plan.selection.to_wire().items() if value]:
         lines["records"] = "; ".join(chosen)
     for what, text in lines.items():
-        print(f"  {what:10} {text}")
+        say(f"  {what:10} {text}")
     stage = stage_of(plan)
     state = "done" if plan.stage else f"{account.remaining:,} of {account.total:,} left"
     state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
-    print(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
+    say(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
     for topic in routes(plan).values():
-        print(f"    {topic}")
+        say(f"    {topic}")

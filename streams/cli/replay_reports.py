@@ -6,14 +6,12 @@ report writes anything.
 
 from __future__ import annotations
 
-import json
 from contextlib import aclosing
 
-from rich.console import Console
 from rich.text import Text
 
 from schemas.replays import ReplayPlan
-from streams.cli.output import plain_table, table_console, tell
+from streams.cli.output import plain_table, say_json, table_console, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.try_diff import not_comparable, print_comparison
 from streams.llm.journal import JournalError
@@ -25,6 +23,7 @@ from streams.replay.ranges import count
 from streams.replay.selection import raw_record, read_selected
 from streams.settings.model import Settings
 from streams.views.amounts import in_bytes, in_money, in_time
+from streams.views.screen import Screen
 
 
 async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:
@@ -40,7 +39,7 @@ async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> 
     except JournalError as error:
         raise ReplayError(f"the journal of answers can't be read: {error}") from error
     if as_json:
-        print(json.dumps({"plan": plan.plan, "max_cost_usd": plan.max_cost_usd, **found.to_wire()}))
+        say_json({"plan": plan.plan, "max_cost_usd": plan.max_cost_usd, **found.to_wire()})
     else:
         show_estimate(found, plan.max_cost_usd)
     for problem in cost_problems(settings, handler_of(plan)):
@@ -66,7 +65,7 @@ def show_estimate(found: Estimate, max_cost_usd: float | None = None) -> None:
         _show_money(console, found, max_cost_usd)
 
 
-def _show_handlers(console: Console, found: Estimate) -> None:
+def _show_handlers(console: Screen, found: Estimate) -> None:
     table = plain_table("handler", numbers=("records", "bytes", "time"))
     table.add_column("basis", style="dim")
     for part in found.handlers:
@@ -86,7 +85,7 @@ def _show_handlers(console: Console, found: Estimate) -> None:
     console.print(table)
 
 
-def _show_notes(console: Console, found: HandlerEstimate) -> None:
+def _show_notes(console: Screen, found: HandlerEstimate) -> None:
     notes = (
         (found.open, "records wait for unknown answers; their downstream records are not counted"),
         (found.offline, "questions for the offline judge, which costs nothing"),
@@ -98,7 +97,7 @@ def _show_notes(console: Console, found: HandlerEstimate) -> None:
             console.print(Text(f"{found.handler}: {amount:,} {words}", style="dim"))
 
 
-def _show_money(console: Console, found: Estimate, max_cost_usd: float | None) -> None:
+def _show_money(console: Screen, found: Estimate, max_cost_usd: float | None) -> None:
     console.print()
     if found.usd is None:
         console.print(Text("the costs are not known: set price_in and price_out in models.limits", style="yellow"))

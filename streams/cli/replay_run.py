@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -16,7 +15,7 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 
 from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
 from streams.cli.errors import run_with_kafka
-from streams.cli.output import tell
+from streams.cli.output import say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.run import stop_on_signals
 from streams.http.server import HttpServer, PortTakenError
@@ -140,22 +139,22 @@ def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, as_json: 
         remaining = 0 if plan.stage else done.remaining if done.handler else None
         left = {"remaining": remaining, "cost_usd": done.spent_usd}
         where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
-        print(json.dumps(where | counts | left | {"seconds": round(seconds, 2), "topics": topics}))
+        say_json(where | counts | left | {"seconds": round(seconds, 2), "topics": topics})
         return
     counted = f"{done.replayed:,} replayed" + (f", {done.passed_over:,} passed over" if done.passed_over else "")
     counted += f", {done.dead:,} dead" if done.dead else ""
     counted += f", {in_money(done.spent_usd)}" if done.spent_usd else ""
-    print(f"{plan.plan} is {plan.state}: {counted}, in {in_time(seconds)} here")
+    say(f"{plan.plan} is {plan.state}: {counted}, in {in_time(seconds)} here")
     if plan.detail:
-        print(f"  {plan.detail}")
+        say(f"  {plan.detail}")
     if done.dead:
-        print(f"  why they are dead: `assay dlq list --each --plan {plan.plan}`")
+        say(f"  why they are dead: `assay dlq list --each --plan {plan.plan}`")
     if deleted:
-        print(f"  {deleted:,} offsets were deleted (retention) before they could be read")
+        say(f"  {deleted:,} offsets were deleted (retention) before they could be read")
     if plan.state in (ReplayState.PAUSED, ReplayState.RUNNING):
-        print(f"  continue with `assay replay resume {plan.plan}`")
+        say(f"  continue with `assay replay resume {plan.plan}`")
     if plan.state is ReplayState.FINISHED and plan.target is ReplayTarget.SHADOW:
-        print(f"  results: {', '.join(topics)}")
+        say(f"  results: {', '.join(topics)}")
 
 
 def _warn_of_empty_ranges(plan: ReplayPlan) -> None:

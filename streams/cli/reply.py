@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Annotated
 
 import typer
 
 from schemas.llm import CallOutcome
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import printable, tell
+from streams.cli.output import say, say_json, tell
 from streams.llm.journal import JournalError
 from streams.llm.reports import stored_reply
 
@@ -25,14 +24,14 @@ def reply(
     try:
         answer = asyncio.run(stored_reply(llm, call_id))
     except JournalError as error:
-        return tell("reply", printable(str(error)), 1)
+        return tell("reply", str(error), 1)
     if as_json:
-        print(json.dumps({"call_id": call_id, **answer.to_wire()}, ensure_ascii=False))
+        say_json({"call_id": call_id, **answer.to_wire()})
         return 0
     if answer.outcome is not CallOutcome.OK:
-        print(f"outcome: {answer.outcome}")
+        say(f"outcome: {answer.outcome}")
     if answer.text:
-        print(printable(answer.text, keep="\n\t"))
+        say(*answer.text.split("\n"))
     for call in answer.tool_calls:
-        print(printable(f"{call.name} {call.arguments}"))
+        say(f"{call.name} {call.arguments}")
     return 0

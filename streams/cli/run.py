@@ -8,10 +8,8 @@ that cannot start, or that cannot drain because a service stays down.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
@@ -24,7 +22,7 @@ from aiokafka.errors import KafkaError
 from streams.app.application import Application
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import tell
+from streams.cli.output import say_json, tell
 from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics
@@ -73,7 +71,7 @@ def run(
             tell("run", line)
     if as_json:
         seconds = round(time.monotonic() - began, 2)
-        print(json.dumps({"handlers": names, **result, "seconds": seconds}))
+        say_json({"handlers": names, **result, "seconds": seconds})
     return status
 
 
@@ -230,7 +228,7 @@ def stop_on_signals() -> asyncio.Event:
 
     def asked() -> None:
         if stop.is_set():
-            print("assay: stopping at once; uncommitted records will be processed again", file=sys.stderr, flush=True)
+            tell("", "stopping at once; uncommitted records will be processed again")
             os._exit(1)
         stop.set()
 

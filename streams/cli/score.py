@@ -7,7 +7,6 @@ and the memory of a page. The command imports neither the other handlers nor Kaf
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import sys
 import textwrap
@@ -25,8 +24,9 @@ from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Dead, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from streams.cli.options import AsJson, Config
-from streams.cli.output import printable, tell
+from streams.cli.output import say, say_json, tell
 from streams.fetch.settings import FetchSettings
+from streams.runtime.terminal import printable
 from streams.settings.lazy import LazySettings
 from streams.topology import PAGES_CRAWLED
 from streams.topology.codec import refusal
@@ -224,9 +224,7 @@ def _write_json(result: Result) -> None:
             "title": result.title,
             "summary": result.summary,
         }
-    # Lone surrogates are escaped.
-    sys.stdout.write(json.dumps(line, ensure_ascii=True) + "\n")
-    sys.stdout.flush()
+    say_json(line)
 
 
 class _Screen:
@@ -244,7 +242,7 @@ class _Screen:
             self._first = result
             return
         if self._first is not None:
-            print("score  tier  label   date        page")
+            say("score  tier  label   date        page")
             self._row(self._first)
             self._first = None
         self._row(result)
@@ -255,7 +253,7 @@ class _Screen:
             self._whole(self._first)
         elif self._tiers.total():
             counts = ", ".join(f"{tier} {count}" for tier, count in self._tiers.items())
-            print(f"{self._tiers.total()} pages: {counts}")
+            say(f"{self._tiers.total()} pages: {counts}")
 
     def _row(self, result: Result) -> None:
         if isinstance(result, Refused):
@@ -267,7 +265,7 @@ class _Screen:
 
     def _whole(self, result: Result) -> None:
         if isinstance(result, Refused):
-            tell("score", f"{printable(result.place)}: {result.kind}: {printable(result.detail)}")
+            tell("score", f"{result.place}: {result.kind}: {result.detail}")
             return
         self._print(result.title or "(no title)")
         self._print(result.final_url or result.url)
@@ -281,10 +279,10 @@ class _Screen:
         if result.injection_suspected:
             self._print(f"       addresses a language model: {result.injection_suspected}")
         if result.summary:
-            print(textwrap.shorten(printable(result.summary), 2 * self._width, placeholder=" …"))
+            say(textwrap.shorten(result.summary, 2 * self._width, placeholder=" …"))
 
     def _print(self, line: str) -> None:
-        print(printable(line, self._width - 2))  # and the sign that it was cut
+        say(printable(line, self._width - 2))  # and the sign that it was cut
 
 
 def _day(page: ScoredPage) -> str:

@@ -19,8 +19,9 @@ from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, SourceRules, host_suffixes, suffix_forms
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import print_rows, tell
+from streams.cli.output import print_rows, say, say_json, tell
 from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml, user_file
+from streams.runtime.terminal import unshown
 from streams.settings.model import Settings, SettingsError
 
 _KEYS = ("domain", "kind", "tier", "reason")
@@ -52,7 +53,7 @@ def sources_check(
     found = [_described(_address(text), publisher or None, rules, explain=explain) for text in urls]
     if as_json:
         for answer in found:
-            print(json.dumps(answer, ensure_ascii=False))
+            say_json(answer)
         return 0
     if explain:
         for answer in found:
@@ -128,7 +129,7 @@ def _reason(answer: dict[str, Any]) -> str:
 
 def _print_steps(answer: dict[str, Any]) -> None:
     how = answer["explain"]
-    print(answer["url"])
+    say(answer["url"])
     rows = [[cell or "-" for cell in step.values()] for step in how["tried"]]
     print_rows(("suffix", "own entry", "shipped entry", "suffix rule"), rows)
     lines = {
@@ -141,8 +142,8 @@ def _print_steps(answer: dict[str, Any]) -> None:
         "score": f"{answer['base_score']} base points, {how['highest_score']} at most: {how['highest_label']}",
     }
     for name, value in lines.items():
-        print(f"{name:11}{value}")
-    print()
+        say(f"{name:11}{value}")
+    say("")
 
 
 @sources.command("import")
@@ -212,7 +213,7 @@ class _Import:
         self.notes: list[str] = []
 
     def read(self, text: str, suffix: str) -> None:
-        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and line[0] != "#"]
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip() and line[0] != "#"]
         first = lines[0][1] if lines else ""
         is_json = suffix in {".jsonl", ".ndjson"} or first.lstrip().startswith("{")
         delimiter = "\t" if suffix == ".tsv" or "\t" in first else ","
@@ -248,7 +249,10 @@ class _Import:
             tier = int(stated[1])
         if is_public_suffix(domain) and (tier or self._kinds[kind].tier) < 3:
             raise _LineError(f"{domain} is a public suffix: anyone registers below it, so it can only be in tier 3")
-        entry = {"kind": kind, "tier": tier, "reason": str(row.get("reason") or "").strip()}
+        reason = str(row.get("reason") or "").strip()
+        if hidden := unshown().search(reason):
+            raise _LineError(f"the reason has U+{ord(hidden[0]):04X}, a control or invisible character")
+        entry = {"kind": kind, "tier": tier, "reason": reason}
         return domain, {key: value for key, value in entry.items() if value}
 
     def _add(self, number: int, domain: str, entry: dict[str, Any]) -> None:
@@ -325,11 +329,11 @@ def _print_import(
         use = f"use it with --config {out}, or as {OWN_SOURCES} in the directory ASSAY_CONFIG_DIR"
     if as_json:
         told = {"out": str(out), "written": not dry_run, **counts, "tiers_changed": changed, "use": use}
-        print(json.dumps(told, ensure_ascii=False))
+        say_json(told)
         return
     for change in changed[:_SHOWN]:
-        print(f"{change['domain']}: tier {change['from']} becomes {change['to']}")
+        say(f"{change['domain']}: tier {change['from']} becomes {change['to']}")
     if len(changed) > _SHOWN:
-        print(f"and {len(changed) - _SHOWN} more with another tier (--json lists all)")
+        say(f"and {len(changed) - _SHOWN} more with another tier (--json lists all)")
     numbers = ", ".join(f"{number} {name}" for name, number in counts.items())
-    print(f"{len(entries)} sources {'would be written' if dry_run else 'written'} to {out}: {numbers}\n{use}")
+    say(f"{len(entries)} sources {'would be written' if dry_run else 'written'} to {out}: {numbers}", use)

@@ -20,7 +20,7 @@ from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from streams.cli.errors import run_with_kafka
 from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import printable, tell
+from streams.cli.output import say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.tail import no_topic
 from streams.dlq.dead_letters import DeadLetterReader, Selection, SelectionError, moment
@@ -29,6 +29,7 @@ from streams.publish.lines import STANDARD_INPUT_PATH
 from streams.replay.decisions import DECISION_FIELDS
 from streams.replay.plan import ReplayError
 from streams.replay.ranges import EARLIEST, Bound, resolve_ranges
+from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
 from streams.topology.codec import decode, timestamp
@@ -91,20 +92,20 @@ class Tally:
             fields = {name: dict(values.most_common()) for name, values in self.fields.items()}
             scores = {_band(band, "-"): count for band, count in self.bands.items()}
             refusals = dict(self.refusals.most_common())
-            print(json.dumps({"events": self.events, "fields": fields, "scores": scores, "refusals": refusals}))
+            say_json({"events": self.events, "fields": fields, "scores": scores, "refusals": refusals})
             return
         width = min(80, shutil.get_terminal_size().columns)
-        print(f"{name}: {self.events:,} events, {self.refusals.total():,} refused")
+        say(f"{name}: {self.events:,} events, {self.refusals.total():,} refused")
         for field, values in self.fields.items():
             shown = [f"{printable(value, 30)} {count:,}" for value, count in sorted(values.most_common(_MOST_VALUES))]
             others = len(values) - len(shown)
-            print(f"{field + ':':18}{', '.join(shown)}{f', {others} more' if others > 0 else ''}"[: width - 1])
+            say(f"{field + ':':18}{', '.join(shown)}{f', {others} more' if others > 0 else ''}"[: width - 1])
         if most := max(self.bands.values()):
             for band, count in self.bands.items():
                 bar = "#" * (-(-count * (width - 30) // most))
-                print(f"{_band(band, ' to '):>12}{count:>9,}  {bar}".rstrip())
+                say(f"{_band(band, ' to '):>12}{count:>9,}  {bar}".rstrip())
         for reason, count in self.refusals.most_common():
-            print(f"refused: {printable(reason)} {count:,}")
+            say(f"refused: {reason} {count:,}")
 
 
 def _band(band: int, between: str) -> str:

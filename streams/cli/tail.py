@@ -11,18 +11,19 @@ from typing import Annotated, Any
 
 import typer
 from aiokafka import ConsumerRecord, TopicPartition
-from rich.console import Console
 from rich.text import Text
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.cli.errors import NoTopicError, run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import printable, tell
+from streams.cli.output import say_json, tell
 from streams.kafka import log_reader
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.settings import KafkaSettings
+from streams.runtime.terminal import dumped, printable
 from streams.topology import TOPICS, topic_named
 from streams.topology.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
+from streams.views.screen import Screen
 
 _SHOWN_KEY = 80
 _SHOWN_CHARACTERS = 400
@@ -44,15 +45,12 @@ def tail(
 
     async def work() -> int:
         name = (await partitions_of(topic, settings.kafka))[0].topic
-        console = Console(highlight=False, soft_wrap=True)
+        console = Screen(soft_wrap=True)
         left = most
         async with contextlib.aclosing(log_reader.follow(settings.kafka, [name], start, to_end=not follow)) as lists:
             async for records in lists:
                 for record in sorted(records, key=lambda r: r.timestamp)[:left]:
-                    if as_json:
-                        print(as_json_line(record), flush=True)
-                    else:
-                        console.print(as_line(record))
+                    say_json(as_json_line(record)) if as_json else console.print(as_line(record))
                 if left is not None:
                     left -= min(left, len(records))
                     if not left:
@@ -86,7 +84,7 @@ async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition
         return [TopicPartition(name, partition["partition"]) for partition in described["partitions"]]
 
 
-def as_json_line(record: ConsumerRecord) -> str:
+def as_json_line(record: ConsumerRecord) -> bytes:
     """A record as JSON; a value that is not JSON becomes its size, and binary headers become base64."""
     produced = timestamp(record.timestamp)
     shown = {
@@ -97,7 +95,7 @@ def as_json_line(record: ConsumerRecord) -> str:
         "key": None if record.key is None else record.key.decode("utf-8", "replace"),
         "headers": {name: _header(value) for name, value in record.headers},
     }
-    return f'{_dumped(shown)[:-1]}, "value": {_value(record.value, record.headers)}}}'
+    return f'{dumped(shown)[:-1]}, "value": {_value(record.value, record.headers)}}}'.encode()
 
 
 def as_line(record: ConsumerRecord) -> Text:
@@ -120,10 +118,6 @@ def as_line(record: ConsumerRecord) -> Text:
     )
 
 
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
-
-
 def _header(value: bytes | None) -> Any:
     if value is None:
         return None
@@ -140,8 +134,8 @@ def _value(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> 
     type_ = next((text.decode("utf-8", "replace") for name, text in headers if name == "content-type" and text), None)
     if type_ is None or not type_.lower().startswith(RAW_PAGE_TYPES):
         with contextlib.suppress(ValueError, RecursionError):
-            return _dumped(json.loads(value, parse_constant=_refuse))
-    return _dumped({"bytes": len(value), "content_type": type_})
+            return dumped(json.loads(value, parse_constant=_refuse))
+    return dumped({"bytes": len(value), "content_type": type_})
 
 
 def _refuse(constant: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -18,14 +17,14 @@ from typing import Annotated
 import httpx2
 import typer
 from aiokafka.errors import KafkaError
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from streams.cli.errors import explain_trouble, run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, table_console, tell
+from streams.cli.output import plain_table, say_json, table_console, tell
 from streams.cli.top_workers import AGE_BUCKETS, Worker, WorkerError, look_at, worker_url
 from streams.kafka.lag import GroupLag, read_lags
 from streams.runtime.clock import SystemClock
@@ -34,6 +33,7 @@ from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
 from streams.views.amounts import in_money, in_rate, in_short, in_time
 from streams.views.flow import HandlerFlow, lag_of, quantiles, rate, total
+from streams.views.screen import Screen
 
 NARROW = 80
 """The columns that the narrow table needs."""
@@ -93,7 +93,7 @@ def top(
         return tell("top", str(error), 2)
 
     async def work() -> int:
-        console = Console(highlight=False)
+        console = Screen()
         async with contextlib.aclosing(_views(settings, workers, every)) as views:
             if console.is_terminal and sys.stdin.isatty() and not (once or as_json):
                 return await _show_live(console, views, sort)
@@ -101,7 +101,7 @@ def top(
             await anext(views)  # a rate needs two looks
             async for view in views:
                 if as_json:
-                    print(json.dumps(asdict(view)), flush=True)
+                    say_json(asdict(view))
                 else:
                     console.print(top_screen(view, sort, console.width))
                 if once or not as_json:
@@ -242,7 +242,7 @@ def _problems(view: View) -> Iterator[Text]:
         yield Text(f"{url}: {problem}; name workers with --url", "yellow")
 
 
-async def _show_live(console: Console, views: AsyncIterator[View], sort: str) -> int:
+async def _show_live(console: Screen, views: AsyncIterator[View], sort: str) -> int:
     """Shows each view until a key ends the command."""
     events: asyncio.Queue[View | str] = asyncio.Queue()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from operator import itemgetter
 from typing import Annotated, Any, Literal
@@ -12,7 +11,7 @@ from aiokafka import TopicPartition
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import print_rows
+from streams.cli.output import print_rows, say, say_json
 from streams.kafka.acls import command_of, needed_acls
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.topics import create_topics, find_differences, plan_topics
@@ -50,10 +49,10 @@ def run_topics(action: Action, settings: Settings, *, as_json: bool = False, dry
 def _print_acls(settings: Settings, principal: str, *, commands: bool, as_json: bool) -> int:
     acls = [(principal.replace("{}", acl.account), acl) for acl in needed_acls(settings.kafka)]
     if as_json:
-        print(json.dumps({"acls": [asdict(acl) | {"principal": name} for name, acl in acls]}))
+        say_json({"acls": [asdict(acl) | {"principal": name} for name, acl in acls]})
     elif commands:
         for name, acl in acls:
-            print(command_of(acl, name, settings.kafka.bootstrap_servers))
+            say(command_of(acl, name, settings.kafka.bootstrap_servers))
     else:
         rows = [(name, acl.resource, acl.name + "*" * acl.prefixed, ", ".join(acl.operations)) for name, acl in acls]
         print_rows(("principal", "resource", "name", "operations"), rows)
@@ -69,10 +68,10 @@ async def _create(settings: Settings, *, as_json: bool, dry_run: bool) -> int:
     existing = [name for name in planned if name not in made]
     if as_json:
         counts = {"created": [] if dry_run else made, "missing": made if dry_run else [], "existing": existing}
-        print(json.dumps(counts))
+        say_json(counts)
         return 0
     for name in planned:
-        print(f"{('would be made' if dry_run else 'made') if name in made else 'existed':14} {name}")
+        say(f"{('would be made' if dry_run else 'made') if name in made else 'existed':14} {name}")
     return 0
 
 
@@ -91,7 +90,7 @@ async def _list(settings: Settings, *, as_json: bool) -> int:
             rows.append({"topic": topic["topic"], "partitions": len(partitions), "records": records})
     missing = sorted(planned.difference(existing))
     if as_json:
-        print(json.dumps({"topics": rows, "missing": missing}))
+        say_json({"topics": rows, "missing": missing})
         return 0
     cells = [[str(cell) for cell in row.values()] for row in rows]
     cells += [[name, "-", "missing: assay topics create"] for name in missing]
@@ -102,11 +101,11 @@ async def _list(settings: Settings, *, as_json: bool) -> int:
 async def _diff(settings: Settings, *, as_json: bool) -> int:
     differences = await find_differences(settings.kafka)
     if as_json:
-        print(json.dumps({"differences": [asdict(difference) for difference in differences]}))
+        say_json({"differences": [asdict(difference) for difference in differences]})
     elif not differences:
-        print("the cluster's topics are as declared")
+        say("the cluster's topics are as declared")
     else:
         for difference in differences:
             actual = difference.actual or "missing: assay topics create"
-            print(f"{difference.topic}: {difference.what} should be {difference.planned}, is {actual}")
+            say(f"{difference.topic}: {difference.what} should be {difference.planned}, is {actual}")
     return 1 if differences else 0

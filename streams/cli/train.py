@@ -7,7 +7,6 @@ assay train --out models/november --completed completed.jsonl --feedback feedbac
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,7 +19,7 @@ from schemas.outcome import Dead, Drop
 from streams.cli.errors import run_with_kafka
 from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import tell
+from streams.cli.output import say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.publish.event_lines import LineEvent
 from streams.query.training_data import MANIFEST_FILE, EmptyTopicError, is_free, read_topics, write_model
@@ -84,17 +83,17 @@ def train(
         tell("train", made.because)
         if as_json:
             left_out = {str(reason): count for reason, count in joined.left_out.items() if count}
-            print(json.dumps({"trained": False, **asdict(made), "left_out": left_out}, ensure_ascii=False))
+            say_json({"trained": False, **asdict(made), "left_out": left_out})
         return 1
     card = write_card(made, settings.training)
     write_model(out, made.model.manifest, made.model.model, card)
     if as_json:
-        print(json.dumps(_as_json(made, out, len(served.unreadable), why), ensure_ascii=False))
+        say_json(_as_json(made, out, len(served.unreadable), why))
         return 0
-    print(card)
+    say(*card.split("\n"))
     if why:
-        print(f"not compared with the model in force: {why}")
-    print(f"written to {out}; try it in shadow first:", *_switch_on(out), sep="\n  ")
+        say(f"not compared with the model in force: {why}")
+    say(f"written to {out}; try it in shadow first:", *(f"  {line}" for line in _switch_on(out)))
     return 0
 
 

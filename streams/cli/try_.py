@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -36,13 +35,14 @@ from schemas.pages import Body
 from schemas.relevance import SnippetFailure
 from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Refusals, dumped, printable, tell, text_console
+from streams.cli.output import Refusals, say_json, tell, text_console
 from streams.pipeline.handler_runner import exhausted
 from streams.pipeline.local import LocalHandler
 from streams.publish.entries import SourceError
 from streams.publish.event_lines import read_pages
 from streams.publish.lines import STANDARD_INPUT_PATH, read_lines, too_long
 from streams.publish.sources import check_source, holds_pages
+from streams.runtime.terminal import dumped
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
 from streams.topology.codec import MAX_DETAIL, from_json, refusal
@@ -135,7 +135,7 @@ class _Answers:
         if isinstance(answer, Dead):
             self.dead += 1
             if answer.reason in _NO_EVENT:
-                self.refusals.add(f"{place}: {answer.reason}: {printable(answer.detail)}{self._examples(answer)}")
+                self.refusals.add(f"{place}: {answer.reason}: {answer.detail}{self._examples(answer)}")
         if self._console is not None and isinstance(answer, Emit):
             # rich takes a part of a second to import.
             from streams.cli.event_screen import print_event
@@ -143,10 +143,7 @@ class _Answers:
             for event in answer.events:
                 print_event(self._console, event)
             return
-        text = dumped(answer) if isinstance(answer, dict) else _line(answer)
-        # Bytes, for the terminal's encoding is not the data's.
-        sys.stdout.buffer.write(text.encode() + b"\n")
-        sys.stdout.buffer.flush()
+        say_json(answer if isinstance(answer, dict) else _line(answer))
 
     def _examples(self, answer: Dead) -> str:
         """Where events of this kind are, for the first line that is JSON of something else."""
@@ -155,7 +152,7 @@ class _Answers:
         return f"; events of this kind are in {Path(schemas.__file__).parent / 'examples' / self._topic.name}"
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: Outcome) -> bytes | dict[str, Any]:
     if isinstance(outcome, Emit):
         try:
             parts = [
@@ -166,9 +163,9 @@ def _line(outcome: Outcome) -> str:
         except (ValueError, RecursionError) as error:
             outcome = Dead(DeadReason.OUTPUT_INVALID, str(error))
         else:
-            return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}'
+            return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}'.encode()
     detail = {} if isinstance(outcome, Drop) else {"detail": outcome.detail}
-    return dumped({"outcome": type(outcome).__name__.lower(), "reason": outcome.reason, **detail, "events": []})
+    return {"outcome": type(outcome).__name__.lower(), "reason": outcome.reason, **detail, "events": []}
 
 
 class HandlerTrial:

@@ -7,7 +7,6 @@ counts the differences and shows the first ones in full; it holds one line and a
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from schemas.event import Event
 from schemas.outcome import Dead, Drop
 from streams.cli.file_events import read_events
-from streams.cli.output import dumped, tell
+from streams.cli.output import say_json, tell
 from streams.publish.lines import STANDARD_INPUT_PATH
 from streams.replay.comparisons import Comparison, comparable, compare, comparison_of
 from streams.settings.model import Settings
@@ -59,8 +58,7 @@ def print_comparison(
     now, then = (configuration.rules(handler.rules).config_version for configuration in (settings, other))
     if as_json:
         head = {"handler": handler.name, "config_version_now": now, "config_version_then": then}
-        sys.stdout.buffer.write(dumped({**head, **comparison.to_wire()}).encode() + b"\n")
-        sys.stdout.buffer.flush()
+        say_json({**head, **comparison.to_wire()})
         return
     from streams.cli.diff_tables import show_differences  # --json has no use for rich
 

@@ -6,7 +6,6 @@ has of a page.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -24,13 +23,14 @@ from schemas.extraction import ExtractionNeeded
 from schemas.outcome import Dead
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import printable, tell
+from streams.cli.output import say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.kafka.lookups import read_newest_first
 from streams.llm.journal import JournalError
 from streams.llm.reports import stored_reply
+from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.topology import topic_named
 from streams.topology.codec import decode, timestamp
@@ -136,15 +136,15 @@ def _show(record: ConsumerRecord, decision: Decision, replies: Mapping[str, str]
         place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
         value = decision.to_wire() if isinstance(decision, Event) else None
         told = {"at": at.isoformat(), "by": source or None, "verdict": verdict, "reasons": reasons, "reply": reply}
-        print(json.dumps(place | told | {"event": value}))
+        say_json(place | told | {"event": value})
         return
-    print(f"{at:%Y-%m-%d %H:%M:%S}  {printable(source or record.topic)}: {printable(verdict, _SHOWN)}")
+    say(f"{at:%Y-%m-%d %H:%M:%S}  {source or record.topic}: {printable(verdict, _SHOWN)}")
     for reason in reasons:
-        print(f"    {printable(reason, _SHOWN)}")
+        say(f"    {printable(reason, _SHOWN)}")
     if call is not None:
-        print(f"    judged by {'the offline judge' if call.judged_by == 'offline' else printable(call.model)}")
+        say(f"    judged by {'the offline judge' if call.judged_by == 'offline' else call.model}")
     if reply:
-        print(f"    reply: {printable(' '.join(reply.split()), _SHOWN)}")
+        say(f"    reply: {printable(' '.join(reply.split()), _SHOWN)}")
 
 
 async def _from_index(settings: Settings, subject: str, *, as_json: bool) -> int:
@@ -167,8 +167,8 @@ async def _from_index(settings: Settings, subject: str, *, as_json: bool) -> int
     payload = next(iter(points.values()))
     shown = {name: payload[name] for name in sorted(payload) if isinstance(payload[name], str | int | float | bool)}
     if as_json:
-        print(json.dumps(shown))
+        say_json(shown)
         return 0
     for name, value in shown.items():
-        print(f"{name}: {printable(str(value), _SHOWN)}")
+        say(f"{name}: {printable(str(value), _SHOWN)}")
     return 0

@@ -6,7 +6,7 @@ import json
 import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import zip_longest
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -14,12 +14,11 @@ from markupsafe import Markup, escape
 
 from handlers.html.links import canonical_url
 from streams.console.entries import Entry
+from streams.runtime.terminal import unshown
 from streams.views.amounts import figure, in_money, in_rate, in_time
 from streams.views.subjects import SubjectKind
 
 _KEPT = frozenset("\n\r\t")
-_BLANK = frozenset(map(chr, (0x034F, 0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0))))
-"""Characters that count as printable and show nothing; the last can carry a text that no reader sees."""
 _SCREENS: dict[str, str] = {
     SubjectKind.BATCH: "/batch",
     SubjectKind.REQUEST: "/relevance",
@@ -39,17 +38,13 @@ def visible(text: str, most: int | None = None) -> Markup:
     cut = text if most is None or len(text) <= most else text[:most] + "…"
     if cut.isascii() and cut.isprintable():
         return escape(cut)
-    runs = groupby(cut, key=_is_shown)
-    return Markup("").join(
-        escape("".join(run)) if shown else Markup("").join(map(_code_point, run)) for shown, run in runs
-    )
-
-
-def _is_shown(sign: str) -> bool:
-    return sign in _KEPT or (sign not in _BLANK and (sign.isprintable() or unicodedata.category(sign) == "Zs"))
+    parts = zip_longest(map(escape, unshown().split(cut)), map(_code_point, unshown().findall(cut)), fillvalue="")
+    return Markup("").join(part for pair in parts for part in pair)
 
 
 def _code_point(sign: str) -> Markup:
+    if sign in _KEPT:
+        return escape(sign)
     name = unicodedata.name(sign, "control character")
     return Markup('<span class="code-point" title="{}">U+{:04X}</span>').format(name, ord(sign))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
@@ -18,6 +17,7 @@ from schemas.relevance import SnippetsCompleted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.demo.tally import Tally
+from streams.views.screen import Screen
 from streams.views.words import reasons_of, verdict_of
 
 TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
@@ -34,7 +34,7 @@ _REASONS = 3
 """The reasons of a result that are shown."""
 
 
-def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
+def tell_decisions(console: Screen, tally: Tally, least: Dimensions) -> None:
     """Prints a section for each question that Assay answers; ``least`` has the thresholds of a batch."""
     model = tally.figures()["judged_by"]["model"]
     judge = "  asked of a model" if model else "  answered by the offline judge: rules, no model"
@@ -70,7 +70,7 @@ def tell_decisions(console: Console, tally: Tally, least: Dimensions) -> None:
     console.print()
 
 
-def _section(console: Console, title: str) -> None:
+def _section(console: Screen, title: str) -> None:
     console.print()
     console.rule(Text(title, style="bold"), align="left", style="dim")
 
@@ -78,23 +78,23 @@ def _section(console: Console, title: str) -> None:
 Part = str | Text | tuple[str, str]
 
 
-def _line(console: Console, indent: int, *parts: Part) -> None:
+def _line(console: Screen, indent: int, *parts: Part) -> None:
     """Prints an indented paragraph."""
     console.print(Padding(Text.assemble(*parts), (0, 0, 0, indent), expand=False))
 
 
-def _address(console: Console, indent: int, *parts: Part) -> None:
+def _address(console: Screen, indent: int, *parts: Part) -> None:
     """Prints an address, and what is before it, on one line, shortened if it is too long."""
     line = Text.assemble(*parts)
     line.truncate(max(console.width - indent, 20), overflow="ellipsis")
     _line(console, indent, line)
 
 
-def _because(console: Console, reasons: Iterable[str]) -> None:
+def _because(console: Screen, reasons: Iterable[str]) -> None:
     _line(console, 4, (f"because {'; '.join(list(reasons)[:_REASONS])}", "dim"))
 
 
-def _tell(console: Console, subject: str, decision: Event, *, good: bool) -> None:
+def _tell(console: Screen, subject: str, decision: Event, *, good: bool) -> None:
     """Prints a decision about a text as ``assay why`` does: the verdict, then the reasons."""
     _line(console, 0, ("“", "dim"), (subject, "bold"), ("”", "dim"))
     _line(console, 2, (verdict_of(decision), _GOOD if good else _MIXED))
@@ -102,7 +102,7 @@ def _tell(console: Console, subject: str, decision: Event, *, good: bool) -> Non
         _line(console, 4, (f"because {reason}", "dim"))
 
 
-def tell_page(console: Console, page: ScoredPage) -> None:
+def tell_page(console: Screen, page: ScoredPage) -> None:
     """Prints a page's tier, score and label, and the points of each component."""
     score = "   –" if page.cts_score is None else f"{page.cts_score:4}"
     console.print()
@@ -116,7 +116,7 @@ def tell_page(console: Console, page: ScoredPage) -> None:
         _line(console, 2, (f"   0  {', '.join(missing)}", "dim"))
 
 
-def _tell_batch(console: Console, tally: Tally, least: Dimensions, batch: ResultsClassified) -> None:
+def _tell_batch(console: Screen, tally: Tally, least: Dimensions, batch: ResultsClassified) -> None:
     console.print()
     _line(console, 0, ("“", "dim"), (batch.query, "bold"), ("”  ", "dim"), _verdict(tally, least, batch))
     for result in batch.results:
@@ -150,7 +150,7 @@ def _verdict(tally: Tally, least: Dimensions, batch: ResultsClassified) -> Text:
     return Text.assemble(("not passed", _BAD), (f" ({', '.join(short)})", "dim"))
 
 
-def _tell_sources(console: Console, done: SnippetsCompleted) -> None:
+def _tell_sources(console: Screen, done: SnippetsCompleted) -> None:
     _line(console, 0, ("“", "dim"), (done.query, "bold"), ("”", "dim"))
     for source in done.sources:
         outcome = (source.outcome.value.replace("_", " "), _GOOD if source.snippet else _MIXED)
@@ -160,7 +160,7 @@ def _tell_sources(console: Console, done: SnippetsCompleted) -> None:
             _line(console, 4, (source.snippet, "dim"))
 
 
-def _tell_query(console: Console, answer: RankingCompleted) -> None:
+def _tell_query(console: Screen, answer: RankingCompleted) -> None:
     _line(console, 0, ("“", "dim"), (answer.query, "bold"), (f"”  {answer.intent.intent.lower()}", "dim"))
     for result in answer.results:
         label = (f"{result.trust_label:6} ", _LABEL_STYLE[result.trust_label])

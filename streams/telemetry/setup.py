@@ -7,6 +7,7 @@ import sys
 
 import structlog
 
+from streams.runtime.terminal import dumped, printable
 from streams.telemetry.settings import TelemetrySettings
 from streams.telemetry.tracing import Tracer
 
@@ -27,15 +28,17 @@ def configure_logs(level_name: str, form: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.StackInfoRenderer(),
     ]
-    renderer: list[structlog.typing.Processor] = (
-        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    renderer: list[structlog.typing.Processor] = [structlog.processors.format_exc_info]
+    renderer += (
+        [structlog.processors.JSONRenderer(dumped, ensure_ascii=True)]
         if as_json
         else [
+            _printable,
             structlog.dev.ConsoleRenderer(
                 colors=sys.stderr.isatty(),
                 # The default shows local variables, which may be keys or text of strangers.
                 exception_formatter=structlog.dev.plain_traceback,
-            )
+            ),
         ]
     )
     structlog.configure(
@@ -56,6 +59,13 @@ def configure_logs(level_name: str, form: str) -> None:
     for name in _QUIET:
         # They log every join and every request at info level.
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+
+
+def _printable(_: object, __: str, fields: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    for name, value in fields.items():
+        if isinstance(value, str):  # others are written by repr, which escapes
+            fields[name] = printable(value, keep="\n" if name in ("exception", "stack") else "")
+    return fields
 
 
 def make_tracer(settings: TelemetrySettings, version: str) -> Tracer:

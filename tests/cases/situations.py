@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from schemas.outcome import Dead, Emit
-from streams.cli.output import dumped
 from streams.cli.try_ import HandlerTrial, run_step
+from streams.runtime.terminal import dumped
 from streams.settings.model import Settings
 from streams.topology import handler_named, topic_of
 from streams.topology.codec import decode

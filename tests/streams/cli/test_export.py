@@ -16,6 +16,7 @@ import streams.cli.export
 import streams.publish.lines
 from schemas.pages import ScoredPage
 from streams.cli.export import Export, FileError, PageRows, written
+from streams.cli.output import Exact
 from streams.settings.model import load_settings
 from tests.command_line import Done, Ran
 from tests.samples import scored
@@ -241,7 +242,7 @@ def test_a_file_is_there_as_a_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [output]
 
 
-def leave(target: BinaryIO, left_by: type[BaseException]) -> None:
+def leave(target: BinaryIO | Exact, left_by: type[BaseException]) -> None:
     target.write(b"half")
     raise left_by
 

@@ -11,7 +11,6 @@ from rich.cells import cell_len
 from schemas.llm import CallOutcome, LlmCall
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
-from streams.cli.output import printable
 from streams.cli.query import QueryOptions, in_words, print_results, run_query
 from streams.http.server import HttpServer
 from streams.llm.settings import LlmSettings, ModelLimits
@@ -67,13 +66,6 @@ def test_results_have_label_title_place_score_and_reasons(filled: Settings, ask:
     assert "LOW" in out
     assert "3 results in " in out
     assert "judged by the offline judge, $0.0000" in out
-
-
-def test_what_pages_say_of_themselves_moves_no_cursor(filled: Settings, ask: Shown) -> None:
-    for options in ({}, {"context": True}, {"prompt": "analyst"}):
-        _, out, _ = ask(filled, **options)
-        assert "bridge" in out
-        assert all(sign.isprintable() or sign == "\n" for sign in out)
 
 
 def test_json_is_the_event(filled: Settings, ask: Shown) -> None:
@@ -306,9 +298,3 @@ def test_failed_stage_is_shown_with_its_reason(capsys: pytest.CaptureFixture[str
     assert "ranking failed: time-out after 20 s" in out
     assert out.endswith("; small failed and changed no order, cost unknown\n")
     assert "judged" not in out
-
-
-def test_nothing_but_lines_is_left_of_control_characters() -> None:
-    assert (
-        printable("a\x1b[2Jb\r\nc\u202ed\u200be\x00\t", keep="\n") == "a\ufffd[2Jb\ufffd\nc\ufffdd\ufffde\ufffd\ufffd"
-    )

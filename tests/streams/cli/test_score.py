@@ -136,13 +136,6 @@ def test_refused_page_on_a_terminal_says_why(score: Callable[..., Done], tmp_pat
     assert "No such file or folder" in done.err
 
 
-def test_titles_do_not_steer_the_terminal(score: Callable[..., Done], tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_text("<title>a\x1b[2Jb\u202e</title><p>Text.", "utf-8")
-    shown = score("a.html", terminal=True).out
-    assert "\x1b" not in shown
-    assert "\u202e" not in shown
-
-
 def test_hostile_page_is_refused_and_the_others_are_scored(score: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "a.html").write_bytes(b"<div>" * 5000)
     (tmp_path / "b.html").write_bytes(PAGE)

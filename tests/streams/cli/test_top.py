@@ -8,7 +8,6 @@ from typing import Any
 import httpx2
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
-from rich.console import Console
 
 from streams.cli.output import table_console
 from streams.cli.top import NARROW, SORTS, View, make_view, top, top_screen
@@ -18,6 +17,7 @@ from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 from streams.views.flow import quantiles, rate, total
+from streams.views.screen import Screen
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -133,7 +133,7 @@ def test_a_view_has_what_workers_and_cluster_said() -> None:
 
 def drawn(width: int, sort: str = "topology", keys: bool = False, **console: Any) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=width, highlight=False, **console).print(top_screen(view(), sort, width, keys=keys))
+    Screen(file=out, width=width, **console).print(top_screen(view(), sort, width, keys=keys))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
