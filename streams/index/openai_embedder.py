@@ -71,6 +71,6 @@ class OpenAIEmbedder(Embedder):
 
 
 def _place(base_url: str) -> str:
-    """Host, port and path of an endpoint, because model names differ between servers. Without user and password."""
+    """Host, port and path of an endpoint, because model names differ between servers."""
     address = web_address(base_url)
     return address.authority + address.path.rstrip("/")

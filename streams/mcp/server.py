@@ -9,7 +9,7 @@ from typing import Any
 from mcp.server.mcpserver import Context, MCPServer
 from starlette.responses import PlainTextResponse
 
-from streams.http.gate import refuse
+from streams.http.gate import Gate
 from streams.http.server import HttpServer, PortTakenError
 from streams.mcp.stdio import answer_lines
 from streams.mcp.tools import Tools
@@ -74,7 +74,7 @@ async def serve_http(settings: Settings, started: Callable[[str], Awaitable[None
         # The guard below knows the hosts and the token of this installation.
         app = server.streamable_http_app(streamable_http_path=_PATH, host="", stateless_http=True, json_response=True)
         try:
-            async with server.session_manager.run(), HttpServer(_guarded(app, token), http) as listening:
+            async with server.session_manager.run(), HttpServer(_guarded(app, Gate(token)), http) as listening:
                 await started(f"http://{listening.address}{_PATH}")
         except ExceptionGroup as group:  # the manager wraps every error of its block
             taken = group.subgroup(PortTakenError)
@@ -85,7 +85,7 @@ async def serve_http(settings: Settings, started: Callable[[str], Awaitable[None
             raise PortTakenError(f"{why}; {advice}") from None
 
 
-def _guarded(app: Any, token: str) -> Any:
+def _guarded(app: Any, gate: Gate) -> Any:
     """The application for clients with the token, or without one for local clients."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
@@ -94,9 +94,9 @@ def _guarded(app: Any, token: str) -> Any:
                 await PlainTextResponse("only POST", 405, {"allow": "POST"})(scope, receive, send)
                 return
             peer = (scope.get("client") or (None,))[0]
-            refused = refuse(peer, scope["headers"], token)
+            refused = gate.refuse(peer, scope["headers"])
             if refused is not None:
-                await PlainTextResponse(refused.detail, refused.status)(scope, receive, send)
+                await PlainTextResponse(refused.detail, refused.status, refused.headers)(scope, receive, send)
                 return
             headers = [(name, value) for name, value in scope["headers"] if name != _PEER]
             scope = {**scope, "headers": [*headers, (_PEER, str(peer).encode())]}

@@ -8,12 +8,14 @@ from typing import get_args
 import httpx2
 from typing_extensions import override
 
-from schemas.addresses import web_address, without_user
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.query.engine import Queries, Refusal
+from streams.runtime.server_address import ServerAddress
 from streams.telemetry.labels import RefusalReason
 
+APPLICATION = ServerAddress("ASSAY_HTTP__TOKEN", "http://127.0.0.1:8080")
+"""The type of an application's address."""
 _CONNECT_SECONDS = 5.0
 _MARGIN_SECONDS = 5.0
 """Added to the application's own time limit, so the application reports the timeout."""
@@ -65,15 +67,6 @@ class RemoteQueries(Queries):
             return Refusal("failed", f"{self.url} answers with status {status}: {detail or 'no reason given'}")
         after = response.headers.get("retry-after", "")
         return Refusal(reason, detail, float(after) if after.isascii() and after.isdigit() else None)
-
-
-def check_address(url: str) -> str | None:
-    """Why a text is not an address of an application; None if it is one."""
-    if without_user(url) != url:
-        # The message must not repeat the password.
-        return "the address has a user or a password in it; what is shown is ASSAY_HTTP__TOKEN, leave them out"
-    address = web_address(url)
-    return None if address and address.port != 0 else f"{url!r} is no address such as http://127.0.0.1:8080"
 
 
 def _stated(body: bytes) -> tuple[RefusalReason | None, str]:
