@@ -11,7 +11,7 @@ from typing_extensions import override
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.query.engine import Queries, Refusal
-from streams.runtime.server_address import ServerAddress
+from streams.runtime.server_address import ServerAddress, without_secret
 from streams.telemetry.labels import RefusalReason
 
 APPLICATION = ServerAddress("ASSAY_HTTP__TOKEN", "http://127.0.0.1:8080")
@@ -29,6 +29,7 @@ class RemoteQueries(Queries):
         ``hint`` is appended to the error if no application of this kind answers.
         """
         self.url = url.rstrip("/").removesuffix("/query") + "/query"
+        self._token = token
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._timeout = httpx2.Timeout(seconds + _MARGIN_SECONDS, connect=_CONNECT_SECONDS)
         self._hint = hint
@@ -59,6 +60,7 @@ class RemoteQueries(Queries):
             except ValueError:
                 return Refusal("failed", f"what answers at {self.url} is no Assay of this version{self._hint}")
         reason, detail = _stated(body)
+        detail = without_secret(detail, self._token)
         if status in (401, 403):
             return Refusal("failed", f"{self.url} refuses: {detail or status} (ASSAY_HTTP__TOKEN is what is shown)")
         if status == 404:

@@ -15,6 +15,11 @@ _HTTP = re.compile(r"https?://[^/\\?#]\S*", re.IGNORECASE)
 _PORT = re.compile(r"0*[1-9][0-9]{0,4}", re.ASCII)
 
 
+def without_secret(text: str, secret: str, most: int = 500) -> str:
+    """A server's words for logs and screens: without our secret, which a server can repeat, and cut."""
+    return (text.replace(secret, "***") if secret else text)[:most]
+
+
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
     """A mark for ``Annotated[str, …]``: an http or https address, or brokers as ``host:port``; "" names no server.
