@@ -72,7 +72,7 @@ class Gate:
     """The rules for requests under one token; without a token, only local requests are answered.
 
     A peer that shows several wrong tokens has to pause, also with the right one; others need not. The same wrong token
-    counts once, so a client with an old token keeps nobody out.
+    counts once, so a client with an old token does not keep others out.
     """
 
     def __init__(self, token: str, now: Callable[[], float] = monotonic) -> None:

@@ -122,14 +122,16 @@ class HttpSettings(Section):
     connections: int = Field(
         default=256,
         ge=1,
-        description="Open connections; one more closes the connection that has kept the server waiting for longest.",
+        description="Open connections; one more closes the connection that has kept the server waiting for longest."
+        " Half of them may be event streams.",
     )
     request_seconds: float = Field(
         default=20.0, gt=0, description="Time for the head and body of a request, and for reading its answer."
     )
     token: SecretStr = Field(
         default=SecretStr(""),
-        description="Required by /query (Authorization: Bearer …); without one, only this machine may ask.",
+        description="Required by /query (Authorization: Bearer …); without one, only this machine may ask. A host that"
+        " other machines reach needs a token of at least 16 characters.",
     )
 
     @field_validator("token")
