@@ -243,17 +243,15 @@ async def test_abandoned_clients_leave_room_for_others() -> None:
 async def served_by_the_command(tmp_path: Path) -> asyncio.subprocess.Process:
     program = "from streams.cli.main import main; main()"
     variables = environment(ASSAY_FETCH__CACHE_PATH=str(tmp_path / "fetch.sqlite"))
-    pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", program, "mcp", env=variables, cwd=str(ROOT), **pipes
-    )
+    command, pipe = (sys.executable, "-c", program, "mcp"), asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(*command, env=variables, cwd=str(ROOT), stdin=pipe, stdout=pipe)
 
 
 async def test_every_line_is_answered_until_the_input_ends(tmp_path: Path) -> None:
     from streams.mcp.stdio import LONGEST_LINE
 
     server = await served_by_the_command(tmp_path)
-    lines = [(json.dumps(START).encode(), [(1, 0)])]
+    lines: list[tuple[bytes, Any]] = [(json.dumps(START).encode(), [(1, 0)])]
     lines += [(line.encode(), expected) for line, expected in TABLES["lines"]]
     lines += [(b"[" * 100_000, [(None, -32700)]), (b"\xff\xfe" + b"x" * LONGEST_LINE, [(None, -32600)])]
     written, _ = await server.communicate(b"\n".join(line for line, _ in lines))
