@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 _STREAM = b"text/event-stream"
-_AGAIN_SECONDS = 5
+_AGAIN_SECONDS = "5"
 
 
 class PortTakenError(Exception):
@@ -154,26 +154,18 @@ class HttpServer:
 
     async def _checked(self, scope: Any, receive: Any, send: Any) -> None:
         refused = refuse_host(scope["headers"], self._settings.allowed_hosts)
-        if refused is None:
-            await self._answer(scope, receive, send)
+        if refused is not None:
+            response = JSONResponse({"reason": "forbidden", "detail": refused.detail}, refused.status)
+            await response(scope, receive, send)
             return
-        response = JSONResponse({"reason": "forbidden", "detail": refused.detail}, refused.status)
-        await response(scope, receive, send)
-
-    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
         is_stream, is_refused = False, False
 
         async def counted(message: Any) -> None:
             nonlocal is_stream, is_refused
             if message["type"] == "http.response.start" and _is_stream(message):
-                if self._streams >= self._settings.connections // 2:
-                    is_refused = True
-                    detail = "all places for event streams are taken"
-                    busy = JSONResponse({"reason": "busy", "detail": detail}, 503, {"retry-after": f"{_AGAIN_SECONDS}"})
-                    await busy(scope, receive, send)
-                else:
-                    is_stream = True
-                    self._streams += 1
+                is_refused = self._streams >= self._settings.connections // 2
+                is_stream = not is_refused
+                self._streams += is_stream
             if is_refused:
                 raise ConnectionAbortedError("the stream is refused")
             await send(message)
@@ -185,6 +177,9 @@ class HttpServer:
                 raise
         finally:
             self._streams -= is_stream
+        if is_refused:
+            busy = {"reason": "busy", "detail": "all places for event streams are taken"}
+            await JSONResponse(busy, 503, {"retry-after": _AGAIN_SECONDS})(scope, receive, send)
 
     def _listen(self) -> socket.socket:
         wanted = self._settings

@@ -14,20 +14,9 @@ from select import PIPE_BUF
 from typing import Any
 
 import anyio
+import mcp_types as wire
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    jsonrpc_message_adapter,
-)
 from pydantic import ValidationError
 
 LONGEST_LINE = 16 * 1024 * 1024
@@ -45,14 +34,12 @@ async def answer_lines(server: Server[Any], source: int, sink: int) -> None:
         async with requests:
             async for line in _lines(source):
                 for message in messages_of(line):
-                    if isinstance(message, JSONRPCError):
-                        await answers.send(SessionMessage(message))
-                        continue
-                    if isinstance(message, JSONRPCRequest):
+                    if isinstance(message, wire.JSONRPCRequest):
                         unanswered.add(str(message.id))
-                    elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+                    elif isinstance(message, wire.JSONRPCNotification) and message.method == "notifications/cancelled":
                         unanswered.discard(str((message.params or {}).get("requestId")))
-                    await requests.send(SessionMessage(message))
+                    target = answers if isinstance(message, wire.JSONRPCError) else requests
+                    await target.send(SessionMessage(message))
             while unanswered:
                 answered = anyio.Event()
                 await answered.wait()
@@ -61,7 +48,7 @@ async def answer_lines(server: Server[Any], source: int, sink: int) -> None:
         async for item in outgoing:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             await _write(sink, text.encode() + b"\n")
-            if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+            if isinstance(item.message, wire.JSONRPCResponse | wire.JSONRPCError):
                 unanswered.discard(str(item.message.id))
                 answered.set()
 
@@ -73,10 +60,10 @@ async def answer_lines(server: Server[Any], source: int, sink: int) -> None:
             tasks.cancel_scope.cancel()
 
 
-def messages_of(line: bytes) -> Iterator[JSONRPCMessage]:
+def messages_of(line: bytes) -> Iterator[wire.JSONRPCMessage]:
     """The messages of a line, which can be a batch; in place of an unreadable one, the error that answers it."""
     if len(line) > LONGEST_LINE:
-        yield _error(INVALID_REQUEST, f"the line is longer than {LONGEST_LINE} bytes")
+        yield _error(wire.INVALID_REQUEST, f"the line is longer than {LONGEST_LINE} bytes")
         return
     if not (text := line.decode("utf-8-sig", "replace")).strip():
         return
@@ -85,20 +72,20 @@ def messages_of(line: bytes) -> Iterator[JSONRPCMessage]:
         whole = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-16", "surrogatepass")
         found = json.loads(whole.decode("utf-16", "replace"))
     except (ValueError, RecursionError):
-        yield _error(PARSE_ERROR, "the line is not JSON")
+        yield _error(wire.PARSE_ERROR, "the line is not JSON")
         return
     for member in found if isinstance(found, list) and found else [found]:
         if (message := _message(member)) is not None:
             yield message
 
 
-def _message(member: Any) -> JSONRPCMessage | None:
+def _message(member: Any) -> wire.JSONRPCMessage | None:
     """The message, or the error that answers it; None for an invalid notification, which gets no answer."""
     fields = member if isinstance(member, dict) else {}
     named = fields.get("id")
     its_id = named if isinstance(named, str) or type(named) is int else None
     try:
-        message = jsonrpc_message_adapter.validate_python(member, by_name=False)
+        message = wire.jsonrpc_message_adapter.validate_python(member, by_name=False)
         if "id" not in fields or its_id is not None:
             return message
     except (ValidationError, RecursionError):
@@ -106,12 +93,12 @@ def _message(member: Any) -> JSONRPCMessage | None:
             if "id" not in fields:
                 return None
             if its_id is not None:
-                return _error(INVALID_PARAMS, "params must be an object", its_id)
-    return _error(INVALID_REQUEST, "not a request: it needs jsonrpc 2.0, a method and a text or number as id", its_id)
+                return _error(wire.INVALID_PARAMS, "params must be an object", its_id)
+    return _error(wire.INVALID_REQUEST, "not a request of JSON-RPC 2.0 with a method and an id", its_id)
 
 
-def _error(code: int, message: str, its_id: str | int | None = None) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=its_id, error=ErrorData(code=code, message=message))
+def _error(code: int, message: str, its_id: str | int | None = None) -> wire.JSONRPCError:
+    return wire.JSONRPCError(jsonrpc="2.0", id=its_id, error=wire.ErrorData(code=code, message=message))
 
 
 async def _lines(source: int) -> AsyncIterator[bytes]:

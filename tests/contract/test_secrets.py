@@ -17,10 +17,7 @@ from streams.console.app import SCREENS, make_app, make_context
 from streams.settings.model import Settings, SettingsError, load_settings
 
 DUMMY = "dummy-of-a-secret-4711"
-ADDRESSES = ("uri", "hosts")
-NAMES = re.compile(
-    r"(?P<secret>password|passwd|secret|token|api_?key|credential)|(_|^)(url|uri|endpoint|servers?|dsn)$"
-)
+NAMES = re.compile(r"(?P<secret>password|secret|token|api_?key|credential)|(_|^)(url|uri|endpoint|servers?|dsn)$")
 WITH_SECRET = (
     f"https://ann:{DUMMY}@host.example/v1",
     f"https://{DUMMY}@host.example",
@@ -58,6 +55,7 @@ def keys(node: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tup
 
 SCHEMA = Settings.model_json_schema()
 TEXTS = dict(keys(SCHEMA))
+SERVERS = [path for path, node in TEXTS.items() if node.get("format") in ("uri", "hosts")]
 SECRETS = [path for path, node in TEXTS.items() if node.get("writeOnly")]
 
 
@@ -93,27 +91,21 @@ def secrets(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
     """A configuration in which every secret is the dummy, and every server refuses."""
     for path in SECRETS:
         monkeypatch.setenv(variable(path), f"redis://:{DUMMY}@{server}/0" if path[-1].endswith("url") else DUMMY)
-    for path, node in TEXTS.items():
-        if node.get("format") in ADDRESSES:
-            monkeypatch.setenv(variable(path), "127.0.0.1:1" if node["format"] == "hosts" else f"http://{server}/v1")
-    for name, value in {
-        "KAFKA__SECURITY_PROTOCOL": "SASL_PLAINTEXT",
-        "KAFKA__SASL_USERNAME": "ann",
-        "LLM__MODEL": "m",
-    }.items():
-        monkeypatch.setenv(f"ASSAY_{name}", value)
+    for path in SERVERS:
+        has_scheme = TEXTS[path]["format"] == "uri"
+        monkeypatch.setenv(variable(path), f"http://{server}/v1" if has_scheme else "127.0.0.1:1")
+    monkeypatch.setenv("ASSAY_KAFKA__SECURITY_PROTOCOL", "SASL_PLAINTEXT")
+    monkeypatch.setenv("ASSAY_LLM__MODEL", "m")
 
 
 def test_keys_of_secrets_and_addresses_have_their_types() -> None:
     for path, node in TEXTS.items():
         found = NAMES.search(path[-1])
         if found and "enum" not in node:
-            assert node.get("writeOnly") or (not found["secret"] and node.get("format") in ADDRESSES), path
+            assert node.get("writeOnly") or (not found["secret"] and path in SERVERS), path
 
 
-@pytest.mark.parametrize(
-    "path", [path for path, node in TEXTS.items() if node.get("format") in ADDRESSES], ids=".".join
-)
+@pytest.mark.parametrize("path", SERVERS, ids=".".join)
 def test_an_address_with_a_secret_is_refused(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     for text in WITH_SECRET:
         monkeypatch.setenv(variable(path), text)
