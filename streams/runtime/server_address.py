@@ -12,7 +12,6 @@ from pydantic_core.core_schema import CoreSchema, no_info_after_validator_functi
 from schemas.addresses import web_address, without_user
 
 _HTTP = re.compile(r"https?://[^/\\?#]\S*", re.IGNORECASE)
-_PORT = re.compile(r"0*[1-9][0-9]{0,4}", re.ASCII)
 
 
 def without_secret(text: str, secret: str, most: int = 500) -> str:
@@ -63,6 +62,5 @@ class ServerAddress:
 def _is_broker(server: str) -> bool:
     """A host, or a host with a port."""
     host, colon, port = server.rpartition(":")
-    if not colon:
-        return bool(server)
-    return bool(host and "/" not in host and _PORT.fullmatch(port) and int(port) < 65536)
+    is_port = port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536
+    return bool(host and "/" not in host and is_port) if colon else bool(server)
