@@ -47,17 +47,19 @@ async def answer_lines(server: Server[Any], source: int, sink: int) -> None:
     async def write() -> None:
         async for item in outgoing:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-            await _write(sink, text.encode() + b"\n")
+            try:
+                await _write(sink, text.encode() + b"\n")
+            except ConnectionError:
+                tasks.cancel_scope.cancel()
             if isinstance(item.message, wire.JSONRPCResponse | wire.JSONRPCError):
                 unanswered.discard(str(item.message.id))
                 answered.set()
 
-    with suppress(BrokenPipeError):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(read)
-            tasks.start_soon(write)
-            await server.run(incoming, answers, server.create_initialization_options())
-            tasks.cancel_scope.cancel()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        tasks.start_soon(write)
+        await server.run(incoming, answers, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
 
 
 def messages_of(line: bytes) -> Iterator[wire.JSONRPCMessage]:
@@ -116,7 +118,9 @@ async def _lines(source: int) -> AsyncIterator[bytes]:
 async def _read(source: int) -> bytes:
     with suppress(PermissionError):  # a file can always be read
         await anyio.wait_readable(source)
-    return os.read(source, _CHUNK)
+    with suppress(ConnectionError):
+        return os.read(source, _CHUNK)
+    return b""
 
 
 async def _write(sink: int, data: bytes) -> None:

@@ -262,6 +262,15 @@ async def test_every_line_is_answered_until_the_input_ends(tmp_path: Path) -> No
     assert server.returncode == 0
 
 
+async def test_a_client_that_reads_no_more_ends_the_server(tmp_path: Path) -> None:
+    server = await served_by_the_command(tmp_path)
+    assert server.stdin
+    server._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+    server.stdin.write(json.dumps(START).encode() + b"\n")
+    async with asyncio.timeout(60):
+        assert await server.wait() == 0
+
+
 async def test_an_interrupt_ends_a_server_that_waits_for_a_line(tmp_path: Path) -> None:
     server = await served_by_the_command(tmp_path)
     assert server.stdin
