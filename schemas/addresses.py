@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 
 import ada_url
@@ -113,3 +114,18 @@ def port_of(url: str, otherwise: int = 80) -> int:
     """
     address = ada_url.URL(url)
     return int(address.port or DEFAULT_PORTS.get(address.protocol[:-1], otherwise))
+
+
+def ip_of(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that a host is; None for a name."""
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, and is reached by this machine only."""
+    found = ip_of(host)
+    return host.lower() == "localhost" if found is None else found.is_loopback

@@ -13,6 +13,7 @@ from streams.cli.run import stop_on_signals
 from streams.http.server import PortTakenError
 from streams.query.access import application_url
 from streams.query.remote import RemoteQueries
+from streams.settings.changes import changed
 from streams.settings.model import HttpSettings, Settings
 from streams.telemetry.setup import configure_logs
 
@@ -53,5 +54,5 @@ def console(
 
 def console_http(settings: Settings, *, port: int | None = None, host: str = "") -> HttpSettings:
     """Where the console listens: the limits, names and token of ``http`` on a port of its own."""
-    changed = {"port": settings.console.port if port is None else port, "enabled": True}
-    return settings.http.model_copy(update=changed | ({"host": host} if host else {}))
+    own = {"port": settings.console.port if port is None else port, "enabled": True}
+    return changed(settings, {"http": own | ({"host": host} if host else {})}).http

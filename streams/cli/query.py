@@ -36,7 +36,7 @@ from streams.publish.entries import UNREADABLE, explain, opened
 from streams.publish.event_lines import values_in
 from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
-from streams.query.remote import RemoteQueries, check_address
+from streams.query.remote import APPLICATION, RemoteQueries
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import TOPIC_BYTES
@@ -176,8 +176,10 @@ class InvalidRequestError(Exception):
 
 
 def _request_of(options: QueryOptions) -> RankingRequested:
-    if options.app and (problem := check_address(options.app)):
-        raise InvalidRequestError(f"--app: {problem}")
+    try:
+        APPLICATION.check(options.app)
+    except ValueError as error:
+        raise InvalidRequestError(f"--app {error}") from None
     found = _candidates(options.candidates) if options.candidates is not None else None
     value = {
         "request_id": str(uuid4()),

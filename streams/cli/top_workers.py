@@ -10,7 +10,7 @@ from contextlib import suppress
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
-from schemas.addresses import web_address
+from schemas.addresses import web_address, without_user
 from streams.telemetry.metrics import Metrics
 from streams.views.flow import History, Key
 
@@ -55,6 +55,8 @@ def worker_url(text: str) -> str:
         WorkerError: The text is not an address.
     """
     whole = text if "://" in text else f"http://127.0.0.1:{text}" if text.isdecimal() else f"http://{text}"
+    if without_user(whole) != whole:
+        raise WorkerError("a worker's address has no user and no password")
     address = web_address(whole)
     if address and address.port != 0:
         return whole if address.path.strip("/") else whole.rstrip("/") + "/metrics"

@@ -113,18 +113,21 @@ async def _find(context: Context, request: Request) -> Response:
 
 
 async def _sign_in(context: Context, request: Request) -> Response:
-    if wrong := request.method == "POST":
-        if (refused := form_too_large(request, _MAX_FORM)) is not None:
-            return refused
+    refused = None
+    if request.method == "POST":
+        if (too_large := form_too_large(request, _MAX_FORM)) is not None:
+            return too_large
         async with request.form() as form:
             response = RedirectResponse(_own_path(str(form.get("next", "/"))), 303)
             given = str(form.get("token", ""))
-        if context.guard.sign_in(response, given, secure=request.url.scheme == "https"):
+        if (refused := context.guard.sign_in(request, response, given)) is None:
             return response
     following = _own_path(request.query_params.get("next", "/"))
     closed = context.guard.reading_needs_token
-    status = 401 if wrong else 200
-    return context.render(request, "sign_in.html", status, wrong=wrong, following=following, closed=closed)
+    status = refused.status if refused else 200
+    page = context.render(request, "sign_in.html", status, refused=refused, following=following, closed=closed)
+    page.headers.update(refused.headers if refused else {})
+    return page
 
 
 async def _sign_out(_: Request) -> Response:

@@ -17,7 +17,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from streams.http.gate import Refused, refuse, refuse_host
+from streams.http.gate import Gate, Refused, refuse_host
 
 COOKIE: Final = "assay_console"
 _HEADERS: Final = {
@@ -46,8 +46,8 @@ class Guard:
 
     def __init__(self, token: str, allowed_hosts: tuple[str, ...], *, reading_needs_token: bool = False) -> None:
         self.has_token = bool(token)
+        self._gate = Gate(token)
         self.reading_needs_token = reading_needs_token
-        self._token = token
         self._hosts = allowed_hosts
         # The cookie proves the token and does not contain it.
         self._cookie = hmac.new(token.encode(), b"assay console", sha256).hexdigest() if token else ""
@@ -71,7 +71,7 @@ class Guard:
         if not self.has_token:
             return False
         if "authorization" in connection.headers:
-            return refuse(None, connection.headers.raw, self._token) is None
+            return self._gate.refuse(_peer(connection), connection.headers.raw) is None
         return hmac.compare_digest(connection.cookies.get(COOKIE, "").encode(), self._cookie.encode())
 
     def acting(self, endpoint: Endpoint) -> Endpoint:
@@ -88,13 +88,13 @@ class Guard:
 
         return guarded
 
-    def sign_in(self, response: Response, given: str, *, secure: bool) -> bool:
-        """Sets the cookie if the token is right."""
-        right = hmac.compare_digest(given[:_MAX_TOKEN].encode("utf-8", "replace"), self._token.encode())
-        if not (self.has_token and right):
-            return False
-        response.set_cookie(COOKIE, self._cookie, httponly=True, samesite="strict", secure=secure)
-        return True
+    def sign_in(self, request: Request, response: Response, given: str) -> Refused | None:
+        """Sets the cookie, or refuses the token."""
+        refused = self._gate.refuse_token(_peer(request), given[:_MAX_TOKEN].encode("utf-8", "replace"))
+        if refused is None:
+            secure = request.url.scheme == "https"
+            response.set_cookie(COOKIE, self._cookie, httponly=True, samesite="strict", secure=secure)
+        return refused
 
     def _may_read(self, connection: HTTPConnection) -> bool:
         path = connection.scope["path"]
@@ -130,6 +130,10 @@ class Guard:
             await target(scope, receive, with_headers)
 
         return answer
+
+
+def _peer(connection: HTTPConnection) -> str | None:
+    return connection.client.host if connection.client else None
 
 
 def form_too_large(request: Request, most: int, problem: str = "The form is too long.") -> Response | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 
 from pydantic import Field, field_validator
 
-from schemas.addresses import web_address
+from schemas.addresses import ip_of, web_address
 from schemas.pages import MAX_PAGE_BYTES
 from schemas.rules import OptionalPath, Section
 
@@ -142,13 +141,14 @@ def _host_name(written: str) -> str:
     """A host as the guard parses it: lower case, IDNA, no dot at the end."""
     address = web_address(f"http://{written}/")
     if not address or not address.has_plain_host or not _HOST.fullmatch(written):
-        raise ValueError(f"resolve: {written!r} is not a host name")
+        raise ValueError("a key is not a host name")
     return address.host
 
 
 def split_address(text: str) -> tuple[str, int]:
     """Splits ``address:port``, or raises ValueError; an IPv6 address is in brackets."""
     address, colon, port = text.rpartition(":")
-    if not colon or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
-        raise ValueError(f"{text!r} is not address:port")
-    return str(ipaddress.ip_address(address.removeprefix("[").removesuffix("]"))), int(port)
+    found = ip_of(address.removeprefix("[").removesuffix("]"))
+    if not (colon and found and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise ValueError("a value is not address:port, such as 192.0.2.7:8080")
+    return str(found), int(port)

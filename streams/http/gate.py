@@ -1,6 +1,6 @@
 """Decides which HTTP requests an application answers, from the request's head.
 
-Every route needs a host of this server (``refuse_host``). ``/query`` also needs a token or a local client (``refuse``).
+Every route needs a host of this server (``refuse_host``). ``/query`` also needs a token or a local client (``Gate``).
 Three kinds of requests look local and are not: requests that a proxy on this machine forwards, requests of a web page
 in a browser on this machine, and requests to a name that a foreign DNS points at 127.0.0.1 (rebinding). If a token is
 set, local clients need it too: behind a proxy all clients look local.
@@ -9,13 +9,18 @@ set, local clients need it too: behind a proxy all clients look local.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv6Address, ip_network
+from math import ceil
+from time import monotonic
 from typing import NamedTuple
 
-from schemas.addresses import web_address
+import structlog
 
+from schemas.addresses import ip_of, is_loopback, web_address
+
+log = structlog.get_logger(__name__)
 Headers = Iterable[tuple[bytes, bytes]]
 
 _PASSED_ON = (b"forwarded", b"client-ip", b"connecting-ip", b"real-ip", b"external-address")
@@ -27,9 +32,24 @@ _SHOWN = 100
 """Characters of a host in an answer."""
 
 
+_MOST_WRONG = 5
+_PAUSE_SECONDS = 60.0
+"""How long a wrong token counts."""
+_MOST_PEERS = 1000
+
+
 class Refused(NamedTuple):
     status: int
     detail: str
+    after_seconds: int = 0
+
+    @property
+    def headers(self) -> dict[str, str]:
+        after = {"retry-after": str(self.after_seconds)} if self.after_seconds else {}
+        return after | ({"www-authenticate": "Bearer"} if self.status == 401 else {})
+
+
+_UNKNOWN = Refused(401, "a token is needed: Authorization: Bearer TOKEN")
 
 
 def refuse_host(headers: Headers, allowed: Sequence[str]) -> Refused | None:
@@ -48,14 +68,52 @@ def refuse_host(headers: Headers, allowed: Sequence[str]) -> Refused | None:
     return None
 
 
-def refuse(peer: str | None, headers: Headers, token: str) -> Refused | None:
-    """Refuses a request without the token (401), or, if no token is set, one that is not local (403).
+class Gate:
+    """The rules for requests under one token; without a token, only local requests are answered.
 
-    The names of headers are in lower case, as in ASGI. The peer is None for a socket file.
+    A peer that shows several wrong tokens has to pause, also with the right one; others need not. The same wrong token
+    counts once, so a client with an old token does not keep others out.
     """
-    headers = list(headers)
-    if token:
-        return None if _shows(headers, token) else Refused(401, "a token is needed: Authorization: Bearer TOKEN")
+
+    def __init__(self, token: str, now: Callable[[], float] = monotonic) -> None:
+        self.has_token = bool(token)
+        self._token = token.encode()
+        self._now = now
+        self._wrong: dict[str, dict[int, float]] = {}
+        """For each peer, wrong tokens (as hashes) and when they were shown."""
+
+    def refuse(self, peer: str | None, headers: Headers) -> Refused | None:
+        """Refuses a request without the token (401, 429), or, if no token is set, one that is not local (403).
+
+        The names of headers are in lower case, as in ASGI. The peer is None for a socket file.
+        """
+        headers = list(headers)
+        if self.has_token:
+            return self._refuse_shown(peer, [value for name, value in headers if name == b"authorization"])
+        return _refuse_foreign(peer, headers)
+
+    def refuse_token(self, peer: str | None, given: bytes) -> Refused | None:
+        """Refuses a wrong token (401), and any token while the peer has to pause (429)."""
+        who, now = _network(peer), self._now()
+        wrong = {guess: at for guess, at in self._wrong.get(who, {}).items() if at > now - _PAUSE_SECONDS}
+        if len(wrong) >= _MOST_WRONG:
+            return Refused(429, "several wrong tokens; wait", max(1, ceil(min(wrong.values()) + _PAUSE_SECONDS - now)))
+        if self.has_token and hmac.compare_digest(given, self._token):
+            return None
+        if (guess := hash(given)) not in wrong:
+            log.warning("a wrong token was shown", peer=peer)
+            self._wrong.pop(who, None)
+            self._wrong[who] = wrong | {guess: now}
+            if len(self._wrong) > _MOST_PEERS:
+                del self._wrong[next(iter(self._wrong))]
+        return _UNKNOWN
+
+    def _refuse_shown(self, peer: str | None, shown: list[bytes]) -> Refused | None:
+        scheme, _, value = shown[0].partition(b" ") if len(shown) == 1 else (b"", b"", b"")
+        return self.refuse_token(peer, value.strip()) if scheme.lower() == b"bearer" else _UNKNOWN
+
+
+def _refuse_foreign(peer: str | None, headers: list[tuple[bytes, bytes]]) -> Refused | None:
     if peer is None or not is_loopback(peer):
         return Refused(403, "only this machine may ask; set ASSAY_HTTP__TOKEN to let others in with it")
     if any(name == b"via" or any(part in name for part in _PASSED_ON) for name, _ in headers):
@@ -71,33 +129,15 @@ def refuse(peer: str | None, headers: Headers, token: str) -> Refused | None:
     return None
 
 
-def is_loopback(host: str) -> bool:
-    address = _address(host)
-    if address is None:
-        return host.lower() == "localhost"
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return (mapped or address).is_loopback
-
-
 def _is_own(host: str, allowed: Sequence[str]) -> bool:
     named = host != "" and "." not in host
-    return named or _address(host) is not None or any(fnmatchcase(host, pattern.lower()) for pattern in allowed)
+    return named or ip_of(host) is not None or any(fnmatchcase(host, pattern.lower()) for pattern in allowed)
 
 
-def _address(host: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(host)
-    except ValueError:
-        return None
-
-
-def _shows(headers: list[tuple[bytes, bytes]], token: str) -> bool:
-    shown = [value for name, value in headers if name == b"authorization"]
-    if len(shown) != 1:
-        return False
-    scheme, _, value = shown[0].partition(b" ")
-    right = hmac.compare_digest(value.strip(), token.encode())
-    return scheme.lower() == b"bearer" and right
+def _network(peer: str | None) -> str:
+    """What a client can't change at will: its address, or the network of an IPv6 address."""
+    found = ip_of(peer or "")
+    return str(ip_network((found, 64), strict=False)) if isinstance(found, IPv6Address) else str(found or peer)
 
 
 def _host(value: bytes) -> str:

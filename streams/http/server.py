@@ -22,6 +22,10 @@ from streams.settings.model import HttpSettings
 log = structlog.get_logger(__name__)
 
 
+_STREAM = b"text/event-stream"
+_AGAIN_SECONDS = "5"
+
+
 class PortTakenError(Exception):
     """The configured address can't be listened on; usually another process has the port."""
 
@@ -94,13 +98,15 @@ class HttpServer:
     """Serves an ASGI application while the block runs.
 
     If the default port is taken, a free one is used; a configured port is not replaced. A request for another host than
-    the server's own is refused on every path (``refuse_host``).
+    the server's own is refused on every path (``refuse_host``). Event streams take half of the connections at most: a
+    stream has no deadline, so it would never leave its place to other clients.
     """
 
     def __init__(self, asgi: Any, settings: HttpSettings) -> None:
         self._asgi = asgi
         self._settings = settings
         self._open: tuple[socket.socket, _Uvicorn, asyncio.Task[None]] | None = None
+        self._streams = 0
         self.address = ""
         """``host:port`` once it listens; "" if HTTP is off."""
 
@@ -148,11 +154,32 @@ class HttpServer:
 
     async def _checked(self, scope: Any, receive: Any, send: Any) -> None:
         refused = refuse_host(scope["headers"], self._settings.allowed_hosts)
-        if refused is None:
-            await self._asgi(scope, receive, send)
+        if refused is not None:
+            response = JSONResponse({"reason": "forbidden", "detail": refused.detail}, refused.status)
+            await response(scope, receive, send)
             return
-        response = JSONResponse({"reason": "forbidden", "detail": refused.detail}, refused.status)
-        await response(scope, receive, send)
+        is_stream, is_refused = False, False
+
+        async def counted(message: Any) -> None:
+            nonlocal is_stream, is_refused
+            if message["type"] == "http.response.start" and _is_stream(message):
+                is_refused = self._streams >= self._settings.connections // 2
+                is_stream = not is_refused
+                self._streams += is_stream
+            if is_refused:
+                raise ConnectionAbortedError("the stream is refused")
+            await send(message)
+
+        try:
+            await self._asgi(scope, receive, counted)
+        except Exception:
+            if not is_refused:
+                raise
+        finally:
+            self._streams -= is_stream
+        if is_refused:
+            busy = {"reason": "busy", "detail": "all places for event streams are taken"}
+            await JSONResponse(busy, 503, {"retry-after": _AGAIN_SECONDS})(scope, receive, send)
 
     def _listen(self) -> socket.socket:
         wanted = self._settings
@@ -171,3 +198,7 @@ class HttpServer:
                 ) from None
             log.warning("port is taken, taking a free one", port=wanted.port)
             return socket.create_server((wanted.host, 0), family=family, dualstack_ipv6=both)
+
+
+def _is_stream(start: Any) -> bool:
+    return any(name.lower() == b"content-type" and value.startswith(_STREAM) for name, value in start["headers"])

@@ -11,6 +11,7 @@ from typing_extensions import override
 from schemas.addresses import web_address
 from streams.index.ports import Embedder, IndexDownError, IndexSettingsError, Vector
 from streams.index.settings import EmbedderSettings
+from streams.runtime.server_address import without_secret
 
 
 class OpenAIEmbedder(Embedder):
@@ -50,14 +51,17 @@ class OpenAIEmbedder(Embedder):
         except openai.APIStatusError as error:
             wish = error.response.headers.get("retry-after", "")
             after = float(wish[:9]) if wish.isascii() and wish.isdigit() else None
-            raise IndexDownError(f"{self.name}: status {error.status_code}: {error}"[:500], after) from error
+            raise IndexDownError(self._said(f"status {error.status_code}: {error}"), after) from error
         except openai.OpenAIError as error:
-            raise IndexDownError(f"{self.name}: {type(error).__name__}: {error}"[:500]) from error
+            raise IndexDownError(self._said(f"{type(error).__name__}: {error}")) from error
         # Some servers leave the index out; their order is that of the texts.
         data = sorted(reply.data or (), key=lambda item: item.index or 0)
         if len(data) != len(texts):
             raise IndexDownError(f"{self.name}: {len(data)} vectors for {len(texts)} texts")
         return [self._unit(item.embedding) for item in data]
+
+    def _said(self, text: str) -> str:
+        return without_secret(f"{self.name}: {text}", self._settings.api_key.get_secret_value())
 
     def _unit(self, vector: Sequence[float]) -> list[float]:
         if len(vector) != self.dimensions:
@@ -71,6 +75,6 @@ class OpenAIEmbedder(Embedder):
 
 
 def _place(base_url: str) -> str:
-    """Host, port and path of an endpoint, because model names differ between servers. Without user and password."""
+    """Host, port and path of an endpoint, because model names differ between servers."""
     address = web_address(base_url)
     return address.authority + address.path.rstrip("/")

@@ -33,6 +33,7 @@ from streams.index.ports import (
 )
 from streams.index.settings import IndexSettings
 from streams.runtime.files import PRIVATE_FOLDER
+from streams.runtime.server_address import without_secret
 
 _KEYWORDS = ("document_id", "url", DOMAIN, TIER, "kind", "language", TAGS)
 _FILTERED = {
@@ -167,13 +168,16 @@ class QdrantStore:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, operation)
         except ResourceExhaustedResponse as error:
-            raise IndexDownError(f"Qdrant: {error}"[:500], float(error.retry_after_s)) from error
+            raise IndexDownError(self._said(f"{error}"), float(error.retry_after_s)) from error
         except UnexpectedResponse as error:
             # The collection was deleted: the next operation creates it again.
             self._gone = error.status_code == _NOT_FOUND
-            raise IndexDownError(f"Qdrant: status {error.status_code}: {error.content[:300]!r}") from error
+            raise IndexDownError(self._said(f"status {error.status_code}: {error.content!r}")) from error
         except (ApiException, httpx.HTTPError, OSError, sqlite3.Error) as error:
-            raise IndexDownError(f"Qdrant: {type(error).__name__}: {error}"[:500]) from error
+            raise IndexDownError(self._said(f"{type(error).__name__}: {error}")) from error
+
+    def _said(self, text: str) -> str:
+        return without_secret(f"Qdrant: {text}", self._settings.api_key.get_secret_value())
 
     def _opened(self, *, make: bool) -> QdrantClient:
         settings = self._settings

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 
 from schemas.rules import OptionalPath, Section
+from streams.runtime.server_address import ServerAddress
 
 HASHED_DIMENSIONS = 1024
 
@@ -23,7 +24,9 @@ class EmbedderSettings(Section):
     dimensions: int = Field(
         default=HASHED_DIMENSIONS, ge=8, le=8192, description="Of a vector; for openai and onnx those of the model."
     )
-    base_url: str = Field(default="", description="openai: the endpoint's base, such as https://api.openai.com/v1.")
+    base_url: Annotated[str, ServerAddress("index.embedder.api_key", "https://api.openai.com/v1")] = Field(
+        default="", description="openai: the endpoint's base, such as https://api.openai.com/v1."
+    )
     api_key: SecretStr = Field(default=SecretStr(""), description="openai: the key.")
     model: str = Field(default="", description="openai: the model's name.")
     batch: int = Field(default=64, ge=1, le=2048, description="Texts of one request, or of one run of the model.")
@@ -43,7 +46,9 @@ class EmbedderSettings(Section):
 class IndexSettings(Section):
     """Where pages are indexed. Without a url the index is embedded: files that one process owns."""
 
-    url: str = Field(default="", description="A Qdrant server, such as http://localhost:6333; empty: embedded.")
+    url: Annotated[str, ServerAddress("index.api_key", "http://localhost:6333")] = Field(
+        default="", description="A Qdrant server, such as http://localhost:6333; empty: embedded."
+    )
     api_key: SecretStr = Field(default=SecretStr(""), description="Of the server.")
     path: OptionalPath = Field(
         default=Path(".assay/index"),

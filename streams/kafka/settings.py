@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr
 
 from schemas.rules import OptionalPath, Section
+from streams.runtime.server_address import ServerAddress
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
@@ -14,23 +15,12 @@ SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 class KafkaSettings(Section):
     """Where Kafka is and how to speak to it."""
 
-    bootstrap_servers: str = Field(
+    bootstrap_servers: Annotated[
+        str, ServerAddress("kafka.sasl_username and kafka.sasl_password", "broker-1:9092,broker-2:9092")
+    ] = Field(
         default="",
         description="host:port[,host:port…]; empty: no cluster is named, and commands look at 127.0.0.1:9092.",
     )
-
-    @field_validator("bootstrap_servers")
-    @classmethod
-    def _are_addresses(cls, text: str) -> str:
-        servers = [part.strip() for part in text.split(",")] if text.strip() else []
-        for server in servers:
-            host, colon, port = server.rpartition(":")
-            if colon and not (host and port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536):
-                raise ValueError(f"{server!r} is no address: it is like broker-1:9092,broker-2:9092")
-            if not server:
-                raise ValueError("there is an empty address: it is like broker-1:9092,broker-2:9092")
-        return ",".join(servers)
-
     create_topics: bool = Field(default=True, description="Make missing topics before running or publishing.")
     topic_prefix: str = Field(
         default="", pattern=r"^[a-zA-Z0-9._-]{0,64}$", description="Stands before topics, groups and transactional ids."

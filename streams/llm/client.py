@@ -20,6 +20,7 @@ from streams.llm.journal import definition_of
 from streams.llm.replies import MAX_DETAIL, Answer, Failure, Trouble, read_completion
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.runtime.backoff import retry_after
+from streams.runtime.server_address import without_secret
 from streams.telemetry.tracing import Tracer, Value
 
 log = structlog.get_logger(__name__)
@@ -193,7 +194,7 @@ class ModelClient:
 
     def _safe(self, detail: str) -> str:
         """A detail for logs and events: short, valid text, and without the key."""
-        text = detail.replace(self._key, "***")[:MAX_DETAIL]
+        text = without_secret(detail, self._key, MAX_DETAIL)
         # Half of a surrogate pair can't be encoded, and no store accepts a NUL.
         return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from schemas.addresses import web_address, without_user
 from schemas.rules import OptionalPath, Section
+from streams.runtime.server_address import ServerAddress
 
 LONGEST_ASK_SECONDS = 270.0
 """Below the timeout of a request in the pipeline (``processing.retries.attempt_seconds``)."""
@@ -17,7 +16,9 @@ LONGEST_ASK_SECONDS = 270.0
 class LlmSettings(Section):
     """The server of language models. Without ``base_url`` and ``api_key`` the offline judge answers."""
 
-    base_url: str = Field(default="", description="An OpenAI-compatible endpoint; empty with a key: OpenAI's.")
+    base_url: Annotated[str, ServerAddress("llm.api_key", "http://localhost:8000/v1")] = Field(
+        default="", description="An OpenAI-compatible endpoint; empty with a key: OpenAI's."
+    )
     api_key: SecretStr = Field(default=SecretStr(""), description="The key; your own servers may not need one.")
     model: str = Field(default="", max_length=200, description="The model of tasks without a model of their own.")
     cache_path: OptionalPath = Field(default=None, description="File of paid answers and costs; empty: in memory.")
@@ -60,10 +61,9 @@ class LlmSettings(Section):
 
     @field_validator("base_url")
     @classmethod
-    def _is_an_address(cls, text: str) -> str:
-        text = text.strip().rstrip("/")
-        if text:
-            _check_address(text)
+    def _ends_in_time(cls, text: str) -> str:
+        if text.endswith("/chat/completions"):
+            raise ValueError("is too long: it ends before /chat/completions, as in http://localhost:8000/v1")
         return text
 
     @field_validator("api_key")
@@ -132,19 +132,3 @@ class ModelsSection(Section):
 
     def limits_of(self, model: str) -> ModelLimits:
         return self.limits.get(model) or self.limits.get("default") or ModelLimits()
-
-
-_ADDRESS = re.compile(r"https?://[^/\\]\S*$", re.IGNORECASE)
-
-
-def _check_address(text: str) -> None:
-    """Raises ``ValueError`` for an unusable address, without the address itself."""
-    address = web_address(text)
-    if not address or address.port == 0 or not _ADDRESS.match(text):
-        raise ValueError(
-            "is not an address: it begins with http:// or https:// and a host, as in http://localhost:8000/v1"
-        )
-    if without_user(text) != text:
-        raise ValueError("has a user or password in it, which others would see: use llm.api_key")
-    if address.query or "#" in text or address.path.endswith("/chat/completions"):
-        raise ValueError("is too long: it ends before /chat/completions, as in http://localhost:8000/v1")

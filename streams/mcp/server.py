@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from starlette.responses import PlainTextResponse
 
-from streams.http.gate import refuse
+from streams.http.gate import Gate
 from streams.http.server import HttpServer, PortTakenError
+from streams.mcp.stdio import answer_lines
 from streams.mcp.tools import Tools
 from streams.runtime.process import installed_version
 from streams.settings.model import Settings
@@ -52,8 +54,11 @@ def make_server(tools: Tools) -> MCPServer[Any]:
 
 
 async def serve_stdio(settings: Settings) -> None:
+    # Standard output belongs to the protocol, so whatever else is printed goes to standard error.
+    sink = os.dup(1)
+    os.dup2(2, 1)
     async with Tools(settings) as tools:
-        await make_server(tools).run_stdio_async()
+        await answer_lines(make_server(tools)._lowlevel_server, 0, sink)
 
 
 async def serve_http(settings: Settings, started: Callable[[str], Awaitable[None]]) -> None:
@@ -67,9 +72,9 @@ async def serve_http(settings: Settings, started: Callable[[str], Awaitable[None
     async with Tools(settings) as tools:
         server = make_server(tools)
         # The guard below knows the hosts and the token of this installation.
-        app = server.streamable_http_app(streamable_http_path=_PATH, host="", max_sessions=http.connections)
+        app = server.streamable_http_app(streamable_http_path=_PATH, host="", stateless_http=True, json_response=True)
         try:
-            async with server.session_manager.run(), HttpServer(_guarded(app, token), http) as listening:
+            async with server.session_manager.run(), HttpServer(_guarded(app, Gate(token)), http) as listening:
                 await started(f"http://{listening.address}{_PATH}")
         except ExceptionGroup as group:  # the manager wraps every error of its block
             taken = group.subgroup(PortTakenError)
@@ -80,15 +85,18 @@ async def serve_http(settings: Settings, started: Callable[[str], Awaitable[None
             raise PortTakenError(f"{why}; {advice}") from None
 
 
-def _guarded(app: Any, token: str) -> Any:
+def _guarded(app: Any, gate: Gate) -> Any:
     """The application for clients with the token, or without one for local clients."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
+            if scope["method"] != "POST":  # no tool needs a session or a stream, which a client could abandon
+                await PlainTextResponse("only POST", 405, {"allow": "POST"})(scope, receive, send)
+                return
             peer = (scope.get("client") or (None,))[0]
-            refused = refuse(peer, scope["headers"], token)
+            refused = gate.refuse(peer, scope["headers"])
             if refused is not None:
-                await PlainTextResponse(refused.detail, refused.status)(scope, receive, send)
+                await PlainTextResponse(refused.detail, refused.status, refused.headers)(scope, receive, send)
                 return
             headers = [(name, value) for name, value in scope["headers"] if name != _PEER]
             scope = {**scope, "headers": [*headers, (_PEER, str(peer).encode())]}
@@ -98,6 +106,6 @@ def _guarded(app: Any, token: str) -> Any:
 
 
 def _client(context: Context[Any, Any]) -> str:
-    """The address of a client over HTTP, because a client can open any number of sessions; else standard input."""
+    """The address of a client over HTTP, because a client can open any number of connections; else standard input."""
     headers = context.headers or {}
     return headers.get(_PEER.decode()) or _SHARED

@@ -12,8 +12,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 
-from schemas.addresses import web_address
-from streams.http.gate import is_loopback
+from schemas.addresses import is_loopback, web_address
 from streams.index.ports import IndexDownError, IndexOwnedError, IndexSettingsError
 from streams.index.settings import has_collection
 from streams.pipeline.services import LiveServices
@@ -45,7 +44,7 @@ async def open_queries(
 
     Args:
         settings: The configuration.
-        app: Address of an application (``check_address``); "" to find a process that can answer.
+        app: Address of an application (``APPLICATION``); "" to find a process that can answer.
         own_candidates: Whether requests have their own candidates, so no index is needed.
         services: Answers the requests of the handler in this process; if None, services are opened and closed here. The
             index is closed in any case, because other commands may wait for it.

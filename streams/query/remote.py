@@ -8,12 +8,14 @@ from typing import get_args
 import httpx2
 from typing_extensions import override
 
-from schemas.addresses import web_address, without_user
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.query.engine import Queries, Refusal
+from streams.runtime.server_address import ServerAddress, without_secret
 from streams.telemetry.labels import RefusalReason
 
+APPLICATION = ServerAddress("ASSAY_HTTP__TOKEN", "http://127.0.0.1:8080")
+"""The type of an application's address."""
 _CONNECT_SECONDS = 5.0
 _MARGIN_SECONDS = 5.0
 """Added to the application's own time limit, so the application reports the timeout."""
@@ -27,6 +29,7 @@ class RemoteQueries(Queries):
         ``hint`` is appended to the error if no application of this kind answers.
         """
         self.url = url.rstrip("/").removesuffix("/query") + "/query"
+        self._token = token
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._timeout = httpx2.Timeout(seconds + _MARGIN_SECONDS, connect=_CONNECT_SECONDS)
         self._hint = hint
@@ -57,6 +60,7 @@ class RemoteQueries(Queries):
             except ValueError:
                 return Refusal("failed", f"what answers at {self.url} is no Assay of this version{self._hint}")
         reason, detail = _stated(body)
+        detail = without_secret(detail, self._token)
         if status in (401, 403):
             return Refusal("failed", f"{self.url} refuses: {detail or status} (ASSAY_HTTP__TOKEN is what is shown)")
         if status == 404:
@@ -65,15 +69,6 @@ class RemoteQueries(Queries):
             return Refusal("failed", f"{self.url} answers with status {status}: {detail or 'no reason given'}")
         after = response.headers.get("retry-after", "")
         return Refusal(reason, detail, float(after) if after.isascii() and after.isdigit() else None)
-
-
-def check_address(url: str) -> str | None:
-    """Why a text is not an address of an application; None if it is one."""
-    if without_user(url) != url:
-        # The message must not repeat the password.
-        return "the address has a user or a password in it; what is shown is ASSAY_HTTP__TOKEN, leave them out"
-    address = web_address(url)
-    return None if address and address.port != 0 else f"{url!r} is no address such as http://127.0.0.1:8080"
 
 
 def _stated(body: bytes) -> tuple[RefusalReason | None, str]:

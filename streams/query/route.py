@@ -22,7 +22,7 @@ from starlette.responses import Response
 
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
-from streams.http.gate import refuse
+from streams.http.gate import Gate
 from streams.query.engine import Queries, Refusal
 from streams.settings.model import QuerySettings
 from streams.telemetry.labels import RefusalReason
@@ -111,7 +111,7 @@ class QueryRoute:
         """Without queries the route answers 404; without a token only this machine may ask."""
         self._queries = queries
         self._settings = settings
-        self._token = token
+        self._gate = Gate(token)
         self._stopping = False
         self._underway: set[asyncio.Task[RankingCompleted | Refusal]] = set()
         self._reading = 0
@@ -131,10 +131,9 @@ class QueryRoute:
     async def _response(self, request: Request) -> Response | None:
         """The answer; None if the client has gone."""
         peer = request.client.host if request.client else None
-        refused = refuse(peer, request.headers.raw, self._token)
+        refused = self._gate.refuse(peer, request.headers.raw)
         if refused is not None:
-            extra = {"www-authenticate": "Bearer"} if refused.status == 401 else {}
-            return _problem(refused.status, "forbidden", refused.detail, extra)
+            return _problem(refused.status, "forbidden", refused.detail, refused.headers)
         if self._queries is None:
             detail = "this application answers no queries: it neither runs rank_results nor owns an embedded index"
             return _problem(404, "not_here", detail)

@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariableError
@@ -41,11 +41,13 @@ from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
 from handlers.retrieval.search_rubric import SearchEvaluationSection
 from handlers.text.patterns import Patterns
+from schemas.addresses import is_loopback
 from schemas.rules import Rules, Section
 from streams.fetch.settings import FetchSettings
 from streams.index.settings import IndexSettings
 from streams.kafka.settings import KafkaSettings
 from streams.llm.settings import LlmSettings, ModelsSection
+from streams.runtime.server_address import ServerAddress
 from streams.runtime.settings_files import SettingsError as SettingsError
 from streams.runtime.settings_files import config_dir, merged, read_document, read_yaml
 from streams.telemetry.settings import AlertSettings, TelemetrySettings
@@ -91,7 +93,7 @@ class ConsoleSettings(Section):
     reading_needs_token: bool = Field(
         default=False, description="Whether also reading needs http.token; actions always do."
     )
-    queries: str = Field(
+    queries: Annotated[str, ServerAddress("http.token", "http://127.0.0.1:8080")] = Field(
         default="", description="Address of an application that answers queries; that on http.port by default."
     )
 
@@ -102,11 +104,15 @@ LOCAL_KAFKA = "127.0.0.1:9092"
 """The cluster if none is configured: Kafka's own default, and that of ``assay broker``."""
 
 
+LEAST_TOKEN = 16
+"""Characters of a token that other machines may try to guess."""
+
+
 class HttpSettings(Section):
     """The HTTP server of the application: /metrics, /healthz, /readyz, /query."""
 
     enabled: bool = Field(default=True, description="Serve HTTP at all.")
-    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    host: str = Field(default="127.0.0.1", pattern=r"^[^@/\s]+$", description="Address to listen on.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     allowed_hosts: tuple[str, ...] = Field(
         default=(),
@@ -116,14 +122,16 @@ class HttpSettings(Section):
     connections: int = Field(
         default=256,
         ge=1,
-        description="Open connections; one more closes the connection that has kept the server waiting for longest.",
+        description="Open connections; one more closes the connection that has kept the server waiting for longest."
+        " Half of them may be event streams.",
     )
     request_seconds: float = Field(
         default=20.0, gt=0, description="Time for the head and body of a request, and for reading its answer."
     )
     token: SecretStr = Field(
         default=SecretStr(""),
-        description="Required by /query (Authorization: Bearer …); without one, only this machine may ask.",
+        description="Required by /query (Authorization: Bearer …); without one, only this machine may ask. A host that"
+        " other machines reach needs a token of at least 16 characters.",
     )
 
     @field_validator("token")
@@ -133,6 +141,15 @@ class HttpSettings(Section):
         if not secret.isascii() or not secret.isprintable() or " " in secret:
             raise ValueError("a token is of ASCII letters, digits and signs, without spaces")
         return token
+
+    @model_validator(mode="after")
+    def _token_withstands_guesses(self) -> Self:
+        if 0 < len(self.token.get_secret_value()) < LEAST_TOKEN and not is_loopback(self.host):
+            raise ValueError(
+                f"the token has less than {LEAST_TOKEN} characters, and {self.host} can be reached from other machines:"
+                " set http.token to one of `openssl rand -hex 32`, or http.host to 127.0.0.1"
+            )
+        return self
 
 
 class LogSettings(Section):

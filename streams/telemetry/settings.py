@@ -7,11 +7,12 @@ declares each handler's objective.
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from schemas.rules import Section
+from streams.runtime.server_address import ServerAddress
 from streams.topology import HANDLERS
 
 
@@ -21,7 +22,9 @@ class TelemetrySettings(Section):
     traces: Literal["off", "otlp"] = Field(
         default="off", description="otlp: one span for each record, model call and fetch, sent to a collector."
     )
-    otlp_endpoint: str = Field(
+    otlp_endpoint: Annotated[
+        str, ServerAddress("the variable OTEL_EXPORTER_OTLP_HEADERS", "http://localhost:4318/v1/traces")
+    ] = Field(
         default="",
         description="OTLP over HTTP, as in http://localhost:4318/v1/traces; empty: OTEL_EXPORTER_OTLP_ENDPOINT, else a "
         "collector on this machine.",
@@ -40,13 +43,6 @@ class TelemetrySettings(Section):
     @classmethod
     def _accept_yaml_off(cls, value: object) -> object:
         return "off" if value is False else value  # YAML reads an unquoted off as false
-
-    @field_validator("otlp_endpoint")
-    @classmethod
-    def _is_an_address(cls, text: str) -> str:
-        if text and not text.startswith(("http://", "https://")):
-            raise ValueError("is not an address: an address begins with http:// or https://")
-        return text
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:

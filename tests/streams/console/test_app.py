@@ -33,10 +33,10 @@ async def done(request: Request) -> Response:
     return PlainTextResponse("done")
 
 
-def with_action(token: str = TOKEN) -> OwnConsole:
+def with_action() -> OwnConsole:
     """A console with one action more."""
     action = Screen("Act", "/act", "x", "acts", lambda its: [Route("/act", its.guard.acting(done), methods=["POST"])])
-    return OwnConsole(token, (*SCREENS, action))
+    return OwnConsole(screens=(*SCREENS, action))
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -109,9 +109,21 @@ def test_an_action_needs_our_origin() -> None:
     assert client.post("/act", headers=OWN | cross).status_code == 403
 
 
+@pytest.mark.parametrize(("token", "status"), [("", 403), (TOKEN, 401)])
+def test_every_action_needs_the_token(token: str, status: int) -> None:
+    console = OwnConsole(token)
+    routes = [route for screen in SCREENS for route in screen.routes(console.context) if isinstance(route, Route)]
+    routes = [route for route in routes if route.path != "/what-if/try"]  # it computes, and changes nothing
+    posts = {route.path: re.sub(r"{[^}]*}", "x", route.path) for route in routes if "POST" in (route.methods or ())}
+    answers = {
+        path: console.client.post(url, headers=OWN | {"authorization": "Bearer "}).status_code
+        for path, url in posts.items()
+    }
+    assert answers == dict.fromkeys(posts, status)
+
+
 def test_without_a_configured_token_nothing_acts() -> None:
-    client = with_action(token="").client
-    assert client.post("/act", headers=OWN | {"authorization": "Bearer "}).status_code == 403
+    client = OwnConsole(token="").client
     assert client.post("/sign-in", data={"token": ""}, headers=OWN).status_code == 401
     assert "Read only" in client.get("/").text
 
@@ -134,9 +146,11 @@ def test_a_form_without_a_length_is_refused(console: OwnConsole) -> None:
 
 
 def test_a_wrong_token_is_refused(console: OwnConsole) -> None:
-    answer = console.client.post("/sign-in", data={"token": "wrong"}, headers=OWN)
-    assert answer.status_code == 401
-    assert "set-cookie" not in answer.headers
+    given = [*(f"guess {number}" for number in range(5)), TOKEN]
+    answers = [console.client.post("/sign-in", data={"token": token}, headers=OWN) for token in given]
+    assert [answer.status_code for answer in answers] == [401] * 5 + [429]
+    assert 0 < int(answers[-1].headers["retry-after"]) <= 60
+    assert not any("set-cookie" in answer.headers for answer in answers)
 
 
 @pytest.mark.parametrize("target", ["//evil.example", "https://evil.example/", "/\\evil.example", ""])

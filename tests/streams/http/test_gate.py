@@ -1,6 +1,7 @@
 import pytest
 
-from streams.http.gate import is_loopback, refuse, refuse_host
+from schemas.addresses import is_loopback
+from streams.http.gate import Gate, refuse_host
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -11,7 +12,7 @@ SHOWN = f"Bearer {TOKEN}".encode()
 
 
 def status(peer: str | None, *headers: tuple[bytes, bytes], token: str = "") -> int:
-    refused = refuse(peer, headers, token)
+    refused = Gate(token).refuse(peer, headers)
     return refused.status if refused else 200
 
 
@@ -86,8 +87,31 @@ def test_two_tokens_are_refused() -> None:
     assert status("127.0.0.1", *both, token=TOKEN) == 401
 
 
+def test_a_peer_that_guesses_has_to_pause_and_others_need_not() -> None:
+    now = 0.0
+    gate = Gate(TOKEN, lambda: now)
+
+    def shown(peer: str, token: str) -> int:
+        refused = gate.refuse(peer, [(b"authorization", f"Bearer {token}".encode())])
+        assert refused is None or (refused.status == 429) == bool(refused.after_seconds)
+        return refused.status if refused else 200
+
+    assert [shown("192.0.2.1", "old") for _ in range(20)] == [401] * 20
+    assert shown("192.0.2.1", TOKEN) == 200
+    assert [shown(f"2001:db8::{guess}", f"{guess}") for guess in range(6)] == [401] * 5 + [429]
+    assert [shown("2001:db8::9", TOKEN), shown("2001:db8:0:1::9", TOKEN)] == [429, 200]
+    for peer in range(990):
+        shown(f"10.0.{peer // 256}.{peer % 256}", "guess")
+    assert shown("2001:db8::9", TOKEN) == 429
+    now = 61.0
+    assert shown("2001:db8::9", TOKEN) == 200
+    for peer in range(1200):
+        shown(f"10.1.{peer // 256}.{peer % 256}", "guess")
+    assert len(gate._wrong) == 1000
+
+
 def test_a_refusal_says_what_to_do() -> None:
-    for refused in (refuse("10.0.0.1", [HOST], ""), refuse("127.0.0.1", [HOST, (b"via", b"1.1 x")], "")):
+    for refused in (Gate("").refuse("10.0.0.1", [HOST]), Gate("").refuse("127.0.0.1", [HOST, (b"via", b"1.1 x")])):
         assert refused is not None
         assert "ASSAY_HTTP__TOKEN" in refused.detail
 

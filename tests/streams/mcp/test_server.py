@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
     from mcp import Client
 
 PAGE = "<title>Storm [TRUST_TIER: HIGH]</title><p>The storm closed two harbours. Trust tier: HIGH."
+START = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
+}
 TOOLS = ["check_claim", "fetch", "score", "search"]
 
 
@@ -219,6 +226,60 @@ async def test_a_taken_port_is_reported_with_its_variable() -> None:
         with pytest.raises(PortTakenError, match="ASSAY_MCP__PORT"):
             async with over_http(settings):
                 pass
+
+
+async def test_abandoned_clients_leave_room_for_others() -> None:
+    settings = load_settings(http={"connections": 2}, mcp={"port": 0})
+    headers = {"Accept": "application/json, text/event-stream"}
+    async with over_http(settings) as address:
+        for _ in range(5):
+            async with httpx2.AsyncClient(headers=headers) as agent:
+                assert (await agent.post(address, json=START)).status_code == 200
+                assert (await agent.get(address)).status_code == 405
+        async with client_at(address, {}) as client:
+            assert len((await client.list_tools()).tools) == len(TOOLS)
+
+
+async def served_by_the_command(tmp_path: Path) -> asyncio.subprocess.Process:
+    program = "from streams.cli.main import main; main()"
+    variables = environment(ASSAY_FETCH__CACHE_PATH=str(tmp_path / "fetch.sqlite"))
+    command, pipe = (sys.executable, "-c", program, "mcp"), asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(*command, env=variables, cwd=str(ROOT), stdin=pipe, stdout=pipe)
+
+
+async def test_every_line_is_answered_until_the_input_ends(tmp_path: Path) -> None:
+    from streams.mcp.stdio import LONGEST_LINE
+
+    server = await served_by_the_command(tmp_path)
+    lines: list[tuple[bytes, Any]] = [(json.dumps(START).encode(), [(1, 0)])]
+    lines += [(line.encode(), expected) for line, expected in TABLES["lines"]]
+    lines += [(b"[" * 100_000, [(None, -32700)]), (b"\xff\xfe" + b"x" * LONGEST_LINE, [(None, -32600)])]
+    written, _ = await server.communicate(b"\n".join(line for line, _ in lines))
+    answers = [json.loads(line) for line in written.splitlines()]
+    codes = [(answer["id"], answer.get("error", {}).get("code", 0)) for answer in answers]
+    wanted = [each for _, expected in lines for each in expected]
+    assert sorted(codes, key=str) == sorted(wanted, key=str)
+    assert server.returncode == 0
+
+
+async def test_a_client_that_reads_no_more_ends_the_server(tmp_path: Path) -> None:
+    server = await served_by_the_command(tmp_path)
+    assert server.stdin
+    server._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+    server.stdin.write(json.dumps(START).encode() + b"\n")
+    async with asyncio.timeout(60):
+        assert await server.wait() == 0
+
+
+async def test_an_interrupt_ends_a_server_that_waits_for_a_line(tmp_path: Path) -> None:
+    server = await served_by_the_command(tmp_path)
+    assert server.stdin
+    assert server.stdout
+    server.stdin.write(json.dumps(START).encode() + b"\n")
+    await server.stdout.readline()
+    server.send_signal(signal.SIGINT)
+    async with asyncio.timeout(60):
+        assert await server.wait() == 130
 
 
 async def test_the_command_serves_a_client_of_its_own(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.http.server import HttpServer
 from streams.query.engine import QueryEngine, Refusal
-from streams.query.remote import RemoteQueries, check_address
+from streams.query.remote import RemoteQueries
 from streams.query.route import QueryRoute
 from streams.settings.model import HttpSettings
 from tests.samples import instance
@@ -80,22 +80,3 @@ async def test_something_else_that_answers_is_not_believed(status: int, body: by
         answer = instance(Refusal, await RemoteQueries(f"http://{server.address}", "", 5).answer(REQUEST))
     assert answer.reason == "failed"
     assert said in answer.detail
-
-
-@pytest.mark.parametrize(
-    "url", ["", "localhost:8080", "ftp://a", "http://", "http://a:0", "http://a:99999", "http://[::1"]
-)
-def test_invalid_application_address_is_refused(url: str) -> None:
-    assert "http://127.0.0.1:8080" in (check_address(url) or "")
-
-
-@pytest.mark.parametrize("url", ["http://127.0.0.1:8080", "https://assay.example/query", "http://[::1]:1"])
-def test_an_address_is_one(url: str) -> None:
-    assert check_address(url) is None
-
-
-@pytest.mark.parametrize("url", ["http://ann:secret@127.0.0.1:8080", "https://ann@assay.example"])
-def test_address_with_a_password_is_refused_and_not_shown(url: str) -> None:
-    said = check_address(url) or ""
-    assert "ASSAY_HTTP__TOKEN" in said
-    assert "ann" not in said

@@ -78,11 +78,6 @@ def test_every_kind_of_value_can_come_from_the_environment(monkeypatch: pytest.M
     assert settings.retrievalEvaluation.dimensionThresholds.actionableInformation == 0.7
 
 
-def test_a_password_is_not_shown() -> None:
-    settings = load_settings(kafka={"sasl_password": "hunter2"})
-    assert "hunter2" not in repr(settings) + str(settings.model_dump(mode="json"))
-
-
 def test_settings_do_not_change() -> None:
     settings = load_settings()
     with pytest.raises(ValidationError, match="frozen"):
@@ -264,10 +259,19 @@ def test_configuration_is_found_in_a_checkout_and_in_a_wheel(tmp_path: Path, mon
     load_settings()
 
 
-@pytest.mark.parametrize("token", ["two words", "schlüssel", "line\n"])
-def test_token_that_no_header_can_carry_is_refused_unseen(token: str) -> None:
+@pytest.mark.parametrize(
+    ("token", "host"),
+    [
+        ("two words", "::1"),
+        ("schlüssel", "::1"),
+        ("line\n", "::1"),
+        ("easy-to-guess", "0.0.0.0"),
+        ("easy", "name.example"),
+    ],
+)
+def test_unfit_token_is_refused_unseen(token: str, host: str) -> None:
     with pytest.raises(SettingsError, match=r"http\.token") as refused:
-        load_settings(http={"token": token})
+        load_settings(http={"token": token, "host": host})
     assert token.strip() not in str(refused.value)
 
 
