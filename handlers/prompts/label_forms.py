@@ -1,7 +1,7 @@
 """Finds what an untrusted text has in the form of our label, in any script, width, case or spacing.
 
-The text is folded (compatibility forms, marks, look-alikes) and compared once. The places that are found are those of the
-text itself.
+The text is folded (compatibility forms, marks, look-alikes) and compared once; the places that are found are those of
+the text itself.
 """
 
 from __future__ import annotations
