@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-# Capitals that look like the letter at the beginning of the word. From confusables.txt 15.1 of Unicode (UTS 39, Unicode
-# License v3), reduced to the letters of our names and their values, without those that ``_folded`` finds by itself.
+# Capitals that look like the letter before them. For our names and values, Unicode's confusables.txt (UTS 39, Unicode
+# License v3) has these beside those that ``_letter`` finds by decomposition or name; Я and Є are added.
 _LOOK_ALIKES = (
     "AΑАᎪᗅ⍺Ɑꓮ𐊠𖽀 BƄΒВЬᏏᏴᑲᖯᗷꓐꞴ𐊂𐊡𐌁 CСᏟⲤꓚ𐊢𐌂𐐕𐔜🝌 DԀᎠᏧᑯᗞᗪꓒꓓ EΕЕҼЄᎬ℮⋿ⴹꓰ𐊆𑢦𑢮 GƍԌՑᏀᏳꓖ HΗНҺՀᎻᏂᕼⲎꓧ𐋏 IƖΙІӀᎥ⍳Ꙇ𑢣"
-    " LᏞᒪᛁⲒⳐⵏꓡꓲ𐊊𐌉𐐛𐔦𑢲𖼖𖼨𝈪 MʍΜϺМᎷᗰᛖⲘꓟ𐊰𐌑 OΟΣОՕଠഠဝዐᲿⲞⵔ〇ꓳ𐊒𐊫𐐄𐓂𐔖𑢨𑢵𑢷 RƦГЯᎡᎱᏒᖇᴦⲄꓣ𐒴𖼵𝈖 SƼЅՏᏕᏚꓢ𐊖𐐠𑢡𖼺"
+    " LᏞᒪᛁⲒⳐⵏꓡꓲ𐊊𐌉𐐛𐔦𑢲𖼖𖼨𝈪 MʍΜϺМᎷᗰᛖⲘꓟ𐊰𐌑 OΟΣОՕଠഠဝዐᲿⲞⵔꓳ𐊒𐊫𐐄𐓂𐔖𑢨𑢵𑢷 RƦГЯᎡᎱᏒᖇᴦⲄꓣ𐒴𖼵𝈖 SƼЅՏᏕᏚꓢ𐊖𐐠𑢡𖼺"
     " TΤТᎢ⊤⟙Ⲧꓔ𐊗𐊱𐌕𑢼𖼊🝨 UƲΥՍሀᑌ∪⋃ꓴꞞ𐓎𑢸𖽂 VΝѴᏙᐯ∨⋁ⴸꓦꛟ𐔝𑜆𑢠𖼈𝈍 WƜѠԜԱᎳᏔꓪ𑜊𑜎𑜏"
 )
 _LETTERS = {sign: word[0] for word in _LOOK_ALIKES.split() for sign in word}
@@ -25,8 +25,8 @@ _LATIN = re.compile(r"(?:LATIN|REGIONAL INDICATOR) .{0,40}LETTER (?:[A-Z]{1,9} )
 """The name of a letter: small capital, with a stroke, circled in black."""
 # Letters and marks that may fold. Punctuation, Chinese, Japanese and Korean do not, so most texts are not folded.
 _MAY_FOLD = re.compile(
-    "[^\0-\xa9\xab-\xb8\xbb-\xbf\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u21ff\u2500-\u25ff\u2e80-\u3006"
-    "\u3008-\u31ff\u3400-\ua4cf\uac00-\ud7ff\uff01-\uff20\uff61-\uff65\U0001f300-\U0001faff\U00020000-\U0003ffff]"
+    "[^\0-\xa9\xab-\xb8\xbb-\xbf\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u21ff\u2500-\u25ff\u2e80-\u31ff"
+    "\u3400-\ua4cf\uac00-\ud7ff\uff01-\uff20\uff61-\uff65\U0001f300-\U0001faff\U00020000-\U0003ffff]"
 )
 _MOST_FOLDS = 20_000
 """Folded characters that are kept."""
@@ -56,7 +56,6 @@ _PLAIN = (
 )
 _INSIDE_A_NAME = re.compile(r"(?:[A-Za-z0-9]_.|[a-z][a-z]|[A-Z][A-Z])\Z", re.DOTALL)
 _JOINERS = re.compile("[_\u203f\u2040\u2054\ufe33\ufe34\ufe4d-\ufe4f\uff3f]")
-_SPACE = re.compile(r"\s")
 
 
 class LabelForm(NamedTuple):
@@ -94,11 +93,10 @@ def label_forms(text: str) -> Iterator[LabelForm]:
         if words not in _OF_OUR_LABEL and (name["rest"] or _INSIDE_A_NAME.search(before)):
             continue
         written = [word.title() if name[part][0].isupper() else word for word, part in zip(words, _PARTS, strict=True)]
-        kept = _JOINERS.sub(" ", between) if _SPACE.search(between) else " "
         start, end = places[0].start, places[1].stop
         # One sign may fold to letters of the name and others.
         head, tail = folded[ends[start - 1] if start else 0 : name.start()], folded[name.end() : ends[end - 1]]
-        yield LabelForm(start, end, head + kept.join(written) + tail)
+        yield LabelForm(start, end, head + " ".join(written) + tail)
 
 
 class _Folds(dict[int, str]):

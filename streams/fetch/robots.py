@@ -131,8 +131,8 @@ class Robots:
         if isinstance(response, FetchRefused):
             if response.reason is FetchFailure.TOO_MANY_REDIRECTS:
                 return b""  # as if there were none, RFC 9309, 2.3.1.2
-            reason = response.reason if response.reason in _DOWN else FetchFailure.ROBOTS
-            return Permission(reason, detail=response.detail)
+            is_down = response.reason in _DOWN
+            return Permission(response.reason, detail=response.detail) if is_down else Permission(FetchFailure.ROBOTS)
         return response.body if response.ok else b""
 
     def _text(self, body: bytes) -> str:
