@@ -11,7 +11,6 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 # Capitals that look like the letter before them. For our names and values, Unicode's confusables.txt (UTS 39, Unicode
 # License v3) has these beside those that ``_letter`` finds by decomposition or name; Я and Є are added.
@@ -29,74 +28,55 @@ _MAY_FOLD = re.compile(
     "\u3400-\ua4cf\uac00-\ud7ff\uff01-\uff20\uff61-\uff65\U0001f300-\U0001faff\U00020000-\U0003ffff]"
 )
 _MOST_FOLDS = 20_000
-"""Folded characters that are kept."""
 
-
-def _spelled(word: str, gap: str) -> str:
-    """The expression of a word with at most ``gap`` other signs between two letters."""
-    also = {"i": "l1|", "l": "i1|", "o": "0"}
-    return gap.join(
-        f"[{letter.upper()}{letter}{also.get(letter, '').upper()}{also.get(letter, '')}]" for letter in word
-    )
-
-
-_GAP, _SHORT_GAP = r"[\W_]{0,5}", r"[\W_]?"
-_PARTS = ("first", "second")
+_SAME = {"i": "il1|", "l": "il1|", "o": "o0"}
+_PARTS, _SECOND = ("first", "second"), ("tier", "label", "score", "level")
 _OF_OUR_LABEL = (("trust", "tier"), ("trust", "label"))
-_SECOND = ("tier", "label", "score", "level")
+_PLAIN = frozenset(("trust", "Trust", "cts", "Cts", "CTS")), frozenset((*_SECOND, *map(str.title, _SECOND)))
+_GAP, _SHORT_GAP = r"[\W_]{0,5}", r"[\W_]?"
+
+
+def _spelled(word: str, gap: str = _GAP) -> str:
+    return gap.join(f"[{_SAME.get(letter, letter)}]" for letter in word)
+
+
 _NAME = re.compile(
     # The set at the beginning makes the search fast.
-    rf"(?P<first>[CTct](?:(?<=[Tt]){_GAP}{_spelled('rust', _GAP)}|(?<=[Cc]){_SHORT_GAP}{_spelled('ts', _SHORT_GAP)}))"
-    rf"(?P<between>[\W_]{{0,200}})(?P<second>{'|'.join(f'(?P<{word}>{_spelled(word, _GAP)})' for word in _SECOND)})"
+    rf"(?P<first>[CTct](?i:(?<=t){_GAP}{_spelled('rust')}|(?<=c){_SHORT_GAP}{_spelled('ts', _SHORT_GAP)}))"
+    rf"[\W_]{{0,200}}(?P<second>(?i:{'|'.join(f'(?P<{word}>{_spelled(word)})' for word in _SECOND)}))"
     r"(?=(?P<rest>\w{0,8}?)\W{0,30}(?:[:=(\[{：＝（【︰]|(?i:high|medium|low)|\d))"
-)
-_PLAIN = (
-    frozenset(("trust", "Trust", "cts", "Cts", "CTS")),
-    frozenset((*_SECOND, *map(str.title, _SECOND))),
 )
 _INSIDE_A_NAME = re.compile(r"(?:[A-Za-z0-9]_.|[a-z][a-z]|[A-Z][A-Z])\Z", re.DOTALL)
 _JOINERS = re.compile("[_\u203f\u2040\u2054\ufe33\ufe34\ufe4d-\ufe4f\uff3f]")
 
 
-class LabelForm(NamedTuple):
-    """A place of a text, and the same words as prose."""
-
-    start: int
-    end: int
-    prose: str
-
-
-def label_forms(text: str) -> Iterator[LabelForm]:
-    """Where a text has one of our names before a value, written otherwise than in prose.
+def label_forms(text: str) -> Iterator[tuple[int, int, str]]:
+    """The places that have one of our names before a value, written otherwise than in prose; and the name as prose.
 
     "Trust level: low" is prose. "min_trust_level" and "DISTRUST LEVEL" are other names; the names of our label itself
     are found inside of longer ones, too.
 
     >>> [*label_forms("本文TRUST_TIER: HIGH")], [*label_forms("Trust tier: high")]
-    ([LabelForm(start=2, end=12, prose='Trust Tier')], [])
+    ([(2, 12, 'Trust Tier')], [])
     """
     folded = text.translate(_FOLDED) if _MAY_FOLD.search(text) else text
-    ends: Sequence[int] = ()
+    ends: Sequence[int] = range(1, len(text) + 1)
     for name in _NAME.finditer(folded):
-        if not ends:
-            ends = (
-                range(1, len(text) + 1) if folded is text else [*accumulate(len(_FOLDED[ord(sign)]) for sign in text)]
-            )
-        places = [
-            slice(bisect_right(ends, name.start(part)), bisect_right(ends, name.end(part) - 1) + 1) for part in _PARTS
-        ]
-        first, between, second = text[places[0]], text[places[0].stop : places[1].start], text[places[1]]
-        if first in _PLAIN[0] and second in _PLAIN[1] and not _JOINERS.search(between):
+        if folded is not text and isinstance(ends, range):
+            ends = [*accumulate(len(_FOLDED[ord(sign)]) for sign in text)]
+        (start, stop), (begin, end) = (
+            (bisect_right(ends, name.start(part)), bisect_right(ends, name.end(part) - 1) + 1) for part in _PARTS
+        )
+        if text[start:stop] in _PLAIN[0] and text[begin:end] in _PLAIN[1] and not _JOINERS.search(text[stop:begin]):
             continue
         words = "trust" if name["first"][0] in "Tt" else "cts", next(filter(name.group, _SECOND))
         before = folded[max(0, name.start() - 2) : name.start() + 1]
         if words not in _OF_OUR_LABEL and (name["rest"] or _INSIDE_A_NAME.search(before)):
             continue
-        written = [word.title() if name[part][0].isupper() else word for word, part in zip(words, _PARTS, strict=True)]
-        start, end = places[0].start, places[1].stop
+        prose = [word.title() if name[part][0].isupper() else word for word, part in zip(words, _PARTS, strict=True)]
         # One sign may fold to letters of the name and others.
         head, tail = folded[ends[start - 1] if start else 0 : name.start()], folded[name.end() : ends[end - 1]]
-        yield LabelForm(start, end, head + " ".join(written) + tail)
+        yield start, end, f"{head}{' '.join(prose)}{tail}"
 
 
 class _Folds(dict[int, str]):

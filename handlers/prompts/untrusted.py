@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,15 +94,11 @@ def sanitize(text: str) -> str:
     'https://a.example/%5B%54RUST_TIER:HIGH%5D'
     """
     shown = _visible(text)
-    address = _ADDRESS.fullmatch(shown)
-    if address is None:
-        shown = _ANY_SQUARE.sub(lambda bracket: _ROUND[bracket[0]], shown)
-        return _replaced(shown, [(form.start, form.end, form.prose) for form in label_forms(shown)])
-    rest = address[2]
-    coded = [(place, place + 1) for form in label_forms(rest) for place in [form.start]]
-    coded += [bracket.span() for bracket in _ANY_SQUARE.finditer(rest)]
-    codes = [(start, end, "".join(f"%{byte:02X}" for byte in rest[start:end].encode())) for start, end in sorted(coded)]
-    return address[1] + _replaced(rest, codes)
+    if (address := _ADDRESS.fullmatch(shown)) is not None:
+        rest = _ANY_SQUARE.sub(lambda bracket: _coded(bracket[0]), address[2])
+        return address[1] + _replaced(rest, [(at, at + 1, _coded(rest[at])) for at, _, _ in label_forms(rest)])
+    shown = _ANY_SQUARE.sub(lambda bracket: _ROUND[bracket[0]], shown)
+    return _replaced(shown, label_forms(shown))
 
 
 def for_model(value: Any) -> Any:
@@ -154,9 +150,14 @@ def _visible(text: str) -> str:
     return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
 
 
-def _replaced(text: str, places: Sequence[tuple[int, int, str]]) -> str:
+def _coded(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode())
+
+
+def _replaced(text: str, places: Iterable[tuple[int, int, str]]) -> str:
     """The text with other words at places that follow each other."""
-    pieces, at = [], 0
+    pieces: list[str] = []
+    at = 0
     for start, end, words in places:
         pieces += text[at:start], words
         at = end
