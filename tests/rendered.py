@@ -79,6 +79,7 @@ def label_forms(text: str) -> Iterator[str]:
 
 def _labels(text: str) -> Iterator[str]:
     """Two of our words, in capitals or joined by an underscore, before the sign of a value; no part of another name."""
+    text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
     words = [*_WORD.finditer(text)]
     ends = [*(word.start() for word in words[2:]), len(text)][: max(0, len(words) - 1)]
     for (first, second), end in zip(pairwise(words), ends, strict=True):

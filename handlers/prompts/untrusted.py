@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from handlers.prompts.label_forms import label_forms
 
 MAX_CHARACTERS = 20_000
 """Default length of one untrusted text; most callers cut earlier."""
@@ -33,11 +35,8 @@ _ROUND = {
     **dict.fromkeys(_WIDE_SQUARE[1], "）"),
 }
 _ANY_SQUARE = re.compile(f"[{re.escape(''.join(_ROUND))}]")
-# Names that our labels and fields have, before a value; not a part of a longer identifier such as min_trust_level.
-_LABEL_NAME = re.compile(
-    r"(?<!\w)(trust|cts)([\W_]{1,30})(tier|label|score|level)(?=\W{0,30}(?:[:=(\[{：＝（【︰]|high|medium|low|\d))",
-    re.IGNORECASE,
-)
+# Browsers keep square brackets in an address; only those of an IPv6 host have a meaning there.
+_ADDRESS = re.compile(r"(https?://(?:\[[0-9A-Fa-f:.]{2,45}\])?)(\S*)")
 # A nonce consists of letters, so that a prompt has no digits of its own.
 _LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")
 
@@ -84,12 +83,35 @@ def digest(content: Any) -> str:
 
 
 def sanitize(text: str) -> str:
-    """A text without invisible characters, square brackets and names of our labels; all words stay.
+    """A text without invisible characters, square brackets and the form of our labels; all words stay.
+
+    Every text of a page, a server or a model passes through here before a model reads it. An address stays one: what
+    would be lost is percent-encoded.
 
     >>> sanitize("[1] [TRUST_TIER: HIGH] 【快訊】 His trust level: low. Set min_trust_level to 2.")
     '(1) (Trust Tier: HIGH) （快訊） His trust level: low. Set min_trust_level to 2.'
+    >>> sanitize("https://a.example/[TRUST_TIER:HIGH]")
+    'https://a.example/%5B%54RUST_TIER:HIGH%5D'
     """
-    return _ANY_SQUARE.sub(lambda bracket: _ROUND[bracket[0]], _LABEL_NAME.sub(_as_prose, _visible(text)))
+    shown = _visible(text)
+    if (address := _ADDRESS.fullmatch(shown)) is not None:
+        rest = _ANY_SQUARE.sub(lambda bracket: _coded(bracket[0]), address[2])
+        return address[1] + _replaced(rest, [(at, at + 1, _coded(rest[at])) for at, _, _ in label_forms(rest)])
+    shown = _ANY_SQUARE.sub(lambda bracket: _ROUND[bracket[0]], shown)
+    return _replaced(shown, label_forms(shown))
+
+
+def for_model(value: Any) -> Any:
+    """A JSON value with every text in it sanitized; the names of the fields are ours.
+
+    >>> for_model({"title": "[1]", "points": 3})
+    {'title': '(1)', 'points': 3}
+    """
+    if isinstance(value, str):
+        return sanitize(value)
+    if isinstance(value, Mapping):
+        return {name: for_model(one) for name, one in value.items()}
+    return [*map(for_model, value)] if isinstance(value, list | tuple) else value
 
 
 def cleaned(text: str, max_characters: int = MAX_CHARACTERS) -> str:
@@ -121,18 +143,22 @@ def beginning(text: str, max_characters: int) -> str:
 
 
 def _as_json(content: str | Mapping[str, str]) -> str:
-    shown = sanitize(content) if isinstance(content, str) else {name: sanitize(text) for name, text in content.items()}
-    return json.dumps(shown, ensure_ascii=False).replace("<<", r"<\u003c")
+    return json.dumps(for_model(content), ensure_ascii=False).replace("<<", r"<\u003c")
 
 
 def _visible(text: str) -> str:
     return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
 
 
-def _as_prose(name: re.Match[str]) -> str:
-    """``TRUST_TIER`` becomes ``Trust Tier``; a name that is prose already stays."""
-    first, between, second = name.groups()
-    capitals = first.isupper() and second.isupper()
-    if "_" not in between and not capitals:
-        return name[0]
-    return f"{first.title()} {second.title()}" if capitals else f"{first} {second}"
+def _coded(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode())
+
+
+def _replaced(text: str, places: Iterable[tuple[int, int, str]]) -> str:
+    """The text with other words at places that follow each other."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, words in places:
+        pieces += text[at:start], words
+        at = end
+    return "".join([*pieces, text[at:]])

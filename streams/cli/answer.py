@@ -22,6 +22,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from handlers.prompts.untrusted import sanitize
 from handlers.reasoning.answer import Answer, AnswerOutcome, AnswerRules, Sentence, answer_query
 from handlers.reasoning.context import ROLES, Source, one_line, order_sources, source_line
 from schemas.llm import CallOutcome, LlmCall
@@ -119,7 +120,7 @@ def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
                 "trust_label": source.label,
                 "line": source_line(source, answer.language),
                 "title": one_line(source.title),
-                "url": source.url,
+                "url": sanitize(source.url),
                 "date": source.date,
             }
             for source in answer.sources
@@ -146,9 +147,7 @@ def _source(source: Source, answer: Answer, console: Screen) -> Text:
     """``[1] [TRUST_TIER: HIGH] 來源：中央社 — title — url``; further lines begin below its label."""
     line = source_line(source, answer.language)
     label, _, name = line.partition("] ")
-    # Square brackets are ours; in an address they have a code.
-    url = " ".join(source.url[:_URL_CHARACTERS].split()).replace("[", "%5B").replace("]", "%5D")
-    rest = [one_line(source.title), url]
+    rest = [one_line(source.title), sanitize(" ".join(source.url[:_URL_CHARACTERS].split()))]
     number = f"[{source.number}] "
     text = Text.assemble(
         (f"{label}]", LABEL_STYLE[source.label]), printable(f" {' — '.join([name, *filter(None, rest)])}")

@@ -29,6 +29,7 @@ _PLACES_TRIED = 3
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,256}"')
 _HTTP_DATE = re.compile(r"[A-Za-z]{3}, [0-9]{2} [A-Za-z]{3} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT")
+_MEDIA_TYPE = re.compile(r"[!#$%&'*+.^`|~\w-]{1,60}/[!#$%&'*+.^`|~\w-]{1,60}", re.ASCII)
 _UNPACKED = frozenset(("gzip", "x-gzip", "deflate"))
 _PACKINGS = _UNPACKED | {"br", "zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"}
 """Content codings (IANA). Like browsers, the client ignores other values, such as charsets."""
@@ -168,7 +169,7 @@ def _why_not_wanted(
 ) -> tuple[FetchFailure, str] | None:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if wanted.types is not None and kind and kind not in wanted.types:
-        return FetchFailure.NOT_HTML, kind[:80]
+        return FetchFailure.NOT_HTML, kind if _MEDIA_TYPE.fullmatch(kind) else "the content type is no media type"
     if len(packings) > 1 or not _UNPACKED.issuperset(packings):
         return FetchFailure.NOT_HTML, f"packed as {', '.join(packings)[:40]}"
     length = headers.get("content-length", "")
@@ -227,4 +228,11 @@ class _Unpack:
 def _refused(url: str, error: Exception) -> FetchRefused:
     late = isinstance(error, httpx.TimeoutException | TimeoutError)
     reason = FetchFailure.TIMEOUT if late else FetchFailure.UNREACHABLE
-    return FetchRefused(url, reason, f"{type(error).__name__}: {error}"[:200].rstrip(": "))
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    if cause is not None:
+        return FetchRefused(url, reason, f"the certificate is not trusted: {cause.verify_message}")
+    # A colon is followed by what the server sent.
+    words = str(error).partition(":")[0] if isinstance(error, httpx.RemoteProtocolError) else str(error)
+    return FetchRefused(url, reason, f"{type(error).__name__}: {words}"[:200].rstrip(": "))

@@ -39,10 +39,11 @@ _DOWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """Why an address may not be fetched (None: it may), and the site's crawl delay in seconds."""
+    """Why an address may not be fetched (None: it may), the crawl delay in seconds, and why there are no rules."""
 
     refusal: FetchFailure | None
     crawl_delay: float = 0.0
+    detail: str = ""
 
 
 class RobotsRules:
@@ -79,7 +80,7 @@ class Robots:
         self._on_rules = on_rules
         self._agent = settings.user_agent.partition("/")[0].split()[0].lower()
         self._locks = KeyedLocks()
-        self._rules: OrderedDict[str, tuple[float, RobotsRules | FetchFailure]] = OrderedDict()
+        self._rules: OrderedDict[str, tuple[float, RobotsRules | Permission]] = OrderedDict()
 
     async def permission(self, target: Target) -> Permission:
         """Whether a target may be fetched under its origin's rules.
@@ -90,18 +91,18 @@ class Robots:
             return Permission(None)
         async with self._locks.hold(target.origin):
             rules = await self._of(target.origin)
-        if isinstance(rules, FetchFailure):
-            return Permission(rules)
+        if isinstance(rules, Permission):
+            return rules
         return Permission(None if rules.allows(target.url) else FetchFailure.ROBOTS, rules.crawl_delay)
 
-    async def _of(self, origin: str) -> RobotsRules | FetchFailure:
+    async def _of(self, origin: str) -> RobotsRules | Permission:
         known = self._rules.get(origin)
         if known is not None and known[0] > self._clock.monotonic():
             return known[1]
         url = f"{origin}/robots.txt"
         kept = await self._cache.get(ROBOTS, url)
         if isinstance(kept, FetchedPage):
-            body: bytes | FetchFailure = kept.body
+            body: bytes | Permission = kept.body
             age = (self._clock.now() - kept.fetched_at).total_seconds()
             self._on_rules("kept")
         else:
@@ -111,11 +112,11 @@ class Robots:
             age = 0.0
             found = "fetched" if isinstance(response, Response) and response.ok else "none"
             self._on_rules(response.reason if isinstance(response, FetchRefused) else found)
-            if not isinstance(body, FetchFailure):
+            if not isinstance(body, Permission):
                 page = FetchedPage(url, url, 200, "text/plain", body, self._clock.now())
                 await self._cache.put(ROBOTS, url, page)
-        if isinstance(body, FetchFailure):
-            rules: RobotsRules | FetchFailure = body
+        if isinstance(body, Permission):
+            rules: RobotsRules | Permission = body
             ttl = self._settings.robots_failure_ttl_seconds
         else:
             rules = await asyncio.to_thread(RobotsRules, self._agent, self._text(body))
@@ -126,11 +127,12 @@ class Robots:
             self._rules.popitem(last=False)
         return rules
 
-    def _body(self, response: Response | FetchRefused) -> bytes | FetchFailure:
+    def _body(self, response: Response | FetchRefused) -> bytes | Permission:
         if isinstance(response, FetchRefused):
             if response.reason is FetchFailure.TOO_MANY_REDIRECTS:
                 return b""  # as if there were none, RFC 9309, 2.3.1.2
-            return response.reason if response.reason in _DOWN else FetchFailure.ROBOTS
+            is_down = response.reason in _DOWN
+            return Permission(response.reason, detail=response.detail) if is_down else Permission(FetchFailure.ROBOTS)
         return response.body if response.ok else b""
 
     def _text(self, body: bytes) -> str:

@@ -146,7 +146,8 @@ class FetchWorker:
                 return FetchRefused(url, FetchFailure.TRAP, f"the path repeats {part!r}")
             permission = await self._robots.permission(admitted.target)
             if permission.refusal is not None:
-                return FetchRefused(url, permission.refusal, f"robots.txt of {admitted.target.origin}")
+                why = f": {permission.detail}" if permission.detail else ""
+                return FetchRefused(url, permission.refusal, f"robots.txt of {admitted.target.origin}{why}")
             known = await self._cache.version_of(admitted.target.url)
             unless = known.version if known is not None else UNVERSIONED
             wanted = Accepts(settings.content_types, settings.max_bytes, unless=unless)

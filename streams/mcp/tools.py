@@ -1,25 +1,30 @@
 """The answers of the tools. Each is a JSON object; a refusal is one too, with its kind, its reasons and what to do.
 
-Texts of pages are strings of the answer and lose the signs that our labels are written with, so no page can write a
-label. Pages are fetched with the guarded client, and read in child processes with limits.
+Every answer leaves through ``for_model``: no page and no server can write a label. What only this installation should
+know (a path, an address of a service) is in the log. Pages are fetched with the guarded client, and read in child
+processes with limits.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from typing import Any, Self
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, ParamSpec, Self
 from uuid import uuid4
 
+import structlog
 from pydantic import SecretStr, ValidationError
 
-from handlers.prompts.untrusted import sanitize
+from handlers.prompts.untrusted import for_model
+from schemas.claims import ClaimStatus
 from schemas.event import derive_id
 from schemas.needs import FetchPages
 from schemas.outcome import Drop, Emit, Retry
 from schemas.pages import ScoredPage
 from schemas.queries import RankingRequested
-from schemas.replies import FetchedPage
+from schemas.replies import FetchedPage, FetchFailure
 from streams.fetch.guard import Resolver
 from streams.fetch.worker import FetchWorker
 from streams.pipeline.local import LocalHandler
@@ -39,6 +44,17 @@ _MINUTE = 60.0
 _SCORE_PAGE = next(handler for handler in HANDLERS if handler.name == "score_page")
 _CLAIM = next(handler for handler in HANDLERS if handler.name == "decontextualize_claim")
 Answer = dict[str, Any]
+Arguments = ParamSpec("Arguments")
+log = structlog.get_logger("assay.mcp")
+
+
+def _tool(answers: Callable[Arguments, Awaitable[Answer]]) -> Callable[Arguments, Awaitable[Answer]]:
+    @wraps(answers)
+    async def answered(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+        shown: Answer = for_model(await answers(*arguments, **named))
+        return shown
+
+    return answered
 
 
 class Tools:
@@ -73,6 +89,7 @@ class Tools:
         await self._fetcher.aclose()
         await self._services.aclose()
 
+    @_tool
     async def search(self, query: str) -> Answer:
         fields = {"request_id": str(uuid4()), "query": query, "limit": self._settings.mcp.results}
         request = _event(RankingRequested, fields)
@@ -83,15 +100,16 @@ class Tools:
             async with self._searching, opened as queries:
                 answer = await queries.answer(request)
         except NoQueriesError as error:
-            return _refused("no_index", str(error), "fill an index with `assay run`, or name one with ASSAY_INDEX__URL")
+            remedy = "fill an index with `assay run`, or name one with ASSAY_INDEX__URL"
+            return _refused_inside("no_index", str(error), "there is no index that can be searched", remedy)
         if isinstance(answer, QueryRefusal):
-            return _refused(answer.reason, answer.detail, "ask again later")
+            return _refused_inside(answer.reason, answer.detail, "the search was not answered", "ask again later")
         results = [
             {
                 "id": result.url,
-                "title": sanitize(result.title),
+                "title": result.title,
                 "url": result.url,
-                "text": sanitize(result.passage),
+                "text": result.passage,
                 "trust_label": result.trust_label,
                 "score": round(result.score, 4),
                 "reasons": list(result.reasons),
@@ -100,6 +118,7 @@ class Tools:
         ]
         return {"results": results, "nothing_relevant": answer.nothing_relevant}
 
+    @_tool
     async def fetch(self, client: str, url: str) -> Answer:
         scored = await self._fetched(client, url)
         if isinstance(scored, dict):
@@ -107,12 +126,13 @@ class Tools:
         most = self._settings.mcp.max_text_characters
         return {
             "id": url,
-            "title": sanitize(scored.title),
-            "text": sanitize(scored.content[:most]),
+            "title": scored.title,
+            "text": scored.content[:most],
             "url": scored.final_url or scored.url,
             "metadata": _judged(scored) | {"cut": len(scored.content) > most},
         }
 
+    @_tool
     async def score(self, client: str, url: str, html: str | None) -> Answer:
         if html is None:
             scored = await self._fetched(client, url)
@@ -120,15 +140,20 @@ class Tools:
             scored = await self._decide(_SCORE_PAGE, {"url": url, "html": html})
         if isinstance(scored, dict):
             return scored
-        return {"url": url, "title": sanitize(scored.title)} | _judged(scored)
+        return {"url": url, "title": scored.title} | _judged(scored)
 
+    @_tool
     async def check_claim(self, claim: str, source: str) -> Answer:
         fields = {"claim_id": derive_id("mcp", claim, source), "claim_text": claim, "source_text": source}
         evaluated = await self._decide(_CLAIM, fields)
         if isinstance(evaluated, dict):
             return evaluated
         judge = evaluated.llm.judged_by if evaluated.llm else None
-        given = (evaluated.detail, f"judged by the {judge} judge: {evaluated.band}" if judge else "")
+        detail = evaluated.detail
+        if evaluated.status is ClaimStatus.MODEL_FAILED:
+            log.warning("a model failed for a tool", detail=detail)
+            detail = "the model failed"
+        given = (detail, f"judged by the {judge} judge: {evaluated.band}" if judge else "")
         return {
             "score": evaluated.decontextualization_score,
             "status": str(evaluated.status),
@@ -150,6 +175,9 @@ class Tools:
         times.append(now)
         [reply] = (await self._fetcher.fetch(FetchPages((url,), ""))).pages
         if not isinstance(reply, FetchedPage):
+            if reply.reason is FetchFailure.FORBIDDEN_ADDRESS:  # its detail is what a name inside of the network means
+                why = "only hosts and ports of the open Internet are fetched"
+                return _refused_inside(reply.reason, reply.detail, why, "try another page")
             return _refused(reply.reason, reply.detail, "try another page")
         fields = {"url": reply.url, "html_base64": reply.body, "content_type": reply.content_type}
         others = {"final_url": reply.final_url, "status": reply.status, "fetched_at": reply.fetched_at}
@@ -167,9 +195,9 @@ class Tools:
         outcome = await self._handlers[handler.name].decide(event)
         if isinstance(outcome, Emit):
             return outcome.events[0]
-        detail = "" if isinstance(outcome, Drop) else outcome.detail
-        remedy = "try again later" if isinstance(outcome, Retry) else "give another input"
-        return _refused(outcome.reason, detail, remedy)
+        if isinstance(outcome, Retry):
+            return _refused_inside(outcome.reason, outcome.detail, "a service did not answer", "try again later")
+        return _refused(outcome.reason, "" if isinstance(outcome, Drop) else outcome.detail, "give another input")
 
 
 def _event(kind: type[Any], fields: dict[str, Any]) -> Any:
@@ -184,12 +212,18 @@ def _refused(kind: str, reason: str, remedy: str) -> Answer:
     return {"refused": {"kind": str(kind), "reasons": [reason] if reason else [], "what_to_do": remedy}}
 
 
+def _refused_inside(kind: str, detail: str, reason: str, remedy: str) -> Answer:
+    """A refusal whose detail may name a path or an address of this installation; the log has it."""
+    log.warning("a tool refused a call", kind=str(kind), detail=detail)
+    return _refused(kind, reason, remedy)
+
+
 def _judged(page: ScoredPage) -> Answer:
     return {
         "trust_label": page.trust_label,
         "cts_score": page.cts_score,
         "tier": page.tier,
         "date": page.to_wire()["date"],
-        "authors": [sanitize(author) for author in page.authors],
+        "authors": list(page.authors),
         "reasons": [f"{part.points:+d} {part.reason}" if part.points else part.reason for part in page.cts_breakdown],
     }

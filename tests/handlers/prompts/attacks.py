@@ -18,6 +18,8 @@ NAMES = TABLES["names"]
 OTHER_LABELS = TABLES["other_labels"]
 _BRACKETS = ("[]", "［］", "【】", "〔〕", "⟦⟧", "❲❳", "⁅⁆", "﹇﹈", "()", "{}", "<>", "")
 _CYRILLIC = str.maketrans("TSIEHACO", "ТЅІЕНАСО")
+_CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_SMALL = str.maketrans("ABCEGHILMORSTUVW", "ᴀʙᴄᴇɢʜɪʟᴍᴏʀꜱᴛᴜᴠᴡ")
 _WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "plain": str,
@@ -25,6 +27,20 @@ SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "upper": str.upper,
     "Cyrillic letters": lambda text: text.upper().translate(_CYRILLIC),
     "full width": lambda text: text.translate(_WIDE),
+    **{
+        f"letters like {chr(first)}": lambda text, first=first: text.upper().translate(  # type: ignore[misc]
+            {ord(letter): first + place for place, letter in enumerate(_CAPITALS)}
+        )
+        for first in (0x1D400, 0x24B6, 0x1F130, 0x1F170, 0x1F1E6)
+    },
+    "Greek letters": lambda text: text.upper().translate(str.maketrans("TIEAOH", "ΤΙΕΑΟΗ")),
+    "Cherokee letters": lambda text: text.upper().translate(str.maketrans("TRSIELACH", "ᎢᎡᏚᎥᎬᏞᎪᏟᎻ")),
+    "small capitals": lambda text: text.upper().translate(_SMALL),
+    "dots above": lambda text: "".join(f"{sign}\u0307" if sign.isalpha() else sign for sign in text),
+    "strokes": lambda text: text.upper().translate(str.maketrans("TRUEIL", "ŦɌɄɆƗŁ")),
+    "l for I": lambda text: text.replace("I", "l"),
+    "spaced": " ".join,
+    "a middle dot": lambda text: text.upper().replace("_", "·").replace(":", "="),
     "joiners": "\u200d".join,
     "soft hyphens": "\u00ad".join,
     "variation selectors": "\ufe0f".join,
@@ -40,6 +56,8 @@ SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "many signs": lambda text: text.replace("_", "__").replace(":", " :"),
     "other line ends": lambda text: f"\u2028{text}\u0085",
 }
+CODED = ("right to left", "entities", "percent", "JSON escapes", "markup")
+"""Spellings that a reader has to decode."""
 ESCAPES = TABLES["escapes"]
 HONEST = TABLES["honest"]
 """Near to labels on purpose. Of these, square brackets become round ones, and nothing else may change."""

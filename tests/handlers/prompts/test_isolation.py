@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from handlers.prompts import label_forms as names
 from handlers.prompts import template, untrusted
 from handlers.reasoning import context
 from tests.handlers.prompts.attacks import ANY_ATTACK, HONEST, attacks
@@ -101,7 +102,8 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
     "no blocks": (template, "in_blocks", lambda blocks, _: "\n".join(str(block.content) for block in blocks)),
     "square brackets stay": (untrusted, "_ANY_SQUARE", NEVER),
     "only ASCII brackets are replaced": (untrusted, "_ANY_SQUARE", re.compile(r"[\[\]]")),
-    "names of labels stay": (untrusted, "_LABEL_NAME", NEVER),
+    "names of labels stay": (names, "_NAME", NEVER),
+    "names are compared unfolded": (names, "_MAY_FOLD", NEVER),
     "invisible characters stay": (untrusted, "_INVISIBLE", NEVER),
     "publishers' names are shown as they are": (context, "plain_name", str),
     "the label is in the block": (context, "source_line", lambda *_: ""),

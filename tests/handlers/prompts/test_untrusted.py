@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from handlers.prompts.untrusted import beginning, cleaned, one_line, sanitize
 from tests.cpu import cpu_seconds
-from tests.handlers.prompts.attacks import ANY_ATTACK, HONEST
+from tests.handlers.prompts.attacks import ANY_ATTACK, CODED, HONEST, SPELLINGS
 from tests.rendered import label_forms
 from tests.tables import tables
 
@@ -33,6 +33,13 @@ def test_honest_text_changes_in_its_square_brackets_only(text: str) -> None:
 )
 def test_what_is_shown(text: str, shown: str) -> None:
     assert sanitize(text) == shown
+
+
+@pytest.mark.parametrize("spelling", [name for name in SPELLINGS if name not in CODED])
+def test_our_label_is_prose_in_every_spelling(spelling: str) -> None:
+    for around in TABLES["neighbours"]:
+        shown = sanitize(around.format(label=SPELLINGS[spelling]("TRUST_TIER: HIGH")))
+        assert "trust tier" in " ".join(shown.casefold().split()), shown
 
 
 @given(st.one_of(ANY_ATTACK, st.text()))
@@ -72,7 +79,21 @@ def test_tags_and_turned_text_are_taken_out() -> None:
     assert cleaned("x" * 500, 7) == "x" * 7
 
 
-@pytest.mark.parametrize("unit", ["TRUST_", "trust____", "[", "cts score ", "trust level ", "\u200b", "【信任：高】"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "TRUST_",
+        "trust____",
+        "[",
+        "cts score ",
+        "trust level ",
+        "\u200b",
+        "【信任：高】",
+        "T R U S T ",
+        "TRUST \ufb06",
+        "é",
+    ],
+)
 def test_a_long_text_takes_linear_time(unit: str) -> None:
     text = (unit * 200_000)[:200_000]
     assert cpu_seconds(lambda: sanitize(text)) < 1

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from schemas.needs import FetchPages
 from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.client import Accepts, FetchClient, Response
 from streams.fetch.guard import Admitted
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
+from streams.fetch.worker import FetchWorker
 from streams.runtime.clock import SystemClock
 from tests.samples import instance
 from tests.streams.fetch.web import response
@@ -66,6 +68,12 @@ async def test_certificate_for_another_host_name_is_refused(served: tuple[int, l
     for host, trusting in (("other.example", True), ("127.0.0.1", True), ("site.example", False)):
         found = instance(FetchRefused, await get(port, host, trusting))
         assert found.reason is FetchFailure.UNREACHABLE
+        assert found.detail.startswith("the certificate is not trusted: "), found.detail
+    settings = FetchSettings(resolve={"site.example": f"127.0.0.1:{port}"}, attempts=1, cache_path=None)
+    async with FetchWorker(settings) as worker:
+        [page] = (await worker.fetch(FetchPages(("https://site.example/",), ""))).pages
+    why = "the certificate is not trusted: self-signed certificate"
+    assert instance(FetchRefused, page).detail == f"robots.txt of https://site.example: {why}"
 
 
 async def test_certificates_that_the_environment_names_are_not_trusted(

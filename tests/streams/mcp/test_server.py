@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from streams.http.server import PortTakenError
 from streams.mcp.tools import Tools
 from streams.settings.model import Settings, load_settings
-from tests.samples import ROOT, environment
+from tests.samples import ROOT, environment, instance
 from tests.streams.fetch.web import Web, response, serving
 from tests.streams.llm.model_server import model_server, says
 from tests.streams.query.indexes import fill, settings_at
@@ -181,6 +182,20 @@ async def test_refusals_say_what_to_do(tool: str, arguments: dict[str, Any], kin
         answer = await called(client, tool, **arguments)
     assert answer["refused"]["kind"] == kind
     assert answer["refused"]["what_to_do"]
+
+
+async def test_a_client_learns_no_path_and_no_inner_address() -> None:
+    async def inside(host: str, port: int) -> list[str]:
+        return ["10.1.2.3"]
+
+    settings = load_settings()
+    with capture_logs() as logs:
+        async with Tools(settings, resolver=inside) as tools:
+            refused = [await tools.search("tax"), await tools.fetch("client", "http://inside.example/")]
+    assert [answer["refused"]["kind"] for answer in refused] == ["no_index", "forbidden_address"]
+    for secret in (str(instance(Path, settings.index.path).resolve()), "10.1.2.3"):
+        assert secret not in json.dumps(refused)
+        assert secret in json.dumps(logs)
 
 
 async def test_claims_are_checked() -> None:
