@@ -15,6 +15,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.replays import OffsetRange
 from streams.kafka.clients import make_admin, make_reader, opened
+from streams.kafka.topics import no_topic
 from streams.replay.plan import ReplayError
 from streams.settings.model import Settings
 
@@ -83,11 +84,11 @@ async def resolve_ranges(
     async with opened(make_admin(settings.kafka)) as admin:
         # A reader of a missing topic would wait for it.
         if name not in await admin.list_topics():
-            raise _no_topic(name)
+            raise ReplayError(no_topic(name))
     async with opened(make_reader(settings.kafka, name, client_id="assay-replay")) as reader:
         places = [TopicPartition(name, number) for number in sorted(reader.partitions_for_topic(name) or ())]
         if not places:
-            raise _no_topic(name)
+            raise ReplayError(no_topic(name))
         begins, ends = await reader.beginning_offsets(places), await reader.end_offsets(places)
         firsts, lasts = await _found(reader, places, start), await _found(reader, places, end)
     numbers = {place.partition for place in places}
@@ -138,10 +139,6 @@ async def _found(
         return dict.fromkeys(places)
     found = await reader.offsets_for_times(dict.fromkeys(places, int(bound.at.timestamp() * 1000)))
     return {place: None if found[place] is None else found[place].offset for place in places}
-
-
-def _no_topic(name: str) -> ReplayError:
-    return ReplayError(f"there is no topic {name} on the cluster; `assay topics create` makes it")
 
 
 def count(ranges: Iterable[OffsetRange]) -> int:
