@@ -79,7 +79,7 @@ def describe_error(error: Exception, kafka: KafkaSettings) -> str:
     # Kafka's own errors bear their name in their text.
     what = str(error) if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
     if isinstance(error, _FORBIDDEN):
-        what += f"; the cluster's ACLs do not give {_user(kafka)} the right, `assay topics acls` prints those needed"
+        what += f"; the cluster's ACLs do not give {_user(kafka)} the right, `assay topics acl` lists those needed"
     return " ".join(what.split())
 
 

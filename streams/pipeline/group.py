@@ -237,12 +237,12 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         return None
 
     @property
-    def troubles(self) -> list[tuple[str, Exception]]:
-        """The place and the error of a last poll, opening or commit that failed."""
-        errors = [(f"{key.topic}/{key.partition}", partition.trouble) for key, partition in self.partitions.items()]
-        if self.consumer is not None:
-            errors.append((f"reading {self.subscription.topic}", self.consumer.trouble))
-        return [(place, error) for place, error in errors if error is not None]
+    def trouble(self) -> tuple[str, Exception] | None:
+        """The place and the error of a last poll, opening or commit that failed, if there is one."""
+        if self.consumer is not None and self.consumer.trouble is not None:
+            return f"reading {self.subscription.topic}", self.consumer.trouble
+        errors = ((f"{key.topic}/{key.partition}", its.trouble) for key, its in self.partitions.items())
+        return next(((place, error) for place, error in errors if error is not None), None)
 
     @property
     def oldest_seconds(self) -> float:

@@ -51,19 +51,18 @@ class Waiting:
         """Measures the lag of the groups, and finds out what they wait for."""
         answers = await asyncio.gather(*map(self._answers, self.groups))
         silent = [group for group, answer in zip(self.groups, answers, strict=True) if not answer]
-        # One line for an error that many partitions have.
-        failing = {
-            (group, text := describe_error(error, self.kafka)): f"{group.subscription.group}, {place}: {text}"
+        failing = [
+            f"{group.subscription.group}, {trouble[0]}: {describe_error(trouble[1], self.kafka)}"
             for group in self.groups
-            for place, error in group.troubles
-        }
+            if (trouble := group.trouble) is not None
+        ]
         causes: list[str] = []
         if silent or failing or not self._complete:
             read = [group.subscription for group in self.groups]
             topics = {self.kafka.topic_prefix + topic for topic in (*(its.topic for its in read), *self.writes)}
             causes = await self.find(self.kafka, topics, [self.kafka.topic_prefix + its.group for its in read])
             self._complete = not causes
-        self._report(tuple(dict.fromkeys(causes or failing.values() or map(_silence, filter(_is_late, silent)))))
+        self._report(tuple(dict.fromkeys(causes or failing or map(_silence, filter(_is_late, silent)))))
 
     async def _answers(self, group: ConsumerGroup) -> bool:
         try:

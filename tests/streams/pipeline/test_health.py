@@ -27,7 +27,7 @@ class Group:
     client_failed: str | None = None
     kept_waiting: tuple[float, str] = (0.0, "")
     opened: bool = True
-    troubles: tuple[tuple[str, Exception], ...] = ()
+    trouble: tuple[str, Exception] | None = None
     ticks: int = 0
     looks: int = 0
 
