@@ -76,11 +76,13 @@ class PlanStore(TopicTable[ReplayPlan]):
         process has written meanwhile. ``starts`` are committed in the same transaction, if there is a change.
 
         Raises:
-            ReplayError: The transition refuses the newest state.
+            ReplayError: The transition refuses the newest state, or that can't be read.
             KafkaError: The cluster failed; nothing was written, or all of it.
         """
 
         def timed(newest: ReplayPlan | None) -> ReplayPlan | None:
+            if name in self.unreadable:
+                raise ReplayTroubleError(f"this version of Assay can't read the newest state of the plan {name}")
             plan = transition(newest)
             return None if plan is None else plan.model_copy(update={"updated_at": self._clock.now()})
 
