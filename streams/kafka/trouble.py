@@ -76,6 +76,8 @@ async def explain_trouble(error: Exception, kafka: KafkaSettings) -> str:
 
 def describe_error(error: Exception, kafka: KafkaSettings) -> str:
     """An error of a request, and whose right is missing if it is one of rights."""
+    while isinstance(error.__cause__, KafkaError):
+        error = error.__cause__
     # Kafka's own errors bear their name in their text.
     what = str(error) if isinstance(error, KafkaError) else f"{type(error).__name__}: {error}"
     if isinstance(error, _FORBIDDEN):

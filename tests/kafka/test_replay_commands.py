@@ -119,6 +119,9 @@ async def test_plan_with_lost_offsets_fails_with_its_name(assay: Installation, s
     status, told = await worked(assay, "resume", "again")
     assert (status, told["plan"], told["run"], told["state"]) == (1, "again", plan.run, "paused")
     assert "forgotten" in told["detail"]
+    await assay.feed([(b"again", plan.to_json().replace(b'"planned"', b'"of a later version"'))], REPLAYS.name)
+    assert (await worked(assay, "resume", "again"))[0] == 1
+    assert len(await assay.read(REPLAYS.name)) == 5, "nothing is written over it"
 
 
 async def test_empty_range_is_reported(assay: Installation, capsys: pytest.CaptureFixture[str]) -> None:

@@ -199,6 +199,14 @@ def test_what_no_topic_takes_is_refused_before_it_is_read() -> None:
     assert refused(RETRIEVAL_BATCHES, b"x" * TOPIC_BYTES).reason is DeadReason.UNDECODABLE
 
 
+@pytest.mark.parametrize(("name", "stated", "dead"), TABLES["another_version_is_refused"])
+def test_another_version_is_refused(name: str, stated: str, dead: bool) -> None:
+    for value, headers in ((b'{"url":"https://a.example/","html":"x","new":1}', ()), (b"<p>x", RAW)):
+        event = decode(PAGES_CRAWLED, value, [*headers, (name, stated.encode())], None)
+        assert (isinstance(event, Dead) and event.reason is DeadReason.UNKNOWN_VERSION) is dead, event
+        assert isinstance(event, Dead) is dead
+
+
 @pytest.mark.parametrize(
     "value",
     [
