@@ -43,7 +43,9 @@ class Repeats:
         self._seen[event] = now + pause, pause, 0
         if len(self._seen) > _MOST_EVENTS:
             del self._seen[next(iter(self._seen))]
-        return line | {"more": more} if more else line
+        if more:
+            line["more"] = more
+        return line
 
 
 def configure_logs(level_name: str, form: str) -> None:

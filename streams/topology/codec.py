@@ -27,7 +27,7 @@ _PAGE_URL = "assay_url"
 _VALUE_HEADERS = ("content-type", "assay_")
 """How the names of headers begin that belong to a record's value; their case does not matter."""
 _VERSIONED = {"ce_type": TYPE_PREFIX, "ce_dataschema": SCHEMA_URI_PREFIX}
-"""The headers that state an event with its version, and how they begin."""
+"""The headers that state an event with its version, and how they begin; earlier releases wrote the topic alone."""
 _MAX_STATED = 200
 MAX_DETAIL = 500
 """Characters of an error in a dead letter."""
@@ -100,7 +100,7 @@ def _other_version(topic: Topic, headers: Headers) -> str | None:
     for name, value in headers:
         if value and (prefix := _VERSIONED.get(name.lower())):
             stated = value[:_MAX_STATED].decode("utf-8", "replace").strip()
-            same, _, rest = stated.lower().partition(f"{prefix}{event}.v")
+            same, _, rest = stated.lower().removeprefix(prefix).partition(f"{event}.v")
             version = rest.partition(".")[0]
             if not same and version.isdecimal() and version.lstrip("0") != known:
                 return stated

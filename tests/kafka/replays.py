@@ -34,8 +34,8 @@ async def planned(
     now = datetime.now(UTC)
     async with PlanStore(settings, SystemClock()) as store:
         wanted = ReplayRequest(plan=plan, handler=handler, **wishes)
-        plan = await resolved(settings, make_plan(wanted, settings, now), bounds_of(start, end, since, now))
-        return await begin(settings, store, plan, now)
+        made = await resolved(settings, make_plan(wanted, settings, now), bounds_of(start, end, since, now))
+        return await begin(settings, store, made, now)
 
 
 async def carried_out(

@@ -103,7 +103,7 @@ async def test_missing_topic_of_plans_means_no_plans(kafka: str, topic_prefix: s
     assay = Installation(install(kafka, topic_prefix))
     assert await said(assay, "list") == (0, {"plans": []})
     assert await said(assay, "show", "again") == (1, None)
-    assert await worked(assay, "score_page") == (1, None)
+    assert await worked(assay, "score_page") == (2, None)
     with pytest.raises(NoPlanTopicError, match=rf"no topic {topic_prefix}replays\.v1 .* `assay topics create`"):
         async with PlanStore(assay.settings, SystemClock()):
             pass

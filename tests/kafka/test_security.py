@@ -236,7 +236,8 @@ async def test_a_worker_names_the_right_that_it_waits_for(
     starting = asyncio.create_task(application.start())
 
     def told() -> bool:
-        failed = [describe_error(error, settings.kafka)] if starting.done() and (error := starting.exception()) else []
+        error = starting.exception() if starting.done() else None
+        failed = [describe_error(error, settings.kafka)] if isinstance(error, Exception) else []
         lines = (*application.health.ready().problems, *failed)
         return any(re.search(f"{words}.* do not give the user 'worker' the right", line) for line in lines)
 
