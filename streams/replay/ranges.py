@@ -138,7 +138,7 @@ async def _is_older_than_kept(admin: AIOKafkaAdminClient, name: str, at: datetim
     """Whether a topic may have deleted records of that time by their age; false if its retention can't be read."""
     with contextlib.suppress(TopicAuthorizationFailedError):
         kept = (await read_topics(admin, [name]))[name].retention_seconds
-        return kept is not None and at < datetime.now(UTC) - timedelta(seconds=kept)
+        return kept is not None and (datetime.now(UTC) - at).total_seconds() > kept
     return False
 
 
