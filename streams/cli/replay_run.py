@@ -140,7 +140,7 @@ def carry_out(
 ) -> int:
     """Runs long work on a plan, with signals, metrics, progress and a summary.
 
-    ``prepare`` returns the work, or None if there is none; until then nothing is made.
+    ``prepare`` returns the work, or None for an empty range; until then nothing is made.
     """
     configure_logs("warning", settings.logs.format)
     os.nice(_POLITE)
