@@ -21,6 +21,7 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 
 from streams.generate.asyncapi import asyncapi_document
 from streams.index.ports import IndexDownError
+from streams.kafka.acls import written_by
 from streams.kafka.topics import create_topics
 from streams.pipeline.breaker import Breaker, DeadShare
 from streams.pipeline.commit import CommitterFactory, committer_factory
@@ -100,7 +101,8 @@ class Application:
             ((handler, settings.rules(handler.rules)) for handler in in_pool), settings.workers, self.metrics
         )
         self.groups = tuple(group for handler in handlers for group in self._groups(handler))
-        self.health = Health(self.groups, settings, self._clock, self.metrics)
+        writes = {topic for handler in handlers for topic in written_by(handler)}
+        self.health = Health(self.groups, settings, self._clock, self.metrics, writes=writes)
         self.drain_detector = DrainDetector(self.groups, partial(high_watermarks, settings.kafka), self._clock)
         engine = None
         if answers_queries:
@@ -119,8 +121,7 @@ class Application:
                 ("/asyncapi.yaml", asyncapi_route(settings.kafka.topic_prefix)),
             ],
             logger=None,
-            on_startup=[self._open_models, self._preload, *([self.pool.start] if self.pool else [])],
-            after_startup=[self.health.start],
+            on_startup=[self.health.start, self._open_models, self._preload, *([self.pool.start] if self.pool else [])],
             on_shutdown=[self.drain],
             after_shutdown=[*([self.pool.stop] if self.pool else []), self._own_services.aclose, self._tracer.aclose],
         )
@@ -147,9 +148,14 @@ class Application:
 
     async def prepare(self) -> None:
         """Creates missing topics if the settings say so, and opens the index; called before the start."""
+        await self.create_topics()
+        await self.open_index()
+
+    async def create_topics(self) -> None:
+        """Creates missing topics if the settings say so; what that waits for is reported."""
+        await self.health.start()
         if self.settings.kafka.create_topics:
             await create_topics(self.settings.kafka)
-        await self.open_index()
 
     async def start(self) -> None:
         """Connects and starts to process records."""

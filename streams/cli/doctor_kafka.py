@@ -17,12 +17,12 @@ from aiokafka.errors import KafkaError
 from aiokafka.protocol.admin import ApiVersionRequest
 from aiokafka.protocol.transaction import EndTxnRequest
 
-from streams.cli.errors import explain_trouble
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.kafka.last_records import LatestDecisions, read_dated_after, read_latest_decisions
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topics import find_differences, plan_topics
+from streams.kafka.trouble import explain_trouble
 from streams.llm.checks import Check
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
@@ -75,7 +75,7 @@ async def _findings(look: Callable[[Settings], Coroutine[Any, Any, list[Check]]]
         found = f"{settings.kafka.bootstrap_servers} did not answer within {SECONDS:g} s"
         return [Check("Kafka", "fail", found, "look at its logs")]
     except (KafkaError, OSError, ValueError) as error:
-        return [Check("Kafka", "fail", await explain_trouble(error, settings))]
+        return [Check("Kafka", "fail", await explain_trouble(error, settings.kafka))]
 
 
 async def _cluster(settings: Settings) -> list[Check]:

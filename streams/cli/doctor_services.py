@@ -11,10 +11,12 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Collection, Iterator
+import stat
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 
 import httpx2
@@ -39,6 +41,7 @@ from streams.views.amounts import in_money
 
 FREE_BYTES = 1024**3
 """Free space below which a folder gets a warning."""
+_MOST_FILES = 1000
 _SECONDS = 4.0
 _MODEL_SECONDS = 10.0
 _LIST_BYTES = 4 * 1024 * 1024
@@ -48,16 +51,38 @@ _LITTLE = 0.1
 """The share of the day's budget below which the rest gets a warning."""
 
 
-def check_folder(name: str, folder: Path, variable: str) -> Check:
-    """Whether a folder exists or could be made, can be written, and has space; makes nothing."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        return Check(name, "fail", f"{folder} can't be written", f"name another place with {variable}")
+def check_folder(name: str, folder: Path, variable: str, files: Iterable[Path] = ()) -> Check:
+    """Whether a folder exists or could be made, it and those of ``files`` that exist can be written, and has space.
+
+    Makes nothing.
+    """
+    there = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
+    for path in (there, *islice(files, _MOST_FILES)):
+        if hindrance := _hindrance(path, is_folder=path == there):
+            return Check(name, "fail", f"{folder} can't be written: {hindrance}", f"name another place with {variable}")
     free = shutil.disk_usage(there).free
     found = f"{folder}, {free / 1024**3:.1f} GiB free"
     if free < FREE_BYTES:
         return Check(name, "warn", found, f"make room, or name another place with {variable}")
     return Check(name, "ok", found)
+
+
+def _hindrance(path: Path, *, is_folder: bool) -> str:
+    """Why this process can't write to a file, or into a folder; "" if it can."""
+    if not os.access(path, os.F_OK):
+        return ""
+    if is_folder and not path.is_dir():
+        return f"{path} is a file"
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        return f"the file system of {path} is mounted read-only"
+    if not os.statvfs(path).f_blocks:
+        return f"the file system of {path} keeps no files"
+    rights = {"read": os.R_OK, "write": os.W_OK} | ({"enter": os.X_OK} if path.is_dir() else {})
+    if missing := [right for right, bit in rights.items() if not os.access(path, bit, effective_ids=True)]:
+        found = path.stat()
+        owner = f"{stat.filemode(found.st_mode)}, owner {found.st_uid}"
+        return f"the user {os.geteuid()} lacks the right to {' and '.join(missing)} {path} ({owner})"
+    return ""
 
 
 def check_fetching(fetch: FetchSettings) -> Iterator[Check]:
@@ -79,7 +104,8 @@ def check_fetching(fetch: FetchSettings) -> Iterator[Check]:
         todo = f"pages are kept in memory until {VARIABLE} names another file"
         yield Check("fetched pages", "warn", f"{fetch.cache_path}: {problem}", todo)
     else:
-        yield check_folder("fetched pages", fetch.cache_path.absolute().parent, VARIABLE)
+        path = fetch.cache_path.absolute()
+        yield check_folder("fetched pages", path.parent, VARIABLE, [path])
 
 
 def _refused(path: Path) -> str:
@@ -97,7 +123,8 @@ def check_index(index: IndexSettings, http: HttpSettings) -> Check:
     """Whether the index can be used: its server answers, or its files are free or owned by the application."""
     if index.url or index.path is None:
         return _examined(index, http)
-    folder = check_folder("index", index.path.absolute(), "ASSAY_INDEX__PATH")
+    path = index.path.absolute()
+    folder = check_folder("index", path, "ASSAY_INDEX__PATH", path.rglob("*"))
     if folder.state == "fail":
         return folder
     if index.path.exists():
@@ -192,11 +219,11 @@ def _journal(llm: LlmSettings) -> Iterator[Check]:
         kept = Check(what, "ok", "kept in Redis")
     elif path is None:
         return
-    elif path.exists() and not os.access(path, os.W_OK):
-        yield Check(what, "fail", f"{path} can't be written", f"name another file with {variable}")
-        return
     else:
-        kept = check_folder(what, path.absolute().parent, variable)
+        kept = check_folder(what, path.absolute().parent, variable, [path])
+        if kept.state == "fail":
+            yield kept
+            return
     spent = 0.0
     if in_redis or (path is not None and path.exists()):
         try:

@@ -19,11 +19,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from streams.cli.errors import explain_trouble
 from streams.cli.output import tell
 from streams.cli.run import stop_on_signals
 from streams.http.server import HttpServer, PortTakenError
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
+from streams.kafka.trouble import explain_trouble
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.model import HttpSettings, Settings
 from streams.telemetry.metrics import MetricDef, Metrics
@@ -96,7 +96,7 @@ async def _read(settings: Settings, handlers: Sequence[Handler], clock: Clock) -
     except TimeoutError:
         return PlainTextResponse(f"Kafka did not answer within {_PATIENCE_SECONDS:g} s\n", 503)
     except (KafkaError, OSError) as error:
-        return PlainTextResponse(f"{await explain_trouble(error, settings)}\n", 503)
+        return PlainTextResponse(f"{await explain_trouble(error, settings.kafka)}\n", 503)
     return Response(generate_latest(LagCollector(lags, dead)), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -17,7 +17,7 @@ from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import print_rows, say, say_json, tell
-from streams.cli.replay_run import carry_out, preview, refused, run_replay
+from streams.cli.replay_run import Work, carry_out, preview, refused, run_replay
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of
 from streams.replay.plan_store import NoPlanTopicError, PlanSession, PlanStore
@@ -62,6 +62,9 @@ Rate = Annotated[
 MaxCost = Annotated[
     float | None, typer.Option("--max-cost", min=0, callback=_finite, help="Maximum cost of models in USD.")
 ]
+AllowMissing = Annotated[
+    bool, typer.Option("--allow-missing", help="Exit 0 although records of the range are deleted.")
+]
 Http = Annotated[bool, typer.Option("--http", help="Serve /metrics while it runs.")]
 ReadersDedupe = Annotated[
     bool, typer.Option("--readers-dedupe", help="Confirm that readers of the live topics drop duplicate ids.")
@@ -96,6 +99,7 @@ def replay_run(
     rate: Rate = None,
     max_cost: MaxCost = None,
     give_way: Annotated[bool, typer.Option(help="Wait while live traffic is behind.")] = True,
+    allow_missing: AllowMissing = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate records, time and costs.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Only report what --config would change.")] = False,
     limit: Annotated[int, typer.Option(min=0, help="Differences that --diff shows in full.")] = 50,
@@ -128,9 +132,9 @@ def replay_run(
     try:
         bounds = bounds_of(start, end, since, now)
         if dry_run or diff:
-            work = preview(settings, other, request, bounds, limit=limit, as_json=as_json)
+            work = preview(settings, other, request, bounds, allow_missing=allow_missing, limit=limit, as_json=as_json)
             return run_with_kafka("replay", settings, work)
-        return run_replay(settings, request, bounds, now, http=http, as_json=as_json)
+        return run_replay(settings, request, bounds, now, allow_missing=allow_missing, http=http, as_json=as_json)
     except ReplayError as error:
         return refused("replay", error)
 
@@ -179,6 +183,7 @@ def replay_resume(
     plan: Plan,
     max_cost: MaxCost = None,
     rate: Rate = None,
+    allow_missing: AllowMissing = False,
     http: Http = False,
     as_json: AsJson = False,
     config: Config = None,
@@ -189,7 +194,11 @@ def replay_resume(
     async def work(session: PlanSession) -> ReplayPlan:
         return await run_plan(session, terms)
 
-    return carry_out("replay resume", _settings(config), plan, work, http=http, as_json=as_json)
+    async def prepare() -> Work:
+        return work
+
+    settings = _settings(config)
+    return carry_out("replay resume", settings, plan, prepare, allow_missing=allow_missing, http=http, as_json=as_json)
 
 
 @replay.command("cancel")

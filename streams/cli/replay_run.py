@@ -25,7 +25,7 @@ from streams.llm.journal import JournalError
 from streams.replay.admin import begin, resolved
 from streams.replay.plan import ReplayError, ReplayRequest, ReplayTroubleError, make_plan, routes, stage_of
 from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress
-from streams.replay.ranges import Bound, count
+from streams.replay.ranges import Bound, count, places_of
 from streams.replay.run import run_plan
 from streams.runtime.clock import SystemClock
 from streams.runtime.process import freeze_gc
@@ -56,28 +56,52 @@ Work = Callable[[PlanSession], Awaitable[ReplayPlan]]
 
 
 def run_replay(
-    settings: Settings, request: ReplayRequest, bounds: Bounds, now: datetime, *, http: bool, as_json: bool
+    settings: Settings,
+    request: ReplayRequest,
+    bounds: Bounds,
+    now: datetime,
+    *,
+    allow_missing: bool,
+    http: bool,
+    as_json: bool,
 ) -> int:
     """Makes a plan and carries it out.
 
     Returns:
-        0 if it finished; 1 if it paused at its cost limit, and for trouble; 2 for wrong usage; 130 after Ctrl-C.
+        0 if it finished, or if there is nothing in its range; 1 if it paused at its cost limit, if records of its range
+        are deleted and that is not allowed, and for trouble; 2 for wrong usage; 130 after Ctrl-C.
 
     Raises:
         ReplayError: The plan cannot be made.
     """
-    make_plan(request, settings, now)  # refuses wrong usage before Kafka is needed
+    plan = make_plan(request, settings, now)  # refuses wrong usage before Kafka is needed
 
-    async def work(session: PlanSession) -> ReplayPlan:
-        plan = await begin(settings, session.store, request, bounds, now)
-        _warn_of_empty_ranges(plan)
-        return await run_plan(session)
+    async def prepare() -> Work | None:
+        made = await resolved(settings, plan, bounds, note_gone(allow_missing=allow_missing))
+        if _is_empty(made):
+            if as_json:
+                nothing = dict.fromkeys(("replayed", "passed_over", "dead", "deleted", "remaining"), 0)
+                say_json({"plan": plan.plan, "run": None, "state": None, **nothing, "topics": []})
+            return None
 
-    return carry_out("replay", settings, request.plan, work, http=http, as_json=as_json)
+        async def work(session: PlanSession) -> ReplayPlan:
+            await begin(settings, session.store, made, now)
+            return await run_plan(session)
+
+        return work
+
+    return carry_out("replay", settings, request.plan, prepare, allow_missing=allow_missing, http=http, as_json=as_json)
 
 
 async def preview(
-    settings: Settings, other: Settings | None, request: ReplayRequest, bounds: Bounds, *, limit: int, as_json: bool
+    settings: Settings,
+    other: Settings | None,
+    request: ReplayRequest,
+    bounds: Bounds,
+    *,
+    allow_missing: bool,
+    limit: int,
+    as_json: bool,
 ) -> int:
     """Estimates a plan; with another configuration, reports what that would change. Nothing is written."""
     from streams.cli.replay_reports import tell_diff, tell_estimate
@@ -85,26 +109,58 @@ async def preview(
     # A preview costs nothing, so it needs no cost limit.
     free = replace(request, max_cost_usd=request.max_cost_usd or 0.0)
     plan = make_plan(free, settings, datetime.now(UTC)).model_copy(update={"max_cost_usd": request.max_cost_usd})
-    plan = await resolved(settings, plan, bounds)
-    _warn_of_empty_ranges(plan)
+    plan = await resolved(settings, plan, bounds, note_gone(allow_missing=allow_missing))
+    _is_empty(plan)
     if other is None:
         return await tell_estimate(settings, plan, as_json)
     return await tell_diff(settings, other, plan, limit, as_json)
 
 
-def carry_out(command: str, settings: Settings, name: str, work: Work, *, http: bool, as_json: bool) -> int:
-    """Runs long work on a plan, with signals, metrics, progress and a summary."""
+def note_gone(*, allow_missing: bool) -> Callable[[str, bool], None]:
+    """Reports what is deleted of a range, and refuses it if it was asked for and that is not allowed."""
+
+    def note(gone: str, wanted: bool) -> None:
+        if wanted and not allow_missing:
+            raise ReplayTroubleError(f"{gone}; replay what is left with --allow-missing")
+        tell("replay", f"{'warning' if wanted else 'note'}: {gone}")
+
+    return note
+
+
+def carry_out(
+    command: str,
+    settings: Settings,
+    name: str,
+    prepare: Callable[[], Awaitable[Work | None]],
+    *,
+    allow_missing: bool,
+    http: bool,
+    as_json: bool,
+) -> int:
+    """Runs long work on a plan, with signals, metrics, progress and a summary.
+
+    ``prepare`` returns the work, or None for an empty range; until then nothing is made.
+    """
     configure_logs("warning", settings.logs.format)
     os.nice(_POLITE)
+
+    async def all_of_it() -> int:
+        work = await prepare()
+        if work is None:
+            return 0
+        return await _carry_out(command, settings, name, work, allow_missing=allow_missing, http=http, as_json=as_json)
+
     try:
-        return run_with_kafka(command, settings, _carry_out(command, settings, name, work, http=http, as_json=as_json))
+        return run_with_kafka(command, settings, all_of_it())
     except ReplayError as error:
         return refused(command, error)
     except (IndexSettingsError, PortTakenError, JournalError) as error:
         return tell(command, str(error), 1)
 
 
-async def _carry_out(command: str, settings: Settings, name: str, work: Work, *, http: bool, as_json: bool) -> int:
+async def _carry_out(
+    command: str, settings: Settings, name: str, work: Work, *, allow_missing: bool, http: bool, as_json: bool
+) -> int:
     stop, began = stop_on_signals(), time.monotonic()
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)
@@ -127,7 +183,7 @@ async def _carry_out(command: str, settings: Settings, name: str, work: Work, *,
                 _summarize(last, session.progress, time.monotonic() - began, as_json)
     _summarize(plan, session.progress, time.monotonic() - began, as_json)
     if plan.state is ReplayState.FINISHED:
-        return 0
+        return 0 if allow_missing or not stage_of(plan).deleted else 1
     return 130 if stop.is_set() else 1
 
 
@@ -150,18 +206,20 @@ def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, as_json: 
     if done.dead:
         say(f"  why they are dead: `assay dlq list --each --plan {plan.plan}`")
     if deleted:
-        say(f"  {deleted:,} offsets were deleted (retention) before they could be read")
+        places = f": {places_of(stage_of(plan).deleted)}" if stage_of(plan).deleted else ""
+        say(f"  {deleted:,} offsets were deleted (retention) before they could be read{places}")
     if plan.state in (ReplayState.PAUSED, ReplayState.RUNNING):
         say(f"  continue with `assay replay resume {plan.plan}`")
     if plan.state is ReplayState.FINISHED and plan.target is ReplayTarget.SHADOW:
         say(f"  results: {', '.join(topics)}")
 
 
-def _warn_of_empty_ranges(plan: ReplayPlan) -> None:
-    """Warns if there are no records between the bounds, which is usually a mistake."""
+def _is_empty(plan: ReplayPlan) -> bool:
+    """Whether there are no records between the bounds, which is usually a mistake and is said."""
     stage = stage_of(plan)
-    if not count(stage.ranges):
+    if empty := not count(stage.ranges):
         tell("replay", f"warning: {stage.topic} has no records between --from and --to for {stage.handler}")
+    return empty
 
 
 def refused(command: str, error: ReplayError) -> int:

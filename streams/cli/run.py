@@ -12,7 +12,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import structlog
@@ -25,7 +25,6 @@ from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import say_json, tell
 from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
-from streams.kafka.topics import create_topics
 from streams.llm.checks import checks_of_models
 from streams.runtime.process import freeze_gc, watchdog
 from streams.settings.model import Settings
@@ -78,8 +77,6 @@ def run(
 async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> tuple[int, bool, dict[str, Any]]:
     """Returns the exit status, whether the handlers are caught up, and what they did."""
     stop = stop_on_signals()
-    if settings.kafka.create_topics and not await _unless_asked(stop, create_topics(settings.kafka)):
-        return 0, False, {}
     application = Application(settings, handlers)
     judged = {handler.name: settings.model_of(handler.name) for handler in handlers if handler.asks_models}
     for check in checks_of_models(settings.llm, settings.models, judged):
@@ -100,20 +97,6 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
     return (status if drained else 1), caught_up, summary
 
 
-async def _unless_asked(stop: asyncio.Event, work: Coroutine[Any, Any, object]) -> bool:
-    """Whether the work was done before a signal; a silent Kafka can delay it for long."""
-    doing, asked = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    await asyncio.wait({doing, asked}, return_when=asyncio.FIRST_COMPLETED)
-    asked.cancel()
-    if not doing.done():
-        doing.cancel()
-        await asyncio.wait({doing})
-    if doing.cancelled():
-        return False
-    doing.result()
-    return True
-
-
 async def _stop(application: Application, settings: Settings) -> bool:
     """Stops within the budget and a margin for closing connections; returns whether it succeeded."""
     try:
@@ -127,6 +110,7 @@ async def _stop(application: Application, settings: Settings) -> bool:
 
 async def _work(application: Application, address: str, drain: bool) -> None:
     """Starts the application, and returns when it is caught up; without ``drain``, never."""
+    await application.create_topics()
     await application.start()
     freeze_gc()
     log.info("running", handlers=list(dict.fromkeys(group.handler.name for group in application.groups)), http=address)

@@ -22,11 +22,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from streams.cli.errors import explain_trouble, run_with_kafka
+from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, say_json, table_console, tell
 from streams.cli.top_workers import AGE_BUCKETS, Worker, WorkerError, look_at, worker_url
 from streams.kafka.lag import GroupLag, read_lags
+from streams.kafka.trouble import explain_trouble
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
@@ -151,7 +152,7 @@ async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
     except TimeoutError:
         return [], f"Kafka at {settings.kafka.bootstrap_servers} does not answer"
     except (KafkaError, OSError, ValueError) as error:
-        return [], await explain_trouble(error, settings)
+        return [], await explain_trouble(error, settings.kafka)
 
 
 def make_view(settings: Settings, workers: Sequence[Worker], lags: Sequence[GroupLag], problem: str) -> View:

@@ -47,6 +47,11 @@ def needed_acls(kafka: KafkaSettings, handlers: Sequence[Handler] = HANDLERS) ->
     return [*found, Acl(CONSOLE_ACCOUNT, "topic", prefix + DECISIONS_REVIEWED.name, False, ("Write",))]
 
 
+def written_by(handler: Handler) -> set[str]:
+    """The topics that a worker writes, before the prefix: its outputs, its retry topics and its dead letters."""
+    return {topic.name for topic in handler.emits} | {*_topics_of_groups(handler)} - {handler.consumes.name}
+
+
 def _groups_of(handler: Handler) -> tuple[str, ...]:
     return handler.group, *(retry.group for retry in handler.retry_topics)
 
@@ -61,10 +66,7 @@ def _of_handler(prefix: str, handler: Handler) -> Iterator[Acl]:
     """A worker reads its own topic and its retry topics, and writes those, its outputs and its dead letters."""
     retries = [retry.topic for retry in handler.retry_topics]
     reads = {handler.consumes.name, *retries}
-    writes = {topic.name for topic in handler.emits} | {
-        *retries,
-        dead_letter_topic(handler.consumes.name, handler.group),
-    }
+    writes = written_by(handler)
     for name in sorted(reads | writes):
         operations: list[Operation] = ["Read"] if name in reads else []
         operations += ["Write", "Describe"] if name in writes else ["Describe"]

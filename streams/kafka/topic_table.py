@@ -68,6 +68,8 @@ class TopicTable(Generic[V]):
         self._lock = asyncio.Lock()
         self.rows: dict[str, V] = {}
         """The newest value of each key, as of the last ``refresh``."""
+        self.unreadable: set[str] = set()
+        """The keys whose newest record can't be decoded, perhaps because a newer version wrote it."""
 
     def note(self, value: V) -> None:
         """Takes a value that was read into the rows; called in the order of the partition."""
@@ -110,7 +112,10 @@ class TopicTable(Generic[V]):
 
     def _add(self, record: ConsumerRecord) -> None:
         value: Any = decode(self._topic, record.value, record.headers, timestamp(record.timestamp))
+        key = (record.key or b"").decode("utf-8", "replace")
+        self.unreadable.discard(key)
         if isinstance(value, Dead):
+            self.unreadable.add(key)
             log.warning("a record can't be decoded", topic=record.topic, offset=record.offset, error=value.detail)
         else:
             self.note(value)

@@ -45,6 +45,13 @@ _LEADER_LOOKS = 50
 _LEADER_PAUSE_SECONDS = 0.1
 
 
+def no_topic(*names: str) -> str:
+    """What to say of topics that the cluster does not have; named with the prefix."""
+    if len(names) == 1:
+        return f"there is no topic {names[0]} on the cluster; `assay topics create` makes it"
+    return f"there are no topics {', '.join(names)} on the cluster; `assay topics create` makes them"
+
+
 class TopicsError(Exception):
     """The cluster refused to create a topic; the message says which and why."""
 

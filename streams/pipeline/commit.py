@@ -87,6 +87,8 @@ class Committer:
         self._known: int | None = None
         self.failing_since: float | None = None
         """When commits began to fail, in monotonic seconds; None if the last one worked."""
+        self.trouble: Exception | None = None
+        """The error of the last attempt to open or to commit; None if it worked."""
 
     async def open(self) -> int:
         """Fences other owners if exactly once, and returns the offset to continue at. Retries until it works."""
@@ -95,9 +97,12 @@ class Committer:
                 self._known = await self._acquire()
             except IN_DOUBT as error:
                 log.warning("partition not opened yet", partition=str(self._partition), error=str(error) or repr(error))
+                self.trouble = error
                 await self._writer.stop()
                 await self._pause(attempt)
             else:
+                # After a commit that failed, only a commit shows that all is well.
+                self.trouble = self.trouble if self.failing_since is not None else None
                 return self._known
         raise AssertionError("count() has no end")
 
@@ -115,9 +120,10 @@ class Committer:
             log.warning("commit in doubt", partition=str(self._partition), outputs=len(outputs), error=cause)
             # The broker or the client refuses this size every time.
             refused = str(error) if isinstance(error, MessageSizeTooLargeError) else ""
+            self.trouble = error
             return CommitResult(await self._resolve(), refused)
         self._observer.committed("committed", self._clock.monotonic() - began)
-        self.failing_since, self._failures, self._known = None, 0, next_offset
+        self.failing_since, self.trouble, self._failures, self._known = None, None, 0, next_offset
         if self._writer.needs_renewal:
             await self._writer.stop()
             return CommitResult(await self.open())
@@ -175,7 +181,7 @@ class Committer:
         committed = await self.open()
         if committed != before:
             # Kafka has committed after all, or another process has moved the offset: nothing is to be repeated.
-            self.failing_since, self._failures = None, 0
+            self.failing_since, self.trouble, self._failures = None, None, 0
         return committed
 
     async def _pause(self, number: int) -> None:

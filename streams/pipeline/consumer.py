@@ -42,6 +42,8 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
         """Number of polls, the present one included."""
         self.polled_at = time.monotonic()
         """Start of the last poll."""
+        self.trouble: Exception | None = None
+        """The error of the last poll; None if it worked."""
         self._cursors: dict[TopicPartition, PartitionCursor] = {}
         """Of the partitions that take records in."""
         self._room_made = asyncio.Event()
@@ -68,11 +70,13 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
         # Step 1. Poll the partitions that have room.
         try:
             polled: Polled = await super().getmany(*(partitions or rooms), timeout_ms=timeout_ms, max_records=most)
-        except BaseException:
+        except BaseException as error:
             # Also those that were opened during the poll.
             for cursor in self._cursors.values():
                 cursor.set_back()
+            self.trouble = error if isinstance(error, Exception) else None
             raise
+        self.trouble = None
         return polled
 
 

@@ -194,8 +194,10 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         consumer = self.consumer
         if consumer is None or not self.opened:
             return False
+        # A member without partitions asks for another one: the answer shows that the cluster is there.
+        asked = list(self.partitions) or [TopicPartition(topic, 0) for topic in consumer.subscription()]
         try:
-            ends = await consumer.end_offsets(list(self.partitions))
+            ends = await consumer.end_offsets(asked)
         except (KafkaError, OSError):
             self._starving.clear()
             return False
@@ -233,6 +235,14 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
             if task is not None and task.done() and not task.cancelled() and not self._closing:
                 return f"{name}: {task.exception()!r}"
         return None
+
+    @property
+    def trouble(self) -> tuple[str, Exception] | None:
+        """The place and the error of a last poll, opening or commit that failed, if there is one."""
+        if self.consumer is not None and self.consumer.trouble is not None:
+            return f"reading {self.subscription.topic}", self.consumer.trouble
+        errors = ((f"{key.topic}/{key.partition}", its.trouble) for key, its in self.partitions.items())
+        return next(((place, error) for place, error in errors if error is not None), None)
 
     @property
     def oldest_seconds(self) -> float:

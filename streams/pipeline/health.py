@@ -7,24 +7,27 @@ The process is alive if
   records in its log, or partitions are not assigned or not open;
 - intake polls, and the event loop runs.
 
-It is ready if every group has its partitions and they are open. An outage of a provider or of the web affects neither.
+It is ready if every group has its partitions and they are open, and nothing is waited for (``waiting``). An outage of a
+provider or of the web affects neither.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import count
 
+from streams.kafka.trouble import find_causes
 from streams.pipeline.group import ConsumerGroup
+from streams.pipeline.waiting import FindCauses, Waiting
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 
 _TICK_SECONDS = 0.5
-_TICKS_PER_LAG = 10
-"""Ticks between two measurements of the lag, which is a request to the broker."""
+_TICKS_PER_LOOK = 8
+"""Ticks between two looks at the cluster, which are requests to the brokers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +44,31 @@ class HealthReport:
 
 @dataclass(eq=False, repr=False)
 class Health:
-    """Watches the groups and the event loop of a process."""
+    """Watches the groups and the event loop of a process. ``writes`` and ``find`` are as of ``Waiting``."""
 
     groups: Sequence[ConsumerGroup]
     settings: Settings
     clock: Clock
     metrics: Metrics
+    _: KW_ONLY
+    writes: Collection[str] = ()
+    find: FindCauses = find_causes
     _loop_lag: float = field(default=0.0, init=False)
-    _task: asyncio.Task[None] | None = field(default=None, init=False)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self._waits = Waiting(self.groups, self.settings.kafka, self.clock, writes=self.writes, find=self.find)
 
     async def start(self) -> None:
-        """Starts to watch; needs the running event loop."""
-        self._task = asyncio.create_task(self._watch(), name="health")
+        """Starts to watch, unless it does; needs the running event loop."""
+        if not self._tasks:
+            self._tasks = [asyncio.create_task(self._watch(), name="health")]
 
     async def stop(self) -> None:
         """Stops to watch."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def alive(self) -> HealthReport:
         """Whether the process works, or a restart would help."""
@@ -84,10 +94,9 @@ class Health:
         return HealthReport(tuple(problems))
 
     def ready(self) -> HealthReport:
-        """Whether every group has its partitions open."""
-        return HealthReport(
-            tuple(f"{g.subscription.group}: partitions not open yet" for g in self.groups if not g.opened)
-        )
+        """Whether every group has its partitions open, and waits for nothing."""
+        closed = (f"{g.subscription.group}: partitions not open yet" for g in self.groups if not g.opened)
+        return HealthReport(self._waits.causes or tuple(closed))
 
     def waiting(self, patience_seconds: float) -> HealthReport:
         """Whether no group with work has waited longer for a dependency that is down; a restart would not help."""
@@ -106,5 +115,6 @@ class Health:
             self.metrics.loop_lag_seconds.set(self._loop_lag)
             for group in self.groups:
                 group.tick()
-            if turn % _TICKS_PER_LAG == 0:
-                await asyncio.gather(*(group.measure_lag() for group in self.groups))
+            if turn % _TICKS_PER_LOOK == 0 and all(task.done() for task in self._tasks[1:]):
+                # In a task of its own, because a cluster that is away answers late.
+                self._tasks[1:] = [asyncio.create_task(self._waits.look(), name="look")]

@@ -126,6 +126,11 @@ class Partition:
         """When commits began to fail, in monotonic seconds; None if the last one worked."""
         return self.committer.failing_since
 
+    @property
+    def trouble(self) -> Exception | None:
+        """The error of the last attempt to open or to commit; None if it worked."""
+        return self.committer.trouble
+
     def position(self) -> int:
         """Every record below this offset is committed or held."""
         return self.cursor.position

@@ -188,6 +188,9 @@ class RecordProcessor:
                 refusal = outcome
             case _:
                 assert_never(outcome)
+        if stage is Stage.DECODE:
+            place = f"{input_.record.topic}/{input_.record.partition}/{input_.record.offset}"
+            log.warning("a record can't be read", reason=refusal.reason, record=place, error=refusal.detail)
         self._note(started, "dead", refusal.reason)
         self.observer.died(refusal.reason, stage, input_.replayed)
         return Done.of(dead_letter(self._handler, input_, refusal, stage, self.clock.now()))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -28,17 +28,15 @@ from streams.replay.group import PlanGroup, remaining
 from streams.replay.plan import (
     OFFLINE,
     ReplayError,
-    ReplayRequest,
     asks_models,
     handler_of,
     is_paid,
     judge_of,
-    make_plan,
     routes,
     stage_of,
 )
 from streams.replay.plan_store import PlanStore
-from streams.replay.ranges import Bound, count, resolve_ranges
+from streams.replay.ranges import Bound, count, find_ranges
 from streams.replay.selection import make_selector
 from streams.replay.transitions import UNFINISHED, cancelled, created, existing, moved, with_stage
 from streams.runtime.clock import Clock
@@ -51,17 +49,14 @@ _DELETED_LOOKS, _DELETED_SECONDS = 100, 0.1
 """How often it is looked whether the topics of a plan are gone, and how long after the last look."""
 
 
-async def begin(
-    settings: Settings, store: PlanStore, request: ReplayRequest, bounds: tuple[Bound, Bound], now: datetime
-) -> ReplayPlan:
-    """Makes a plan and writes it to the store; nothing else is changed. ``bounds`` are those of the topic.
+async def begin(settings: Settings, store: PlanStore, plan: ReplayPlan, now: datetime) -> ReplayPlan:
+    """Writes a new plan, which has its offsets, to the store; nothing else is changed.
 
     Raises:
-        ReplayError: The request needs another option or is impossible, or a plan of that name exists.
+        ReplayError: The cost of the plan can't be counted here, or a plan of that name exists.
         KafkaError: The cluster can't be reached.
         JournalError: The plan asks models, and the journal can't be written.
     """
-    plan = await resolved(settings, make_plan(request, settings, now), bounds)
     if problems := cost_problems(settings, handler_of(plan)):
         raise ReplayError(problems[0])
     if asks_models(plan):
@@ -70,19 +65,28 @@ async def begin(
     return plan
 
 
-async def resolved(settings: Settings, plan: ReplayPlan, bounds: tuple[Bound, Bound]) -> ReplayPlan:
+async def resolved(
+    settings: Settings,
+    plan: ReplayPlan,
+    bounds: tuple[Bound, Bound],
+    note: Callable[[str, bool], None] = lambda *_: None,
+) -> ReplayPlan:
     """A plan with the present offsets of the topic that it reads.
+
+    ``note`` takes what is deleted of the range (``Found``), and may refuse it.
 
     Raises:
         ReplayError: There is no such topic or partition, or a handler has nothing that the selection asks for.
         KafkaError: The cluster can't be reached.
     """
     handler = handler_of(plan)
-    ranges = await resolve_ranges(settings, stage_of(plan).topic, *bounds)
+    found = await find_ranges(settings, stage_of(plan).topic, *bounds)
+    if found.gone:
+        note(found.gone, found.wanted)
     decisions = await decision_ranges(settings, handler, plan.selection)
     # An impossible selection is refused before the plan exists.
     await make_selector(settings, handler, plan.selection, ())
-    return with_stage(plan, ranges=ranges, decisions=decisions)
+    return with_stage(plan, ranges=found.ranges, decisions=decisions)
 
 
 async def check_terms(settings: Settings, plan: ReplayPlan, now: float) -> None:

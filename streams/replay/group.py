@@ -217,9 +217,9 @@ class StageReader:
             # Registered before each start, so that an interrupted start is closed as well.
             open_now.push_async_callback(self._broker.stop)
             open_now.push_async_callback(self._group.stop, self._settings.pipeline.drain_seconds)
-            await self._broker.start()
             open_now.push_async_callback(self._health.stop)
             await self._health.start()
+            await self._broker.start()
             yield
 
     async def update_progress(self) -> bool:

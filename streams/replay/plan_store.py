@@ -18,6 +18,7 @@ from aiokafka.errors import KafkaError
 from schemas.event import Envelope, derive_id
 from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka.topic_table import NO_OFFSETS, GroupOffsets, TopicTable
+from streams.kafka.topics import no_topic
 from streams.replay.plan import ReplayError, ReplayTroubleError
 from streams.replay.transitions import moved
 from streams.runtime.backoff import Chance
@@ -57,8 +58,7 @@ class PlanStore(TopicTable[ReplayPlan]):
             await self.aclose()
             raise
         if self._reader is None:
-            name = self._kafka.topic_prefix + REPLAYS.name
-            raise NoPlanTopicError(f"there is no topic {name} on the cluster; `assay topics create` makes it")
+            raise NoPlanTopicError(no_topic(self._kafka.topic_prefix + REPLAYS.name))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -76,11 +76,13 @@ class PlanStore(TopicTable[ReplayPlan]):
         process has written meanwhile. ``starts`` are committed in the same transaction, if there is a change.
 
         Raises:
-            ReplayError: The transition refuses the newest state.
+            ReplayError: The transition refuses the newest state, or that can't be read.
             KafkaError: The cluster failed; nothing was written, or all of it.
         """
 
         def timed(newest: ReplayPlan | None) -> ReplayPlan | None:
+            if name in self.unreadable:
+                raise ReplayTroubleError(f"this version of Assay can't read the newest state of the plan {name}")
             plan = transition(newest)
             return None if plan is None else plan.model_copy(update={"updated_at": self._clock.now()})
 

@@ -7,19 +7,25 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import TopicAuthorizationFailedError
 
 from schemas.replays import OffsetRange
 from streams.kafka.clients import make_admin, make_reader, opened
+from streams.kafka.groups import read_topics
+from streams.kafka.topics import no_topic
 from streams.replay.plan import ReplayError
 from streams.settings.model import Settings
 
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 """The earliest time of Kafka."""
+_NAMED = 6
+"""Partitions that a message names."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -68,9 +74,28 @@ def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, B
     return first, last
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Offset ranges, one for each partition, and what the cluster has deleted of what was asked for.
+
+    Attributes:
+        gone: In words; "" if nothing is known to be gone.
+        wanted: Whether the bounds name what is gone; false for a topic from its first record on.
+    """
+
+    ranges: tuple[OffsetRange, ...]
+    gone: str = ""
+    wanted: bool = False
+
+
 async def resolve_ranges(
     settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST
 ) -> tuple[OffsetRange, ...]:
+    """The ranges of ``find_ranges``."""
+    return (await find_ranges(settings, topic, start, end)).ranges
+
+
+async def find_ranges(settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST) -> Found:
     """The present offsets between two bounds that can be read now, one range for each partition of a topic.
 
     ``topic`` is before the prefix. If ``start`` names partitions, the others have empty ranges.
@@ -83,21 +108,38 @@ async def resolve_ranges(
     async with opened(make_admin(settings.kafka)) as admin:
         # A reader of a missing topic would wait for it.
         if name not in await admin.list_topics():
-            raise _no_topic(name)
+            raise ReplayError(no_topic(name))
+        aged = start.at is not None and await _is_older_than_kept(admin, name, start.at)
     async with opened(make_reader(settings.kafka, name, client_id="assay-replay")) as reader:
         places = [TopicPartition(name, number) for number in sorted(reader.partitions_for_topic(name) or ())]
         if not places:
-            raise _no_topic(name)
+            raise ReplayError(no_topic(name))
         begins, ends = await reader.beginning_offsets(places), await reader.end_offsets(places)
         firsts, lasts = await _found(reader, places, start), await _found(reader, places, end)
     numbers = {place.partition for place in places}
     for bound in (start, end):
         if strangers := sorted((bound.offsets or {}).keys() - numbers):
             raise ReplayError(f"there is no partition {strangers[0]}; there are 0 to {len(numbers) - 1}")
-    return tuple(
-        range_between(Log(place.partition, begins[place], ends[place]), (start, firsts[place]), (end, lasts[place]))
-        for place in places
-    )
+    logs = {place: Log(place.partition, begins[place], ends[place]) for place in places}
+    ranges = [range_between(log, (start, firsts[place]), (end, lasts[place])) for place, log in logs.items()]
+    deleted = [
+        span
+        for place, log in logs.items()
+        if (span := deleted_before(log, (start, firsts[place]), (end, lasts[place]), aged=aged)) is not None
+    ]
+    if not deleted:
+        return Found(tuple(ranges))
+    perhaps = ", which may belong to the range" if start.at is not None else ""
+    words = f"{count(deleted):,} offsets of {topic} are deleted (retention){perhaps}: {places_of(deleted)}"
+    return Found(tuple(ranges), words, wanted=not start.edge)
+
+
+async def _is_older_than_kept(admin: AIOKafkaAdminClient, name: str, at: datetime) -> bool:
+    """Whether a topic may have deleted records of that time by their age; false if its retention can't be read."""
+    with contextlib.suppress(TopicAuthorizationFailedError):
+        kept = (await read_topics(admin, [name]))[name].retention_seconds
+        return kept is not None and (datetime.now(UTC) - at).total_seconds() > kept
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +159,22 @@ def range_between(log: Log, start: tuple[Bound, int | None], end: tuple[Bound, i
     """
     first = min(max(_offset(log, *start), log.begin), log.end)
     return OffsetRange(partition=log.partition, start=first, end=max(first, min(_offset(log, *end), log.end)))
+
+
+def deleted_before(
+    log: Log, start: tuple[Bound, int | None], end: tuple[Bound, int | None], *, aged: bool
+) -> OffsetRange | None:
+    """The offsets between two bounds that a partition no longer has; bounds as of ``range_between``.
+
+    The offsets of deleted records of an instant are not known: if ``aged``, all before the first record are meant.
+    """
+    bound, found = start
+    if bound.at is not None:
+        first = 0 if aged and found in (None, log.begin) else log.begin
+    else:
+        first = 0 if bound.edge == "earliest" else _offset(log, bound, found)
+    last = min(log.begin, log.begin if end[0].at is not None else _offset(log, *end))
+    return OffsetRange(partition=log.partition, start=first, end=last) if first < last else None
 
 
 def _offset(log: Log, bound: Bound, found: int | None) -> int:
@@ -140,13 +198,15 @@ async def _found(
     return {place: None if found[place] is None else found[place].offset for place in places}
 
 
-def _no_topic(name: str) -> ReplayError:
-    return ReplayError(f"there is no topic {name} on the cluster; `assay topics create` makes it")
-
-
 def count(ranges: Iterable[OffsetRange]) -> int:
     """Offsets in the ranges. Transaction markers have offsets, so there are a little fewer records."""
     return sum(span.end - span.start for span in ranges)
+
+
+def places_of(ranges: Sequence[OffsetRange]) -> str:
+    """The offsets of ranges in words."""
+    named = [f"partition {span.partition} from {span.start} to {span.end - 1}" for span in ranges[:_NAMED]]
+    return ", ".join([*named, *([f"{len(ranges) - _NAMED} more partitions"] if len(ranges) > _NAMED else [])])
 
 
 def _is_before(one: Bound, other: Bound) -> bool:

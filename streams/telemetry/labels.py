@@ -143,7 +143,7 @@ _SHARED: Groups = {
         cause=get_args(Cause),
     ),
 }
-_BEFORE = (DeadReason.UNDECODABLE, DeadReason.INVALID)
+_BEFORE = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.UNKNOWN_VERSION)
 _AFTER = (DeadReason.OUTPUT_TOO_LARGE, DeadReason.OUTPUT_INVALID)
 _OWN: dict[str, Groups] = {
     Metrics.handler_events_total.name: {

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from schemas.event import Envelope, Event, in_utc
+from schemas.event import SCHEMA_URI_PREFIX, TYPE_PREFIX, Envelope, Event, in_utc
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
@@ -35,6 +35,9 @@ _HALF_PAIR = re.compile(
 )
 _REPLACED = {"escaped": rb"\ufffd", "raw": b"\xef\xbf\xbd"}
 M = TypeVar("M", bound=BaseModel)
+_VERSIONED = {"ce_type": TYPE_PREFIX, "ce_dataschema": SCHEMA_URI_PREFIX}
+"""The headers that state an event with its version, and how they begin; earlier releases wrote the topic alone."""
+_MAX_STATED = 200
 MAX_DETAIL = 500
 """Characters of an error in a dead letter."""
 
@@ -71,6 +74,9 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
         why = _texts(headers).get(UNREADABLE_HEADER)
         detail = f"the client can't read the record: {why}" if why else "the record has no value (a tombstone)"
         return Dead(DeadReason.UNDECODABLE, detail[:MAX_DETAIL])
+    if (stated := _other_version(topic, headers)) is not None:
+        known = topic.name.rpartition(".")[2]
+        return Dead(DeadReason.UNKNOWN_VERSION, f"the record is {stated!r}, and this version of Assay reads {known}")
     if len(value) > TOPIC_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"{len(value)} bytes, {TOPIC_BYTES} at most")
     if topic.raw_pages and (page := _raw_page(value, headers, produced_at)) is not None:
@@ -110,6 +116,22 @@ def encode(topic: Topic, event: Event, envelope: Envelope) -> OutputRecord:
         return OutputRecord(topic.name, key.encode(), event.html_base64, tuple(headers))
     value = event.to_json_as(envelope.id)
     return OutputRecord(topic.name, key.encode(), value, tuple(envelope.headers(topic.name, key)))
+
+
+def _other_version(topic: Topic, headers: Headers) -> str | None:
+    """The type or schema that a record states, if it is another major version of the topic's event.
+
+    What names no version of this event says nothing about the value: headers are also copied from other events.
+    """
+    event, _, known = topic.name.rpartition(".v")
+    for name, value in headers:
+        if value and (prefix := _VERSIONED.get(name.lower())):
+            stated = value[:_MAX_STATED].decode("utf-8", "replace").strip()
+            same, _, rest = stated.lower().removeprefix(prefix).partition(f"{event}.v")
+            version = rest.partition(".")[0]
+            if not same and version.isdecimal() and version.lstrip("0") != known:
+                return stated
+    return None
 
 
 def timestamp(milliseconds: int | None) -> datetime | None:

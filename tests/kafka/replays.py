@@ -9,8 +9,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from schemas.replays import ReplayPlan
-from streams.replay.admin import begin
-from streams.replay.plan import ReplayRequest
+from streams.replay.admin import begin, resolved
+from streams.replay.plan import ReplayRequest, make_plan
 from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress
 from streams.replay.ranges import bounds_of
 from streams.replay.run import run_plan
@@ -34,7 +34,8 @@ async def planned(
     now = datetime.now(UTC)
     async with PlanStore(settings, SystemClock()) as store:
         wanted = ReplayRequest(plan=plan, handler=handler, **wishes)
-        return await begin(settings, store, wanted, bounds_of(start, end, since, now), now)
+        made = await resolved(settings, make_plan(wanted, settings, now), bounds_of(start, end, since, now))
+        return await begin(settings, store, made, now)
 
 
 async def carried_out(

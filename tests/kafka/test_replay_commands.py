@@ -7,8 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import RecordsToDelete
 
 from schemas.replays import ReplayPlan
+from streams.kafka.clients import make_admin, opened
 from streams.replay.plan_store import NoPlanTopicError, PlanStore
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
@@ -100,7 +103,7 @@ async def test_missing_topic_of_plans_means_no_plans(kafka: str, topic_prefix: s
     assay = Installation(install(kafka, topic_prefix))
     assert await said(assay, "list") == (0, {"plans": []})
     assert await said(assay, "show", "again") == (1, None)
-    assert await worked(assay, "score_page") == (1, None)
+    assert await worked(assay, "score_page") == (2, None)
     with pytest.raises(NoPlanTopicError, match=rf"no topic {topic_prefix}replays\.v1 .* `assay topics create`"):
         async with PlanStore(assay.settings, SystemClock()):
             pass
@@ -119,15 +122,50 @@ async def test_plan_with_lost_offsets_fails_with_its_name(assay: Installation, s
     status, told = await worked(assay, "resume", "again")
     assert (status, told["plan"], told["run"], told["state"]) == (1, "again", plan.run, "paused")
     assert "forgotten" in told["detail"]
+    await assay.feed([(b"again", plan.to_json().replace(b'"planned"', b'"of a later version"'))], REPLAYS.name)
+    assert (await worked(assay, "resume", "again"))[0] == 1
+    assert len(await assay.read(REPLAYS.name)) == 5, "nothing is written over it"
 
 
-async def test_empty_range_is_reported(assay: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_empty_range_is_reported_and_nothing_is_made(assay: Installation, said: Said) -> None:
     await assay.feed([page(n) for n in range(5)])
-    words = ("score_page", "--plan", "again", "--from", "1000")
-    status, out, err = await command(assay.settings, capsys, "replay", *words, "--dry-run", "--json")
-    process = await assay_replay(assay.settings, *words, stderr=asyncio.subprocess.PIPE)
-    out_of_process, err_of_process = (text.decode() for text in await process.communicate())
-    assert (status, process.returncode) == (0, 0)
-    for told, summary in ((err, out), (err_of_process, out_of_process)):
-        assert f"warning: {CRAWLED} has no records between --from and --to for score_page" in told
-        assert last_line(summary)["plan"] == "again"
+    for words in ((), ("--dry-run",)):
+        process = await assay_replay(
+            assay.settings, "score_page", "--plan", "again", "--from", "1000", *words, stderr=asyncio.subprocess.PIPE
+        )
+        out, err = (text.decode() for text in await process.communicate())
+        assert process.returncode == 0
+        assert f"warning: {CRAWLED} has no records between --from and --to for score_page" in err
+        assert last_line(out)["plan"] == "again"
+    assert await said(assay, "list") == (0, {"plans": []})
+    async with opened(make_admin(assay.settings.kafka)) as admin:
+        assert not [name for name in await admin.list_topics() if ".replay." in name and name.startswith(assay.prefix)]
+
+
+async def test_range_with_deleted_records_is_refused(assay: Installation, said: Said) -> None:
+    """Unless that is allowed; so is a replay whose records are deleted before it reads them."""
+    await assay.feed([page(n) for n in range(60)])
+    ends = await assay.ends()
+    await delete(assay, 2)
+    words = ("score_page", "--plan", "again", "--from", "0")
+    for more, status in (((), 1), (("--dry-run",), 1), (("--to", "1"), 1), (("--dry-run", "--allow-missing"), 0)):
+        process = await assay_replay(assay.settings, *words, *more, stderr=asyncio.subprocess.PIPE)
+        _, err = await process.communicate()
+        assert process.returncode == status
+        counted = len(ends) if "--to" in more else 2 * len(ends)
+        assert f"{counted} offsets of {CRAWLED} are deleted (retention): partition 0 from 0 to" in err.decode()
+    assert await said(assay, "list") == (0, {"plans": []})
+    left = sum(ends.values()) - 2 * len(ends)
+    status, done = await worked(assay, *words, "--allow-missing")
+    assert (status, done["replayed"]) == (0, left)
+    await planned(assay.settings, "score_page", plan="late")
+    await delete(assay, 3)
+    status, done = await worked(assay, "resume", "late")
+    assert (status, done["state"], done["replayed"], done["deleted"]) == (1, "finished", left - len(ends), len(ends))
+
+
+async def delete(assay: Installation, before: int) -> None:
+    """Deletes the records before an offset, in every partition."""
+    async with opened(make_admin(assay.settings.kafka)) as admin:
+        places = [TopicPartition(assay.prefix + CRAWLED, number) for number in await assay.ends()]
+        await admin.delete_records({place: RecordsToDelete(before_offset=before) for place in places})

@@ -14,6 +14,7 @@ import pytest
 from aiokafka.protocol.admin import CreateAclsRequest
 
 from schemas.review import DecisionReviewed, ReviewedDecision
+from streams.app.application import Application
 from streams.cli.doctor_kafka import check_kafka
 from streams.console.app import make_context
 from streams.console.review_marks import Marks
@@ -21,6 +22,7 @@ from streams.kafka.acls import needed_acls
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import read_lags
 from streams.kafka.topics import create_topics
+from streams.kafka.trouble import describe_error, find_causes
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
@@ -202,20 +204,56 @@ def test_a_user_without_rights_reads_which_one_is_missing(
     assert re.search(f"{missing}.*; the cluster's ACLs do not give the user 'stranger' the right", line)
 
 
+async def grant(every: Settings, users: dict[str, str], *, without: tuple[str, str, str] | None = None) -> None:
+    """Gives each user the rights of an account, but for that operation on resources whose names end so."""
+    patterns, numbers = {True: PREFIXED, False: LITERAL}, {"topic": 2, "group": 3, "transactional-id": 5}
+    async with opened(make_admin(every.kafka)) as admin:
+        for acl in needed_acls(every.kafka):
+            where = (numbers[acl.resource], acl.name, patterns[acl.prefixed])
+            for operation in acl.operations if acl.account in users else ():
+                if without is None or (acl.resource, operation) != without[:2] or not acl.name.endswith(without[2]):
+                    principal = f"User:{users[acl.account]}"
+                    await admin._send_request(CreateAclsRequest(*where, principal, "*", OPERATIONS[operation], ALLOW))
+
+
+@pytest.mark.parametrize(("without", "words"), TABLES["without"])
+async def test_a_worker_names_the_right_that_it_waits_for(
+    secured: SecuredKafka, topic_prefix: str, without: list[str], words: str
+) -> None:
+    every = settings_of(client(secured, "SASLTLS"), topic_prefix)
+    await create_topics(every.kafka, PAGE_TOPICS)
+    await Installation(every).feed([page(1)])
+    resource, operation, name = without
+    await grant(every, {"score_page": "worker"}, without=(resource, operation, name))
+    section = client(secured, "SASLTLS", sasl_username="worker", sasl_password=USERS["worker"])
+    settings = settings_of(section, topic_prefix)
+
+    async def seen() -> bool:
+        return not await find_causes(settings.kafka, [topic_prefix + CRAWLED], [])
+
+    await until(seen)
+    application = Application(settings, [scorer()])
+    starting = asyncio.create_task(application.start())
+
+    def told() -> bool:
+        error = starting.exception() if starting.done() else None
+        failed = [describe_error(error, settings.kafka)] if isinstance(error, Exception) else []
+        lines = (*application.health.ready().problems, *failed)
+        return any(re.search(f"{words}.* do not give the user 'worker' the right", line) for line in lines)
+
+    try:
+        await until(told)
+    finally:
+        starting.cancel()
+        await application.stop()
+
+
 async def test_the_rights_of_topics_acl_are_enough_for_each_account(secured: SecuredKafka, topic_prefix: str) -> None:
     """With exactly its own rights a worker answers, the lag exporter sees it, and a console shows and reviews it."""
     every = settings_of(client(secured, "SASLTLS"), topic_prefix)
-    patterns = {True: PREFIXED, False: LITERAL}
-    numbers = {"topic": 2, "group": 3, "transactional-id": 5}
-    users = {"topics": "worker", "score_page": "worker", "lag": "stranger", "console": "viewer"}
     section = client(secured, "SASLTLS", sasl_username="worker", sasl_password=USERS["worker"])
     assay = Installation(settings_of(section, topic_prefix))
-    async with opened(make_admin(every.kafka)) as admin:
-        for acl in needed_acls(every.kafka):
-            for operation in acl.operations if acl.account in users else ():
-                where = (numbers[acl.resource], acl.name, patterns[acl.prefixed])
-                principal = f"User:{users[acl.account]}"
-                await admin._send_request(CreateAclsRequest(*where, principal, "*", OPERATIONS[operation], ALLOW))
+    await grant(every, {"topics": "worker", "score_page": "worker", "lag": "stranger", "console": "viewer"})
     await create_topics(assay.settings.kafka)
     await Installation(every).feed(page(number) for number in range(50))
     async with assay.running(scorer()) as application:

@@ -9,10 +9,11 @@ from aiokafka.errors import KafkaConnectionError, KafkaError
 from streams.app.application import Application
 from streams.demo.tally import Tally
 from streams.demo.watch import Watch
+from streams.kafka.topics import create_topics
 from streams.pipeline.consumer import CountingConsumer
 from streams.topology import HANDLERS, REPLAYS, TOPICS
 from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
-from tests.kafka.installation import Installing, install, page
+from tests.kafka.installation import Installing, install, page, until
 from tests.kafka.replays import carried_out, planned
 
 TWO = [handler for handler in HANDLERS if handler.name in ("score_page", "rank_results")]
@@ -95,3 +96,19 @@ async def test_a_watch_whose_stop_is_given_up_is_closed_all_the_same(
     stopping.cancel()
     await asyncio.gather(stopping, return_exceptions=True)
     assert (connections.open, of_aiokafka()) == (0, [])
+
+
+async def test_a_worker_names_the_topic_that_it_waits_for(kafka: str, topic_prefix: str) -> None:
+    settings = install(kafka, topic_prefix)
+    application = Application(settings, [TWO[0]])
+    starting = asyncio.create_task(application.start())
+    try:
+        await until(lambda: any("`assay topics create`" in words for words in application.health.ready().problems))
+        [words] = application.health.ready().problems
+        assert f"{topic_prefix}pages.crawled.v1" in words
+        assert f"{topic_prefix}pages.scored.v1" in words, "what it writes, too"
+        await create_topics(settings.kafka)
+        await until(lambda: application.health.ready().well, seconds=90)
+    finally:
+        starting.cancel()
+        await application.stop()

@@ -30,6 +30,7 @@ from streams.topology import Handler
 from streams.topology.codec import OutputRecord
 from tests.faults.chain import ARRIVED, AUDITED, ENTERED, Arrived, Audited, Entered, NoRules
 from tests.faults.ledger import with_transaction
+from tests.streams.doubles import nothing_missing
 
 LARGEST = 8_000
 """Bytes of a batch that the topic of arrivals takes; the output of a ``big`` record is larger."""
@@ -100,7 +101,7 @@ async def work(
     """The life of a worker. It ends itself when it is not well, as ``assay run`` does; ``on_end`` hears why."""
     groups = _groups(settings, handler, clock, effects)
     intake = IntakeBroker(settings, groups, CollectorRegistry())
-    health = Health(groups, settings, clock, _METRICS)
+    health = Health(groups, settings, clock, _METRICS, find=nothing_missing)
     try:
         await intake.start()
     except (KafkaError, OSError) as error:

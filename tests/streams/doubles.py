@@ -37,6 +37,11 @@ class VirtualClock:
         await asyncio.sleep(0)
 
 
+async def nothing_missing(*_: object) -> list[str]:
+    """A cluster that has every topic and group."""
+    return []
+
+
 class LongPause(VirtualClock):
     """No pause ends."""
 

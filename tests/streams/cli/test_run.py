@@ -30,12 +30,16 @@ def test_a_signal_ends_it_while_it_waits_for_a_silent_kafka(wished: signal.Signa
         ):
             silent.settimeout(60)
             connection, _ = silent.accept()
+            assert process.stderr is not None
+            told = json.loads(process.stderr.readline())
             process.send_signal(wished)
             out, err = process.communicate(timeout=60)
             connection.close()
     # Nothing was in flight, so nothing is lost; and there is no traceback.
     assert process.returncode == 0
-    assert out == err == b""
+    assert told["reason"] == f"Kafka at {where} did not answer within 4 s"
+    assert b"Traceback" not in err
+    assert out == b""
 
 
 def test_endless_start_is_reported_and_ended(tmp_path: Path) -> None:

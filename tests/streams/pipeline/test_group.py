@@ -16,7 +16,7 @@ from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.health import Health, HealthReport
 from streams.settings.model import PipelineSettings, load_settings
 from streams.telemetry.metrics import Metrics
-from tests.streams.doubles import START
+from tests.streams.doubles import START, nothing_missing
 from tests.streams.pipeline.group_models import Cluster, ModelWriter, Process
 from tests.streams.pipeline.virtual_time import LoopClock, complaints, virtually
 
@@ -81,7 +81,7 @@ async def verdicts_of(
     """What health says after each minute of a process whose topics grow by a record every ten seconds."""
     process = Process(cluster, PipelineSettings(window_records=4, poll_records=2, drain_seconds=2.0), **options)
     settings, verdicts = load_settings(pipeline={"stalled_seconds": STALLED}), list[HealthReport]()
-    health = Health((process.group,), settings, LoopClock(), Metrics(CollectorRegistry()))
+    health = Health((process.group,), settings, LoopClock(), Metrics(CollectorRegistry()), find=nothing_missing)
     await health.start()
     await process.assign(HELD, NEXT)
     await asyncio.sleep(1)

@@ -9,6 +9,7 @@ from aiokafka import TopicPartition
 from aiokafka.structs import OffsetAndTimestamp
 
 from schemas.replays import OffsetRange
+from streams.kafka.groups import TopicState
 from streams.kafka.settings import KafkaSettings
 from streams.replay import ranges
 from streams.replay.plan import ReplayError
@@ -120,6 +121,7 @@ class Cluster:
 
     logs: dict[int, tuple[int, int]]
     name: str = "shop.pages.crawled.v1"
+    kept_seconds: float | None = None
     asked: list[Any] = field(default_factory=list)
 
     def make(self, settings: KafkaSettings, *topics: str, **options: Any) -> Cluster:
@@ -158,6 +160,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster({2: (5, 10), 0: (0, 3), 1: (4, 4)})
     monkeypatch.setattr(ranges, "make_reader", made.make)
     monkeypatch.setattr(ranges, "make_admin", made.make)
+
+    async def read_topics(_: Any, topics: list[str]) -> dict[str, TopicState]:
+        return {topic: TopicState((0, 1, 2), made.kept_seconds) for topic in topics}
+
+    monkeypatch.setattr(ranges, "read_topics", read_topics)
     return made
 
 
@@ -183,6 +190,34 @@ async def test_resolve_ranges_of_every_partition(
     cluster: Cluster, start: Bound, end: Bound, expected: list[tuple[int, int, int]]
 ) -> None:
     assert await resolved(start, end) == expected
+
+
+BOTH = "partition 1 from 0 to 3, partition 2 from 0 to 4"
+OLD = datetime(1970, 1, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "kept", "gone", "wanted"),
+    [
+        (Bound(offset=0), LATEST, None, f"9 offsets of pages.crawled.v1 are deleted (retention): {BOTH}", True),
+        (Bound(offset=2), Bound(offset=3), None, "partition 1 from 2 to 2, partition 2 from 2 to 2", True),
+        (Bound(offsets={2: 4}), LATEST, None, "partition 2 from 4 to 4", True),
+        (Bound(offset=5), LATEST, None, "", True),
+        (EARLIEST, LATEST, None, BOTH, False),
+        (Bound(at=OLD), LATEST, 1e12, "", True),
+        (Bound(at=OLD), LATEST, None, "", True),
+        (Bound(at=OLD), LATEST, 60.0, f", which may belong to the range: {BOTH}", True),
+    ],
+)
+async def test_what_is_deleted_of_a_range_is_named(
+    cluster: Cluster, start: Bound, end: Bound, kept: float | None, gone: str, wanted: bool
+) -> None:
+    cluster.kept_seconds = kept
+    settings = load_settings(kafka={"bootstrap_servers": "kafka.invalid:9092", "topic_prefix": "shop."})
+    found = await ranges.find_ranges(settings, "pages.crawled.v1", start, end)
+    assert found.gone.endswith(gone)
+    assert bool(found.gone) is bool(gone)
+    assert not gone or found.wanted is wanted
 
 
 async def test_resolve_ranges_reads_committed_records(cluster: Cluster) -> None:

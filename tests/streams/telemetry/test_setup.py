@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from streams.telemetry.setup import configure_logs
+from streams.telemetry.setup import Repeats, configure_logs
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -107,3 +107,23 @@ def test_an_error_is_shown_without_the_values_that_it_met(form: str, capsys: Cap
     shown = capsys.readouterr().err
     assert shown.count("1 went wrong") == 2
     assert "sesamesesame" not in shown
+
+
+def test_repeated_warnings_come_with_growing_pauses_and_a_count() -> None:
+    now, written = 0.0, list[tuple[float, int]]()
+    repeats = Repeats(lambda: now)
+    for second in range(182):
+        now = float(second)
+        try:
+            line = repeats(None, "warning", {"event": "not opened yet", "logger": "a", "partition": second})
+            written.append((now, line.get("more", 0)))
+        except structlog.DropEvent:
+            pass
+        other = {"event": "not opened yet", "logger": "a", "reason": str(second)}
+        assert repeats(None, "warning", other) == other
+        assert repeats(None, "info", {"event": "not opened yet", "logger": "a"})
+    assert written == [(0, 0), (5, 4), (15, 9), (35, 19), (75, 39), (155, 79)]
+    now = 1000.0
+    assert "more" in repeats(None, "warning", {"event": "not opened yet", "logger": "a"})
+    now = 2000.0
+    assert "more" not in repeats(None, "warning", {"event": "not opened yet", "logger": "a"})

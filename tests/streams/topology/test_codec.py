@@ -206,6 +206,14 @@ def test_half_pairs_and_a_byte_order_mark_are_read(half: bytes) -> None:
     assert page(b"\xef\xbb\xbf" + text).html == page(text).html == expected
 
 
+@pytest.mark.parametrize(("name", "stated", "dead"), TABLES["another_version_is_refused"])
+def test_another_version_is_refused(name: str, stated: str, dead: bool) -> None:
+    for value, headers in ((b'{"url":"https://a.example/","html":"x","new":1}', ()), (b"<p>x", RAW)):
+        event = decode(PAGES_CRAWLED, value, [*headers, (name, stated.encode())], None)
+        assert (isinstance(event, Dead) and event.reason is DeadReason.UNKNOWN_VERSION) is dead, event
+        assert isinstance(event, Dead) is dead
+
+
 @pytest.mark.parametrize(
     "value",
     [
