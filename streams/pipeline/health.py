@@ -7,6 +7,8 @@ The process is alive if
   records in its log, or partitions are not assigned or not open;
 - intake polls, and the event loop runs.
 
+A process that is not alive at several looks in a row ends, and is not alive from then on, also while it drains.
+
 It is ready if every group has its partitions and they are open. An outage of a provider or of the web affects neither.
 """
 
@@ -23,6 +25,8 @@ from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 
 _TICK_SECONDS = 0.5
+_WEDGED_AFTER = 10
+"""Looks in a row, between which a blocked event loop may recover."""
 _TICKS_PER_LAG = 10
 """Ticks between two measurements of the lag, which is a request to the broker."""
 
@@ -48,6 +52,8 @@ class Health:
     clock: Clock
     metrics: Metrics
     _loop_lag: float = field(default=0.0, init=False)
+    _failed_looks: int = field(default=0, init=False)
+    _last: HealthReport | None = field(default=None, init=False)
     _task: asyncio.Task[None] | None = field(default=None, init=False)
 
     async def start(self) -> None:
@@ -62,6 +68,8 @@ class Health:
 
     def alive(self) -> HealthReport:
         """Whether the process works, or a restart would help."""
+        if self._last is not None:
+            return self._last
         problems, most = [], self.settings.pipeline.stalled_seconds
         for group in self.groups:
             name = group.subscription.group
@@ -82,6 +90,14 @@ class Health:
         if self._loop_lag > self.settings.kafka.session_timeout_seconds:
             problems.append(f"the event loop was blocked for {self._loop_lag:.1f} s")
         return HealthReport(tuple(problems))
+
+    def wedged(self) -> bool:
+        """Looks, and returns whether the process has to end."""
+        report = self.alive()
+        self._failed_looks = 0 if report.well else self._failed_looks + 1
+        if self._failed_looks >= _WEDGED_AFTER:
+            self._last = report
+        return self._last is not None
 
     def ready(self) -> HealthReport:
         """Whether every group has its partitions open."""
