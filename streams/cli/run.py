@@ -37,8 +37,6 @@ log = structlog.get_logger("assay")
 _LOOK_SECONDS = 0.3
 _CANCEL_SECONDS = 5.0
 """The time that cancelled tasks have, before the rest is stopped."""
-_WEDGED_AFTER = 10
-"""Failed liveness checks in a row after which the process gives up."""
 
 
 def run(
@@ -125,7 +123,6 @@ async def _watch(application: Application, stop: asyncio.Event, address: str, dr
 
     The start is watched too: a group without partitions, and a request to a silent Kafka, would wait for ever.
     """
-    sick = 0
     asked = asyncio.create_task(stop.wait())
     working = asyncio.create_task(_work(application, address, drain))
     try:
@@ -137,10 +134,8 @@ async def _watch(application: Application, stop: asyncio.Event, address: str, dr
             if drain and (reasons := _out_of_patience(application)):
                 tell("run", f"not caught up: {'; '.join(reasons)}; nothing is lost, run it again")
                 return 1, False
-            verdict = application.health.alive()
-            sick = 0 if verdict.well else sick + 1
-            if sick >= _WEDGED_AFTER:
-                log.error("wedged; a restart may help", problems=verdict.problems)
+            if application.health.wedged():
+                log.error("wedged; a restart may help", problems=application.health.alive().problems)
                 return 1, False
         return 0, False
     finally:

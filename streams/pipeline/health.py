@@ -7,6 +7,8 @@ The process is alive if
   records in its log, or partitions are not assigned or not open;
 - intake polls, and the event loop runs.
 
+A process that is not alive at several looks in a row ends, and is not alive from then on, also while it drains.
+
 It is ready if every group has its partitions and they are open, and nothing is waited for (``waiting``). An outage of a
 provider or of the web affects neither.
 """
@@ -28,6 +30,8 @@ from streams.telemetry.metrics import Metrics
 _TICK_SECONDS = 0.5
 _TICKS_PER_LOOK = 8
 """Ticks between two looks at the cluster, which are requests to the brokers."""
+_WEDGED_AFTER = 10
+"""Looks in a row, between which a blocked event loop may recover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ class Health:
     writes: Collection[str] = ()
     find: FindCauses = find_causes
     _loop_lag: float = field(default=0.0, init=False)
+    _failed_looks: int = field(default=0, init=False)
+    _last: HealthReport | None = field(default=None, init=False)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +78,8 @@ class Health:
 
     def alive(self) -> HealthReport:
         """Whether the process works, or a restart would help."""
+        if self._last is not None:
+            return self._last
         problems, most = [], self.settings.pipeline.stalled_seconds
         for group in self.groups:
             name = group.subscription.group
@@ -92,6 +100,14 @@ class Health:
         if self._loop_lag > self.settings.kafka.session_timeout_seconds:
             problems.append(f"the event loop was blocked for {self._loop_lag:.1f} s")
         return HealthReport(tuple(problems))
+
+    def wedged(self) -> bool:
+        """Looks, and returns whether the process has to end."""
+        report = self.alive()
+        self._failed_looks = 0 if report.well else self._failed_looks + 1
+        if self._failed_looks >= _WEDGED_AFTER:
+            self._last = report
+        return self._last is not None
 
     def ready(self) -> HealthReport:
         """Whether every group has its partitions open, and waits for nothing."""

@@ -70,6 +70,9 @@ class AlertSettings(Section):
     )
     late_inputs: int = Field(default=10, ge=1, description="Late inputs of a handler in 10 minutes for an alert.")
     restarts: int = Field(default=3, ge=1, description="Restarts of a worker allowed in 15 minutes.")
+    child_ends: int = Field(
+        default=10, ge=1, description="Child processes of a service ended by records in 15 minutes."
+    )
     stalled_seconds: int = Field(default=300, ge=60, description="Time after which an unfinished record is a stall.")
     in_doubt_transactions: int = Field(
         default=5, ge=0, description="In-doubt transactions of a handler allowed in 15 minutes."

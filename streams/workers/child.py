@@ -3,7 +3,8 @@
 A message is its length in bytes, a big-endian ``uint32``, and a pickle. The kernel enforces the limits, so they also
 hold in C code: it ends the process with SIGPROF after the CPU seconds of a job, with SIGALRM after its wall-clock
 seconds, and refuses memory above the limit. The exit status tells the parent which limit a job exceeded. As no limit
-needs the parent, no child outlives a parent that was killed for longer than one job.
+needs the parent, no child outlives a parent that was killed for longer than one job. A child that is stopped gets no
+signal but SIGKILL, which the parent sends after its own deadline (``deadlines``).
 """
 
 from __future__ import annotations
@@ -37,12 +38,15 @@ _STATM = Path("/proc/self/statm")
 class JobLimits:
     """What one job may use. The wall-clock time, for a job that waits, must allow for a busy machine.
 
-    The memory is address space beyond that of the started child; systems without ``/proc`` do not limit it.
+    The memory is address space beyond that of the started child; systems without ``/proc`` do not limit it. The parent
+    kills a child that is silent for ``silent_seconds`` after the wall-clock time of its job, or for so long at its
+    start, and a template that does not answer for so long.
     """
 
     cpu_seconds: float
     wall_seconds: float
     memory_bytes: int
+    silent_seconds: float = 5.0
 
 
 def run_child(connection: socket.socket, work: Work, limits: JobLimits) -> None:

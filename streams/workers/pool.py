@@ -2,18 +2,21 @@
 
 If a job exceeds a limit or ends its child, the pool replaces the child and runs the other jobs of that child again. A
 job that exceeds its CPU time is not repeated: it would do so again. A job that ends its child in another way runs once
-more, alone, in a child that ran no other job; a pause of the machine is one such way.
+more, alone, in a child that ran no other job; a pause of the machine is one such way. The pool kills a child that is
+silent for longer than its job may take, and a template that does not answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import os
 import pickle
 import signal
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, Self
@@ -21,6 +24,7 @@ from typing import Any, Self
 from schemas.outcome import Dead, DeadReason
 from streams.runtime.process import structlog_to_logging
 from streams.workers.child import LENGTH, OUT_OF_MEMORY, SOCKET_BYTES, JobLimits, Work
+from streams.workers.deadlines import Deadlines
 from streams.workers.template import Start, Template, ended_early
 
 _LARGEST_RESULT = 256 << 20
@@ -51,6 +55,7 @@ class _Child:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     jobs: deque[_Job] = field(default_factory=deque)
+    overdue: bool = False
 
     def send(self, job: _Job) -> None:
         body = pickle.dumps(job.of, pickle.HIGHEST_PROTOCOL)
@@ -66,14 +71,17 @@ class _Child:
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
 
-    def disconnect(self) -> None:
-        """Closes the connection. A child at work ends after its job, or at a limit."""
+    def kill(self) -> None:
+        # While the connection is open, no other process has its number. Its template may be dead, or silent.
+        if not self.reader.at_eof():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
         # Not ``close``, which waits until a child that is at work has taken all bytes.
         self.writer.transport.abort()
 
     async def end(self) -> int | None:
         """Ends the process if it runs, and returns its exit status; a signal is negative. None if it is unknown."""
-        self.disconnect()
+        self.kill()
         return await self.template.end_child(self.pid)
 
 
@@ -102,6 +110,7 @@ class WorkerPool:
         self._renewing = asyncio.Lock()
         self._waiting: list[_Job] = []
         self._suspects: deque[_Job] = deque()
+        self._deadlines = Deadlines()
         self._children: set[_Child] = set()
         self._fed: set[_Child] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -111,15 +120,19 @@ class WorkerPool:
         """Starts the children, if they are not started. Raises ChildStartError."""
         if self._tasks:
             return
+        self._run(self._deadlines.watch())
         try:
             children = [await self._start() for _ in range(self.processes)]
         except BaseException:
             await self.stop()
             raise
         for child in children:
-            task = asyncio.create_task(self._use_and_replace(child))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._run(self._use_and_replace(child))
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -147,7 +160,7 @@ class WorkerPool:
 
     async def _use(self, child: _Child) -> None:
         if self._suspects:
-            child.send(self._suspects.popleft())
+            self._send(child, self._suspects.popleft())
             if not await self._collect(child):
                 return
         self._fed.add(child)
@@ -167,12 +180,23 @@ class WorkerPool:
             job = heappop(self._waiting)
             # Otherwise its caller has gone, for example because a query took too long.
             if not job.result.done():
-                child.send(job)
+                self._send(child, job)
+
+    def _send(self, child: _Child, job: _Job) -> None:
+        child.send(job)
+        if len(child.jobs) == 1:
+            self._expect_result(child)
+
+    def _expect_result(self, child: _Child) -> None:
+        """The first job of a child, which is in work, has a deadline."""
+        self._deadlines.end(child)
+        if child.jobs:
+            self._deadlines.begin(child, self._limits.wall_seconds + self._limits.silent_seconds)
 
     async def _collect(self, child: _Child) -> bool:
         """Takes the next result of a child; False if the child ended instead."""
         message = await child.receive()
-        if message is None:
+        if message is None or child.overdue:
             return False
         try:
             result = pickle.loads(message)  # noqa: S301  # from a child
@@ -181,19 +205,19 @@ class WorkerPool:
             _warn("a child process sent a result that can't be read", error=repr(error))
             return False
         job = child.jobs.popleft()
+        self._expect_result(child)
         if not job.result.done():
             job.result.set_result(result)
         return True
 
     async def _bury(self, child: _Child) -> None:
+        self._deadlines.end(child)
         status = await child.end()
         self._children.discard(child)
-        reason = _reason(status)
-        if self._how == "spawn":
-            # A command reports the outcome of each input itself.
-            _warn("a child process ended", reason=reason, status=status)
-        # Without its template the reason for the end of a child is unknown, and no job is blamed for it.
-        if child.jobs and status is not None:
+        reason = _reason(status, child.overdue)
+        self._log_end("a child process ended", reason, status)
+        # Without its template the reason for another end is unknown, and no job is blamed for it.
+        if child.jobs and (child.overdue or status is not None):
             self._on_failure(reason)
             culprit = child.jobs.popleft()
             if status == -signal.SIGPROF or culprit.has_ended_a_child:
@@ -205,6 +229,11 @@ class WorkerPool:
         for job in child.jobs:
             heappush(self._waiting, job)
         self._feed()
+
+    def _log_end(self, event: str, reason: DeadReason, status: int | None) -> None:
+        # A command reports the outcome of each input itself.
+        if self._how == "spawn":
+            _warn(event, reason=reason, status=status)
 
     def _refusal(self, reason: DeadReason, status: int | None) -> Dead:
         limits = self._limits
@@ -232,23 +261,23 @@ class WorkerPool:
             own_end.close()
             raise
         self._children.add(child)
-        if await child.receive() is None:
+        self._deadlines.begin(child, self._limits.silent_seconds)
+        ready = await child.receive()
+        self._deadlines.end(child)
+        if ready is None or child.overdue:
             self._children.discard(child)
-            raise ended_early(await child.end())
+            raise ended_early(await child.end(), child.overdue)
         return child
 
     async def _warm_template(self) -> Template:
         async with self._renewing:
-            if self._template is not None and self._template.has_ended:
-                await self._end_template()
+            if (old := self._template) is not None and old.has_ended:
+                self._template = None
+                status = await old.end()
+                self._log_end("the template of the child processes ended", _reason(status, old.overdue), status)
             if self._template is None:
-                self._template = await Template.started(self._how, self._make_work, self._limits)
+                self._template = await Template.started(self._how, self._make_work, self._limits, self._deadlines)
             return self._template
-
-    async def _end_template(self) -> None:
-        template, self._template = self._template, None
-        if template is not None:
-            await template.end()
 
     async def _next(self) -> _Child:
         pause = _SHORTEST_PAUSE_SECONDS
@@ -272,13 +301,15 @@ class WorkerPool:
         for job in unfinished:
             job.result.cancel()
         for child in self._children:
-            child.disconnect()
+            child.kill()
         self._children.clear()
-        await self._end_template()
+        if (template := self._template) is not None:
+            self._template = None
+            await template.end()
 
 
-def _reason(status: int | None) -> DeadReason:
-    if status in (-signal.SIGPROF, -signal.SIGALRM):
+def _reason(status: int | None, overdue: bool) -> DeadReason:
+    if overdue or status in (-signal.SIGPROF, -signal.SIGALRM):
         return DeadReason.TOOK_TOO_LONG
     return DeadReason.OUT_OF_MEMORY if status == OUT_OF_MEMORY else DeadReason.CRASHED
 

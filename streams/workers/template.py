@@ -25,11 +25,14 @@ from collections.abc import Callable
 from typing import Literal, NoReturn
 
 from streams.workers.child import JobLimits, Work, run_child
+from streams.workers.deadlines import Deadlines
 
 Start = Literal["spawn", "fork"]
 _NUMBER = struct.Struct(">i")
 _READY = _NUMBER.pack(0)
+_START_SECONDS = 60.0
 _STOP_SECONDS = 2.0
+_REAP_TRIES = 200
 _SHIELDED = (signal.SIGINT, signal.SIGTERM)
 """Blocked in the template and its children. A terminal, a service manager and ``timeout`` send these signals to all
 processes of a worker. The worker drains then, and needs its children until it ends them."""
@@ -37,19 +40,24 @@ _BEGIN = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import main; 
 
 
 class ChildStartError(OSError):
-    """A child, or the template, ended before it was ready. Its standard error has the reason."""
+    """A child, or the template, ended or was silent before it was ready. Its standard error may have the reason."""
 
 
 class Template:
-    def __init__(self, pid: int, connection: socket.socket) -> None:
+    def __init__(self, pid: int, connection: socket.socket, deadlines: Deadlines, silent_seconds: float) -> None:
         self._pid = pid
         self._connection = connection
+        self._deadlines = deadlines
+        self._silent_seconds = silent_seconds
         self._turn = asyncio.Lock()
         self.has_ended = False
         """Whether a request found it dead."""
+        self.overdue = False
 
     @classmethod
-    async def started(cls, start: Start, make_work: Callable[[], Work], limits: JobLimits) -> Template:
+    async def started(
+        cls, start: Start, make_work: Callable[[], Work], limits: JobLimits, deadlines: Deadlines
+    ) -> Template:
         """A template that is warm. Raises ChildStartError.
 
         ``spawn`` is safe beside threads; ``fork`` starts within milliseconds, for a command without threads. The
@@ -59,18 +67,20 @@ class Template:
         own_end.setblocking(False)
         with its_end:
             pid = _spawned(its_end) if start == "spawn" else _forked(own_end, its_end, make_work, limits)
-        template = cls(pid, own_end)
+        template = cls(pid, own_end, deadlines, limits.silent_seconds)
+        deadlines.begin(template, _START_SECONDS)
         try:
-            loop = asyncio.get_running_loop()
-            with contextlib.suppress(ConnectionError):
-                if start == "spawn":
-                    await loop.sock_sendall(own_end, pickle.dumps((make_work, limits), pickle.HIGHEST_PROTOCOL))
-                if await loop.sock_recv(own_end, len(_READY)):
-                    return template
+            if start == "spawn":
+                with contextlib.suppress(ConnectionError):
+                    await asyncio.get_running_loop().sock_sendall(
+                        own_end, pickle.dumps((make_work, limits), pickle.HIGHEST_PROTOCOL)
+                    )
+            if await template._answer(_START_SECONDS) is not None:
+                return template
         except BaseException:
             await template.end()
             raise
-        raise ended_early(await template.end())
+        raise ended_early(await template.end(), template.overdue)
 
     async def fork(self, connection: socket.socket) -> int:
         """The process id of a new child with this end of a connection. Raises ChildStartError."""
@@ -86,7 +96,6 @@ class Template:
         return await self._ask(_NUMBER.pack(pid))
 
     async def _ask(self, request: bytes, connection: socket.socket | None = None) -> int | None:
-        reply = b""
         async with self._turn:
             if self.has_ended:
                 return None
@@ -95,15 +104,26 @@ class Template:
                     self._connection.send(request)
                 else:
                     socket.send_fds(self._connection, [request], [connection.fileno()])
-                reply = await asyncio.get_running_loop().sock_recv(self._connection, _NUMBER.size)
-        if not reply:
-            self.has_ended = True
-            return None
-        number: int = _NUMBER.unpack(reply)[0]
-        return number
+            return await self._answer(self._silent_seconds)
 
-    async def end(self) -> int:
-        """Ends it with its children, and returns its exit status."""
+    async def _answer(self, seconds: float) -> int | None:
+        reply = b""
+        self._deadlines.begin(self, seconds)
+        try:
+            with contextlib.suppress(ConnectionError):
+                reply = await asyncio.get_running_loop().sock_recv(self._connection, _NUMBER.size)
+        finally:
+            self._deadlines.end(self)
+        self.has_ended = not reply
+        return int(_NUMBER.unpack(reply)[0]) if reply else None
+
+    def kill(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
+    async def end(self) -> int | None:
+        """Ends it with its children, and returns its exit status; None if the kernel does not let it end."""
         with self._connection, contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
             try:
@@ -111,11 +131,18 @@ class Template:
                     while await asyncio.get_running_loop().sock_recv(self._connection, _NUMBER.size):
                         pass
             except TimeoutError:
-                os.kill(self._pid, signal.SIGKILL)
-        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])  # noqa: ASYNC222  # it does not run
+                self.kill()
+        for _ in range(_REAP_TRIES):
+            pid, status = os.waitpid(self._pid, os.WNOHANG)  # noqa: ASYNC222  # it does not wait
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            await asyncio.sleep(_STOP_SECONDS / _REAP_TRIES)
+        return None
 
 
-def ended_early(status: int | None) -> ChildStartError:
+def ended_early(status: int | None, overdue: bool) -> ChildStartError:
+    if overdue:
+        return ChildStartError("a child process was silent at its start and was killed")
     return ChildStartError(
         f"a child process ended with status {status} before its first job; its output above has the reason"
     )

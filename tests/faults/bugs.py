@@ -30,6 +30,7 @@ from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.consumer import CountingConsumer, PartitionCursor
 from streams.pipeline.partition import Partition, State
 from streams.topology.codec import OutputRecord
+from streams.workers.deadlines import Deadlines, Process
 from tests.tables import tables
 
 Place = Literal["simulation", "rounds", "rounds on three brokers"]
@@ -271,6 +272,10 @@ def take_old_poll(cursor: PartitionCursor) -> bool:
     return False
 
 
+def wait_for_ever(deadlines: Deadlines, process: Process, seconds: float) -> None:
+    """Trusts a child and its template to answer, or to end."""
+
+
 _COMMITTER = (commit, "Committer")
 """What ``committer_factory`` makes."""
 _REPLACED: dict[str, tuple[tuple[Any, str], Any]] = {
@@ -295,6 +300,7 @@ _REPLACED: dict[str, tuple[tuple[Any, str], Any]] = {
     "read_anywhere": ((Committer, "_read_after_fence"), read_anywhere),
     "refused_sent": ((refused_partitions, "fail_unsent"), send_what_was_refused),
     "illegal_ends": ((commit, "IN_DOUBT"), tuple(error for error in IN_DOUBT if error is not IllegalOperation)),
+    "no_deadline": ((Deadlines, "begin"), wait_for_ever),
     "leader_alone": ((SingleEndProducer, "__init__"), trust_the_leader),
 }
 """By the name of a bug: the object and the attribute that it replaces, and the replacement."""

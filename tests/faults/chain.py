@@ -210,7 +210,7 @@ def settings_of(bootstrap: str, prefix: str) -> Settings:
             "transaction_timeout_seconds": 8,
         },
         http={"enabled": False},
-        workers={"processes": 2},
+        workers={"processes": 2, "wall_seconds": SESSION_SECONDS},
         pipeline={"window_records": 40, "poll_records": 20, "commit_records": 10, "drain_seconds": 6},
         processing={"retries": {"max_attempts": 1}, "breaker": {"failures": 1_000_000}},
     )

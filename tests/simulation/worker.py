@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import uuid
 from collections.abc import Callable, Sequence
@@ -34,8 +35,7 @@ from tests.streams.doubles import nothing_missing
 
 LARGEST = 8_000
 """Bytes of a batch that the topic of arrivals takes; the output of a ``big`` record is larger."""
-_LOOK_SECONDS = 0.5
-_SICK_LOOKS = 2
+_LOOK_SECONDS = 0.3
 _METRICS = Metrics(CollectorRegistry())
 
 
@@ -108,16 +108,13 @@ async def work(
         on_end((f"not started: {error!r}",))
         return
     await health.start()
-    sick = 0
-    while not stop.is_set() and sick < _SICK_LOOKS:
-        try:
+    while not stop.is_set():
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_SECONDS):
                 await stop.wait()
-        except TimeoutError:
-            sick = 0 if health.alive().well else sick + 1
-    if sick == _SICK_LOOKS:
-        on_end(health.alive().problems)
-        return
+        if not stop.is_set() and health.wedged():
+            on_end(health.alive().problems)
+            return
     await health.stop()
     await asyncio.gather(*(group.stop(settings.pipeline.drain_seconds) for group in groups))
     await intake.stop()

@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -178,6 +178,8 @@ class Cluster:
 
     async def expect_no_orphans(self) -> None:
         """Waits for the end of all processes below dead workers; those that stay are complained of."""
+        # A process that is stopped can't see that its worker is dead.
+        wake(self._orphans())
         if not await hold(lambda: not self._orphans(), _ORPHAN_SECONDS):
             self.complaints.append(f"these processes outlived their worker: {self._orphans()}")
 
@@ -432,6 +434,13 @@ def run_with_cleanup(work: Coroutine[Any, Any, Result]) -> Result:
     except (KeyboardInterrupt, asyncio.CancelledError):
         print("interrupted", file=sys.stderr)
         sys.exit(1)
+
+
+def wake(pids: Iterable[int], number: signal.Signals = signal.SIGCONT) -> None:
+    """Has stopped processes continue, or sends another signal."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 async def hold(condition: Callable[[], bool], seconds: float) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from tests.faults.chain import SESSION_SECONDS
 from tests.processes import freezes
 from tests.proxy import Weather
-from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster, hold
+from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster, hold, wake
 from tools.faults.points import AFTER_LOST_END, POINTS
 
 Fault = Callable[[Cluster, random.Random], Awaitable[bool]]
@@ -30,19 +30,29 @@ async def killed(cluster: Cluster, chance: random.Random) -> bool:
     return await victim.ends(5) is not None
 
 
-async def child_killed(cluster: Cluster, chance: random.Random) -> bool:
-    """Processes below the workers are killed at random moments: the records in their work run again."""
-    workers = await cluster.keep(2)
-    feeding = asyncio.ensure_future(cluster.feed(chance, seconds=3))
-    killed = 0
-    for _ in range(chance.randint(4, 8)):
-        await asyncio.sleep(chance.uniform(0.1, 0.5))
-        if below := cluster.below(chance.choice(workers)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(chance.choice(below), signal.SIGKILL)
-                killed += 1
-    await feeding
-    return killed > 0 and all(worker.alive for worker in workers)
+def children(*signals: signal.Signals) -> Fault:
+    """Processes below the workers get signals at random moments; what is stopped may continue, or stay so.
+
+    The records in their work run again. A second end of the same record's child within a round would be a dead letter,
+    so all signals come before the first deadline of a stopped process.
+    """
+
+    async def fault(cluster: Cluster, chance: random.Random) -> bool:
+        workers = await cluster.keep(2)
+        feeding = asyncio.ensure_future(cluster.feed(chance, seconds=3))
+        struck: list[int] = []
+        for _ in range(chance.randint(4, 8)):
+            await asyncio.sleep(chance.uniform(0.1, 0.5))
+            number = chance.choice(signals)
+            if below := struck if number is signal.SIGCONT else cluster.below(chance.choice(workers)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid := chance.choice(below), number)
+                    struck.append(pid)
+        await feeding
+        stopped = signal.SIGSTOP not in signals or any([await freezes(pid, 0) for pid in struck])
+        return bool(struck) and stopped and all(worker.alive for worker in workers)
+
+    return fault
 
 
 def dies_at(point: str) -> Fault:
@@ -78,14 +88,15 @@ async def zombie(cluster: Cluster, chance: random.Random) -> bool:
 
 
 async def frozen(cluster: Cluster, chance: random.Random) -> bool:
-    """A worker freezes at a random moment for longer than its session, and wakes."""
+    """A worker freezes at a random moment for longer than its session, alone or with its children, and wakes."""
     victim = chance.choice(await cluster.keep(2))
     feeding = asyncio.ensure_future(cluster.feed(chance))
     await asyncio.sleep(chance.uniform(0.1, 1.2))
-    victim.send(signal.SIGSTOP)
+    frozen = [victim.process.pid, *(cluster.below(victim) if chance.random() < 0.5 else ())]
+    wake(frozen, signal.SIGSTOP)
     froze = await freezes(victim.process.pid, 1)
     await asyncio.sleep(_SILENCE)
-    victim.send(signal.SIGCONT)
+    wake(frozen)
     await feeding
     return froze and victim.alive
 
@@ -230,7 +241,8 @@ async def at_least_once(cluster: Cluster, chance: random.Random) -> bool:
 
 FAULTS: dict[str, Fault] = {
     "killed": killed,
-    "child killed": child_killed,
+    "child killed": children(signal.SIGKILL),
+    "child stopped": children(signal.SIGSTOP, signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL),
     **{f"dies {point}": dies_at(point) for point in POINTS},
     "zombie": zombie,
     "frozen": frozen,

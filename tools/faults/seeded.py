@@ -8,7 +8,7 @@ import signal
 from collections.abc import Awaitable, Callable
 
 from tests.faults.chain import HANDLERS
-from tools.faults.cluster import Cluster, hold
+from tools.faults.cluster import Cluster, hold, wake
 from tools.faults.rounds import late_commit
 
 
@@ -127,6 +127,13 @@ async def commit_at_the_stop(cluster: Cluster, chance: random.Random) -> None:
     await cluster.start()
 
 
+async def no_deadline(cluster: Cluster, chance: random.Random) -> None:
+    """The children of a worker are stopped, and their template."""
+    worker = await cluster.start()
+    wake(cluster.below(worker), signal.SIGSTOP)
+    await cluster.feed(chance)
+
+
 async def leader_alone(cluster: Cluster, chance: random.Random) -> None:
     """A broker that confirms records dies before the others have them."""
     brokers = cluster.brokers
@@ -168,5 +175,6 @@ SITUATIONS: dict[str, Callable[[Cluster, random.Random], Awaitable[None]]] = {
     "reads_uncommitted": reads_uncommitted,
     "window_kept": one_id,
     "commit_at_the_stop": commit_at_the_stop,
+    "no_deadline": no_deadline,
     "leader_alone": leader_alone,
 }

@@ -82,6 +82,18 @@ def test_trouble_that_a_restart_would_end_is_reported(settings: Settings, group:
     assert health_of(settings, Group(), sick).ready().well, "readiness is another question"
 
 
+def test_a_process_that_has_to_end_is_not_alive_again(settings: Settings) -> None:
+    group = Group(oldest_seconds=61.0)
+    health = health_of(settings, group)
+    looks = [health.wedged() for _ in range(9)]
+    group.oldest_seconds = 0.0
+    assert [*looks, health.wedged()] == [False] * 10, "it has recovered"
+    group.oldest_seconds = 61.0
+    assert [health.wedged() for _ in range(10)] == [False] * 9 + [True]
+    group.oldest_seconds = 0.0
+    assert "in work for 61 s" in health.alive().problems[0]
+
+
 def test_the_limits_themselves_are_not_beyond_the_limits(settings: Settings) -> None:
     assert health_of(settings, Group(oldest_seconds=60.0, unpolled_seconds=60.0)).alive().well
 

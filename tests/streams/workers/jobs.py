@@ -32,10 +32,15 @@ def _work(job: tuple[str, Any]) -> Any:
             time.sleep(value)
         case "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
-        case "crash once":
+        case "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        case "crash once" | "stop once":
             if not os.path.exists(value):
                 open(value, "w").close()
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), signal.SIGKILL if deed == "crash once" else signal.SIGSTOP)
+        case "sleep, then return much":
+            time.sleep(value)
+            return bytes(9_000_000)
         case "wait, then crash, then return":
             with open(value, "a") as file:
                 file.write("x")

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,12 +26,18 @@ from tests.processes import below, end_of, running, wait_for_end
 from tests.samples import environment, instance
 from tests.streams.workers.jobs import make_no_work, make_work
 
-LIMITS = JobLimits(cpu_seconds=0.3, wall_seconds=1.5, memory_bytes=200 << 20)
+LIMITS = JobLimits(cpu_seconds=0.3, wall_seconds=1.5, memory_bytes=200 << 20, silent_seconds=2)
 
 
 @pytest.fixture
-async def pool() -> AsyncIterator[WorkerPool]:
-    async with WorkerPool(make_work, 2, LIMITS) as started:
+def reasons() -> list[DeadReason]:
+    """Why children of the pool ended."""
+    return []
+
+
+@pytest.fixture
+async def pool(reasons: list[DeadReason]) -> AsyncIterator[WorkerPool]:
+    async with WorkerPool(make_work, 2, LIMITS, on_failure=reasons.append) as started:
         yield started
 
 
@@ -66,31 +73,30 @@ async def test_a_job_that_raises_returns_the_error(pool: WorkerPool) -> None:
     assert await run(pool, ("raise", "no"), ("echo", 1)) == [Dead(DeadReason.HANDLER_BUG, "ValueError: no"), 1]
 
 
-@pytest.mark.parametrize("deed", [("burn", 0), ("sleep", 30)], ids=["uses CPU", "waits"])
-async def test_a_job_over_its_deadline_fails_and_no_other_job_is_lost(pool: WorkerPool, deed: tuple[str, Any]) -> None:
-    results = await run(pool, *(("echo", n) for n in range(20)), deed, *(("echo", n) for n in range(20)))
-    failed = results.pop(20)
-    assert isinstance(failed, Dead)
-    assert failed.reason is DeadReason.TOOK_TOO_LONG
-    assert results == [*range(20), *range(20)]
-
-
 @pytest.mark.parametrize(
-    ("deed", "reason"),
-    [(("crash", None), DeadReason.CRASHED), (("take memory", 3 << 30), DeadReason.OUT_OF_MEMORY)],
-    ids=["crashes", "takes 3 GiB"],
+    ("deed", "ends"),
+    [
+        (("burn", 0), [DeadReason.TOOK_TOO_LONG]),
+        (("sleep", 30), [DeadReason.TOOK_TOO_LONG] * 2),
+        (("stop", None), [DeadReason.TOOK_TOO_LONG] * 2),
+        (("crash", None), [DeadReason.CRASHED] * 2),
+        (("take memory", 3 << 30), [DeadReason.OUT_OF_MEMORY] * 2),
+    ],
+    ids=["uses CPU", "waits", "is stopped", "crashes", "takes 3 GiB"],
 )
-async def test_a_job_that_ends_two_children_fails(pool: WorkerPool, deed: tuple[str, Any], reason: DeadReason) -> None:
+async def test_a_job_that_ends_its_children_fails_alone(
+    pool: WorkerPool, reasons: list[DeadReason], deed: tuple[str, Any], ends: list[DeadReason]
+) -> None:
     results = await run(pool, *(("echo", n) for n in range(20)), deed, *(("echo", n) for n in range(20)))
-    failed = results.pop(20)
-    assert isinstance(failed, Dead)
-    assert failed.reason is reason
+    assert instance(Dead, results.pop(20)).reason is ends[0]
     assert results == [*range(20), *range(20)]
+    assert reasons == ends
 
 
-async def test_a_job_whose_child_was_killed_once_has_its_result(pool: WorkerPool, tmp_path: Path) -> None:
-    mark = str(tmp_path / "crashed")
-    assert await run(pool, ("crash once", mark), ("echo", 1)) == [mark, 1]
+@pytest.mark.parametrize("deed", ["crash once", "stop once"])
+async def test_a_job_whose_child_ended_once_has_its_result(deed: str, pool: WorkerPool, tmp_path: Path) -> None:
+    mark = str(tmp_path / "mark")
+    assert await run(pool, (deed, mark), *(("echo", n) for n in range(20))) == [mark, *range(20)]
 
 
 async def test_a_job_goes_to_the_child_with_the_fewest_jobs(pool: WorkerPool) -> None:
@@ -140,6 +146,17 @@ async def test_the_children_of_a_dead_template_go_on(pool: WorkerPool) -> None:
     assert set(await run(pool, *(("pid", None) for _ in range(100)))) == before
     results = await run(pool, *(("crash", None) if n % 10 == 0 else ("echo", n) for n in range(50)))
     assert [type(result) for result in results] == [Dead if n % 10 == 0 else int for n in range(50)]
+    assert not await end_of(before, 5)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "stopped"])
+async def test_a_stopped_template_is_replaced(number: signal.Signals, pool: WorkerPool) -> None:
+    before = {template(pool), *children(pool)}
+    os.kill(template(pool), signal.SIGSTOP)
+    for pid in children(pool):
+        os.kill(pid, number)
+    assert await run(pool, *(("echo", n) for n in range(50))) == list(range(50))
+    assert not before & {template(pool), *children(pool)}
     assert not await end_of(before, 5)
 
 
@@ -241,8 +258,9 @@ async def test_a_child_that_cannot_start_is_an_error(start: Start) -> None:
             pass
 
 
+@pytest.mark.parametrize("number", [signal.SIGCONT, signal.SIGSTOP], ids=["running", "stopped"])
 @pytest.mark.parametrize("start", ["spawn", "fork"])
-async def test_the_end_of_the_pool_ends_its_processes_and_cancels_jobs(start: Start) -> None:
+async def test_the_end_of_the_pool_ends_its_processes_and_cancels_jobs(start: Start, number: signal.Signals) -> None:
     before = below(os.getpid())
     async with WorkerPool(make_work, 1, LIMITS, start=start) as pool:
         assert await run(pool, ("echo", 1)) == [1]
@@ -250,6 +268,8 @@ async def test_the_end_of_the_pool_ends_its_processes_and_cancels_jobs(start: St
         await asyncio.sleep(0.1)
         started = below(os.getpid()) - before
         assert started == {template(pool), *children(pool)}
+        for pid in started:
+            os.kill(pid, number)
     assert all(
         isinstance(error, asyncio.CancelledError) for error in await asyncio.gather(*unfinished, return_exceptions=True)
     )
@@ -296,6 +316,36 @@ def test_no_child_outlives_a_killed_parent(template_too: bool) -> None:
         parent.kill()
     assert len(processes) == 3
     assert not wait_for_end(set(processes), 10)
+
+
+STOPPED = """
+import asyncio
+from streams.workers.child import JobLimits
+from streams.workers.pool import WorkerPool
+from tests.streams.workers.jobs import make_work
+
+async def main():
+    ended = []
+    limits = JobLimits(2, 2, 200 << 20, silent_seconds=2)
+    async with WorkerPool(make_work, 2, limits, on_failure=ended.append) as pool:
+        jobs = [asyncio.create_task(pool.run(("sleep, then return much", 0.2))) for _ in range(4)]
+        await asyncio.sleep(0)
+        print("at work", flush=True)
+        print([len(result) for result in await asyncio.gather(*jobs)], ended)
+
+asyncio.run(main())
+"""
+
+
+def test_a_parent_that_was_stopped_kills_no_child() -> None:
+    """Its children have written what their connections hold, and wait."""
+    with subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, text=True, env=environment()) as it:
+        assert it.stdout is not None
+        assert it.stdout.readline() == "at work\n"
+        it.send_signal(signal.SIGSTOP)
+        time.sleep(5)
+        it.send_signal(signal.SIGCONT)
+        assert it.stdout.read() == f"{[9_000_000] * 4} []\n"
 
 
 UNSTOPPED = """
