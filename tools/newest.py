@@ -48,9 +48,8 @@ def main() -> int:
     for package in json.loads(listed):
         if package["version"] != (before := tested.get(plain(package["name"]))):
             print(f"{package['name']} {package['version']} (constraints.txt: {before})")
-    pytest = [PYTHON, "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile", "-m", "not slow", *pytest_arguments]
-    pytest += ["--deselect", SAME_KAFKA]
-    return subprocess.run(pytest, cwd=COPY, check=False).returncode
+    pytest = [str(PYTHON), "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile", "-m", "not slow"]
+    return subprocess.run([*pytest, "--deselect", SAME_KAFKA, *pytest_arguments], cwd=COPY, check=False).returncode
 
 
 def use_newest_kafka(version: str) -> str:
