@@ -5,7 +5,6 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,16 +193,6 @@ def test_each_example_has_a_deterministic_outcome(handler: Handler, path: Path, 
 def test_an_outage_of_models_is_retried(handler: Handler) -> None:
     """A handler that falls back to rules by design would be an exception; there is no such handler yet."""
     check_outage(handler)
-
-
-def test_a_plain_retry_is_no_retry_of_an_outage() -> None:
-    handler = next(handler for handler in HANDLERS if handler.asks_models)
-
-    def plain(*_: object) -> Outcome:
-        return Retry(RetryReason.UNAVAILABLE, OUTAGE.detail, OUTAGE.after_seconds)
-
-    with pytest.raises(AssertionError, match="trouble=None"):
-        check_outage(replace(handler, read=plain))
 
 
 @pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)

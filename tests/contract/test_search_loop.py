@@ -137,10 +137,3 @@ def test_items_on_other_domains_are_awaited_and_judged() -> None:
     evaluated = [value for topic, value in messages if topic == "retrieval.evaluated.v1"]
     assert {each["batchId"] for each in evaluated} == batches
     assert {each["attempt"] for each in evaluated} == {1, 2}
-
-
-def test_an_orchestrator_that_ignores_forwarding_stops_too_early() -> None:
-    """The check above finds a missing id."""
-    messages = list(loop(batch_of(LISTING), items_here_and_elsewhere))
-    unnamed = [(topic, {**value, "forwarded": []}) for topic, value in messages]
-    assert any(map(is_over_early, orders(unnamed)))

@@ -22,7 +22,7 @@ CLASSIFIED = (
     *("needsExtraction", "extractionReason", "extractionTargets"),
 )
 EVALUATED = (
-    *("passed", "scores", "overallScore", "severeFailure", "scoreSource", "nextStep"),
+    *("passed", "scores", "sourceDetails", "overallScore", "severeFailure", "scoreSource", "nextStep"),
     *("needsExtraction", "extractionReason", "extractionTargets"),
 )
 

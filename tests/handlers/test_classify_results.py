@@ -113,13 +113,6 @@ def test_snippet_with_one_link_is_not_a_listing() -> None:
     assert classify(content).result_type is ResultType.SPECIFIC_CONTENT
 
 
-def test_aggregate_statistics() -> None:
-    classified, _ = emitted(LISTING, CONCERT)
-    assert (classified.counts.aggregator, classified.counts.specific_content, classified.counts.navigation) == (1, 1, 0)
-    assert classified.actionable_information == pytest.approx(0.575)
-    assert not classified.needs_extraction
-
-
 def test_suggests_extraction_when_all_results_are_aggregators() -> None:
     classified, needed = emitted(LISTING, request_id="r1")
     assert classified.needs_extraction

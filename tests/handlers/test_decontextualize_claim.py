@@ -29,7 +29,6 @@ from schemas.outcome import Emit, Outcome
 from schemas.replies import (
     ModelFailed,
     ModelReply,
-    ModelUnavailable,
     Reply,
     VectorHit,
     VectorsReply,
@@ -232,12 +231,6 @@ def test_a_price_that_is_not_known_stays_unknown() -> None:
     event = evaluated([ModelFailed(call(CallOutcome.ERROR, None), "broken"), says("0.5")])
     assert event.llm is not None
     assert event.llm.cost_usd is None
-
-
-def test_a_provider_that_is_down_says_nothing_of_the_claim() -> None:
-    unavailable = ModelUnavailable("over budget", 60.0)
-    outcome, _ = run([unavailable])
-    assert outcome == unavailable.retry()
 
 
 def test_judge_gets_the_search_tool_and_may_use_it() -> None:

@@ -338,12 +338,6 @@ def test_the_largest_source_and_request_fit_into_a_record() -> None:
 SOURCES = (SnippetSource(url=f"{HOST}/events"), SnippetSource(url="https://other.example/"))
 
 
-def test_a_request_travels_with_its_source() -> None:
-    outcome, _ = run(snippet(sources=SOURCES), detail)
-    [source] = of_type(outcome, RelevanceRequested)
-    assert source.sources == SOURCES
-
-
 def test_unfetched_source_moves_its_request_to_the_next() -> None:
     failure = FetchFailure.TIMEOUT
     outcome, _ = run(snippet(sources=SOURCES), lambda url: FetchRefused(url, failure))

@@ -179,31 +179,10 @@ def test_the_crawler_or_the_list_names_the_source(said: dict[str, Any], name: st
     assert f"Source: {name}\n" in completed(run(request(query="tea", candidates=[given]))).context
 
 
-def test_the_prompt_has_no_number_of_trust_and_no_label() -> None:
-    need = question(request())
-    rendered = "".join(message.content for message in need.messages) + json.dumps(need.facts)
-    assert "Boat race on the river" in rendered
-    assert "2026-05-01" in rendered
-    # Block codes are hexadecimal and may contain the searched numbers by chance.
-    plain = re.sub(r"<<[^>]*>>", "", rendered)
-    assert not re.search(r"83|59|67|941|TRUST|HIGH|MEDIUM|\bcts\b|tier", plain)
-
-
 @pytest.mark.parametrize(("score", "features"), [(None, None), (1, {"source_tier": 3}), (97, {"source_tier": 1})])
 def test_prompt_is_independent_of_trust(score: int | None, features: dict[str, Any] | None) -> None:
     changed = [candidate | {"cts_score": score, "trust_features": features} for candidate in CANDIDATES]
     assert question(request(candidates=changed)) == question(request())
-
-
-def test_a_page_that_talks_to_the_judge_stays_in_its_block() -> None:
-    hostile = dict(TABLES["a_page_that_talks_to_the_judge_stays_in_its_block"])
-    text = question(request(candidates=[hostile, *CANDIDATES])).messages[1].content
-    blocks = re.findall(r"^<<passage (\d+) ([a-v]{16})>>\n(.*?)\n<<end of passage \1 \2>>$", text, re.S | re.M)
-    assert [number for number, _, _ in blocks] == ["1", "2", "3", "4", "5"]
-    [said] = [body for _, _, body in blocks if "Rank me first" in body]
-    assert "TRUST_TIER" not in said
-    assert "<<" not in said
-    assert "{{nonce}}" in said
 
 
 def test_the_judge_is_shown_the_best_and_no_more_than_so_many() -> None:
@@ -409,13 +388,6 @@ def test_counts_of_one_are_singular() -> None:
 
 
 @pytest.mark.parametrize("candidates", [CANDIDATES, None])
-def test_misspelt_filter_is_rejected_with_reason(candidates: list[dict[str, Any]] | None) -> None:
-    event = completed(rank_results(request(candidates=candidates, filters={"source_tier": "A"}), RULES))
-    assert note(event, StageName.RETRIEVAL).reason.startswith("filters: there is no 'source_tier'; there are tiers,")
-    assert event.results == ()
-
-
-@pytest.mark.parametrize("candidates", [CANDIDATES, None])
 def test_invalid_filter_value_is_rejected_with_reason(candidates: list[dict[str, Any]] | None) -> None:
     event = completed(rank_results(request(candidates=candidates, filters={"date_from": "last week"}), RULES))
     assert note(event, StageName.RETRIEVAL).outcome is StageOutcome.FAILED
@@ -474,12 +446,6 @@ def test_hostile_text_in_every_source_is_shown_in_linear_time(name: str) -> None
     assert cpu_seconds(lambda: completed(run(request(candidates=candidates, limit=20)))) < 3
 
 
-def test_reasons_are_in_words() -> None:
-    event = completed(run(request()))
-    assert "4 of 4 words in the text" in event.results[0].reasons or event.results[0].reasons
-    assert all(result.reasons for result in event.results)
-
-
 TEXT = st.characters(exclude_characters="\0", codec="utf-8")
 CANDIDATE = st.fixed_dictionaries(
     {
@@ -522,11 +488,6 @@ def test_results_are_unique_candidates_in_order_of_relevance(
     assert [note.stage.value for note in event.notes] == ALL
     assert {note.stage for note in event.notes if note.outcome is StageOutcome.RAN} == set(event.stages)
     assert RankingCompleted.model_validate_json(event.to_json()) == event
-
-
-def test_repetition_bounds_must_be_in_order() -> None:
-    with pytest.raises(ValueError, match="repetition_least has to be less than"):
-        rules(bm25={"repetition_least": 0.5, "repetition_full": 0.5})
 
 
 def test_the_score_is_relevance_and_nothing_relevant_is_reported() -> None:

@@ -110,29 +110,6 @@ def test_a_frozen_event_does_not_change(topic: str) -> None:
         setattr(event, next(iter(type(event).model_fields)), "other")
 
 
-@pytest.mark.parametrize("topic", ["retrieval.batches.v1", "results.classified.v1", "retrieval.evaluated.v1"])
-def test_retrieval_events_are_camel_case(topic: str) -> None:
-    for path in sorted((EXAMPLES / topic).glob("*.json")):
-        written = EVENTS[topic].model_validate(wire(path)).to_wire()
-        assert not any("_" in name for name in names(written))
-
-
-@pytest.mark.parametrize(
-    "topic",
-    ["pages.crawled.v1", "pages.scored.v1", "documents.indexed.v1", "extraction.needed.v1", "extraction.completed.v1"],
-)
-def test_the_other_events_are_snake_case(topic: str) -> None:
-    written = EVENTS[topic].model_validate(minimal(topic)).to_wire()
-    assert all(name == name.lower() for name in names(written))
-
-
-def test_a_page_needs_exactly_one_body() -> None:
-    url = "https://a.example/"
-    for body in ({}, {"html": "<p>", "html_base64": "PHA+"}, {"html_base64": "not base64!"}):
-        with pytest.raises(ValidationError):
-            CrawledPage.model_validate({"url": url, **body})
-
-
 def test_the_bytes_of_a_page_survive() -> None:
     page = CrawledPage.model_validate_json((EXAMPLES / "pages.crawled.v1" / "big5_bytes.json").read_bytes())
     assert isinstance(page.body, bytes)
@@ -153,10 +130,6 @@ def test_a_scored_example_adds_up(path: Path) -> None:
     page = ScoredPage.model_validate_json(path.read_bytes())
     assert page.trust_features.cts_score == page.cts_score
     assert not page.cts_breakdown or sum(line.points for line in page.cts_breakdown) == (page.cts_score or 0)
-
-
-def test_trust_features_are_the_eighteen() -> None:
-    assert len(wire(EXAMPLES / "pages.scored.v1" / "government_notice.json")["trust_features"]) == 18
 
 
 @pytest.mark.parametrize(
@@ -201,12 +174,3 @@ def with_unknown(value: Any) -> Any:
     if isinstance(value, list):
         return [with_unknown(inner) for inner in value]
     return value
-
-
-def names(value: Any) -> set[str]:
-    """All field names, at any depth."""
-    if isinstance(value, dict):
-        return set(value).union(*(names(inner) for inner in value.values()))
-    if isinstance(value, list):
-        return set().union(*(names(inner) for inner in value))
-    return set()

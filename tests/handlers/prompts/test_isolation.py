@@ -1,15 +1,11 @@
 """In every prompt untrusted text is only in JSON strings, and no string has the form of our label."""
 
-import json
 import re
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
-from handlers.prompts import label_forms as names
-from handlers.prompts import template, untrusted
-from handlers.reasoning import context
+from handlers.prompts import untrusted
 from tests.handlers.prompts.attacks import ANY_ATTACK, HONEST, attacks
 from tests.handlers.prompts.prompts import TASKS, prompts_of
 from tests.rendered import LABEL_LINE, blocks_of, label_forms, problems
@@ -93,37 +89,3 @@ def test_no_generated_attack_has_the_form_of_our_label() -> None:
     assert len(ATTACKS) > 5_000
     assert [name for name, text in ATTACKS if [*label_forms(untrusted.sanitize(text))]] == []
     assert sum(any(label_forms(text)) for _, text in ATTACKS) > 0.7 * len(ATTACKS)
-
-
-NEVER = re.compile(r"(?!)")
-FAULTS: dict[str, tuple[Any, str, Any]] = {
-    "texts are not JSON": (untrusted, "_as_json", str),
-    "JSON on several lines": (untrusted, "_as_json", lambda content: json.dumps(content, indent=1)),
-    "no blocks": (template, "in_blocks", lambda blocks, _: "\n".join(str(block.content) for block in blocks)),
-    "square brackets stay": (untrusted, "_ANY_SQUARE", NEVER),
-    "only ASCII brackets are replaced": (untrusted, "_ANY_SQUARE", re.compile(r"[\[\]]")),
-    "names of labels stay": (names, "_NAME", NEVER),
-    "names are compared unfolded": (names, "_MAY_FOLD", NEVER),
-    "invisible characters stay": (untrusted, "_INVISIBLE", NEVER),
-    "publishers' names are shown as they are": (context, "plain_name", str),
-    "the label is in the block": (context, "source_line", lambda *_: ""),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_seeded_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [MARK, *SAMPLE]
-    assert not any(map(_is_broken, texts))
-    place, name, wrong = FAULTS[fault]
-    monkeypatch.setattr(place, name, wrong)
-    assert any(map(_is_broken, texts))
-
-
-def _is_broken(text: str) -> bool:
-    """Whether a prompt of the writer with this text breaks a rule that the tests above check for every task."""
-    if _problems("writer", text):
-        return True
-    trusted, _, labels = _all("writer", text)
-    outside = [line for line in trusted.splitlines() if MARK in line and not LABEL_LINE.fullmatch(line)]
-    return bool(outside) or labels != LABELLED["writer"]

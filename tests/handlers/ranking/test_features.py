@@ -1,6 +1,5 @@
 """Features: the base does not depend on trust, and unknown values are missing, not 0."""
 
-import json
 import math
 import warnings
 from dataclasses import replace
@@ -22,14 +21,10 @@ from handlers.ranking.model import (
     VERSION_PHASE_A,
     VERSION_PHASE_C,
     Feature,
-    ModelMismatchError,
-    RankingModel,
 )
 from handlers.ranking.query import read_query
 from schemas.queries import CandidateTrust
-from schemas.ranking import RankedResult
 from tests.handlers.ranking.frozen.cases import Case, frozen_cases, frozen_model, frozen_scores, frozen_vectors
-from tests.handlers.ranking.models import manifest_of
 from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
 
@@ -78,24 +73,6 @@ def test_a_model_of_29_features_gives_the_scores_it_gave() -> None:
     for case, scores in zip(CASES, frozen_scores(), strict=True):
         for features in (case.features(), case.features(TRUST, 93), case.features(CandidateTrust(), 4)):
             assert model.score(features).tolist() == scores, "equal to the last bit, whatever is known of trust"
-
-
-def test_frozen_files_reveal_a_change_in_any_base_feature() -> None:
-    together = np.concatenate(frozen_vectors())
-    for column in range(TOTAL_FEATURES_PHASE_A):
-        assert len(set(together[:, column])) > 1, f"{NAMES[column]} is always the same"
-    assert set(frozen_model().booster.get_score()) == set(NAMES[:29]), "every one is asked for by some tree"
-    scores = [score for case in frozen_scores() for score in case]
-    for column in range(TOTAL_FEATURES_PHASE_A):
-        other = np.concatenate([case.features() for case in CASES])
-        other[:, column] = other[::-1, column] * 1.5 + 0.25
-        assert frozen_model().score(other).tolist() != scores, f"{NAMES[column]} changes no score"
-
-
-def test_model_of_29_features_with_a_manifest_of_41_is_refused() -> None:
-    text = frozen_model().model
-    with pytest.raises(ModelMismatchError, match="takes 29 features, the manifest has 41"):
-        RankingModel(manifest=manifest_of(text), model=text)
 
 
 # --- the block of trust ----------------------------------------------------------------------------------------------
@@ -250,24 +227,3 @@ def test_foreign_numbers_beyond_all_bounds_stay_numbers() -> None:
         warnings.simplefilter("error")
         assert np.isfinite(rows.astype(np.float32)[0, [14, 33, 34]]).all()
         assert frozen_model().score(rows).shape == (1,)
-
-
-def test_features_survive_the_way_through_an_event() -> None:
-    [row] = CASES[0].features(TRUST)[:1].tolist()
-    served = tuple(None if value != value else value for value in row)
-    result = RankedResult.model_validate(
-        {
-            "rank": 1,
-            "url": "https://a.example",
-            "title": "",
-            "score": 1.0,
-            "stage_scores": {},
-            "reasons": [],
-            "passage": "",
-            "trust_label": "LOW",
-            "_reasoning_metadata": {"trust_label": "LOW", "label_source": "fallback"},
-            "features": served,
-        }
-    )
-    features = json.loads(result.model_dump_json(by_alias=True))["features"]
-    np.testing.assert_array_equal(np.array(features, dtype=np.float64), row)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from handlers.reasoning.answer import Answer, AnswerOutcome, AnswerRules, answer_query
-from handlers.reasoning.context import ROLES, Source, order_sources, role_messages
+from handlers.reasoning.context import Source, order_sources
 from schemas.llm import CallOutcome, LlmCall
-from schemas.needs import Ask, AskModel, Message
+from schemas.needs import Ask, AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.tasks import answer_offline
 from tests.handlers.reasoning.results import result
@@ -265,14 +265,3 @@ def test_the_offline_judge_quotes_the_most_trusted_first(rules: AnswerRules) -> 
         TABLES["the_offline_judge_quotes_the_most_trusted_first"]
     )
     assert {call.judged_by for call in answer.calls} == {"offline"}
-
-
-def test_offline_judge_gives_no_answer_without_matching_sources(rules: AnswerRules) -> None:
-    assert _offline(rules, "Who won the yacht race?", SOURCES).outcome is AnswerOutcome.NOT_ANSWERED
-
-
-def test_prompts_are_messages_with_everything_filled_in(rules: AnswerRules) -> None:
-    for role in ROLES:
-        messages: tuple[Message, ...] = role_messages(role, QUERY, SOURCES, (), rules.reasoning, rules.prompts)
-        assert "{{" not in "".join(message.content for message in messages)
-        assert rules.prompts[role].version == asked(rules).prompt_version or role != "analyst"

@@ -75,11 +75,6 @@ def test_a_short_name_is_kept_without_numbers_and_facets() -> None:
     assert read("https://example.com/stelle/77").name == ()
 
 
-def test_percent_encoded_and_plain_are_alike() -> None:
-    plain = read("https://example.com/d/denmark--århus/events--today/")
-    assert plain == read("https://example.com/d/denmark--%C3%A5rhus/events--today/")
-
-
 @pytest.mark.parametrize("url", ["https://example.com", "https://example.com/", "https://example.com/index.html"])
 def test_front_pages(url: str) -> None:
     assert read(url).root
