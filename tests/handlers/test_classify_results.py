@@ -84,17 +84,6 @@ def test_classifies_a_browse_page_as_aggregator(url: str) -> None:
     assert classify(content).result_type is ResultType.AGGREGATOR
 
 
-def test_detects_a_specific_event_with_date_and_time() -> None:
-    content = RetrievedContent(
-        url="https://example.com/e/blues-night-482913",
-        title="Blues Night",
-        content="29 Nov 2024 at 7:30pm. Doors at 7pm.",
-    )
-    result = classify(content)
-    assert result.result_type is ResultType.SPECIFIC_CONTENT
-    assert {"date", "time"} <= {detail.kind for detail in result.evidence}
-
-
 def test_handles_a_missing_title() -> None:
     assert classify(CONCERT.model_copy(update={"title": None})).result_type is ResultType.SPECIFIC_CONTENT
 
@@ -126,18 +115,6 @@ def test_suggests_extraction_when_all_results_are_aggregators() -> None:
     assert extraction.extraction_reason == classified.extraction_reason
     assert (extraction.follow, extraction.attempt, extraction.max_details) == (True, 1, 5)
     assert (extraction.batch_id, extraction.request_id, extraction.actionable_information) == ("b1", "r1", 0.2)
-
-
-@pytest.mark.parametrize(
-    ("html", "url", "kind"),
-    [
-        (LISTING_HTML, "https://example.com/concerts", ResultType.AGGREGATOR),
-        (ARTICLE_HTML, "https://example.com/news/the-opening-of-the-hall", ResultType.SPECIFIC_CONTENT),
-        (LOGIN_HTML, "https://example.com/account/login", ResultType.NAVIGATION),
-    ],
-)
-def test_pages(html: str, url: str, kind: ResultType) -> None:
-    assert classify(RetrievedContent(url=url, html=html, content_kind="full")).result_type is kind
 
 
 def test_a_page_without_a_text_beside_it_is_read_itself() -> None:

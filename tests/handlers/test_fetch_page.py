@@ -338,17 +338,6 @@ def test_the_largest_source_and_request_fit_into_a_record() -> None:
 SOURCES = (SnippetSource(url=f"{HOST}/events"), SnippetSource(url="https://other.example/"))
 
 
-def test_unfetched_source_moves_its_request_to_the_next() -> None:
-    failure = FetchFailure.TIMEOUT
-    outcome, _ = run(snippet(sources=SOURCES), lambda url: FetchRefused(url, failure))
-    [done, onward] = outcome.events
-    assert done == completed(outcome)
-    assert completed(outcome).failure == failure
-    assert isinstance(onward, ExtractionNeeded)
-    assert onward.target_url == "https://other.example/"
-    assert (onward.sources[0].outcome, onward.sources[0].failure) == (SourceOutcome.NOT_FETCHED, failure)
-
-
 def test_last_unfetched_source_completes_its_request() -> None:
     outcome, _ = run(snippet(sources=SOURCES[:1]), lambda url: FetchRefused(url, FetchFailure.UNREACHABLE))
     [end] = of_type(outcome, SnippetsCompleted)

@@ -79,6 +79,7 @@ def test_no_more_sources_are_tried_than_the_limit() -> None:
     most = RULES.relevance_gate.max_sources
     event = decided(urls=[f"https://d.example/{number}" for number in range(most + 3)])
     assert [source.outcome for source in event.sources] == ["pending"] * most + ["not_fetched"] * 3
+    assert event.sources[-1].failure == "over_budget"
 
 
 def test_a_request_of_addresses_too_long_has_no_source_to_try() -> None:

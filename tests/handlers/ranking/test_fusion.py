@@ -148,12 +148,6 @@ def test_foreign_scores_of_any_scale_are_taken(scores: list[float]) -> None:
     assert best(scored) == known.index(max(known))
 
 
-def test_without_scores_the_order_of_candidates_says_nothing() -> None:
-    found = [candidate(place, text="tide") for place in range(3)]
-    assert len({each.score for each in fused("tide", found)}) == 1
-    assert all(each.vector is None for each in fused("tide", found))
-
-
 def test_retriever_order_decides_where_no_query_word_matches() -> None:
     found = [candidate(0, "Soup", similarity=0.2), candidate(1, "Rain", similarity=0.9)]
     scored = fused("tide", found)

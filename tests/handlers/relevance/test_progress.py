@@ -24,12 +24,6 @@ def test_a_source_is_read_itself_as_the_first_attempt() -> None:
     assert (step.follow, step.attempt, step.max_details) == (False, 1, 1)
 
 
-def test_sources_beyond_the_limit_are_named_and_not_tried() -> None:
-    step = instance(ExtractionNeeded, go_on("r", "q", sources_of((A, B, C), 2), "v"))
-    assert [source.outcome for source in step.sources] == ["pending", "pending", "not_fetched"]
-    assert step.sources[2].failure is FetchFailure.OVER_BUDGET
-
-
 @pytest.mark.parametrize("urls", [(A, A), (A, f" {A}#part "), (A, "HTTPS://A.example:443/"), (A, " ", "")])
 def test_spellings_of_one_url_are_one_source(urls: tuple[str, ...]) -> None:
     assert [source.url for source in sources_of(urls, 10)] == [A]
