@@ -419,12 +419,6 @@ def test_every_verdict_says_what_to_do_next(
     assert evaluated.passed is (step is NextStep.ANSWER)
 
 
-def test_judge_gets_distinct_results_only() -> None:
-    twice = CONCERT.model_copy(update={"url": f"{CONCERT.url}#tickets"})
-    evaluated = evaluate(CONCERT, twice, OTHER)
-    assert [detail.url for detail in evaluated.source_details] == [CONCERT.url, OTHER.url]
-
-
 def test_listing_fails_and_its_details_pass() -> None:
     """The verdict is better after extraction, without any judge (R-069)."""
     before = evaluate(LISTING, query="events in Aarhus today")

@@ -246,9 +246,7 @@ def test_failed_judge_is_noted_and_the_previous_order_kept() -> None:
     assert event.context
 
 
-def test_unavailable_model_or_index_is_retried() -> None:
-    unavailable = ModelUnavailable("over budget", 30.0)
-    assert run(request(), judge=unavailable) == unavailable.retry()
+def test_an_unavailable_index_is_retried() -> None:
     assert read_ranking(request(candidates=None), (VectorsUnavailable("down"),), RULES) == Retry(
         RetryReason.UNAVAILABLE, "down"
     )
