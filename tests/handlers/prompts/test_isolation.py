@@ -95,6 +95,11 @@ def test_no_generated_attack_has_the_form_of_our_label() -> None:
     assert sum(any(label_forms(text)) for _, text in ATTACKS) > 0.7 * len(ATTACKS)
 
 
+class _Unfolded(dict[int, str]):
+    def __missing__(self, code: int) -> str:
+        return chr(code)
+
+
 NEVER = re.compile(r"(?!)")
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "texts are not JSON": (untrusted, "_as_json", str),
@@ -103,7 +108,7 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
     "square brackets stay": (untrusted, "_ANY_SQUARE", NEVER),
     "only ASCII brackets are replaced": (untrusted, "_ANY_SQUARE", re.compile(r"[\[\]]")),
     "names of labels stay": (names, "_NAME", NEVER),
-    "names are compared unfolded": (names, "_MAY_FOLD", NEVER),
+    "names are compared unfolded": (names, "_FOLDED", _Unfolded()),
     "invisible characters stay": (untrusted, "_INVISIBLE", NEVER),
     "publishers' names are shown as they are": (context, "plain_name", str),
     "the label is in the block": (context, "source_line", lambda *_: ""),
