@@ -102,7 +102,7 @@ class _Cutter:
     def lines(self, block: bytes) -> Iterator[tuple[str, bytes | None]]:
         """The lines that end in a block, each with its place; an empty block is the end of the text. Raises OSError."""
         if not self._began and (block.startswith(_WIDE) or b"\0" in block[:4]):
-            raise OSError(errno.EILSEQ, "it is UTF-16 or UTF-32, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8")
+            raise OSError(errno.EILSEQ, "it is packed, or not UTF-8; convert UTF-16: iconv -f UTF-16 -t UTF-8")
         self._began = True
         self._gap += len(block)
         if self._gap > LARGEST_GAP:
