@@ -56,7 +56,7 @@ def label_forms(text: str) -> Iterator[tuple[int, int, str]]:
     >>> [*label_forms("本文TRUST_TIER: HIGH")], [*label_forms("Trust tier: high")]
     ([(2, 12, 'Trust Tier')], [])
     """
-    folded = text if text.isascii() else text.translate(_FOLDED)
+    folded = look_alike(text)
     ends: Sequence[int] = ()
     for name in _NAME.finditer(folded):
         ends = ends or [*accumulate(len(_FOLDED[ord(sign)]) for sign in text)]
@@ -72,6 +72,11 @@ def label_forms(text: str) -> Iterator[tuple[int, int, str]]:
         # One sign may fold to letters of the name and others.
         head, tail = folded[ends[start - 1] if start else 0 : name.start()], folded[name.end() : ends[end - 1]]
         yield start, end, f"{head}{prose}{tail}"
+
+
+def look_alike(text: str) -> str:
+    """A text with the plain letters that its letters look like, without marks."""
+    return text if text.isascii() else text.translate(_FOLDED)
 
 
 class _Folds(dict[int, str]):
