@@ -106,21 +106,18 @@ class _Cutter:
         self._began = True
         self._gap += len(block)
         if self._gap > LARGEST_GAP:
-            found = f"no line to read in {LARGEST_GAP >> 20} MiB up to line {self._number + 1}"
+            found = f"no line to read for long, up to line {self._number + 1}"
             raise OSError(errno.EFBIG, f"{found}; write one event a line, and remove blank lines: grep .")
-        if self._blank and block.isspace():
-            self._number += max(block.count(b"\n") - 1, 0)
-            pieces = [b"", *block.rsplit(b"\n", 1)[1:]] if b"\n" in block else [block]
-        else:
-            pieces = block.split(b"\n") if block else [b"", b""]
+        pieces = block.split(b"\n") if block else [b"", b""]
         for piece in pieces[:-1]:
             self._hold(piece)
             self._number += 1
-            if self._length > LARGEST_LINE:
+            line = bytes(self._held).removeprefix(codecs.BOM_UTF8) + (self._end if block else b"")
+            if self._length > LARGEST_LINE and not self._blank:
                 line = None
+            if self._blank or (line is not None and not line.strip()):
+                self._gap += _BLANK_LINE
             else:
-                line = bytes(self._held).removeprefix(codecs.BOM_UTF8) + (self._end if block else b"")
-            if not self._blank and (line is None or line.strip()):
                 self._gap = len(block)
                 yield f"{self._name}:{self._number}", line
             self._begin()
