@@ -235,9 +235,9 @@ def test_package_has_its_archives_in_order(tmp_path: Path) -> None:
             package.writestr(f"archive/data-{number}.warc.gz", content)
         package.writestr("datapackage.json", "{}")
     assert [getattr(page, "url", page) for page in read(file)] == ["https://a.example/0", "https://a.example/1"]
-    content = bytearray(file.read_bytes())
-    content[content.index(b"\x1f\x8b", content.index(b"data-0.")) + 40] ^= 0xFF
-    file.write_bytes(content)
+    damaged = bytearray(file.read_bytes())
+    damaged[damaged.index(b"\x1f\x8b", damaged.index(b"data-0.")) + 40] ^= 0xFF
+    file.write_bytes(damaged)
     assert kept(read(file)) == [None, 1]
     file.write_bytes(b"no package")
     with pytest.raises(SourceError, match="not a zip file"):
