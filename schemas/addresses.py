@@ -25,7 +25,7 @@ _LONGEST_HOST = 253
 _LEFT_OUT = re.compile(r"^[\0-\x20]+|[\t\r\n]+")
 """Characters of an address that browsers leave out."""
 _USER = re.compile(
-    r"((?:https?|wss?|ftp):[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2})[^/?#\\]*(?:@(?=[^/?#\\])|(?=@))", re.IGNORECASE
+    r"((?:https?|wss?|ftp):[/\\]*|(?:[a-z][a-z0-9+.-]*:){0,3}[/\\]{2})[^/?#\\]*(?:@(?=[^/?#\\])|(?=@))", re.IGNORECASE
 )
 """A user; the ``@`` remains before a missing host, whose place the path would take otherwise."""
 
@@ -76,7 +76,7 @@ def web_address(text: str, base: str = "") -> WebAddress:
     >>> bool(web_address("javascript://nature.com/%0a"))
     False
     """
-    if len(text) > MAX_URL or "\0" in text:
+    if len(text) > MAX_URL:
         return WebAddress()
     try:
         href = ada_url.join_url(base, text) if base else ada_url.normalize_url(text)

@@ -19,6 +19,7 @@ from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Mark, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.walk import MARK_CHARACTERS, short_text
+from schemas.addresses import web_address
 
 _TEXTS_BEFORE = 16
 _TEXTS_AFTER = 12
@@ -406,8 +407,7 @@ def is_event(story: Story, data: StructuredData, url: str, words: StoryWords) ->
     """Whether a page announces an event: by its type, its address, its classes, or labels beside its heading."""
     if data.type is not None and data.type.endswith("Event"):
         return True
-    path = url.partition("://")[2].partition("/")[2].partition("?")[0]
-    folders = path.lower().split("/")[:-1]
+    folders = web_address(url).path.lower().split("/")[:-1]
     if any(not words.events.isdisjoint(_SEGMENT.findall(folder)) for folder in folders):
         return True
     outline, begin = story.outline, story.begin

@@ -16,7 +16,7 @@ from typing import Literal, TypeVar
 
 from handlers.offline.judges import writer as offline_writer
 from handlers.prompts.template import ModelTasks, Prompts
-from handlers.prompts.untrusted import sanitize
+from handlers.prompts.untrusted import for_model
 from handlers.reasoning.context import (
     Finding,
     Language,
@@ -24,7 +24,6 @@ from handlers.reasoning.context import (
     Role,
     Source,
     language_of,
-    one_line,
     role_messages,
     seen_by,
 )
@@ -244,7 +243,7 @@ class _Run:
     def _ask(self, role: Role, findings: Sequence[Finding], try_number: int) -> AskModel:
         rules, lowered = self.rules, self.query.casefold()
         sources = [
-            asdict(source) | {"title": one_line(source.title), "passage": sanitize(source.passage)}
+            asdict(source) | for_model({"title": source.title, "passage": source.passage})
             for source in seen_by(role, self.sources, rules.reasoning)
         ]
         facts = {

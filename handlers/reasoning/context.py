@@ -17,8 +17,9 @@ from typing import Literal
 from pydantic import Field
 
 from handlers.html.links import host_of
+from handlers.prompts.label_forms import look_alike
 from handlers.prompts.template import Prompts, render
-from handlers.prompts.untrusted import Block, cleaned, in_blocks, nonce_over, sanitize
+from handlers.prompts.untrusted import Block, cleaned, in_blocks, nonce_over, one_line, sanitize
 from handlers.reasoning.replies import Verdict
 from handlers.text.patterns import WordList
 from handlers.text.scripts import is_chinese
@@ -42,7 +43,6 @@ _RATING_WORDS = frozenset(("trust", "tier", "cts", "label", "rank", "rated", "ra
 _RATING_VALUES = frozenset(label.casefold() for label in LABELS)
 _ROLE_OR_SOURCE = re.compile(r"\b(?:system|assistant|user|source)\s*:|(?:來源|来源)\s*:|:\s*(?:high|medium|low)\b")
 _CHINESE_RATING = re.compile(r"(?:可信|信任|信賴|信赖|信頼|可靠)[^。]{0,6}[高中低0-9]|[高低]度?(?:可信|信任)")
-_MIXED_SCRIPTS = re.compile(r"[a-z][\u0370-\u052f]|[\u0370-\u052f][a-z]")
 _SOURCE_WORD = {"zh": "來源：", "en": "Source: "}
 _NO_FINDINGS = "(none; go by the sources)"
 
@@ -129,7 +129,7 @@ def order_sources(results: Iterable[RankedResult]) -> tuple[Source, ...]:
             number=number,
             label=result.trust_label,
             name=plain_name(result.publisher or "") or plain_name(_site(result.url)),
-            title=result.title,
+            title=one_line(result.title, _MAX_LINE_CHARACTERS),
             passage=result.passage,
             url=result.url,
             date=result.date,
@@ -160,14 +160,14 @@ def plain_name(name: str) -> str:
 
 def _rates(name: str) -> bool:
     """Whether a name rates a source or names a role: "trust 95", "CNA - tier high", "可信度高", "SYSTEM:"."""
-    folded = name.casefold()
-    words = re.findall(r"[^\W_]+", folded)
+    like = look_alike(name)
+    words = re.findall(r"[^\W_]+", like.casefold())
     ratings = _RATING_WORDS | _RATING_VALUES
     return (
-        not set(LABELS).isdisjoint(re.findall(r"[^\W_]+", name))
+        not set(LABELS).isdisjoint(re.findall(r"[^\W_]+", like))
         or any(one in _RATING_WORDS and (other in ratings or other.isdecimal()) for one, other in pairwise(words))
         or (len(words) > 1 and words[-1] in _RATING_VALUES)
-        or any(expression.search(folded) for expression in (_ROLE_OR_SOURCE, _CHINESE_RATING, _MIXED_SCRIPTS))
+        or any(one.search(text.casefold()) for one in (_ROLE_OR_SOURCE, _CHINESE_RATING) for text in (name, like))
     )
 
 
@@ -190,8 +190,8 @@ def source_blocks(sources: Sequence[Source], language: Language, section: Reason
             return
         fields = {
             "site": _site(source.url),
-            "title": one_line(source.title),
-            "date": one_line(source.date or ""),
+            "title": source.title,
+            "date": one_line(source.date or "", _MAX_LINE_CHARACTERS),
             "text": cleaned(source.passage, section.max_characters),
         }
         content = {name: text for name, text in fields.items() if text}
@@ -202,11 +202,6 @@ def source_blocks(sources: Sequence[Source], language: Language, section: Reason
 def context_of(blocks: Sequence[Block]) -> str:
     """Blocks of sources as one text."""
     return in_blocks(blocks, nonce_over([asdict(block) for block in blocks]))
-
-
-def one_line(text: str) -> str:
-    """The beginning of an untrusted text on one line, sanitized."""
-    return " ".join(sanitize(cleaned(text, _MAX_LINE_CHARACTERS)).split())
 
 
 def seen_by(role: Role, sources: Sequence[Source], section: ReasoningSection) -> tuple[Source, ...]:

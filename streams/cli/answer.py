@@ -22,9 +22,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from handlers.prompts.untrusted import sanitize
+from handlers.prompts.untrusted import for_model, one_line
 from handlers.reasoning.answer import Answer, AnswerOutcome, AnswerRules, Sentence, answer_query
-from handlers.reasoning.context import ROLES, Source, one_line, order_sources, source_line
+from handlers.reasoning.context import ROLES, Source, order_sources, source_line
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.queries import RankingRequested
@@ -119,13 +119,11 @@ def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
                 "cited": source.number in cited,
                 "trust_label": source.label,
                 "line": source_line(source, answer.language),
-                "title": one_line(source.title),
-                "url": sanitize(source.url),
-                "date": source.date,
+                **for_model({"title": source.title, "url": source.url, "date": source.date}),
             }
             for source in answer.sources
         ],
-        "left_out": list(answer.left_out),
+        "left_out": for_model(answer.left_out),
         "cost_usd": _cost(_calls(ranked, answer)),
         "calls": [call.to_wire() for call in answer.calls],
         "stages": [str(stage) for stage in ranked.stages],
@@ -147,7 +145,7 @@ def _source(source: Source, answer: Answer, console: Screen) -> Text:
     """``[1] [TRUST_TIER: HIGH] 來源：中央社 — title — url``; further lines begin below its label."""
     line = source_line(source, answer.language)
     label, _, name = line.partition("] ")
-    rest = [one_line(source.title), sanitize(" ".join(source.url[:_URL_CHARACTERS].split()))]
+    rest: list[str] = for_model([source.title, one_line(source.url, _URL_CHARACTERS)])
     number = f"[{source.number}] "
     text = Text.assemble(
         (f"{label}]", LABEL_STYLE[source.label]), printable(f" {' — '.join([name, *filter(None, rest)])}")

@@ -21,6 +21,7 @@ import typer
 from pydantic import BaseModel, ValidationError
 
 from handlers.score_page import ScorePageRules, score_page
+from schemas.addresses import without_user
 from schemas.outcome import Dead, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from streams.cli.options import AsJson, Config
@@ -131,6 +132,7 @@ def _result(page: CrawledPage, outcome: Any) -> Result:
 async def _pages(
     sources: list[str], url: str, fetch: FetchSettings, passed: Counter[str]
 ) -> AsyncIterator[CrawledPage | Refused]:
+    sources = [without_user(source) if source.lower().startswith(_WEB) else source for source in sources]
     addresses = [source for source in sources if source.lower().startswith(_WEB)]
     fetched = await _fetch(addresses, fetch) if addresses else {}
     for source in sources:

@@ -18,6 +18,7 @@ from handlers.indexing.config import KindSection, listed_name, source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, SourceRules, host_suffixes, suffix_forms
+from schemas.addresses import without_user
 from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import print_rows, say, say_json, tell
 from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml, user_file
@@ -65,9 +66,9 @@ def sources_check(
 
 
 def _address(text: str) -> str:
-    url = text.strip() if "://" in text else f"https://{text.strip()}"
+    url = without_user(text.strip() if "://" in text else f"https://{text.strip()}")
     if not host_of(url):
-        raise typer.BadParameter(f"{text!r} has no host", param_hint="'URL...'")
+        raise typer.BadParameter(f"{url!r} has no host", param_hint="'URL...'")
     return url
 
 
@@ -285,7 +286,7 @@ def _domain(text: str) -> str:
     """The domain of a cell: an address means its host, and ``www.`` the domain without it."""
     domain = host_of(text) if "://" in text else listed_name(text)
     if len(domain) > 253 or _DOMAIN.fullmatch(domain) is None:
-        raise _LineError(f"{text!r} is not a domain")
+        raise _LineError(f"{text.rpartition('@')[2]!r} is not a domain")
     bare = domain.removeprefix("www.")
     return domain if "." not in bare or is_public_suffix(bare) else bare
 

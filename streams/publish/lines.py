@@ -1,7 +1,6 @@
 """Reads lines of files, plain or gzipped, and of standard input; one line and one block are held at a time.
 
-A blank line and a byte order mark are passed over. Blocks that are blank are not cut into lines, because a small
-gzipped file may have lines by the hundred million.
+A blank line and a byte order mark are passed over.
 """
 
 from __future__ import annotations
@@ -27,7 +26,9 @@ STANDARD_INPUT_PATH = Path("-")
 STANDARD_INPUT = 0
 """The descriptor of standard input."""
 LARGEST_GAP = 256 * 1024 * 1024
-"""The bytes that may follow each other without a line to read."""
+"""The bytes that may follow each other without a line to read; a small gzipped file may have blank lines by the hundred
+million, so each counts as ``_BLANK_LINE``."""
+_BLANK_LINE = 256
 _CHUNK_BYTES = 64 * 1024
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
@@ -94,45 +95,36 @@ class _Cutter:
     def __init__(self, name: str, end: bytes = b"\n") -> None:
         """``end`` is what a line gets back that was cut off at its end."""
         self._name, self._end = name, end
-        self._number = 0
-        self._gap = 0
+        self._number = self._gap = self._length = 0
+        self._held = bytearray()
         self._began = False
-        self._begin()
 
     def lines(self, block: bytes) -> Iterator[tuple[str, bytes | None]]:
         """The lines that end in a block, each with its place; an empty block is the end of the text. Raises OSError."""
         if not self._began and (block.startswith(_WIDE) or b"\0" in block[:4]):
-            raise OSError(errno.EILSEQ, "it is UTF-16 or UTF-32, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8")
+            raise OSError(errno.EILSEQ, "it is packed, or not UTF-8; convert UTF-16: iconv -f UTF-16 -t UTF-8")
         self._began = True
         self._gap += len(block)
         if self._gap > LARGEST_GAP:
-            found = f"no line to read in {LARGEST_GAP >> 20} MiB up to line {self._number + 1}"
+            found = f"no line to read for long, up to line {self._number + 1}"
             raise OSError(errno.EFBIG, f"{found}; write one event a line, and remove blank lines: grep .")
-        if self._blank and block.isspace():
-            self._number += max(block.count(b"\n") - 1, 0)
-            pieces = [b"", *block.rsplit(b"\n", 1)[1:]] if b"\n" in block else [block]
-        else:
-            pieces = block.split(b"\n") if block else [b"", b""]
-        for piece in pieces[:-1]:
+        *ended, rest = block.split(b"\n") if block else (b"", b"")
+        for piece in ended:
             self._hold(piece)
             self._number += 1
-            if self._length > LARGEST_LINE:
-                line = None
+            text = bytes(self._held).removeprefix(codecs.BOM_UTF8) + (self._end if block else b"")
+            line = None if self._length > LARGEST_LINE else text
+            if line is not None and not line.strip():
+                self._gap += _BLANK_LINE
             else:
-                line = bytes(self._held).removeprefix(codecs.BOM_UTF8) + (self._end if block else b"")
-            if not self._blank and (line is None or line.strip()):
                 self._gap = len(block)
                 yield f"{self._name}:{self._number}", line
-            self._begin()
-        self._hold(pieces[-1])
-
-    def _begin(self) -> None:
-        self._held, self._length, self._blank = bytearray(), 0, True
+            self._held, self._length = bytearray(), 0
+        self._hold(rest)
 
     def _hold(self, piece: bytes) -> None:
         """Adds to the line that has begun."""
         self._length += len(piece)
-        self._blank = self._blank and (not piece or piece.isspace())
         self._held += piece if self._length <= LARGEST_LINE else b""
 
 

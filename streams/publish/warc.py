@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
-from streams.publish.entries import Entry, EntryError, SourceError
+from streams.publish.entries import UNREADABLE, Entry, EntryError, SourceError
 from streams.publish.lines import read_lines
 from streams.publish.warc_records import HEAD_END, DamageError, Record, read_records
 
@@ -49,7 +49,7 @@ def read_archive(path: Path, passed: Counter[str]) -> Iterator[Entry]:
         passed: Counts the records that are no pages, by kind; those of responses, when their entries are read.
 
     Raises:
-        SourceError: A listed archive is missing, the package is not a ZIP file, or an archive has no records.
+        SourceError: A listed archive is missing, or the package is not a ZIP file.
         OSError: An archive cannot be read.
         ModuleNotFoundError: FastWARC is not installed.
     """
@@ -91,8 +91,12 @@ def _package(file: Path, source: IO[bytes], passed: Counter[str]) -> Iterator[En
         if not members:
             raise SourceError(f"{file}: no WARC file is in it")
         for name in sorted(members):
-            with package.open(name) as member:
-                yield from _responses(f"{file}/{name}", member, source, 0, passed)
+            try:
+                with package.open(name) as member:
+                    vars(member)["_expected_crc"] = None  # a damaged record is found by its own check sum
+                    yield from _responses(f"{file}/{name}", member, source, 0, passed)
+            except (*UNREADABLE, zipfile.BadZipFile, RuntimeError) as error:  # damaged, encrypted, of an unknown method
+                yield Entry(f"{file}/{name}", b"", source.tell(), partial(_refuse, str(error)))
 
 
 def _responses(name: str, stream: IO[bytes], on_disk: IO[bytes], behind: int, passed: Counter[str]) -> Iterator[Entry]:
@@ -108,7 +112,7 @@ def _responses(name: str, stream: IO[bytes], on_disk: IO[bytes], behind: int, pa
                 continue
             yield Entry(f"{name}:{record.place}", trace, behind + on_disk.tell(), event)
     except DamageError as error:
-        raise SourceError(f"{name}: {error}") from None
+        yield Entry(name, b"", behind + on_disk.tell(), partial(_refuse, str(error)))
 
 
 def _refuse(why: str) -> NoReturn:

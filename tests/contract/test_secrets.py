@@ -31,10 +31,10 @@ COMMANDS: dict[str, str] = {
     "answer": "storm", "broker": "--help", "config": "", "console": "--host 192.0.2.1", "demo": "--help",
     "dlq": "counts", "doctor": "", "estimate": "", "export": "tsv", "generate": "--kubernetes {folder}/k",
     "graph": "", "init": "--help", "lag": "", "mcp": "--help", "publish": "pages.crawled.v1 {folder}/pages.jsonl",
-    "query": "storm", "replay": "run score_page", "reply": "0123", "run": "score_page", "score": "{folder}/pages.jsonl",
-    "sources": "check https://a.example", "stats": "pages.scored.v1", "tail": "pages.scored.v1", "top": "--once",
+    "query": "storm", "replay": "run score_page", "reply": "0123", "run": "score_page", "score": WITH_SECRET[0],
+    "sources": f"check {WITH_SECRET[0]}", "stats": "pages.scored.v1", "tail": "pages.scored.v1", "top": "--once",
     "topics": "list", "train": "--out {folder}/model", "try": "score_page {folder}/pages.jsonl", "version": "",
-    "why": "https://a.example/",
+    "why": WITH_SECRET[0],
 }  # fmt: skip
 
 

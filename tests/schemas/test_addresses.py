@@ -17,8 +17,9 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 SCHEMES = st.sampled_from(
-    ["https://", "http://", "HTTPS:/", "https:", "https:\\\\", " http://", "ftp://", "javascript://", "//", ""]
-)
+    ["https://", "http://", "HTTPS:/", "https:", "https:\\", " http://", "ftp://", "javascript://", "//",
+     "view-source:https://", "\0http://", ""]
+)  # fmt: skip
 USERS = st.sampled_from(["", "", "user@", "user:secret@", "a@b@", "user:secret\\@", "%40@"])
 HOSTS = st.sampled_from(
     ["nature.com", "ｎature.com", "nature。com", "nature.com.", "NATURE.com", "127.1", "0x7f.1", "[::1]", "a..b",
