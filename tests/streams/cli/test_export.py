@@ -122,14 +122,6 @@ def test_a_line_that_is_too_long_is_passed_over(
     assert ":2: too_large: the line is longer than 2000 bytes" in done.err
 
 
-def test_a_terminal_sees_how_far_it_is(export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = tmp_path / "pages.jsonl"
-    source.write_bytes(lines(*[event(number) for number in range(50)]))
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    done = export(as_json=False, source=source, output=tmp_path / "pages.tsv")
-    assert (done.status, "exported 50" in done.out) == (0, True)
-
-
 @pytest.mark.parametrize(
     ("wishes", "status", "says"),
     [
@@ -210,14 +202,6 @@ def page(url: str, title: str, fetched_at: str | None = None) -> ScoredPage:
 
 def titles(rows: bytes) -> list[str]:
     return [line.split("\t")[1] for line in rows.decode().splitlines()]
-
-
-def test_a_row_for_each_page() -> None:
-    target = io.BytesIO()
-    rows = PageRows(target)
-    for title in ("one", "two"):
-        rows.add(page("https://a.example/", title))
-    assert (rows.finish(), titles(target.getvalue())) == (2, ["one", "two"])
 
 
 @pytest.mark.parametrize(("pages", "kept"), TABLES["export_keeps_the_newest_page_of_each_url"])
