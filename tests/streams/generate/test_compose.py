@@ -148,11 +148,7 @@ def test_compose_refuses_to_open_the_ports_without_passwords(missing: str) -> No
     done = compose_config(**variables)
     assert done.returncode == 0, done.stderr
     services = json.loads(done.stdout)["services"]
-    for name in OPEN:
-        assert [port["host_ip"] for port in services[name]["ports"]] == ["0.0.0.0"]
-    assert services["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"] == "one"
-    assert services["grafana"]["environment"]["GF_AUTH_ANONYMOUS_ENABLED"] == "false"
-    assert services["qdrant"]["environment"]["QDRANT__SERVICE__API_KEY"] == "two"
+    assert {port["host_ip"] for name in OPEN for port in services[name]["ports"]} == {"0.0.0.0"}
     del variables[missing]
     refused = compose_config(**variables)
     assert refused.returncode != 0

@@ -515,17 +515,19 @@ async def test_a_cancelled_asker_takes_no_turn() -> None:
 
 
 @settings(max_examples=50)
-@given(st.lists(st.tuples(st.floats(0, 20), st.integers(1, 40)), max_size=200), st.integers(1, 100))
-def test_the_window_holds_exactly(steps: list[tuple[float, int]], limit: int) -> None:
-    """For any times of questions, however late."""
+@given(st.lists(st.tuples(st.floats(0, 20), st.integers(1, 40)), max_size=200), st.integers(1, 100), st.integers(1, 9))
+def test_the_window_holds_exactly(steps: list[tuple[float, int]], limit: int, amount: int) -> None:
+    """For any times and amounts of questions, however late; and no pause is longer than it has to be."""
     pace = RateWindow(MARGIN)
     now, taken = 0.0, []
     pace.limit(limit, now, fresh=True)
     for late, many in steps:
         for _ in range(many):
-            if pace.pause(1, now) > 0:
+            if (pause := pace.pause(amount, now)) > 0:
+                assert pace.pause(amount, now + pause * 0.999) > 0
+                assert pace.pause(amount, now + pause) == pytest.approx(0, abs=1e-6)
                 break
-            pace.take(1, now)
-            taken.append(now)
+            pace.take(amount, now)
+            taken += [now] * amount
         now += late
-    assert most_in_a_minute(taken) <= limit
+    assert most_in_a_minute(taken) <= max(limit, amount)
