@@ -1,4 +1,4 @@
-"""Topics, publish, tail, run and doctor against a real Kafka."""
+"""Publish, run and tail against a real Kafka."""
 
 import asyncio
 import gzip
@@ -15,8 +15,8 @@ from streams.topology import PAGES_CRAWLED
 from tests.kafka.installation import command, environment_of, install
 
 
-def tailed(settings: Settings, capfd: pytest.CaptureFixture[str], topic: str, *bound: str) -> list[Any]:
-    words = ("tail", topic, "--from", "earliest", *(bound or ["--no-follow"]), "--json")
+def tailed(settings: Settings, capfd: pytest.CaptureFixture[str], topic: str) -> list[Any]:
+    words = ("tail", topic, "--from", "earliest", "--no-follow", "--json")
     status, out, _ = asyncio.run(command(settings, capfd, *words))
     assert status == 0
     return [json.loads(line) for line in out.splitlines()]
