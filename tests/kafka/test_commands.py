@@ -1,4 +1,4 @@
-"""Topics, publish, tail, run and doctor against a real Kafka."""
+"""Publish, run and tail against a real Kafka."""
 
 import asyncio
 import gzip
@@ -8,27 +8,15 @@ from typing import Any
 
 import pytest
 
-from streams.cli.doctor import run_doctor
 from streams.cli.publish import Publication, run_publish
 from streams.cli.run import run
-from streams.cli.topics import run_topics
-from streams.kafka.topics import create_topics
 from streams.settings.model import Settings
-from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES
+from streams.topology import PAGES_CRAWLED
 from tests.kafka.installation import command, environment_of, install
 
 
-@pytest.fixture
-def settings(kafka: str, topic_prefix: str) -> Settings:
-    return install(kafka, topic_prefix)
-
-
-def last_line(capfd: pytest.CaptureFixture[str]) -> Any:
-    return json.loads(capfd.readouterr().out.strip().splitlines()[-1])
-
-
-def tailed(settings: Settings, capfd: pytest.CaptureFixture[str], topic: str, *bound: str) -> list[Any]:
-    words = ("tail", topic, "--from", "earliest", *(bound or ["--no-follow"]), "--json")
+def tailed(settings: Settings, capfd: pytest.CaptureFixture[str], topic: str) -> list[Any]:
+    words = ("tail", topic, "--from", "earliest", "--no-follow", "--json")
     status, out, _ = asyncio.run(command(settings, capfd, *words))
     assert status == 0
     return [json.loads(line) for line in out.splitlines()]
@@ -66,37 +54,3 @@ def test_pages_flow_from_a_folder_through_a_handler_to_tail(
         "https://site.example/zero": "Page 0",
         **{f"https://case.invalid/{number}": f"Page {number}" for number in (1, 2, 3)},
     }
-
-
-def test_json_lines_are_checked_before_they_are_sent(
-    settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    asyncio.run(create_topics(settings.kafka, [RETRIEVAL_BATCHES], []))
-    good = json.dumps({"batchId": "b1", "query": "q", "retrievedContent": []})
-    (tmp_path / "batches.jsonl").write_text(f"{good}\nnot json\n{{}}\n\n{good}\n")
-    path = tmp_path / "batches.jsonl"
-    assert (
-        run_publish(settings, Publication(topic=RETRIEVAL_BATCHES, paths=[path], run="backfill-1", as_json=True)) == 1
-    )
-    out, err = capfd.readouterr()
-    assert json.loads(out.splitlines()[-1])["published"] == 2
-    assert "batches.jsonl:2: undecodable" in err
-    assert "batches.jsonl:3: invalid" in err
-    records = tailed(settings, capfd, "retrieval.batches.v1", "--max", "2")
-    assert {record["headers"]["assay_run"] for record in records} == {"backfill-1"}
-    assert len({record["headers"]["ce_id"] for record in records}) == 1
-
-
-def test_doctor_finds_a_missing_broker_and_missing_topics(
-    settings: Settings, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert run_doctor(settings, as_json=True) == 0
-    states = {finding["what"]: finding["state"] for finding in last_line(capfd)["findings"]}
-    assert states["Kafka"] == "ok"
-    assert states["topics"] == "warn"
-    nowhere = install("127.0.0.1:1", "")
-    assert run_doctor(nowhere, as_json=False) == 1
-    assert run_topics("list", nowhere, as_json=False) == 1
-    out, err = capfd.readouterr()
-    assert "✗ Kafka         no Kafka at 127.0.0.1:1" in out
-    assert "no Kafka at 127.0.0.1:1; start one with `assay broker --detach`" in err

@@ -198,18 +198,6 @@ async def test_fenced_producer_leaves_no_unretrieved_exception(assay: Installati
     assert complaints == []
 
 
-async def test_outputs_that_no_topic_takes_become_dead_letters(assay: Installation) -> None:
-    def wordy(crawled: CrawledPage, rules: Rules) -> Outcome:
-        size = 13 * 1024 * 1024 if crawled.url.endswith("/3") else 0
-        return with_content(scored(crawled, rules), "x" * size)
-
-    await assay.feed([page(n) for n in range(6)])
-    await assay.drain(scorer(wordy))
-    [letter] = await assay.read(DEAD)
-    assert dict(letter.headers)["x-reason"] == b"output_too_large"
-    assert len(await assay.read(SCORED)) == 5
-
-
 @IN_BOTH_WAYS
 async def test_stop_commits_finished_records_without_repeats(assay: Installation, workers: WorkersSettings) -> None:
     await assay.feed([page(n) for n in range(2000)])

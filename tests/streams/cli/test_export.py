@@ -8,6 +8,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from aiokafka import TopicPartition
@@ -122,14 +123,6 @@ def test_a_line_that_is_too_long_is_passed_over(
     assert ":2: too_large: the line is longer than 2000 bytes" in done.err
 
 
-def test_a_terminal_sees_how_far_it_is(export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = tmp_path / "pages.jsonl"
-    source.write_bytes(lines(*[event(number) for number in range(50)]))
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    done = export(as_json=False, source=source, output=tmp_path / "pages.tsv")
-    assert (done.status, "exported 50" in done.out) == (0, True)
-
-
 @pytest.mark.parametrize(
     ("wishes", "status", "says"),
     [
@@ -149,57 +142,28 @@ def test_trouble_is_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
-class SilentReader:
-    """Stands in for a consumer whose cluster has fallen silent: a real one can't be made to."""
-
-    def __init__(self) -> None:
-        self.stopped = False
-
-    async def start(self) -> None:
-        return None
-
-    async def stop(self) -> None:
-        self.stopped = True
-
-    def assign(self, *_: Any) -> None:
-        return None
-
-    def seek(self, *_: Any) -> None:
-        return None
-
-    def pause(self, *_: Any) -> None:
-        return None
-
-    def resume(self, *_: Any) -> None:
-        return None
-
-    async def beginning_offsets(self, partitions: Any) -> dict[Any, int]:
-        return dict.fromkeys(partitions, 0)
-
-    async def end_offsets(self, partitions: Any) -> dict[Any, int]:
-        return dict.fromkeys(partitions, 5)
-
-    async def position(self, *_: Any) -> int:
-        return 2
-
-    async def getmany(self, *_: Any, **__: Any) -> dict[Any, Any]:
-        await asyncio.sleep(0.01)
-        return {}
-
-
 def test_a_silent_cluster_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def partitions(*_: object) -> list[TopicPartition]:
         return [TopicPartition("pages.scored.v1", 0)]
 
-    reader = SilentReader()
+    async def nothing(*_: object, **__: object) -> dict[Any, Any]:
+        await asyncio.sleep(0.01)
+        return {}
+
+    # A real consumer can't be made to have a cluster that has fallen silent.
+    ends = AsyncMock(side_effect=lambda partitions: dict.fromkeys(partitions, 5))
+    begins = AsyncMock(side_effect=lambda partitions: dict.fromkeys(partitions, 0))
+    position = AsyncMock(return_value=2)
+    reader = Mock(start=AsyncMock(), stop=AsyncMock(), getmany=nothing, position=position)
+    reader.configure_mock(beginning_offsets=begins, end_offsets=ends)
     monkeypatch.setattr(streams.cli.export, "partitions_of", partitions)
     monkeypatch.setattr(streams.cli.export, "make_reader", lambda *_: reader)
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
     assert Export(output=tmp_path / "pages.tsv").run(settings) == 1
     assert "no record came for 0.05 s; partitions left: 1" in capsys.readouterr().err
-    assert reader.stopped
+    reader.stop.assert_awaited_once()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -210,14 +174,6 @@ def page(url: str, title: str, fetched_at: str | None = None) -> ScoredPage:
 
 def titles(rows: bytes) -> list[str]:
     return [line.split("\t")[1] for line in rows.decode().splitlines()]
-
-
-def test_a_row_for_each_page() -> None:
-    target = io.BytesIO()
-    rows = PageRows(target)
-    for title in ("one", "two"):
-        rows.add(page("https://a.example/", title))
-    assert (rows.finish(), titles(target.getvalue())) == (2, ["one", "two"])
 
 
 @pytest.mark.parametrize(("pages", "kept"), TABLES["export_keeps_the_newest_page_of_each_url"])

@@ -32,20 +32,6 @@ def test_panels_that_the_runbook_points_at_are_there() -> None:
     assert quoted <= titles
 
 
-def test_required_alerts_exist() -> None:
-    assert {alert.name for alert in TOLD} >= {
-        "AssayHandlerStalled",
-        "AssayAgeOverObjective",
-        "AssayDeadLetters",
-        "AssayBreakerOpen",
-        "AssayBudgetNear",
-        "AssayTierMixDrift",
-        "AssayRetentionNear",
-        "AssayRecordsLost",
-        "AssayWorkerRestarts",
-    }
-
-
 @EACH
 def test_alert_describes_the_fault_with_its_value_and_runbook(alert: Alert) -> None:
     assert alert.severity in {"page", "ticket"}

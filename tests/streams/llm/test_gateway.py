@@ -149,14 +149,6 @@ async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
     assert reply.call.attempts == len(server.asked) == 2
 
 
-async def test_retry_after_is_waited_for() -> None:
-    async with served(says("0.7")) as (server, gateway):
-        server.script = [status(429, retry_after="0.3")]
-        assert isinstance(await gateway.answer(question()), ModelReply)
-    first, second = server.asked
-    assert second.at - first.at >= 0.3
-
-
 async def test_retry_after_beyond_the_patience_stops_questions() -> None:
     """No question is sent before it is over, and every reply states how long that is."""
     async with served(status(429, retry_after="3600")) as (server, gateway):
@@ -284,13 +276,6 @@ async def test_a_budget_needs_prices() -> None:
         reply = instance(ModelUnavailable, await gateway.answer(question()))
     assert "prices" in reply.detail
     assert not server.asked
-
-
-async def test_without_a_price_the_cost_is_not_known() -> None:
-    limits = ModelLimits(**{**FREE.model_dump(), "price_out": None})
-    async with served(limits=limits) as (_, gateway):
-        reply = instance(ModelReply, await gateway.answer(question()))
-    assert reply.call.cost_usd is None
 
 
 async def test_no_journal_no_call(tmp_path: Path) -> None:

@@ -268,7 +268,8 @@ async def test_what_has_no_price_is_not_shown_as_free() -> None:
     registry = CollectorRegistry()
     limits = ModelLimits(**{**FREE.model_dump(), "price_in": None})
     async with served(limits=limits, metrics=Metrics(registry)) as (_, gateway):
-        await gateway.answer(question())
+        reply = instance(ModelReply, await gateway.answer(question()))
+    assert reply.call.cost_usd is None
     assert registry.get_sample_value("assay_llm_cost_usd_total", LABELS) is None
     assert registry.get_sample_value("assay_llm_tokens_total", {**LABELS, "direction": "in"})
 

@@ -28,7 +28,6 @@ from streams.local_kafka.install import (
     write_properties,
 )
 from streams.local_kafka.running import RunningBroker
-from tests.kafka_server import docker_answers, kafka_server
 
 
 def executable(path: Path, script: str) -> Path:
@@ -452,34 +451,3 @@ class TestGuard:
         assert not temporary.exists()
         os.kill(fork_pid, signal.SIGKILL)
         owner.stdout.close()
-
-
-class TestKafkaServer:
-    def test_a_named_one_is_taken(self) -> None:
-        with kafka_server({"ASSAY_KAFKA__BOOTSTRAP_SERVERS": "one:9092"}) as bootstrap_servers:
-            assert bootstrap_servers == "one:9092"
-
-    @pytest.mark.parametrize(("answer", "expected"), [(b"HTTP/1.0 200 OK\r\n\r\nOK", True), (b"HTTP/1.0 500 x", False)])
-    def test_a_docker_engine_is_asked(self, tmp_path: Path, answer: bytes, expected: bool) -> None:
-        with socket.socket(socket.AF_UNIX) as engine:
-            engine.bind(str(tmp_path / "docker.sock"))
-            engine.listen()
-
-            def serve() -> None:
-                connection, _ = engine.accept()
-                with connection:
-                    connection.recv(1024)
-                    connection.sendall(answer)
-
-            thread = threading.Thread(target=serve)
-            thread.start()
-            assert docker_answers(f"unix://{tmp_path}/docker.sock") is expected
-            thread.join()
-
-    def test_silent_docker_engine_does_not_block(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as engine:
-            assert not docker_answers(f"tcp://127.0.0.1:{engine.getsockname()[1]}", seconds=0.1)
-
-    @pytest.mark.parametrize("address", ["unix:///nowhere/docker.sock", "ssh://host", "tcp://host:x", "", "tcp://"])
-    def test_no_engine(self, address: str) -> None:
-        assert not docker_answers(address)

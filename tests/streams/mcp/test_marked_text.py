@@ -91,11 +91,6 @@ async def test_no_tool_answers_with_a_label_of_a_server() -> None:
         assert WORD not in str(found[f"fetch http://site.example{path}"]), path
 
 
-async def test_an_answer_beside_the_door_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "for_model", lambda answer: answer)
-    assert {f"fetch http://site.example{path}" for path in ("/page", "/onward")} <= marked(await answers())
-
-
 async def test_no_context_and_no_prompt_has_a_label_of_a_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -156,15 +156,6 @@ async def test_given_html_is_scored_and_long_texts_are_cut() -> None:
     assert pdf["refused"]["kind"] == "unreadable_page"
 
 
-async def test_fetches_of_a_client_are_bounded() -> None:
-    async with serving() as web:
-        web.routes["/a"] = response(PAGE)
-        async with connected(fetching(web, fetches_per_minute=2)) as client:
-            answers = [await called(client, "fetch", id="http://site.example/a") for _ in range(3)]
-    assert ["refused" in answer for answer in answers] == [False, False, True]
-    assert answers[2]["refused"]["kind"] == "rate_limited"
-
-
 async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
     async with serving() as web:
         web.routes["/a"] = response(PAGE)
@@ -173,7 +164,7 @@ async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
             for headers in ({}, {"X-Assay-Peer": "another"}):
                 async with client_at(address, headers) as client:
                     answers.append(await called(client, "fetch", id="http://site.example/a"))
-    assert ["refused" in answer for answer in answers] == [False, True]
+    assert [answer.get("refused", {}).get("kind") for answer in answers] == [None, "rate_limited"]
 
 
 @pytest.mark.parametrize(("tool", "arguments", "kind"), TABLES["refusals_say_what_to_do"])

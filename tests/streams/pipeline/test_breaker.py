@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from schemas.event import Event
 from schemas.needs import Ask, FetchPages, Need
-from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
+from schemas.outcome import Drop, DropReason, Outcome
 from schemas.replies import PagesReply, Reply
 from streams.pipeline.breaker import Breaker, DeadShare
 from streams.pipeline.handler_runner import HandlerRunner
@@ -44,14 +43,6 @@ def test_one_bad_record_does_not_open_it() -> None:
     assert breaker.closed
 
 
-def test_a_success_in_between_starts_the_count_over() -> None:
-    breaker = breaker_of(VirtualClock())
-    for record in range(10):
-        breaker.failed(record, None)
-        breaker.succeeded()
-    assert breaker.closed
-
-
 async def test_breaker_closes_when_its_last_waiter_has_left() -> None:
     breaker, heard = opened(LongPause()), list[bool]()
     breaker.listen(lambda: heard.append(breaker.closed))
@@ -85,10 +76,6 @@ def test_listeners_are_called_on_opening_and_closing_only() -> None:
     breaker.succeeded()
     breaker.succeeded()
     assert heard == [False, True]
-
-
-async def test_a_closed_one_lets_everybody_through() -> None:
-    assert await breaker_of(VirtualClock()).turn() is False
 
 
 async def test_open_breaker_admits_one_probe_and_closes_on_success() -> None:
@@ -182,20 +169,6 @@ async def test_outage_uses_no_attempts_and_is_probed_singly() -> None:
     assert {type(one.outcome) for one in tried} == {Drop}
     during = [moment for moment in provider.asked if 1 < moment < 1000]
     assert len(during) == len(set(during)) < 60
-
-
-async def test_record_that_fails_alone_uses_up_its_attempts() -> None:
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-        return Retry(RetryReason.UNAVAILABLE, "only this one")
-
-    clock = VirtualClock()
-    provider = Provider(clock, back_at=0)
-    runner = HandlerRunner(
-        asking(read), NoRules(), RetrySettings(max_attempts=4), provider, clock, lambda: 1.0, breaker_of(clock)
-    )
-    first = instance(Ask, runner.decide(PAGE))
-    tried = await runner.finish(PAGE, first, "bad")
-    assert (type(tried.outcome), tried.attempts) == (Retry, 4)
 
 
 async def test_breaker_opens_at_once_on_a_known_outage() -> None:

@@ -179,38 +179,25 @@ class Bench:
 # --- the order of calls ----------------------------------------------------------------------------------------------
 
 
-async def test_exactly_once_fences_before_it_reads_the_offset() -> None:
+@both
+async def test_open_reads_the_offset_after_a_fence_if_exactly_once(exactly_once: bool) -> None:
     client = Client()
-    assert await Bench(client).committer.open() == 17
-    assert client.calls == [*FENCE, ("committed", PARTITION)]
-    assert client.ids == ["t.assay.toy.t.in.3"]
-
-
-async def test_exactly_once_commits_confirmed_outputs_with_the_offset() -> None:
-    bench = await Bench(client := Client()).opened()
-    assert await bench.commit(ONE, TWO) == CommitResult(42)
-    assert client.calls == ["begin", *SENDS, SET, "commit"]
-    assert client.sent == {"value": b"value", "key": b"two", "partition": None, "headers": [("h", b"1")]}
-
-
-async def test_at_least_once_reads_the_offset_without_a_transaction() -> None:
-    client = Client()
-    assert await Bench(client, exactly_once=False).committer.open() == 17
-    assert client.calls == ["start", ("committed", PARTITION)]
-    assert client.ids == [None]
-
-
-async def test_at_least_once_commits_after_all_outputs_are_confirmed() -> None:
-    bench = await Bench(client := Client(), exactly_once=False).opened()
-    assert await bench.commit(ONE, TWO) == CommitResult(42)
-    assert client.calls == [*SENDS, ("commit", {PARTITION: 42})]
+    assert await Bench(client, exactly_once).committer.open() == 17
+    assert client.calls == [*(FENCE if exactly_once else ["start"]), ("committed", PARTITION)]
+    assert client.ids == ["t.assay.toy.t.in.3" if exactly_once else None]
 
 
 @both
-async def test_an_offset_without_outputs_is_committed_too(exactly_once: bool) -> None:
+@pytest.mark.parametrize("outputs", [(ONE, TWO), ()], ids=["outputs", "none"])
+async def test_outputs_are_confirmed_before_the_offset_is_committed(
+    exactly_once: bool, outputs: tuple[OutputRecord, ...]
+) -> None:
     bench = await Bench(client := Client(), exactly_once).opened()
-    assert await bench.commit() == CommitResult(42)
-    assert client.calls == (["begin", SET, "commit"] if exactly_once else [("commit", {PARTITION: 42})])
+    assert await bench.commit(*outputs) == CommitResult(42)
+    sends = SENDS if outputs else []
+    assert client.calls == (["begin", *sends, SET, "commit"] if exactly_once else [*sends, ("commit", {PARTITION: 42})])
+    if outputs:
+        assert client.sent == {"value": b"value", "key": b"two", "partition": None, "headers": [("h", b"1")]}
 
 
 async def test_a_group_without_an_offset_begins_at_the_first_record() -> None:

@@ -94,13 +94,10 @@ def fail(message: str) -> Any:
     raise KeyError(message)
 
 
-async def test_a_handler_that_raises_has_a_bug_and_its_input_is_kept() -> None:
-    outcome = await come_to_an_end(handler_of(lambda *_: fail("oops")))
-    assert outcome == Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
-
-
-async def test_a_reader_that_raises_has_a_bug_too() -> None:
-    handler = handler_of(lambda *_: ask(), lambda *_: fail("oops"), rounds=1)
+@pytest.mark.parametrize("begun", [(), (UNAVAILABLE,), (ask(),)], ids=["at once", "on a later try", "in the reader"])
+async def test_what_raises_has_a_bug_and_its_input_is_kept(begun: tuple[Outcome | Ask, ...]) -> None:
+    rest = iter(begun)
+    handler = handler_of(lambda *_: next(rest, None) or fail("oops"), lambda *_: fail("oops"), rounds=1)
     assert await come_to_an_end(handler) == Dead(DeadReason.HANDLER_BUG, "KeyError: 'oops'")
 
 
@@ -180,12 +177,6 @@ async def test_retry_after_too_long_to_wait_in_place_ends_the_tries(wish: float)
     outcome = await come_to_an_end(handler, clock=clock)
     assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "rate_limited after 1 try: busy")
     assert clock.pauses == []
-
-
-async def test_a_bug_on_a_later_try_ends_the_tries() -> None:
-    rest = iter([UNAVAILABLE])
-    outcome = await come_to_an_end(handler_of(lambda *_: next(rest, None) or fail("later")))
-    assert outcome == Dead(DeadReason.HANDLER_BUG, "KeyError: 'later'")
 
 
 # --- asks ------------------------------------------------------------------------------------------------------------
@@ -339,27 +330,36 @@ async def breaker_calls(breaker: Recorded, first: Ask | Retry, *replies: Reply) 
     return breaker.calls
 
 
-async def test_breaker_hears_of_every_try_that_asks() -> None:
-    down = ModelUnavailable("status 503: words", 2.0, cause="status 503")
-    calls = await breaker_calls(Recorded(VirtualClock(), True, False, True), ask(), down, down, PagesReply(()))
-    opened = ("open", 2.0, "status 503")
-    assert calls == [
-        "turn", opened, "probed", ("failed", "one", 2.0, True, "status 503"),
-        "turn", opened, ("failed", "one", 2.0, False, "status 503"),
-        "turn", "probed", "succeeded",
-    ]  # fmt: skip
+DOWN, BUSY = (
+    ModelUnavailable("status 503: words", 2.0, cause="status 503"),
+    ModelUnavailable("no turn", None, busy=True),
+)
+OPENED = ("open", 2.0, "status 503")
+
+
+@pytest.mark.parametrize(
+    ("turns", "replies", "expected"),
+    [
+        (
+            (True, False, True),
+            (DOWN, DOWN),
+            [
+                *("turn", OPENED, "probed", ("failed", "one", 2.0, True, "status 503")),
+                *("turn", OPENED, ("failed", "one", 2.0, False, "status 503"), "turn", "probed", "succeeded"),
+            ],
+        ),
+        ((False, True), (BUSY,), ["turn", "kept in line", "turn", "probed", "succeeded"]),
+    ],
+    ids=["each try that asks", "a wait in line"],
+)
+async def test_breaker_hears_of_every_try(turns: tuple[bool, ...], replies: tuple[Reply, ...], expected: Any) -> None:
+    assert await breaker_calls(Recorded(VirtualClock(), *turns), ask(), *replies, PagesReply(())) == expected
 
 
 async def test_breaker_gives_a_turn_before_each_retry() -> None:
     first = Retry(RetryReason.RATE_LIMITED, "slow", 1.0)
     calls = await breaker_calls(Recorded(VirtualClock(), True), first, PagesReply(()))
     assert calls == [("failed", "one", 1.0, False, "slow"), "turn", "probed", "succeeded"]
-
-
-async def test_the_breaker_does_not_count_a_wait_in_line_as_a_failure() -> None:
-    busy = ModelUnavailable("no turn", None, busy=True)
-    calls = await breaker_calls(Recorded(VirtualClock(), False, True), ask(), busy, PagesReply(()))
-    assert calls == ["turn", "kept in line", "turn", "probed", "succeeded"]
 
 
 @pytest.mark.parametrize(("wish", "pause"), [(None, 2.25), (1.0, 0.75), (0.0, 0.0), (1000.0, 45.0)])

@@ -268,16 +268,6 @@ def test_replayed_query_is_not_counted() -> None:
     assert told(completed(request, ranked(1)), replayed=True) == {}
 
 
-def test_query_is_logged_with_scores_and_without_its_text() -> None:
-    request = RankingRequested(request_id="q", query="something private")
-    with structlog.testing.capture_logs() as logs:
-        told(completed(request, ranked(1, cts_score=83)))
-    [line] = [one for one in logs if one["log_level"] == "info"]
-    assert (line["event"], line["via"], line["request_id"]) == ("query answered", "kafka", "q")
-    assert (line["cts_scores"], line["trust_labels"], line["milliseconds"]) == ([83], ["HIGH"], 250)
-    assert "private" not in str(line)
-
-
 def test_a_breaker_that_opens_says_why() -> None:
     observer = PipelineMetrics(Metrics(CollectorRegistry()), "toy")
     with structlog.testing.capture_logs() as logs:

@@ -53,18 +53,18 @@ def written(retry: Retry, tier: RetryTopic = MIDDLE, longest_seconds: float = 30
 
 
 @pytest.mark.parametrize(
-    ("wish", "delay"),
-    [(None, 60), (float("nan"), 60), (-1.0, 60), (0.0, 60), (59.0, 60), (61.5, 61.5), (300.0, 300), (301.0, 300)],
+    ("wish", "delay", "at_once"),
+    [
+        *((wish, 60, 0) for wish in (None, float("nan"), -1.0, 0.0)),
+        *((0.5, 60, 0.5), (59.0, 60, 59), (61.5, 61.5, 61.5), (300.0, 300, 300), (301.0, 300, 300)),
+    ],
 )
-def test_record_is_due_after_the_longer_of_delay_and_retry_after(wish: float | None, delay: float) -> None:
-    headers = dict(written(Retry(RetryReason.RATE_LIMITED, "busy", wish)).headers)
-    assert headers["x-not-before"] == str(NOW_MS + int(delay * 1000)).encode()
-
-
-@pytest.mark.parametrize("wish", [None, -1.0, 0.0, 0.5])
-def test_tier_without_delay_waits_for_retry_after_only(wish: float | None) -> None:
-    headers = dict(written(Retry(RetryReason.RATE_LIMITED, "busy", wish), AT_ONCE).headers)
-    assert headers["x-not-before"] == str(NOW_MS + int(max(wish or 0.0, 0.0) * 1000)).encode()
+def test_record_is_due_after_the_longer_of_delay_and_retry_after(
+    wish: float | None, delay: float, at_once: float
+) -> None:
+    for tier, seconds in ((MIDDLE, delay), (AT_ONCE, at_once)):
+        headers = dict(written(Retry(RetryReason.RATE_LIMITED, "busy", wish), tier).headers)
+        assert headers["x-not-before"] == str(NOW_MS + int(seconds * 1000)).encode()
 
 
 def test_retried_record_is_the_original_with_replaced_notes() -> None:

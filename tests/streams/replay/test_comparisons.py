@@ -5,21 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.score_page import ScorePageRules, score_page
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
-from schemas.pages import CrawledPage, ScoreComponent, ScoredPage, Tier, TrustFeatures, TrustLabel
+from schemas.pages import ScoreComponent, ScoredPage, Tier, TrustFeatures, TrustLabel
 from schemas.retrieval import ClassifiedResult, ResultCounts, ResultsClassified, ResultType
 from streams.replay.comparisons import (
-    FirstFew,
     PageDifferences,
     ResultsDifferences,
-    component_changes,
     emitted,
     no_decision,
     page_move,
 )
-from tests.rules import shipped_rules
 from tests.samples import scored as scored_page
 from tests.tables import tables
 
@@ -49,13 +45,6 @@ def compared(*pairs: tuple[Outcome, Outcome], limit: int = 50) -> PageDifference
     for now, then in pairs:
         found.add(now, then)
     return found
-
-
-def test_the_first_few_are_kept() -> None:
-    few = FirstFew[int](2)
-    for number in range(5):
-        few.add(number)
-    assert (few.items, few.count, few.more) == ([0, 1], 5, 3)
 
 
 @pytest.mark.parametrize(
@@ -189,24 +178,6 @@ def test_diff_with_itself_is_empty_and_reversed_is_transposed() -> None:
     assert compared(*[(now, now) for now, _ in pairs]).unchanged == 3
     back = compared(*[(then, now) for now, then in pairs])
     assert back.decisions == {(then, now): count for (now, then), count in compared(*pairs).decisions.items()}
-
-
-def test_changed_base_moves_only_the_base_component() -> None:
-    rules = shipped_rules(ScorePageRules)
-    bases = rules.source_rules.base_scores.model_copy(update={"tier_3": 35})
-    other = rules.model_copy(update={"source_rules": rules.source_rules.model_copy(update={"base_scores": bases})})
-    page = CrawledPage(url="https://blog.example/1", html="<title>T</title><h2>Part</h2><p>Some text.</p>")
-    now, then = score_page(page, rules), score_page(page, other)
-    assert isinstance(now, Emit)
-    assert isinstance(then, Emit)
-    before, after = now.events[0], then.events[0]
-    assert isinstance(before, ScoredPage)
-    assert isinstance(after, ScoredPage)
-    [change] = component_changes(before, after)
-    assert (change.component, change.points_now, change.points_then) == ("base", 10, 35)
-    move = page_move(now, then)
-    assert move is not None
-    assert (move.tier_now, move.tier_then) == ("C", "B")
 
 
 # --- classified results ----------------------------------------------------------------------------------------------

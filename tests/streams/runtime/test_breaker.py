@@ -19,13 +19,6 @@ def opened() -> tuple[CircuitBreaker, VirtualClock, list[bool]]:
     return breaker, clock, told
 
 
-def test_different_questions_open_it() -> None:
-    breaker, _, told = opened()
-    assert not breaker.closed
-    assert breaker.enter("d") == 10
-    assert told == [True]
-
-
 def test_repeated_question_or_a_success_keeps_it_closed() -> None:
     breaker = breaker_of(VirtualClock())
     for question in ("a", "a", "a", "b"):

@@ -167,14 +167,8 @@ def test_fetch_time_of_a_json_page_is_its_field_or_timestamp() -> None:
     assert fetched("null", NOON) == NOON
     assert fetched("null", None) is None
     assert fetched('"2024-05-06T07:08:09Z"', NOON) == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+    assert fetched('"2024-05-06T07:08:09"', NOON) == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
     assert fetched('"2024-05-06T07:08:09+02:00"', NOON) == datetime(2024, 5, 6, 5, 8, 9, tzinfo=UTC)
-
-
-def test_instant_without_a_zone_is_utc() -> None:
-    event = page(b'{"url":"u","html":"","fetched_at":"2024-05-06T07:08:09"}', (), NOON)
-    assert event.fetched_at is not None
-    assert event.fetched_at.utcoffset() == timedelta(0)
-    assert event.fetched_at < NOON
 
 
 def test_query_time_is_its_field_or_the_record_timestamp() -> None:
