@@ -44,9 +44,8 @@ def console(
             async with served(make_context(settings, queries), http) as address:
                 tell("console", f"{address}; Ctrl-C ends it")
                 await stop.wait()
-        except PortTakenError:
-            tell("console", f"cannot listen on {http.host}:{http.port}; name a free port with --port, or 0 for any")
-            return 1
+        except PortTakenError as error:
+            return tell("console", str(error), 1)
         return 0
 
     return run_with_kafka("console", settings, work())

@@ -140,7 +140,7 @@ async def _console(say: Callable[[str], None], settings: Settings, application: 
             address = await stack.enter_async_context(serving)
         except PortTakenError:
             if "port" in settings.console.model_fields_set:
-                raise PortTakenError(f"port {settings.console.port} is taken; see ASSAY_CONSOLE__PORT") from None
+                raise
             http = console_http(settings, port=0)
             address = await stack.enter_async_context(served(make_context(settings, queries), http))
         say(f"the console is at {address}")

@@ -10,10 +10,13 @@ from typing import Any
 from aiokafka.errors import KafkaError
 
 from streams.cli.output import tell
+from streams.kafka.settings import KafkaSettings
 from streams.kafka.topics import TopicsError
-from streams.kafka.trouble import explain_trouble
+from streams.kafka.trouble import explain_trouble, find_causes
 from streams.settings.model import Settings
 from streams.workers.template import ChildStartError
+
+_FIRST_PAUSE_SECONDS, _PAUSE_SECONDS = 4.0, 60.0
 
 
 class NoTopicError(Exception):
@@ -31,6 +34,9 @@ def run_with_kafka(command: str, settings: Settings, work: Coroutine[Any, Any, i
 
 
 async def _work(command: str, settings: Settings, work: Coroutine[Any, Any, int]) -> int:
+    # `run` and `top` show it themselves, and `demo` can have a cluster of its own.
+    looked_at = settings.kafka.bootstrap_servers and command not in ("run", "top")
+    looking = asyncio.create_task(_report_silence(command, settings.kafka)) if looked_at else None
     try:
         return await work
     except BrokenPipeError:
@@ -41,3 +47,17 @@ async def _work(command: str, settings: Settings, work: Coroutine[Any, Any, int]
         return tell(command, str(error), 1)
     except (KafkaError, TopicsError, OSError, ValueError) as error:
         return tell(command, await explain_trouble(error, settings.kafka), 1)
+    finally:
+        if looking is not None:
+            looking.cancel()
+
+
+async def _report_silence(command: str, kafka: KafkaSettings) -> None:
+    """Reports a cluster that does not answer: the clients wait for it for a minute and longer."""
+    pause, before = _FIRST_PAUSE_SECONDS, list[str]()
+    while True:
+        await asyncio.sleep(pause)
+        causes = await find_causes(kafka, (), ())
+        if causes and causes != before:
+            tell(command, f"waiting: {'; '.join(causes)}")
+        pause, before = _PAUSE_SECONDS, causes

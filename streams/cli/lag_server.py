@@ -25,7 +25,8 @@ from streams.http.server import HttpServer, PortTakenError
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.kafka.trouble import explain_trouble
 from streams.runtime.clock import Clock, SystemClock
-from streams.settings.model import HttpSettings, Settings
+from streams.settings.changes import changed
+from streams.settings.model import Settings
 from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import Handler
 
@@ -61,8 +62,9 @@ async def serve_lag(settings: Settings, handlers: Sequence[Handler], host: str, 
     """Serves until a signal; 2 if the address can't be listened on."""
     stop = stop_on_signals()
     exporter = lag_exporter(settings, handlers, SystemClock())
+    place = changed(settings, {"http": {"host": host, "port": port, "enabled": True}}).http
     try:
-        async with HttpServer(exporter, HttpSettings(host=host, port=port)) as http:
+        async with HttpServer(exporter, place) as http:
             tell("lag", f"serves http://{http.address}/metrics; Ctrl-C stops it")
             await stop.wait()
     except PortTakenError:

@@ -53,6 +53,8 @@ _POLITE = 10
 Bounds = tuple[Bound, Bound]
 Work = Callable[[PlanSession], Awaitable[ReplayPlan]]
 """Carries a plan out."""
+Prepare = Callable[[], Awaitable[Work | None]]
+"""Returns the work, or None for an empty range; until then nothing is made."""
 
 
 def run_replay(
@@ -77,7 +79,7 @@ def run_replay(
     plan = make_plan(request, settings, now)  # refuses wrong usage before Kafka is needed
 
     async def prepare() -> Work | None:
-        made = await resolved(settings, plan, bounds, note_gone(allow_missing=allow_missing))
+        made = await resolved(settings, plan, bounds, partial(tell, "replay"), allow_missing=allow_missing)
         if _is_empty(made):
             if as_json:
                 nothing = dict.fromkeys(("replayed", "passed_over", "dead", "deleted", "remaining"), 0)
@@ -109,49 +111,23 @@ async def preview(
     # A preview costs nothing, so it needs no cost limit.
     free = replace(request, max_cost_usd=request.max_cost_usd or 0.0)
     plan = make_plan(free, settings, datetime.now(UTC)).model_copy(update={"max_cost_usd": request.max_cost_usd})
-    plan = await resolved(settings, plan, bounds, note_gone(allow_missing=allow_missing))
+    plan = await resolved(settings, plan, bounds, partial(tell, "replay"), allow_missing=allow_missing)
     _is_empty(plan)
     if other is None:
         return await tell_estimate(settings, plan, as_json)
     return await tell_diff(settings, other, plan, limit, as_json)
 
 
-def note_gone(*, allow_missing: bool) -> Callable[[str, bool], None]:
-    """Reports what is deleted of a range, and refuses it if it was asked for and that is not allowed."""
-
-    def note(gone: str, wanted: bool) -> None:
-        if wanted and not allow_missing:
-            raise ReplayTroubleError(f"{gone}; replay what is left with --allow-missing")
-        tell("replay", f"{'warning' if wanted else 'note'}: {gone}")
-
-    return note
-
-
 def carry_out(
-    command: str,
-    settings: Settings,
-    name: str,
-    prepare: Callable[[], Awaitable[Work | None]],
-    *,
-    allow_missing: bool,
-    http: bool,
-    as_json: bool,
+    command: str, settings: Settings, name: str, prepare: Prepare, *, allow_missing: bool, http: bool, as_json: bool
 ) -> int:
-    """Runs long work on a plan, with signals, metrics, progress and a summary.
-
-    ``prepare`` returns the work, or None for an empty range; until then nothing is made.
-    """
+    """Runs long work on a plan, with signals, metrics, progress and a summary."""
     configure_logs("warning", settings.logs.format)
     os.nice(_POLITE)
 
-    async def all_of_it() -> int:
-        work = await prepare()
-        if work is None:
-            return 0
-        return await _carry_out(command, settings, name, work, allow_missing=allow_missing, http=http, as_json=as_json)
-
     try:
-        return run_with_kafka(command, settings, all_of_it())
+        work = _carry_out(command, settings, name, prepare, allow_missing=allow_missing, http=http, as_json=as_json)
+        return run_with_kafka(command, settings, work)
     except ReplayError as error:
         return refused(command, error)
     except (IndexSettingsError, PortTakenError, JournalError) as error:
@@ -159,8 +135,11 @@ def carry_out(
 
 
 async def _carry_out(
-    command: str, settings: Settings, name: str, work: Work, *, allow_missing: bool, http: bool, as_json: bool
+    command: str, settings: Settings, name: str, prepare: Prepare, *, allow_missing: bool, http: bool, as_json: bool
 ) -> int:
+    work = await prepare()
+    if work is None:
+        return 0
     stop, began = stop_on_signals(), time.monotonic()
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)

@@ -28,7 +28,7 @@ from streams.kafka.log_reader import read_log
 from streams.publish.lines import STANDARD_INPUT_PATH
 from streams.replay.decisions import DECISION_FIELDS
 from streams.replay.plan import ReplayError
-from streams.replay.ranges import EARLIEST, Bound, resolve_ranges
+from streams.replay.ranges import EARLIEST, Bound, find_ranges
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
@@ -159,7 +159,7 @@ def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *,
 
     async def work() -> int:
         try:
-            ranges = await resolve_ranges(settings, topic.name, Bound(at=since) if since else EARLIEST)
+            ranges = (await find_ranges(settings, topic.name, Bound(at=since) if since else EARLIEST)).ranges
         except ReplayError:
             raise no_topic(topic.name, settings.kafka) from None
         tally = Tally()

@@ -120,7 +120,7 @@ async def served(context: Context, http: HttpSettings) -> AsyncIterator[str]:
     """
     tasks = [asyncio.create_task(work, name="console") for work in (context.follower.run(), context.flow.run())]
     try:
-        async with HttpServer(make_app(context), http) as server:
+        async with HttpServer(make_app(context), http, "ASSAY_CONSOLE__PORT") as server:
             try:
                 yield f"http://{server.address}"
             finally:

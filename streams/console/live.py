@@ -11,8 +11,9 @@ from statistics import fmean
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from streams.console.context import Context, Screen
 from streams.console.entries import TONES, Entry
@@ -52,6 +53,7 @@ SCREEN = Screen("Live", "/", "l", "what flows now", routes)
 class _Live:
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._streams: set[_Events] = set()
 
     async def page(self, request: Request) -> Response:
         span, topic = _chosen(request)
@@ -99,9 +101,10 @@ class _Live:
     async def events(self, request: Request) -> Response:
         """New decisions as server-sent events, as they are committed; the browser asks again at its end."""
         _, topic = _chosen(request)
-        return StreamingResponse(
-            self._stream(topic), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
-        )
+        if len(self._streams) >= self._context.settings.http.connections // 2:
+            # A stream has no deadline, so it would never leave its place to other clients.
+            return PlainTextResponse("All places for event streams are taken.", 503, {"retry-after": "5"})
+        return _Events(self._stream(topic), self._streams)
 
     async def _stream(self, topic: str) -> AsyncIterator[str]:
         yield "retry: 2000\n\n"
@@ -109,6 +112,21 @@ class _Live:
             chosen = [entry for entry in entries if not topic or entry.position.topic == topic]
             yield f"event: decisions\ndata: {as_json(chosen)}\n\n" if chosen else ": open\n\n"
             await asyncio.sleep(_GATHER_SECONDS)
+
+
+class _Events(StreamingResponse):
+    """A stream that is in ``streams`` while it is open."""
+
+    def __init__(self, content: AsyncIterator[str], streams: set[_Events]) -> None:
+        super().__init__(content, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._streams.add(self)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._streams.remove(self)
 
 
 def as_json(entries: Sequence[Entry]) -> str:

@@ -30,8 +30,6 @@ _SAME_SITE = frozenset({b"same-origin", b"none"})
 
 _SHOWN = 100
 """Characters of a host in an answer."""
-
-
 _MOST_WRONG = 5
 _PAUSE_SECONDS = 60.0
 """How long a wrong token counts."""
@@ -88,9 +86,12 @@ class Gate:
         The names of headers are in lower case, as in ASGI. The peer is None for a socket file.
         """
         headers = list(headers)
-        if self.has_token:
-            return self._refuse_shown(peer, [value for name, value in headers if name == b"authorization"])
-        return _refuse_foreign(peer, headers)
+        if not self.has_token:
+            return _refuse_foreign(peer, headers)
+        shown = [value.partition(b" ") for name, value in headers if name == b"authorization"]
+        if len(shown) != 1 or shown[0][0].lower() != b"bearer":
+            return _UNKNOWN
+        return self.refuse_token(peer, shown[0][2].strip())
 
     def refuse_token(self, peer: str | None, given: bytes) -> Refused | None:
         """Refuses a wrong token (401), and any token while the peer has to pause (429)."""
@@ -107,10 +108,6 @@ class Gate:
             if len(self._wrong) > _MOST_PEERS:
                 del self._wrong[next(iter(self._wrong))]
         return _UNKNOWN
-
-    def _refuse_shown(self, peer: str | None, shown: list[bytes]) -> Refused | None:
-        scheme, _, value = shown[0].partition(b" ") if len(shown) == 1 else (b"", b"", b"")
-        return self.refuse_token(peer, value.strip()) if scheme.lower() == b"bearer" else _UNKNOWN
 
 
 def _refuse_foreign(peer: str | None, headers: list[tuple[bytes, bytes]]) -> Refused | None:

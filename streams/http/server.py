@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import os
 import socket
 from collections.abc import Iterator
 from typing import Any, Self
@@ -20,10 +19,6 @@ from streams.http.gate import refuse_host
 from streams.settings.model import HttpSettings
 
 log = structlog.get_logger(__name__)
-
-
-_STREAM = b"text/event-stream"
-_AGAIN_SECONDS = "5"
 
 
 class PortTakenError(Exception):
@@ -98,15 +93,14 @@ class HttpServer:
     """Serves an ASGI application while the block runs.
 
     If the default port is taken, a free one is used; a configured port is not replaced. A request for another host than
-    the server's own is refused on every path (``refuse_host``). Event streams take half of the connections at most: a
-    stream has no deadline, so it would never leave its place to other clients.
+    the server's own is refused on every path (``refuse_host``).
     """
 
-    def __init__(self, asgi: Any, settings: HttpSettings) -> None:
+    def __init__(self, asgi: Any, settings: HttpSettings, port_setting: str = "ASSAY_HTTP__PORT") -> None:
         self._asgi = asgi
         self._settings = settings
+        self._port_setting = port_setting
         self._open: tuple[socket.socket, _Uvicorn, asyncio.Task[None]] | None = None
-        self._streams = 0
         self.address = ""
         """``host:port`` once it listens; "" if HTTP is off."""
 
@@ -157,29 +151,8 @@ class HttpServer:
         if refused is not None:
             response = JSONResponse({"reason": "forbidden", "detail": refused.detail}, refused.status)
             await response(scope, receive, send)
-            return
-        is_stream, is_refused = False, False
-
-        async def counted(message: Any) -> None:
-            nonlocal is_stream, is_refused
-            if message["type"] == "http.response.start" and _is_stream(message):
-                is_refused = self._streams >= self._settings.connections // 2
-                is_stream = not is_refused
-                self._streams += is_stream
-            if is_refused:
-                raise ConnectionAbortedError("the stream is refused")
-            await send(message)
-
-        try:
-            await self._asgi(scope, receive, counted)
-        except Exception:
-            if not is_refused:
-                raise
-        finally:
-            self._streams -= is_stream
-        if is_refused:
-            busy = {"reason": "busy", "detail": "all places for event streams are taken"}
-            await JSONResponse(busy, 503, {"retry-after": _AGAIN_SECONDS})(scope, receive, send)
+        else:
+            await self._asgi(scope, receive, send)
 
     def _listen(self) -> socket.socket:
         wanted = self._settings
@@ -191,14 +164,10 @@ class HttpServer:
             return socket.create_server((wanted.host, wanted.port), family=family, dualstack_ipv6=both)
         except OSError as error:
             if named or error.errno != errno.EADDRINUSE:
-                why = os.strerror(error.errno or 0)
+                why = str(error.strerror).partition(" (")[0]
                 raise PortTakenError(
-                    f"cannot listen on {wanted.host}:{wanted.port} ({why}); set ASSAY_HTTP__PORT to a free "
-                    "port, to 0 for any, ASSAY_HTTP__HOST to an address of this machine, or ASSAY_HTTP__ENABLED=false"
+                    f"cannot listen on {wanted.host}:{wanted.port} ({why}); set {self._port_setting} to a free port, or"
+                    " to 0 for any, or ASSAY_HTTP__HOST to an address of this machine"
                 ) from None
             log.warning("port is taken, taking a free one", port=wanted.port)
             return socket.create_server((wanted.host, 0), family=family, dualstack_ipv6=both)
-
-
-def _is_stream(start: Any) -> bool:
-    return any(name.lower() == b"content-type" and value.startswith(_STREAM) for name, value in start["headers"])

@@ -10,7 +10,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from starlette.responses import PlainTextResponse
 
 from streams.http.gate import Gate
-from streams.http.server import HttpServer, PortTakenError
+from streams.http.server import HttpServer
 from streams.mcp.stdio import answer_lines
 from streams.mcp.tools import Tools
 from streams.runtime.process import installed_version
@@ -73,16 +73,10 @@ async def serve_http(settings: Settings, started: Callable[[str], Awaitable[None
         server = make_server(tools)
         # The guard below knows the hosts and the token of this installation.
         app = server.streamable_http_app(streamable_http_path=_PATH, host="", stateless_http=True, json_response=True)
-        try:
-            async with server.session_manager.run(), HttpServer(_guarded(app, Gate(token)), http) as listening:
-                await started(f"http://{listening.address}{_PATH}")
-        except ExceptionGroup as group:  # the manager wraps every error of its block
-            taken = group.subgroup(PortTakenError)
-            if taken is None:
-                raise
-            why = str(taken.exceptions[0]).partition(";")[0]
-            advice = "set ASSAY_MCP__PORT to a free port, or to 0, or ASSAY_HTTP__HOST to an address of this machine"
-            raise PortTakenError(f"{why}; {advice}") from None
+        listening = HttpServer(_guarded(app, Gate(token)), http, "ASSAY_MCP__PORT")
+        # The manager would wrap an error of its block.
+        async with listening, server.session_manager.run():
+            await started(f"http://{listening.address}{_PATH}")
 
 
 def _guarded(app: Any, gate: Gate) -> Any:

@@ -48,7 +48,7 @@ async def answer_lines(server: Server[Any], source: int, sink: int) -> None:
         async for item in outgoing:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             try:
-                await _write(sink, text.encode() + b"\n")
+                await _write(sink, memoryview(text.encode() + b"\n"))
             except ConnectionError:
                 tasks.cancel_scope.cancel()
             if isinstance(item.message, wire.JSONRPCResponse | wire.JSONRPCError):
@@ -71,8 +71,8 @@ def messages_of(line: bytes) -> Iterator[wire.JSONRPCMessage]:
         return
     try:
         # A text that was cut inside a pair of surrogates has half of it; no store and no encoding accepts that.
-        whole = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-16", "surrogatepass")
-        found = json.loads(whole.decode("utf-16", "replace"))
+        halves = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-16", "surrogatepass")
+        found = json.loads(halves.decode("utf-16", "replace"))
     except (ValueError, RecursionError):
         yield _error(wire.PARSE_ERROR, "the line is not JSON")
         return
@@ -82,21 +82,19 @@ def messages_of(line: bytes) -> Iterator[wire.JSONRPCMessage]:
 
 
 def _message(member: Any) -> wire.JSONRPCMessage | None:
-    """The message, or the error that answers it; None for an invalid notification, which gets no answer."""
+    """The request or notification, or the error that answers it; None for what gets no answer."""
     fields = member if isinstance(member, dict) else {}
-    named = fields.get("id")
-    its_id = named if isinstance(named, str) or type(named) is int else None
+    its_id = fields.get("id")
+    if "id" in fields and type(its_id) not in (str, int):
+        return _error(wire.INVALID_REQUEST, "the id is neither a text nor an integer")
     try:
         message = wire.jsonrpc_message_adapter.validate_python(member, by_name=False)
-        if "id" not in fields or its_id is not None:
-            return message
     except (ValidationError, RecursionError):
-        if fields.get("jsonrpc") == "2.0" and isinstance(fields.get("method"), str):
-            if "id" not in fields:
-                return None
-            if its_id is not None:
-                return _error(wire.INVALID_PARAMS, "params must be an object", its_id)
-    return _error(wire.INVALID_REQUEST, "not a request of JSON-RPC 2.0 with a method and an id", its_id)
+        if fields.get("jsonrpc") != "2.0" or not isinstance(fields.get("method"), str):
+            return _error(wire.INVALID_REQUEST, "not a request of JSON-RPC 2.0 with a method and an id", its_id)
+        return _error(wire.INVALID_PARAMS, "params must be an object", its_id) if "id" in fields else None
+    # The server asks nothing, so an answer is of no use.
+    return None if isinstance(message, wire.JSONRPCResponse | wire.JSONRPCError) else message
 
 
 def _error(code: int, message: str, its_id: str | int | None = None) -> wire.JSONRPCError:
@@ -123,11 +121,9 @@ async def _read(source: int) -> bytes:
     return b""
 
 
-async def _write(sink: int, data: bytes) -> None:
-    # A pipe that can be written to takes this much without blocking the event loop.
-    for start in range(0, len(data), PIPE_BUF):
+async def _write(sink: int, data: memoryview) -> None:
+    while data:
         with suppress(PermissionError):
             await anyio.wait_writable(sink)
-        part = data[start : start + PIPE_BUF]
-        while part:
-            part = part[os.write(sink, part) :]
+        # A pipe that can be written to takes this much without blocking the event loop.
+        data = data[os.write(sink, data[:PIPE_BUF]) :]

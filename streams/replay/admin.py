@@ -28,6 +28,7 @@ from streams.replay.group import PlanGroup, remaining
 from streams.replay.plan import (
     OFFLINE,
     ReplayError,
+    ReplayTroubleError,
     asks_models,
     handler_of,
     is_paid,
@@ -69,20 +70,23 @@ async def resolved(
     settings: Settings,
     plan: ReplayPlan,
     bounds: tuple[Bound, Bound],
-    note: Callable[[str, bool], None] = lambda *_: None,
+    note: Callable[[str], object] = lambda _: None,
+    *,
+    allow_missing: bool = True,
 ) -> ReplayPlan:
-    """A plan with the present offsets of the topic that it reads.
-
-    ``note`` takes what is deleted of the range (``Found``), and may refuse it.
+    """A plan with the present offsets of the topic that it reads; ``note`` takes what is deleted of the range.
 
     Raises:
+        ReplayTroubleError: The bounds name what is deleted, and that is not allowed.
         ReplayError: There is no such topic or partition, or a handler has nothing that the selection asks for.
         KafkaError: The cluster can't be reached.
     """
     handler = handler_of(plan)
     found = await find_ranges(settings, stage_of(plan).topic, *bounds)
+    if found.gone and found.wanted and not allow_missing:
+        raise ReplayTroubleError(f"{found.gone}; replay what is left with --allow-missing")
     if found.gone:
-        note(found.gone, found.wanted)
+        note(f"note: {found.gone}")
     decisions = await decision_ranges(settings, handler, plan.selection)
     # An impossible selection is refused before the plan exists.
     await make_selector(settings, handler, plan.selection, ())

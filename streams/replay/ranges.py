@@ -88,13 +88,6 @@ class Found:
     wanted: bool = False
 
 
-async def resolve_ranges(
-    settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST
-) -> tuple[OffsetRange, ...]:
-    """The ranges of ``find_ranges``."""
-    return (await find_ranges(settings, topic, start, end)).ranges
-
-
 async def find_ranges(settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST) -> Found:
     """The present offsets between two bounds that can be read now, one range for each partition of a topic.
 
@@ -120,13 +113,12 @@ async def find_ranges(settings: Settings, topic: str, start: Bound = EARLIEST, e
     for bound in (start, end):
         if strangers := sorted((bound.offsets or {}).keys() - numbers):
             raise ReplayError(f"there is no partition {strangers[0]}; there are 0 to {len(numbers) - 1}")
-    logs = {place: Log(place.partition, begins[place], ends[place]) for place in places}
-    ranges = [range_between(log, (start, firsts[place]), (end, lasts[place])) for place, log in logs.items()]
-    deleted = [
-        span
-        for place, log in logs.items()
-        if (span := deleted_before(log, (start, firsts[place]), (end, lasts[place]), aged=aged)) is not None
-    ]
+    ranges, deleted = list[OffsetRange](), list[OffsetRange]()
+    for place in places:
+        log = Log(place.partition, begins[place], ends[place])
+        bounds = (start, firsts[place]), (end, lasts[place])
+        ranges.append(range_between(log, *bounds))
+        deleted += filter(None, [deleted_before(log, *bounds, aged=aged)])
     if not deleted:
         return Found(tuple(ranges))
     perhaps = ", which may belong to the range" if start.at is not None else ""

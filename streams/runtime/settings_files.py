@@ -93,6 +93,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
         content = yaml.load(text, Loader=_LOADER)  # noqa: S506 - the C loader is a safe loader
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror or error}") from None
+    except yaml.constructor.ConstructorError as error:  # its text has the value, which can be a secret
+        problem = "a tag or a key that can't be read (a text that begins with ! needs quotes)"
+        raise SettingsError(f"{path}: {problem}{error.problem_mark}") from None
     except (ValueError, yaml.YAMLError) as error:  # ValueError: a text that is not UTF-8, an impossible date or number
         raise SettingsError(f"{path}: {error}") from None
     if content is None:

@@ -112,7 +112,7 @@ class HttpSettings(Section):
     """The HTTP server of the application: /metrics, /healthz, /readyz, /query."""
 
     enabled: bool = Field(default=True, description="Serve HTTP at all.")
-    host: str = Field(default="127.0.0.1", pattern=r"^[^@/\s]+$", description="Address to listen on.")
+    host: str = Field(default="127.0.0.1", pattern=r"^[^@/\s\x00-\x1f]+$", description="Address to listen on.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     allowed_hosts: tuple[str, ...] = Field(
         default=(),
@@ -133,6 +133,12 @@ class HttpSettings(Section):
         description="Required by /query (Authorization: Bearer …); without one, only this machine may ask. A host that"
         " other machines reach needs a token of at least 16 characters.",
     )
+
+    @field_validator("host")
+    @classmethod
+    def _can_be_looked_up(cls, host: str) -> str:
+        host.encode("idna")  # raises ValueError, where a socket raises TypeError
+        return host
 
     @field_validator("token")
     @classmethod

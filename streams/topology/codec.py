@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from schemas.event import SCHEMA_URI_PREFIX, TYPE_PREFIX, Envelope, Event, in_utc
+from schemas.event import Envelope, Event, in_utc
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
@@ -35,8 +35,8 @@ _HALF_PAIR = re.compile(
 )
 _REPLACED = {"escaped": rb"\ufffd", "raw": b"\xef\xbf\xbd"}
 M = TypeVar("M", bound=BaseModel)
-_VERSIONED = {"ce_type": TYPE_PREFIX, "ce_dataschema": SCHEMA_URI_PREFIX}
-"""The headers that state an event with its version, and how they begin; earlier releases wrote the topic alone."""
+_VERSIONED = ("ce_type", "ce_dataschema")
+"""The headers that state an event with its version, after any prefix."""
 _MAX_STATED = 200
 MAX_DETAIL = 500
 """Characters of an error in a dead letter."""
@@ -125,11 +125,11 @@ def _other_version(topic: Topic, headers: Headers) -> str | None:
     """
     event, _, known = topic.name.rpartition(".v")
     for name, value in headers:
-        if value and (prefix := _VERSIONED.get(name.lower())):
+        if value and name.lower() in _VERSIONED:
             stated = value[:_MAX_STATED].decode("utf-8", "replace").strip()
-            same, _, rest = stated.lower().removeprefix(prefix).partition(f"{event}.v")
+            _, same, rest = stated.lower().rpartition(f"{event}.v")
             version = rest.partition(".")[0]
-            if not same and version.isdecimal() and version.lstrip("0") != known:
+            if same and version.isdecimal() and version.lstrip("0") != known:
                 return stated
     return None
 

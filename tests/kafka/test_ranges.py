@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
-from streams.replay.ranges import EARLIEST, LATEST, Bound, resolve_ranges
+from streams.replay.ranges import EARLIEST, LATEST, Bound, find_ranges
 from streams.topology import PAGES_CRAWLED
 from tests.kafka.installation import install
 from tests.tables import tables
@@ -33,7 +33,7 @@ async def test_instant_maps_to_the_first_record_at_or_after_it(kafka: str, topic
         ("from after the last", AFTER, LATEST),
         ("to after the last", EARLIEST, AFTER),
     ]:
-        ranges = await resolve_ranges(settings, PAGES_CRAWLED.name, start, end)
+        ranges = (await find_ranges(settings, PAGES_CRAWLED.name, start, end)).ranges
         assert [its.partition for its in ranges] == list(range(PAGES_CRAWLED.partitions))
         assert {(its.start, its.end) for its in ranges if its.partition != 1} == {(0, 0)}
         found[name] = (ranges[1].start, ranges[1].end)

@@ -20,7 +20,7 @@ from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.decisions import decision_ranges
 from streams.replay.plan import ReplayError
 from streams.replay.plan_store import ReplayProgress
-from streams.replay.ranges import resolve_ranges
+from streams.replay.ranges import find_ranges
 from streams.replay.selection import make_selector
 from streams.settings.model import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
@@ -45,7 +45,7 @@ async def read(place: Installation, topic: str, ranges: Sequence[OffsetRange]) -
 
 
 async def whole(place: Installation, topic: str) -> tuple[OffsetRange, ...]:
-    return await resolve_ranges(place.settings, topic)
+    return (await find_ranges(place.settings, topic)).ranges
 
 
 async def test_a_range_is_read_to_its_end_over_transaction_markers(installing: Installing) -> None:

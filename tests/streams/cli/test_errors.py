@@ -1,3 +1,6 @@
+import asyncio
+import socket
+
 import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
@@ -29,6 +32,24 @@ def test_trouble_is_one_line_and_status_1(error: Exception, says: str, capsys: p
     assert out == ""
     assert err.startswith(f"assay tail: {says}")
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("command", "reported"), [("tail", True), ("run", False)])
+def test_a_silent_cluster_is_reported_while_a_command_waits(
+    command: str, reported: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("streams.cli.errors._FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("streams.kafka.trouble._ANSWER_SECONDS", 0.2)
+
+    async def work() -> int:
+        await asyncio.sleep(2)
+        return 0
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"127.0.0.1:{silent.getsockname()[1]}"
+        assert run_with_kafka(command, load_settings(kafka={"bootstrap_servers": place}), work()) == 0
+    line = f"assay {command}: waiting: Kafka at {place} did not answer within 0.2 s\n"
+    assert capsys.readouterr().err == (line if reported else "")
 
 
 def test_an_authority_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:

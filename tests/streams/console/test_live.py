@@ -8,13 +8,16 @@ import pytest
 
 from schemas.claims import ClaimEvaluated
 from schemas.pages import ScoredPage
+from streams.console.app import make_app
 from streams.console.entries import Entry, Position
 from streams.console.follow import Feed, Follower
 from streams.console.live import as_json
 from streams.console.store import Store
+from streams.http.server import HttpServer
 from streams.kafka.settings import KafkaSettings
 from tests.samples import EXAMPLES
 from tests.streams.console.consoles import OwnConsole, Stored
+from tests.streams.http.test_server import HEAD, get, sent
 
 PAGE = ScoredPage.model_validate_json((EXAMPLES / "pages.scored.v1" / "government_notice.json").read_bytes())
 CLAIM = ClaimEvaluated.model_validate_json((EXAMPLES / "claims.evaluated.v1" / "stands_alone.json").read_bytes())
@@ -51,6 +54,23 @@ def test_dots_have_score_and_tone(console: OwnConsole) -> None:
 
 def test_an_unknown_span_or_topic_counts_as_not_given(console: OwnConsole) -> None:
     assert console.client.get("/?span=1%27&topic=%3Cscript%3E").status_code == 200
+
+
+async def test_event_streams_leave_room_for_other_clients(console: OwnConsole) -> None:
+    http = console.settings.http.model_copy(update={"port": 0, "connections": 6})
+    console.context.settings = console.settings.model_copy(update={"http": http})
+    async with HttpServer(make_app(console.context), http) as server:
+        for _ in range(2):
+            asked = [await sent(server.address, HEAD.replace(b"/healthz", b"/live/events") + b"\r\n") for _ in range(6)]
+            heads = [await reader.readuntil(b"\r\n\r\n") for reader, _ in asked]
+            assert sorted(head[9:12] for head in heads) == [b"200"] * 3 + [b"503"] * 3
+            assert all(b"retry-after: 5" in head for head in heads if b" 503 " in head)
+            assert (await get(server.address, "/live/dots"))[0] == 200
+            for _, writer in asked:
+                writer.close()
+            async with asyncio.timeout(30):
+                while console.context.feed._screens:  # noqa: ASYNC110 - it has no event
+                    await asyncio.sleep(0.05)
 
 
 def test_a_decision_shows_its_reasons_and_its_event(console: OwnConsole) -> None:

@@ -1,12 +1,11 @@
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 from faststream.asgi import AsgiFastStream
-from starlette.responses import JSONResponse, StreamingResponse
 
 from streams.app.application import probe
 from streams.http.server import HttpServer, PortTakenError
@@ -273,33 +272,6 @@ async def test_excess_connection_closes_the_longest_waiting_one() -> None:
         for stream in streams[38:]:
             stream[1].write(b"Connection: close\r\n\r\n")
             assert (await rest_of(stream)).startswith(b"HTTP/1.1 200")
-
-
-async def test_event_streams_leave_room_for_other_clients() -> None:
-    gone = asyncio.Event()
-
-    async def streaming(scope: Any, receive: Any, send: Any) -> None:
-        async def events() -> AsyncIterator[str]:
-            yield "data: one\n\n"
-            await gone.wait()
-
-        is_stream = scope["path"] == "/events"
-        response = StreamingResponse(events(), media_type="text/event-stream") if is_stream else JSONResponse({})
-        await response(scope, receive, send)
-
-    async with HttpServer(streaming, HttpSettings(port=0, connections=6, request_seconds=60)) as server:
-        for _ in range(2):
-            asked = [await sent(server.address, HEAD.replace(b"/healthz", b"/events") + b"\r\n") for _ in range(6)]
-            heads = [await reader.readuntil(b"\r\n\r\n") for reader, _ in asked]
-            assert sorted(head[9:12] for head in heads) == [b"200"] * 3 + [b"503"] * 3
-            assert all(b"retry-after: 5" in head for head in heads if b" 503 " in head)
-            assert await get(server.address, "/healthz") == (200, {})
-            for _, writer in asked:
-                writer.close()
-            async with asyncio.timeout(30):
-                while server._streams:  # noqa: ASYNC110 - it looks at the server
-                    await asyncio.sleep(0.01)
-        gone.set()
 
 
 async def test_no_answer_is_given_up_for_a_new_connection() -> None:

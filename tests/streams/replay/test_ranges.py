@@ -13,7 +13,7 @@ from streams.kafka.groups import TopicState
 from streams.kafka.settings import KafkaSettings
 from streams.replay import ranges
 from streams.replay.plan import ReplayError
-from streams.replay.ranges import EARLIEST, LATEST, Bound, Log, bounds_of, count, range_between, resolve_ranges
+from streams.replay.ranges import EARLIEST, LATEST, Bound, Log, bounds_of, count, find_ranges, range_between
 from streams.settings.model import load_settings
 from tests.tables import tables
 
@@ -170,7 +170,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 async def resolved(*bounds: Bound, topic: str = "pages.crawled.v1", **options: Any) -> list[tuple[int, int, int]]:
     settings = load_settings(kafka={"bootstrap_servers": "kafka.invalid:9092", "topic_prefix": "shop."})
-    return [(its.partition, its.start, its.end) for its in await resolve_ranges(settings, topic, *bounds, **options)]
+    return [
+        (its.partition, its.start, its.end) for its in (await find_ranges(settings, topic, *bounds, **options)).ranges
+    ]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ async def resolved(*bounds: Bound, topic: str = "pages.crawled.v1", **options: A
         (Bound(offsets={2: 6}), Bound(offsets={2: 8}), [(0, 3, 3), (1, 4, 4), (2, 6, 8)]),
     ],
 )
-async def test_resolve_ranges_of_every_partition(
+async def test_find_ranges_of_every_partition(
     cluster: Cluster, start: Bound, end: Bound, expected: list[tuple[int, int, int]]
 ) -> None:
     assert await resolved(start, end) == expected
@@ -214,13 +216,13 @@ async def test_what_is_deleted_of_a_range_is_named(
 ) -> None:
     cluster.kept_seconds = kept
     settings = load_settings(kafka={"bootstrap_servers": "kafka.invalid:9092", "topic_prefix": "shop."})
-    found = await ranges.find_ranges(settings, "pages.crawled.v1", start, end)
+    found = await find_ranges(settings, "pages.crawled.v1", start, end)
     assert found.gone.endswith(gone)
     assert bool(found.gone) is bool(gone)
     assert not gone or found.wanted is wanted
 
 
-async def test_resolve_ranges_reads_committed_records(cluster: Cluster) -> None:
+async def test_find_ranges_reads_committed_records(cluster: Cluster) -> None:
     assert await resolved() == [(0, 0, 3), (1, 4, 4), (2, 5, 10)]
     [(servers, topics, committed)] = cluster.asked
     assert (servers, topics) == ("kafka.invalid:9092", (cluster.name,))
@@ -228,12 +230,12 @@ async def test_resolve_ranges_reads_committed_records(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("bounds", [(Bound(offsets={1: 4, 3: 0}), LATEST), (EARLIEST, Bound(offsets={3: 0, 4: 0}))])
-async def test_resolve_ranges_refuses_an_unknown_partition(cluster: Cluster, bounds: tuple[Bound, Bound]) -> None:
+async def test_find_ranges_refuses_an_unknown_partition(cluster: Cluster, bounds: tuple[Bound, Bound]) -> None:
     with pytest.raises(ReplayError, match=r"^there is no partition 3; there are 0 to 2$"):
         await resolved(*bounds)
 
 
-async def test_resolve_ranges_refuses_an_unknown_topic(cluster: Cluster) -> None:
+async def test_find_ranges_refuses_an_unknown_topic(cluster: Cluster) -> None:
     with pytest.raises(ReplayError, match=r"^there is no topic shop\.other\.v1 on the cluster; `assay topics create`"):
         await resolved(topic="other.v1")
     assert cluster.asked == [], "a reader would wait for the topic"

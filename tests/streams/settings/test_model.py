@@ -200,8 +200,9 @@ def test_inconsistent_sections_fail_when_a_handler_needs_them() -> None:
 
 
 def test_yaml_makes_no_objects(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError):
+    with pytest.raises(SettingsError) as raised:
         read_yaml(overlay(tmp_path, "a: !!python/object/apply:os.getcwd []"))
+    assert "getcwd" not in str(raised.value), "a secret without quotes can look like a tag"
 
 
 # --- paths that may be left out --------------------------------------------------------------------------------------
