@@ -30,10 +30,10 @@ class DeadReason(StrEnum):
 
     UNDECODABLE = "undecodable"
     INVALID = "invalid"
-    UNKNOWN_VERSION = "unknown_version"
     TOO_LARGE = "too_large"
     BAD_ADDRESS = "bad_address"
     UNREADABLE_PAGE = "unreadable_page"
+    TOO_COMPLEX = "too_complex"
     HANDLER_BUG = "handler_bug"
     TOOK_TOO_LONG = "took_too_long"
     OUT_OF_MEMORY = "out_of_memory"

@@ -10,12 +10,15 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from handlers.html.complexity import too_complex
 from handlers.html.encoding import parse_bytes
 from handlers.html.reading import PageReadingSection
 
 
 def parse_within(utf8: bytes, limits: PageReadingSection) -> LexborHTMLParser | str:
     """The parse of a page in UTF-8, or why the page is refused."""
+    if why := too_complex(utf8, limits.max_depth):
+        return why
     tree = parse_bytes(utf8)
     return _why_refused(tree.root, limits) or tree
 
