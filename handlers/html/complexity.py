@@ -1,34 +1,37 @@
-"""What a page costs the parser, from one pass over its bytes before the parse.
+"""What a page may cost the parser, by its bytes before the parse.
 
 The parser searches linearly in the attributes of a tag, in the elements that are open and in the open elements of
-formatting, and it opens the latter again in each new block. So a small page can take it minutes. ``too_complex`` counts
-these. It counts too many rather than too few, and most pages pass by a look at a few of their bytes.
+formatting, and it opens the latter again in each new block, so that a small page can take it minutes. ``too_complex``
+counts these, rather too many than too few. For nearly all pages that is a count of ``<`` and a look at a few places.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from itertools import product
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 MAX_ATTRIBUTES = 1_000
-"""Of one tag, and of all ``html`` and ``body`` tags, which the parser merges."""
-MAX_NAMES = 20_000
-"""Different names of attributes."""
-MAX_FORMATTING = 200
-"""Elements of formatting that are open."""
+"""Of one tag of a large page, and of all its ``html`` and ``body`` tags, which the parser merges."""
+_MAX_SQUARE = 2_000_000_000
+"""Attributes of a tag times bytes of the page, which may consist of such tags."""
+MAX_NAMES = 60_000
+"""Different names of attributes, and of elements."""
+MAX_FORMATTING = 300
+"""Different elements of formatting, and those with more than a few attributes or with other signs in them."""
 MAX_REOPENED = 3_000_000
-"""Open elements of formatting times tags: elements that the parser may make."""
+"""Elements that the parser may make by opening elements of formatting again."""
+_AGAIN = "elements of formatting may be opened again"
 MAX_STEPS = 400_000_000
 """Open elements, summed over the tags."""
-_FEW_TAGS, _FEW_FORMATTING = 8_000, 40
-_SHORT = 4_000
-"""Bytes of a page whose tags need no look."""
-_LONG = 500_000
-"""Bytes of a page with fewer different names of attributes than the limit."""
-_STRIDE = 16_384
+_SHORT, _LONG = 4_000, 480_000
+"""Bytes of a page whose tags need no look, and of attributes that may have too many names."""
+_LEAST = 4
+"""Bytes of an attribute, of which few have shorter names."""
+_FEW_TAGS, _FEW_FORMATTING, _FEW_MERGED = 20_000, 100, 40
+_ALIKE = 3
+"""Open elements of formatting with the same name and attributes that the parser opens again."""
 
 _FORMATTING = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
 _MERGED = frozenset((b"html", b"body"))
@@ -36,13 +39,6 @@ _VOID = frozenset(b"area base br col embed frame hr img input link meta param so
 _RAW = frozenset(b"iframe noembed noframes script style textarea title xmp".split())
 _FOREIGN = frozenset(b"svg math select frameset".split())
 """Elements inside of which the content of those of ``_RAW`` may be tags."""
-_HTML_INSIDE = frozenset(b"foreignobject desc title annotation-xml mi mn mo ms mtext".split())
-_BREAK_OUT = frozenset(
-    b"b big blockquote body br center code dd div dl dt em embed font h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta "
-    b"nobr ol p pre ruby s small span strong strike sub sup table tt u ul var".split()
-)
-_INSIDE = _FOREIGN | _HTML_INSIDE
-"""Start tags that may end ``svg`` and ``math``."""
 _IMPLIED = frozenset(b"p li dd dt option optgroup rb rp rt rtc".split())
 _OF_TABLE = frozenset(b"table tbody thead tfoot tr td th".split())
 _BLOCKS = _OF_TABLE | frozenset(
@@ -68,77 +64,103 @@ def _cases(text: str) -> list[bytes]:
 _VALUE = rb"""(?:"[^"]*+"?+|'[^']*+'?+|[^\s>"'][^\s>]*+|(?=>))"""
 _ATTRIBUTE = rb"[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+%s)?+" % _VALUE
 _EACH = re.compile(rb"[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+%s)?+" % _VALUE)
-_REST = re.compile(rb"(?:%s){0,%d}+[\s/]*+>" % (_ATTRIBUTE, MAX_ATTRIBUTES))
+_TAG = re.compile(rb"<[a-zA-Z][^\s/>]*+((?:%s)++)" % _ATTRIBUTE)
 _TOKEN = re.compile(
     rb"<(?:!--(?:-?>|(?:[^-]|-(?!-!?>))*+)|(/?)([a-zA-Z][^\s/>]*+)((?:%s)*+[\s/]*+)|[!?/][^>]*+)" % _ATTRIBUTE
 )
-_RAW_ENDS = {
-    name: re.compile(rb"</" + b"".join(b"[%c%c]" % (letter, letter - 32) for letter in name) + rb"[\s/>]")
-    for name in _RAW
-}
-# Of start tags without an end of their name, longer ones may count too: ``strip`` for ``strike``.
-_SIGNS = [
-    *(sign for name in "bius" for end in " \t\n\r\f/>" for sign in _cases(f"<{name}{end}")),
-    *(sign for name in ("tt", "em", "big", "cod", "fon", "nob", "sma", "str") for sign in _cases(f"<{name}")),
+_REST = re.compile(rb"(?:%s)*+[\s/]*+>" % _ATTRIBUTE)
+_RAW_ENDS = {name: re.compile(rb"(?i)</%s[\s/>]" % name) for name in _RAW}
+_PLAIN_TAG = re.compile(
+    rb"""(?i)<(?:[bisu]|big|code|em|font|nobr|small|strike|strong|tt)(?=[\s/])(?:\s++[\w:.-]++(?:\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++))?+){0,20}+\s*+/?+>"""
+)
+"""A tag that is the same tag wherever one begins to read."""
+_BEGUN = [
+    sign
+    for name in ("b", "i", "s", "u", "tt", "em", "big", "code", "font", "nobr", "small", "strike", "strong")
+    for end in " \t\n\r\f/"
+    for sign in _cases(f"<{name}{end}")
 ]
-_MERGED_SIGNS = [*_cases("<html"), *_cases("<body")]
-_ENDS = [sign.replace(b"<", b"</") for sign in _SIGNS]
-_FOUND = BytesAhoCorasick([*_SIGNS, *_MERGED_SIGNS, *_ENDS], MatchKind.LeftmostFirst)
+_FOUND = BytesAhoCorasick([*_BEGUN, *_cases("<html"), *_cases("<body")], MatchKind.LeftmostFirst)
 
 
-def too_complex(utf8: bytes, max_depth: int) -> str | None:
+def too_complex(utf8: bytes) -> str | None:
     """Why a page may take the parser too long, with the figure; None if it may be parsed.
 
     Args:
         utf8: The page as the parser gets it.
-        max_depth: Elements inside each other that a page may have, twice of which are parsed.
 
-    >>> too_complex(b"<p " + b" ".join(b"a%d" % number for number in range(5000)) + b">", 1000)
-    'p has 5000 attributes, more than 1000'
+    >>> too_complex(b"<p " + b" ".join(b"a%d" % number for number in range(20_000)) + b">")
+    '20000 attributes of p, more than 18366'
     """
     if len(utf8) < _SHORT:
         return None
-    tags, formatting = utf8.count(b"<"), _formatting(utf8)
-    is_plain = tags <= _FEW_TAGS and formatting is not None and formatting * tags <= MAX_REOPENED
-    if is_plain and len(utf8) < _LONG and _has_short_tags(utf8):
+    tags = utf8.count(b"<")
+    signs = [sign for sign, _, _ in _FOUND.find_matches_as_indexes(utf8)]
+    merged = sum(sign >= len(_BEGUN) for sign in signs)
+    if len(signs) - merged > _FEW_FORMATTING and (why := _formatting(utf8, tags, len(signs) - merged)):
+        return why
+    most = max(MAX_ATTRIBUTES, _MAX_SQUARE // len(utf8))
+    has_short = _has_short_tags(utf8, most)
+    if not has_short or _has_much_markup(utf8):
+        seen = set(_TAG.findall(utf8))
+        has_short = has_short or not any(_may_have(each, most) for each in seen)
+        if sum(map(len, seen)) > _LONG:
+            names = len({name for each in seen for name in _EACH.findall(each)})
+            if names > MAX_NAMES:
+                return _why(names, MAX_NAMES, "names of attributes")
+    if tags <= _FEW_TAGS and has_short and merged <= _FEW_MERGED:
         return None
-    return _Pass().why(utf8, tags, 2 * max_depth)
+    return _Pass(most).why(utf8, tags)
 
 
-def _formatting(utf8: bytes) -> int | None:
-    """How many elements of formatting are opened; None if many of them, or of those that are merged, are not closed."""
-    opened = ended = merged = 0
-    for sign, _, _ in _FOUND.find_matches_as_indexes(utf8):
-        if sign < len(_SIGNS):
-            opened += 1
-        elif sign < len(_SIGNS) + len(_MERGED_SIGNS):
-            merged += 1
-        else:
-            ended += 1
-    return opened if opened - ended <= _FEW_FORMATTING and merged <= _FEW_FORMATTING else None
+def _formatting(utf8: bytes, tags: int, begun: int) -> str | None:
+    """Why a page is refused for its elements of formatting with attributes, as if all of them were open."""
+    plain = _PLAIN_TAG.findall(utf8)
+    kinds = len(set(plain)) + begun - len(plain)
+    reopened = min(begun, _ALIKE * kinds) * tags if tags <= _FEW_TAGS else 0
+    return _why(kinds, MAX_FORMATTING, "different elements of formatting") or _why(reopened, MAX_REOPENED, _AGAIN)
 
 
-def _has_short_tags(utf8: bytes) -> bool:
+def _has_much_markup(utf8: bytes) -> bool:
+    """Whether much of a page is near to a tag's beginning; a script is not."""
+    places = range(0, len(utf8), _SHORT)
+    return len(utf8) > _LONG and sum(utf8.find(b"<", max(0, at - _SHORT), at + _SHORT) >= 0 for at in places) * _SHORT > _LONG
+
+
+def _may_have(attributes: bytes, most: int) -> bool:
+    """Whether a text may be more attributes, which are behind blanks or slashes, or behind another with a value."""
+    return len(attributes) > 2 * most and len(attributes.split()) + attributes.count(b"/") + attributes.count(b"=") > most
+
+
+def _has_short_tags(utf8: bytes, most: int) -> bool:
     """Whether no tag has many attributes, by looks from places all over the page.
 
-    A place is behind ``>``. If it is inside of a tag, it is inside of a quoted value. From there the tag has to end soon,
-    whichever the quote. What is between two ``>`` has no more attributes than blanks, slashes and equals signs.
+    A place is behind ``>``. If it is inside of a tag, it is inside of a quoted value, whose quote is behind an equals
+    sign. From the end of the value on, the tag has to end soon.
     """
-    size, place = len(utf8), 0
-    while (place := place + _STRIDE) < size:
-        begin = utf8.find(b">", place, place + _STRIDE)
-        if begin < 0:
+    size, stride = len(utf8), _LEAST * most
+    place = before = 0
+    opened = {b'"': -1, b"'": -1}
+    while (place := place + stride) < size:
+        begin = utf8.rfind(b">", place - stride, place) + 1
+        if not begin:
             first, begin = utf8.rfind(b">", 0, place) + 1, utf8.find(b">", place)
-            begin = size if begin < 0 else begin
-            between = utf8[first:begin]
-            if len(between.split()) + between.count(b"/") + between.count(b"=") > 2 * MAX_ATTRIBUTES:
+            place = begin = size if begin < 0 else begin
+            if _may_have(utf8[first:begin], most):
                 return False
-            place = begin
-        for quote in (b'"', b"'"):
-            end = utf8.find(quote, begin)
-            if end >= 0 and not _REST.match(utf8, end + 1):
-                return False
+        for quote, last in opened.items():
+            at = utf8.rfind(quote, before, begin)
+            if at > max(last, 0) and utf8[at - 1] in b"= \t\n\r\f":
+                end = utf8.find(quote, begin)
+                if end >= 0 and not _REST.match(utf8, end + 1, end + 1 + stride):
+                    return False
+            opened[quote] = max(at, last)
+        before = begin
     return True
+
+
+def _why(count: int, most: int, what: str) -> str | None:
+    return f"{count} {what}, more than {most}" if count > most else None
 
 
 class _Pass:
@@ -148,20 +170,17 @@ class _Pass:
     open in the tree than here. An end tag does not count where it may be text.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_attributes: int) -> None:
+        self._most_attributes = most_attributes
         self._stack: list[bytes] = []
-        self._open: Counter[bytes] = Counter()
-        self._formatting: list[bytes] = []
+        self._formatting = self._foreign = self._merged = 0
         self._seen: set[bytes] = set()
-        self._names: set[bytes] = set()
-        self._merged = 0
-        self._foreign = 0
-        self._is_broken_out = False
 
-    def why(self, utf8: bytes, tags: int, max_depth: int) -> str | None:
+    def why(self, utf8: bytes, tags: int) -> str | None:
         """Why the page is refused, of whose bytes so many may begin tags."""
         place = text_until = steps = read = most_formatting = 0
         is_sure = True
+        names: set[bytes] = set()
         while token := _TOKEN.search(utf8, place):
             place = token.end()
             is_sure = is_sure and not token.start() < text_until < place
@@ -172,7 +191,7 @@ class _Pass:
                 continue
             read += 1
             name = name.lower()
-            if len(attributes) > 1 and (why := self._count(name, attributes)):
+            if len(attributes) > 1 and (why := self._attributes(name, attributes)):
                 return why
             if ends:
                 if is_sure and place > text_until:
@@ -188,75 +207,53 @@ class _Pass:
                     place = until
                 if comment >= 0:
                     text_until = max(text_until, utf8.find(b"-->", comment))
-            self._start(name, attributes)
+            names.add(name)
+            self._start(name)
             steps += len(self._stack)
-            most_formatting = max(most_formatting, len(self._formatting))
-            if len(self._stack) > max_depth or most_formatting > MAX_FORMATTING:
+            most_formatting = max(most_formatting, self._formatting)
+            if steps > MAX_STEPS:
                 break
         # What is no tag here may be one for the parser, such as in the text of a script.
-        steps += (tags - read) * read
-        counted = (
-            (len(self._stack), max_depth, "elements are open"),
-            (most_formatting, MAX_FORMATTING, "elements of formatting are open"),
-            (steps, MAX_STEPS, "open elements are searched"),
-            (most_formatting * tags, MAX_REOPENED, "elements of formatting are opened again"),
+        steps += (tags - read) * len(self._stack)
+        return (
+            _why(len(names), MAX_NAMES, "names of elements")
+            or _why(steps, MAX_STEPS, "open elements are searched")
+            or _why(most_formatting * tags, MAX_REOPENED, _AGAIN)
         )
-        return next((f"{count} {what}, more than {most}" for count, most, what in counted if count > most), None)
 
-    def _count(self, name: bytes, attributes: bytes) -> str | None:
+    def _attributes(self, name: bytes, attributes: bytes) -> str | None:
         if attributes in self._seen and name not in _MERGED:
             return None
         self._seen.add(attributes)
-        names = _EACH.findall(attributes)
-        self._names.update(names)
-        count = len(names)
+        count, most = len(_EACH.findall(attributes)), self._most_attributes
         if name in _MERGED:
-            count = self._merged = self._merged + count
-        if count > MAX_ATTRIBUTES:
-            return f"{name.decode()} has {count} attributes, more than {MAX_ATTRIBUTES}"
-        return f"attributes have more than {MAX_NAMES} names" if len(self._names) > MAX_NAMES else None
+            count, most = self._merged + count, MAX_ATTRIBUTES
+            self._merged = count
+        return _why(count, most, f"attributes of {name.decode(errors='replace')[:20]}")
 
-    def _start(self, name: bytes, attributes: bytes) -> None:
-        if self._foreign:
-            self._is_broken_out = self._is_broken_out or name in _BREAK_OUT
-            if attributes.endswith(b"/") and self._has_only_foreign:
+    def _start(self, name: bytes) -> None:
+        if not self._foreign:
+            if name in _VOID or name in _MERGED:
                 return
-        elif name in _VOID or name in _MERGED:
-            return
-        else:
-            self._is_broken_out = False
             closed = _CLOSES.get(name, ())
             while closed and self._stack and self._stack[-1] in closed:
                 self._pop()
         self._stack.append(name)
-        if name in _INSIDE:
-            self._open[name] += 1
-            self._foreign += name in _FOREIGN
-        if name in _FORMATTING:
-            self._formatting.append(attributes)
+        self._foreign += name in _FOREIGN
+        self._formatting += name in _FORMATTING
 
     def _end(self, name: bytes) -> None:
         """Closes an element, and those inside of it that have no end tag."""
         stack = self._stack
         last = len(stack) - 1
         inside = _IMPLIED | _OF_TABLE if name in _OF_TABLE else _IMPLIED if name in _BLOCKS else frozenset[bytes]()
-        is_foreign = name in _FOREIGN and self._has_only_foreign
-        while last >= 0 and stack[last] != name and (stack[last] in inside or is_foreign):
+        while last >= 0 and stack[last] != name and stack[last] in inside:
             last -= 1
         if last >= 0 and stack[last] == name:
             while len(stack) > last:
                 self._pop()
 
-    @property
-    def _has_only_foreign(self) -> bool:
-        """Whether no element of HTML can be open inside of ``svg`` or ``math``."""
-        is_html = self._is_broken_out or self._open[b"select"] or self._open[b"frameset"]
-        return not is_html and not any(self._open[name] for name in _HTML_INSIDE)
-
     def _pop(self) -> None:
         name = self._stack.pop()
-        if name in _INSIDE:
-            self._open[name] -= 1
-            self._foreign -= name in _FOREIGN
-        if name in _FORMATTING:
-            self._formatting.pop()
+        self._foreign -= name in _FOREIGN
+        self._formatting -= name in _FORMATTING

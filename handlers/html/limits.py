@@ -17,7 +17,7 @@ from handlers.html.reading import PageReadingSection
 
 def parse_within(utf8: bytes, limits: PageReadingSection) -> LexborHTMLParser | str:
     """The parse of a page in UTF-8, or why the page is refused."""
-    if why := too_complex(utf8, limits.max_depth):
+    if why := too_complex(utf8):
         return why
     tree = parse_bytes(utf8)
     return _why_refused(tree.root, limits) or tree
