@@ -12,24 +12,25 @@ from itertools import product
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-MAX_ATTRIBUTES = 1_000
+MAX_ATTRIBUTES = 400
 """Of one tag of a large page, and of all its ``html`` and ``body`` tags, which the parser merges."""
 _MAX_SQUARE = 2_000_000_000
 """Attributes of a tag times bytes of the page, which may consist of such tags."""
 MAX_NAMES = 60_000
 """Different names of attributes, and of elements."""
-MAX_FORMATTING = 300
-"""Different elements of formatting, and those with more than a few attributes or with other signs in them."""
-MAX_REOPENED = 3_000_000
-"""Elements that the parser may make by opening elements of formatting again."""
-_AGAIN = "elements of formatting may be opened again"
-MAX_STEPS = 400_000_000
+MAX_REOPENED = 4_000_000
+"""Elements and attributes that the parser may make, or compare, by opening elements of formatting again."""
+MAX_STEPS = 200_000_000
 """Open elements, summed over the tags."""
+MAX_MOVED = 50_000
+"""Texts in a table that are in none of its cells, which the parser puts before the table."""
 _SHORT, _LONG = 4_000, 480_000
 """Bytes of a page whose tags need no look, and of attributes that may have too many names."""
 _LEAST = 4
 """Bytes of an attribute, of which few have shorter names."""
-_FEW_TAGS, _FEW_FORMATTING, _FEW_MERGED = 20_000, 100, 40
+_MOST_ODD = 2_000
+"""Attributes of elements of formatting that are no plain ones."""
+_FEW_TAGS, _FEW_MERGED = 20_000, 40
 _ALIKE = 3
 """Open elements of formatting with the same name and attributes that the parser opens again."""
 
@@ -40,7 +41,8 @@ _RAW = frozenset(b"iframe noembed noframes script style textarea title xmp".spli
 _FOREIGN = frozenset(b"svg math select frameset".split())
 """Elements inside of which the content of those of ``_RAW`` may be tags."""
 _IMPLIED = frozenset(b"p li dd dt option optgroup rb rp rt rtc".split())
-_OF_TABLE = frozenset(b"table tbody thead tfoot tr td th".split())
+_ROWS = frozenset(b"table tbody thead tfoot tr".split())
+_OF_TABLE = _ROWS | {b"td", b"th"}
 _BLOCKS = _OF_TABLE | frozenset(
     b"address article aside blockquote body button center dd details dialog div dl dt fieldset figcaption figure footer "
     b"form header html li main menu nav ol section select summary ul".split()
@@ -95,30 +97,35 @@ def too_complex(utf8: bytes) -> str | None:
     if len(utf8) < _SHORT:
         return None
     tags = utf8.count(b"<")
-    signs = [sign for sign, _, _ in _FOUND.find_matches_as_indexes(utf8)]
-    merged = sum(sign >= len(_BEGUN) for sign in signs)
-    if len(signs) - merged > _FEW_FORMATTING and (why := _formatting(utf8, tags, len(signs) - merged)):
-        return why
-    most = max(MAX_ATTRIBUTES, _MAX_SQUARE // len(utf8))
-    has_short = _has_short_tags(utf8, most)
+    most = max(MAX_ATTRIBUTES, min(_MAX_SQUARE // len(utf8), 2 * MAX_REOPENED // (tags + 1)))
+    found = _FOUND.find_matches_as_indexes(utf8)
+    begun = [begin for sign, begin, _ in found if sign < len(_BEGUN)]
+    is_sure = tags <= _FEW_TAGS and len(found) - len(begun) <= _FEW_MERGED and not _reopened(utf8, begun, tags, most)
+    has_short = is_sure and _has_short_tags(utf8, most)
     if not has_short or _has_much_markup(utf8):
         seen = set(_TAG.findall(utf8))
         has_short = has_short or not any(_may_have(each, most) for each in seen)
         if sum(map(len, seen)) > _LONG:
-            names = len({name for each in seen for name in _EACH.findall(each)})
-            if names > MAX_NAMES:
-                return _why(names, MAX_NAMES, "names of attributes")
-    if tags <= _FEW_TAGS and has_short and merged <= _FEW_MERGED:
-        return None
-    return _Pass(most).why(utf8, tags)
+            names = {name for each in seen for name in _EACH.findall(each)}
+            if why := _why(len(names), MAX_NAMES, "names of attributes"):
+                return why
+    return None if is_sure and has_short else _Pass(most).why(utf8, tags)
 
 
-def _formatting(utf8: bytes, tags: int, begun: int) -> str | None:
-    """Why a page is refused for its elements of formatting with attributes, as if all of them were open."""
-    plain = _PLAIN_TAG.findall(utf8)
-    kinds = len(set(plain)) + begun - len(plain)
-    reopened = min(begun, _ALIKE * kinds) * tags if tags <= _FEW_TAGS else 0
-    return _why(kinds, MAX_FORMATTING, "different elements of formatting") or _why(reopened, MAX_REOPENED, _AGAIN)
+def _reopened(utf8: bytes, begun: list[int], tags: int, most: int) -> bool:
+    """Whether too much may be opened again if all elements of formatting, which begin at these places, are open."""
+    kinds: set[bytes] = set()
+    odd = 0
+    for place in begun:
+        if plain := _PLAIN_TAG.match(utf8, place):
+            kinds.add(plain[0])
+        else:
+            tag = _TAG.match(utf8, place, place + _SHORT)
+            odd += len(_EACH.findall(tag[1])) + 2 if tag and tag.end() < place + _SHORT else most
+        if odd > _MOST_ODD:
+            return True
+    weight = odd + _ALIKE * sum(len(kind.split()) + 1 for kind in kinds)
+    return weight * max(tags, weight) > MAX_REOPENED
 
 
 def _has_much_markup(utf8: bytes) -> bool:
@@ -129,7 +136,9 @@ def _has_much_markup(utf8: bytes) -> bool:
 
 def _may_have(attributes: bytes, most: int) -> bool:
     """Whether a text may be more attributes, which are behind blanks or slashes, or behind another with a value."""
-    return len(attributes) > 2 * most and len(attributes.split()) + attributes.count(b"/") + attributes.count(b"=") > most
+    if len(attributes) - len(attributes.translate(None, b" \t\n\r\f/=")) <= most:
+        return False
+    return len(attributes.split()) + attributes.count(b"/") + attributes.count(b"=") > most
 
 
 def _has_short_tags(utf8: bytes, most: int) -> bool:
@@ -174,17 +183,21 @@ class _Pass:
         self._most_attributes = most_attributes
         self._stack: list[bytes] = []
         self._formatting = self._foreign = self._merged = 0
-        self._seen: set[bytes] = set()
+        self._has_form = self._has_template = False
+        self._open_formatting: list[int] = []
+        self._counts: dict[bytes, int] = {}
 
     def why(self, utf8: bytes, tags: int) -> str | None:
         """Why the page is refused, of whose bytes so many may begin tags."""
-        place = text_until = steps = read = most_formatting = 0
+        place = text_until = steps = read = moved = most_formatting = 0
         is_sure = True
         names: set[bytes] = set()
         while token := _TOKEN.search(utf8, place):
             place = token.end()
             is_sure = is_sure and not token.start() < text_until < place
             ends, name, attributes = token.groups()
+            if self._stack and self._stack[-1] in _ROWS:
+                moved += bool(utf8[place : utf8.find(b"<", place)].strip())
             if name is None:
                 if self._foreign and utf8.startswith(b"<![CDATA[", token.start()):
                     text_until = max(text_until, utf8.find(b"]]>", place))
@@ -193,6 +206,7 @@ class _Pass:
             name = name.lower()
             if len(attributes) > 1 and (why := self._attributes(name, attributes)):
                 return why
+            steps += len(self._stack)
             if ends:
                 if is_sure and place > text_until:
                     self._end(name)
@@ -208,8 +222,7 @@ class _Pass:
                 if comment >= 0:
                     text_until = max(text_until, utf8.find(b"-->", comment))
             names.add(name)
-            self._start(name)
-            steps += len(self._stack)
+            self._start(name, attributes)
             most_formatting = max(most_formatting, self._formatting)
             if steps > MAX_STEPS:
                 break
@@ -218,20 +231,25 @@ class _Pass:
         return (
             _why(len(names), MAX_NAMES, "names of elements")
             or _why(steps, MAX_STEPS, "open elements are searched")
-            or _why(most_formatting * tags, MAX_REOPENED, _AGAIN)
+            or _why(moved, MAX_MOVED, "texts are in tables but in no cells")
+            or _why(most_formatting * max(tags, most_formatting), MAX_REOPENED, "elements of formatting may be opened again")
         )
 
     def _attributes(self, name: bytes, attributes: bytes) -> str | None:
-        if attributes in self._seen and name not in _MERGED:
-            return None
-        self._seen.add(attributes)
-        count, most = len(_EACH.findall(attributes)), self._most_attributes
+        if (count := self._counts.get(attributes)) is None:
+            count = self._counts[attributes] = len(_EACH.findall(attributes))
+        most = self._most_attributes
         if name in _MERGED:
             count, most = self._merged + count, MAX_ATTRIBUTES
             self._merged = count
         return _why(count, most, f"attributes of {name.decode(errors='replace')[:20]}")
 
-    def _start(self, name: bytes) -> None:
+    def _start(self, name: bytes, attributes: bytes) -> None:
+        self._has_template = self._has_template or name == b"template"
+        if name == b"form" and not self._has_template:
+            if self._has_form:
+                return
+            self._has_form = True
         if not self._foreign:
             if name in _VOID or name in _MERGED:
                 return
@@ -240,10 +258,16 @@ class _Pass:
                 self._pop()
         self._stack.append(name)
         self._foreign += name in _FOREIGN
-        self._formatting += name in _FORMATTING
+        if name in _FORMATTING:
+            self._open_formatting.append(2 + self._counts.get(attributes, 0))
+            self._formatting += self._open_formatting[-1]
 
     def _end(self, name: bytes) -> None:
-        """Closes an element, and those inside of it that have no end tag."""
+        """Closes an element, and those inside of it that have no end tag; of forms only the one that is known open."""
+        if name == b"form" and not self._has_template:
+            had_form, self._has_form = self._has_form, False
+            if not had_form:
+                return
         stack = self._stack
         last = len(stack) - 1
         inside = _IMPLIED | _OF_TABLE if name in _OF_TABLE else _IMPLIED if name in _BLOCKS else frozenset[bytes]()
@@ -256,4 +280,5 @@ class _Pass:
     def _pop(self) -> None:
         name = self._stack.pop()
         self._foreign -= name in _FOREIGN
-        self._formatting -= name in _FORMATTING
+        if name in _FORMATTING:
+            self._formatting -= self._open_formatting.pop()
