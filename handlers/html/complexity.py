@@ -34,7 +34,8 @@ _FEW_TAGS, _FEW_MERGED = 20_000, 40
 _ALIKE = 3
 """Open elements of formatting with the same name and attributes that the parser opens again."""
 
-_FORMATTING = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
+_FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".split())
+"""Without ``a``: of links, one is open, whose attributes are bounded by the number of tags."""
 _MERGED = frozenset((b"html", b"body"))
 _VOID = frozenset(b"area base br col embed frame hr img input link meta param source track wbr".split())
 _RAW = frozenset(b"iframe noembed noframes script style textarea title xmp".split())
@@ -51,7 +52,7 @@ _CLOSES: dict[bytes, frozenset[bytes]] = {
     name: frozenset(others.split())
     for names, others in (
         (b"p", b"p"), (b"li", b"li p"), (b"dd dt", b"dd dt p"), (b"option", b"option"), (b"td th", b"td th"),
-        (b"optgroup", b"option optgroup"), (b"tr", b"tr td th"), (b"tbody thead tfoot", b"tbody thead tfoot tr td th"),
+        (b"optgroup", b"option"), (b"tr", b"tr td th"), (b"tbody thead tfoot", b"tbody thead tfoot tr td th"),
         (b"a", b"a"),
     )
     for name in names.split()
