@@ -132,7 +132,10 @@ def _reopened(utf8: bytes, begun: list[int], tags: int, most: int) -> bool:
 def _has_much_markup(utf8: bytes) -> bool:
     """Whether much of a page is near to a tag's beginning; a script is not."""
     places = range(0, len(utf8), _SHORT)
-    return len(utf8) > _LONG and sum(utf8.find(b"<", max(0, at - _SHORT), at + _SHORT) >= 0 for at in places) * _SHORT > _LONG
+    return (
+        len(utf8) > _LONG
+        and sum(utf8.find(b"<", max(0, at - _SHORT), at + _SHORT) >= 0 for at in places) * _SHORT > _LONG
+    )
 
 
 def _may_have(attributes: bytes, most: int) -> bool:
@@ -233,7 +236,9 @@ class _Pass:
             _why(len(names), MAX_NAMES, "names of elements")
             or _why(steps, MAX_STEPS, "open elements are searched")
             or _why(moved, MAX_MOVED, "texts are in tables but in no cells")
-            or _why(most_formatting * max(tags, most_formatting), MAX_REOPENED, "elements of formatting may be opened again")
+            or _why(
+                most_formatting * max(tags, most_formatting), MAX_REOPENED, "elements of formatting may be opened again"
+            )
         )
 
     def _attributes(self, name: bytes, attributes: bytes) -> str | None:
