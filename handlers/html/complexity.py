@@ -45,8 +45,8 @@ _IMPLIED = frozenset(b"p li dd dt option optgroup rb rp rt rtc".split())
 _ROWS = frozenset(b"table tbody thead tfoot tr".split())
 _OF_TABLE = _ROWS | {b"td", b"th"}
 _BLOCKS = _OF_TABLE | frozenset(
-    b"address article aside blockquote body button center dd details dialog div dl dt fieldset figcaption figure footer "
-    b"form header html li main menu nav ol section select summary ul".split()
+    b"address article aside blockquote body button center dd details dialog div dl dt fieldset figcaption figure "
+    b"footer form header html li main menu nav ol section select summary ul".split()
 )
 _CLOSES: dict[bytes, frozenset[bytes]] = {
     name: frozenset(others.split())
@@ -67,7 +67,7 @@ def _cases(text: str) -> list[bytes]:
 _VALUE = rb"""(?:"[^"]*+"?+|'[^']*+'?+|[^\s>"'][^\s>]*+|(?=>))"""
 _ATTRIBUTE = rb"[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+%s)?+" % _VALUE
 _EACH = re.compile(rb"[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+%s)?+" % _VALUE)
-_TAG = re.compile(rb"<[a-zA-Z][^\s/>]*+((?:%s)++)" % _ATTRIBUTE)
+_TAG = re.compile(rb"</?[a-zA-Z][^\s/>]*+((?:%s)++)" % _ATTRIBUTE)
 _TOKEN = re.compile(
     rb"<(?:!--(?:-?>|(?:[^-]|-(?!-!?>))*+)|(/?)([a-zA-Z][^\s/>]*+)((?:%s)*+[\s/]*+)|[!?/][^>]*+)" % _ATTRIBUTE
 )
@@ -131,11 +131,10 @@ def _reopened(utf8: bytes, begun: list[int], tags: int, most: int) -> bool:
 
 def _has_much_markup(utf8: bytes) -> bool:
     """Whether much of a page is near to a tag's beginning; a script is not."""
-    places = range(0, len(utf8), _SHORT)
-    return (
-        len(utf8) > _LONG
-        and sum(utf8.find(b"<", max(0, at - _SHORT), at + _SHORT) >= 0 for at in places) * _SHORT > _LONG
-    )
+    if len(utf8) <= _LONG:
+        return False
+    near = (utf8.find(b"<", max(0, at - _SHORT), at + _SHORT) >= 0 for at in range(0, len(utf8), _SHORT))
+    return _SHORT * sum(near) > _LONG
 
 
 def _may_have(attributes: bytes, most: int) -> bool:

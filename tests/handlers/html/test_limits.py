@@ -18,10 +18,10 @@ SMALL = READING.model_copy(update={"max_elements": 1000, "max_depth": 50})
         (b"<svg>" + b"<option>" * 70, "nested"),
         (b"<p>x</p>" * 200 + b"<div>" * 70 + b"</div>" * 70 + b"<p>x</p>" * 200, "nested"),
         (b"<br>" * 1030, "elements"),
-        (b"<p " + b" ".join(b"a%d=1" % number for number in range(20_000)) + b">", "p has 20000 attributes"),
-        (b"".join(b"<body a%d=1>" % number for number in range(20_000)), "body has 1001 attributes"),
-        (b"".join(b"<font a%d=1><p>" % number for number in range(3000)), "are open"),
-        (b"<dl><dt>x<dd>y" * 20_000, "elements are open"),
+        (b"<p " + b" ".join(b"a%d=1" % number for number in range(20_000)) + b">", "20000 attributes of p"),
+        (b"".join(b"<body a%d=1>" % number for number in range(20_000)), "401 attributes of body"),
+        (b"".join(b"<font a%d=1><p>" % number for number in range(3000)), "opened again"),
+        (b"<dl><dt>x<dd>y" * 20_000, "open elements are searched"),
     ],
 )
 def test_refused(body: bytes, says: str) -> None:
