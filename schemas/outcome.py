@@ -30,6 +30,7 @@ class DeadReason(StrEnum):
 
     UNDECODABLE = "undecodable"
     INVALID = "invalid"
+    UNKNOWN_VERSION = "unknown_version"
     TOO_LARGE = "too_large"
     BAD_ADDRESS = "bad_address"
     UNREADABLE_PAGE = "unreadable_page"

@@ -1,7 +1,6 @@
 """Pages that are parsed and read; any other page is refused with the reason, the same wherever it is read.
 
-The counts cost next to nothing. The process that reads a page bounds its CPU time and memory: a page can take the
-parser long, or be large in memory, within these limits.
+What the parser may take long for is refused before the parse. The process that reads a page bounds its memory.
 """
 
 from __future__ import annotations
