@@ -66,8 +66,8 @@ def _cases(text: str) -> list[bytes]:
 
 _VALUE = rb"""(?:"[^"]*+"?+|'[^']*+'?+|[^\s>"'][^\s>]*+|(?=>))"""
 _ATTRIBUTE = rb"[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+%s)?+" % _VALUE
-_EACH = re.compile(rb"[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+%s)?+" % _VALUE)
-_TAG = re.compile(rb"</?[a-zA-Z][^\s/>]*+((?:%s)++)" % _ATTRIBUTE)
+_EACH = re.compile(rb"([^\s/>][^\s/>=]*+)(?:\s*+=\s*+%s)?+" % _VALUE)
+_TAG = re.compile(rb"</?[a-zA-Z][^\s/>]*+((?:%s)*+)" % _ATTRIBUTE)
 _TOKEN = re.compile(
     rb"<(?:!--(?:-?>|(?:[^-]|-(?!-!?>))*+)|(/?)([a-zA-Z][^\s/>]*+)((?:%s)*+[\s/]*+)|[!?/][^>]*+)" % _ATTRIBUTE
 )
