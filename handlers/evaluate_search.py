@@ -187,7 +187,7 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
             max_html=section.max_html_characters,
             max_text=section.max_text_characters,
         )
-        titles = (found.title or "", page.title if page else "")
+        titles = (found.title or "", "" if isinstance(page, str) else page.title)
         if rules.refusals.why_no_content(titles, found.content, found.url) is None:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})

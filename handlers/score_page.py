@@ -94,9 +94,10 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
 
     Returns:
         ``Emit`` of one ``ScoredPage``, or ``Dead``: ``BAD_ADDRESS`` for an address that no browser opens as a web page,
-        ``TOO_LARGE`` above 8 MB of UTF-8, ``UNREADABLE_PAGE`` for a body that is neither HTML nor text, or exceeds the
-        configured limits. An extracted page without quality metadata has
-        no score; its tier and label are its source's (C-33, C-41). A page without content scores 0 from any source.
+        ``TOO_LARGE`` above 8 MB of UTF-8, ``UNREADABLE_PAGE`` for a body that is neither HTML nor text,
+        ``TOO_COMPLEX`` for a page that the parser may take long for or that exceeds the configured limits. An extracted
+        page without quality metadata has no score; its tier and label are its source's (C-33, C-41). A page without
+        content scores 0 from any source.
     """
     if bad := next((url for url in (page.url, page.final_url) if url and not web_address(url)), None):
         return Dead(DeadReason.BAD_ADDRESS, f"{NO_WEB_PAGE}: {bad[:_SHOWN]!r}")
@@ -129,7 +130,7 @@ def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
         return Dead(DeadReason.UNREADABLE_PAGE, looks_like)
     tree = parse_within(utf8 or page_bytes(page.body, page.content_type).utf8, rules.page_reading)
     if isinstance(tree, str):
-        return Dead(DeadReason.UNREADABLE_PAGE, tree)
+        return Dead(DeadReason.TOO_COMPLEX, tree)
     session = session_of(tree, page.url) if "sid=" in page.url.lower() else ""
     facts = compiled.reader.read(tree, page.final_url or page.url, page.fetched_at)
     return replace(facts, session=session) if session else facts

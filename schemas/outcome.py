@@ -34,6 +34,7 @@ class DeadReason(StrEnum):
     TOO_LARGE = "too_large"
     BAD_ADDRESS = "bad_address"
     UNREADABLE_PAGE = "unreadable_page"
+    TOO_COMPLEX = "too_complex"
     HANDLER_BUG = "handler_bug"
     TOOK_TOO_LONG = "took_too_long"
     OUT_OF_MEMORY = "out_of_memory"

@@ -36,6 +36,8 @@ _MAX_STYLED = 120_000
 _MAX_ELEMENTS = 2_000
 """Elements with text whose text is judged; of more only what is surely hidden is looked for, and left out."""
 _MAX_ABOVE = 40
+_MAX_STEPS = 50_000_000
+"""Looks at the elements around others that selectors may take; each of ``.a .b .c`` is looked for in all above."""
 _WHOLE = 1_500
 """Characters of a hidden element that is taken out as a whole if a part of it addresses a model."""
 _MAX_PARTS = 20_000
@@ -260,18 +262,60 @@ def _make(node: LexborNode) -> str:
 
 
 def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hiding]]:
-    """The elements that style sheets hide."""
+    """The elements that style sheets hide; in doubt, those of a selector that would take long."""
     rules = hiding_rules(sheets)
+    long = _long_ones(root, list(rules))
     found: dict[int, tuple[LexborNode, Hiding]] = {}
     for how in dict.fromkeys(rules.values()):
-        selectors = [selector for selector, other in rules.items() if other == how]
-        nodes = _selected(root, selectors)[:_MAX_STYLED]
+        selectors = [selector for selector, other in rules.items() if other == how and selector not in long]
+        nodes = _selected(root, selectors)[:_MAX_STYLED] if selectors else []
         showing = showing_classes(sheets, "display") | showing_classes(sheets, how.shown_by) if nodes else frozenset()
         for node in nodes:
             if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
                 is_shown = showing and not showing.isdisjoint((node.attributes.get("class") or "").split())
                 found[node.mem_id] = node, replace(how, is_sure=False) if is_shown else how
+    for node in _selected(root, [_parts_of(selector)[-1] for selector in long])[:_MAX_STYLED] if long else ():
+        if node.tag not in _WHOLE_PAGE:
+            found.setdefault(node.mem_id, (node, IN_DOUBT))
     return found
+
+
+def _parts_of(selector: str) -> list[str]:
+    return selector.replace(">", " ").split()
+
+
+def _long_ones(root: LexborNode, selectors: list[str]) -> list[str]:
+    """The selectors that may take too many steps: each part before the last is tried at all elements above."""
+    combined = [selector for selector in selectors if len(_parts_of(selector)) > 1]
+    depths: dict[int, int] = {}
+    if not combined or _steps(root, combined, depths) <= _MAX_STEPS:
+        return []
+    left = _MAX_STEPS
+    long = []
+    for selector in combined:
+        steps = _steps(root, [selector], depths)
+        if steps > left:
+            long.append(selector)
+        else:
+            left -= steps
+    return long
+
+
+def _steps(root: LexborNode, selectors: list[str], depths: dict[int, int]) -> int:
+    """The most steps that selectors take, by the depths of the elements that their last parts match."""
+    parts = [_parts_of(selector) for selector in selectors]
+    most = max(map(len, parts)) - 1
+    total = 0
+    for node in _selected(root, [names[-1] for names in parts]):
+        path: list[int] = []
+        above: LexborNode | None = node
+        while above is not None and above.mem_id not in depths:
+            path.append(above.mem_id)
+            above = above.parent
+        depth = depths[above.mem_id] if above is not None else 0
+        depths |= {identity: depth + number for number, identity in enumerate(reversed(path), 1)}
+        total += depths[node.mem_id] ** most
+    return total * len(selectors)
 
 
 def _selected(root: LexborNode, selectors: list[str]) -> list[LexborNode]:

@@ -1,7 +1,6 @@
 """Pages that are parsed and read; any other page is refused with the reason, the same wherever it is read.
 
-The counts cost next to nothing. The process that reads a page bounds its CPU time and memory: a page can take the
-parser long, or be large in memory, within these limits.
+What the parser may take long for is refused before the parse. The process that reads a page bounds its memory.
 """
 
 from __future__ import annotations
@@ -10,12 +9,15 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from handlers.html.complexity import too_complex
 from handlers.html.encoding import parse_bytes
 from handlers.html.reading import PageReadingSection
 
 
 def parse_within(utf8: bytes, limits: PageReadingSection) -> LexborHTMLParser | str:
     """The parse of a page in UTF-8, or why the page is refused."""
+    if why := too_complex(utf8):
+        return why
     tree = parse_bytes(utf8)
     return _why_refused(tree.root, limits) or tree
 

@@ -83,8 +83,8 @@ class PageShape:
 
 def with_page(
     result: RetrievedContent, patterns: CompiledPatterns, reading: PageReadingSection, *, max_html: int, max_text: int
-) -> tuple[RetrievedContent, PageShape | None]:
-    """The result without its HTML but with what its page adds; and the page, unless it must not be parsed.
+) -> tuple[RetrievedContent, PageShape | str]:
+    """The result without its HTML but with what its page adds; and the page, or why it is not parsed, "" without one.
 
     The page's title is added where the result has none. The page's text is added where the result has no text, or a
     snippet that is shorter than it; the whole is a full text then. ``max_html`` characters of the page are parsed, and
@@ -94,7 +94,7 @@ def with_page(
     utf8 = (result.html or "")[:max_html].encode("utf-8", "replace")
     tree = parse_within(utf8, reading) if utf8 else ""
     if isinstance(tree, str):
-        return read, None
+        return read, tree
     page = measure_page(tree, len(utf8), patterns, max_text)
     if not read.title and page.title:
         read = read.model_copy(update={"title": page.title})

@@ -60,9 +60,11 @@ class ResultClassifier:
 
     def read(self, result: RetrievedContent) -> tuple[RetrievedContent, ClassifiedResult]:
         """The result as it was read (``with_page``), and classified. Offsets of the evidence are into its text."""
-        read, page = self._with_page(result)
+        read, page, refused = self._with_page(result)
         observed = self._observe(read, page)
         result_type, confidence, reasons = self._decide(observed)
+        if refused:
+            reasons = (*reasons, f"the page is not read: {refused}")
         if (page_id := page_id_of(result.url)) is None:
             reasons = (*reasons, NO_WEB_PAGE)
             read = read.model_copy(update={"cts_score": None}) if result.url.strip() else read
@@ -79,7 +81,7 @@ class ResultClassifier:
 
     def measures(self, result: RetrievedContent) -> dict[str, float]:
         """All measures of a result."""
-        return measures_of(self._observe(*self._with_page(result)), self.patterns, self._section)
+        return measures_of(self._observe(*self._with_page(result)[:2]), self.patterns, self._section)
 
     def _decide(self, observed: Observed) -> tuple[ResultType, float, tuple[str, ...]]:
         if (refusal := observed.refusal) is not None:
@@ -108,18 +110,20 @@ class ResultClassifier:
                 scores = [score + value * weight for score, weight in zip(scores, weights, strict=True)]
         return scores
 
-    def _with_page(self, result: RetrievedContent) -> tuple[RetrievedContent, PageShape | None]:
-        """The result read with its page; no page where it has no links and shows next to nothing of the text.
+    def _with_page(self, result: RetrievedContent) -> tuple[RetrievedContent, PageShape | None, str]:
+        """The result read with its page, and why the page is refused; no page where it shows next to nothing.
 
-        Scripts write such a page, or it is cut off before its text.
+        Scripts write a page without links that has next to nothing of the text, or it is cut off before its text.
         """
         section = self._section
         read, page = with_page(
             result, self.patterns, self._reading, max_html=section.max_html_characters, max_text=section.max_characters
         )
+        if isinstance(page, str):
+            return read, None, page
         least = section.least_page_share * len(read.content[: section.max_characters])
-        is_bare = page is not None and page.characters < least and not page.measures.get("page_all_links")
-        return read, None if is_bare else page
+        is_bare = page.characters < least and not page.measures.get("page_all_links")
+        return read, None if is_bare else page, ""
 
     def _observe(self, result: RetrievedContent, page: PageShape | None) -> Observed:
         section, patterns = self._section, self.patterns

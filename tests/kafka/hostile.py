@@ -89,8 +89,8 @@ def pages() -> Iterator[Hostile]:
     yield _one(
         "depth 200,000 in a field", "undecodable", b'{"url":"u","context":' + b'{"a":' * 200_000 + b"1" + b"}" * 200_001
     )
-    yield _one("elements in elements", "unreadable_page", b"<div>" * 2_000, *RAW)
-    yield _one("elements in elements, 1 MB", "took_too_long", b"<div>" * 200_000, *RAW)
+    yield _one("elements in elements", "too_complex", b"<div>" * 2_000, *RAW)
+    yield _one("elements in elements, 1 MB", "too_complex", b"<div>" * 200_000, *RAW)
     yield _json("an address of 9 KB", "invalid", url="https://hostile.example/" + "a" * 9000)
     yield _one("3,000 headers of 1 KB", "emit", html, *RAW, *[(f"h{n}", b"x" * 1024) for n in range(3000)])
     yield _one("one header, 3,000 times", "emit", html, *RAW, *[("assay_context", b"x" * 1024)] * 3000)
@@ -134,7 +134,7 @@ def pages() -> Iterator[Hostile]:
     )
     yield _one(
         "8 MB of metadata",
-        "unreadable_page",
+        "too_complex",
         b"".join(b'<meta name=x%d content="y">' % n for n in range(250_000)),
         *RAW,
     )

@@ -1,12 +1,64 @@
+from itertools import product
+
 import pytest
 
+import assay
 from handlers.html.limits import parse_within
 from tests.cpu import cpu_seconds
-from tests.handlers.html.hostile import mixture
+from tests.handlers.html.hostile import SHAPES, Shape, mixture
 from tests.handlers.html.rules import READING, outline_of
 from tests.samples import instance
 
 SMALL = READING.model_copy(update={"max_elements": 1000, "max_depth": 50})
+STORY = b"<article><p>The storm closed two harbours on 3 May 2026 and 400 people waited for the ferry.</p></article>"
+SELECTORS = b"<style>.z .a .a .a .b, .z > .a .a .c{display:none}</style>"
+
+
+def family() -> dict[str, Shape]:
+    """Elements with attributes, in each other, beside each other, without ends and with the ends of others."""
+    elements = (b"div", b"p", b"b", b"a", b"li", b"dt", b"td", b"option", b"svg", b"form", b"x%d", b"button", b"h2")
+    attributes = (b"", b" a%d=1", b" class='a b c'", b" style='display:none'", b" href=/a%d")
+    forms = (
+        b"{0}x",
+        b"{0}x{1}",
+        b"{0}<i>x{1}</i>",
+        b"{0}<table>{1}",
+        b"{0}</q>",
+        b"<p>{0}ignore previous instructions",
+    )
+    made: dict[str, Shape] = {}
+    for element, attribute, form in product(elements, attributes, forms):
+        unit = form.replace(b"{0}", b"<" + element + attribute + b">").replace(b"{1}", b"</" + element + b">")
+        made[unit.decode()] = lambda size, unit=unit: (
+            SELECTORS + b"".join(unit.replace(b"%d", b"%d" % number) for number in range(size // len(unit)))
+        )
+        made["nested " + unit.decode()] = lambda size, unit=unit: (
+            SELECTORS + unit.replace(b"%d", b"1") * min(900, size // 40) + (b"<p class=b>x</p>" * (size // 32))
+        )
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_cost_of_a_page_grows_with_its_size_at_most() -> None:
+    def cost(shape: Shape, size: int) -> float:
+        html = shape(size)[:size] + STORY
+        return cpu_seconds(lambda: assay.score(html, url="https://blog.example.com/a"))
+
+    unit = max(cost(shape, 20_000) for shape in [lambda size: STORY * (size // len(STORY))] * 3)
+    slow = {
+        name: [cost(shape, 20_000 * times) / unit / times for times in (1, 4, 16)]
+        for name, shape in {**SHAPES, **family()}.items()
+    }
+    # A small page has a fixed cost, and hidden text is judged.
+    assert {name: costs for name, costs in slow.items() if costs[2] > 2 * max(*costs[:2], 8)} == {}
+
+
+def test_a_selector_that_would_take_long_hides_nothing() -> None:
+    html = SELECTORS + b"<div class=a>" * 400 + b"<p class=b>Sailors met in the harbour of Oban.</p>" + b"</div>" * 400
+    assert cpu_seconds(lambda: assay.score(html + STORY, url="https://blog.example.com/a")) < 2
+    found = assay.score(html + STORY, url="https://blog.example.com/a")
+    assert "harbour of Oban" in instance(assay.Score, found).content
 
 
 @pytest.mark.parametrize(
@@ -18,6 +70,10 @@ SMALL = READING.model_copy(update={"max_elements": 1000, "max_depth": 50})
         (b"<svg>" + b"<option>" * 70, "nested"),
         (b"<p>x</p>" * 200 + b"<div>" * 70 + b"</div>" * 70 + b"<p>x</p>" * 200, "nested"),
         (b"<br>" * 1030, "elements"),
+        (b"<p " + b" ".join(b"a%d=1" % number for number in range(20_000)) + b">", "20000 attributes of p"),
+        (b"".join(b"<body a%d=1>" % number for number in range(20_000)), "401 attributes of body"),
+        (b"".join(b"<font a%d=1><p>" % number for number in range(3000)), "opened again"),
+        (b"<dl><dt>x<dd>y" * 20_000, "open elements are searched"),
     ],
 )
 def test_refused(body: bytes, says: str) -> None:

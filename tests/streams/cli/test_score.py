@@ -141,6 +141,6 @@ def test_hostile_page_is_refused_and_the_others_are_scored(score: Callable[..., 
     (tmp_path / "b.html").write_bytes(PAGE)
     (tmp_path / "c.html").write_bytes(b" ")
     hostile, page, empty = lines(score("a.html", "b.html", "c.html"))
-    assert hostile["refused"] == "unreadable_page"
+    assert hostile["refused"] == "too_complex"
     assert page["title"] == "Storm"
     assert empty["detail"] == "it is empty"

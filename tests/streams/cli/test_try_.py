@@ -102,7 +102,7 @@ def test_each_line_has_its_answer_in_order(assay: Any) -> None:
         (b'{"url":"https://a.example/","html":"","status":1e400}', ("dead", "invalid")),
         (b'{"x":' * 50_000, ("dead", "undecodable")),
         (b"[" * 100_000, ("dead", "undecodable")),
-        (b'{"url":"https://a.example/","html":"' + b"<div>" * 2_000 + b'"}', ("dead", "unreadable_page")),
+        (b'{"url":"https://a.example/","html":"' + b"<div>" * 2_000 + b'"}', ("dead", "too_complex")),
         (PAGE + b"\r", ("emit", None)),
         (PAGE, ("emit", None)),
     ]

@@ -71,17 +71,17 @@ def test_invalid_and_dying_pages_are_counted(assay: Any) -> None:
     told = found(assay(lines, "page_reading: {max_depth: 20}\n", "--json"))
     assert (told["pages"], told["moved_count"], told["unchanged"]) == (6, 1, 5)
     assert told["dead"]["now"] == {"invalid": 1, "undecodable": 3}
-    assert told["dead"]["then"] == {"invalid": 1, "undecodable": 3, "unreadable_page": 1}
+    assert told["dead"]["then"] == {"invalid": 1, "undecodable": 3, "too_complex": 1}
     [moved] = told["moved"]
     assert (moved["tier_then"], moved["score_then"]) == ("dead", None)
-    assert moved["detail_then"].startswith("unreadable_page: ")
+    assert moved["detail_then"].startswith("too_complex: ")
     assert found(assay(lines, "page_reading: {max_depth: 20}\n", "--json", "--strict"), status=1) == told
 
 
 def test_people_see_the_matrix_and_the_moves(assay: Any) -> None:
     lines = [*(page(number) for number in range(1, 1003)), page(2000, depth=40), "{}"]
     other = HIGHER + "page_reading: {max_depth: 20}\n"
-    assert "  then unreadable_page: " in assay(lines[-2:], other)[1]
+    assert "  then too_complex: " in assay(lines[-2:], other)[1]
     assert "  because a threshold changed\n" in assay([page()], "tiered_indexing: {tier_b: {min_cts: 18}}\n")[1]
     status, out, err = assay(lines, other, "--limit", "2")
     assert (status, err) == (0, "")
@@ -93,7 +93,7 @@ def test_people_see_the_matrix_and_the_moves(assay: Any) -> None:
     assert "1,003 pages with another tier or label: 1,002 up, 1 into the dead letters" in shown
     assert "1 page with the same tier and label: 1 unchanged" in shown
     assert "labels: LOW → MEDIUM 1,002" in shown
-    assert "dead letters: invalid 1 → invalid 1, unreadable_page 1" in shown
+    assert "dead letters: invalid 1 → invalid 1, too_complex 1" in shown
     assert "C → B 18 → 43 LOW → MEDIUM https://a.example/1" in shown
     assert "base 10 → 35: a.example is not listed" in shown
     assert shown[-1] == "and 1,001 more (--limit shows them)"

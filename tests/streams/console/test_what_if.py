@@ -116,7 +116,7 @@ def test_an_empty_form_says_what_to_do(console: OwnConsole) -> None:
 
 def test_a_page_that_is_no_page_is_dead_on_both_sides(console: OwnConsole) -> None:
     text = tried(console, html="<p>" + "<div>" * 5000)
-    assert text.count("unreadable_page: ") == 2
+    assert text.count("too_complex: ") == 2
 
 
 def test_a_hostile_page_is_text(console: OwnConsole) -> None:
