@@ -18,7 +18,7 @@ _MAX_SQUARE = 2_000_000_000
 """Attributes of a tag times bytes of the page, which may consist of such tags."""
 MAX_NAMES = 60_000
 """Different names of attributes, and of elements."""
-MAX_REOPENED = 4_000_000
+MAX_REOPENED = 6_000_000
 """Elements and attributes that the parser may make, or compare, by opening elements of formatting again."""
 MAX_STEPS = 200_000_000
 """Open elements, summed over the tags."""

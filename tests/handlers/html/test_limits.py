@@ -55,10 +55,10 @@ def test_the_cost_of_a_page_grows_with_its_size_at_most() -> None:
 
 
 def test_a_selector_that_would_take_long_hides_nothing() -> None:
-    html = SELECTORS + b"<div class=a>" * 400 + b"<p class=b>Sailors met in the harbour of Oban.</p>" + b"</div>" * 400
-    assert cpu_seconds(lambda: assay.score(html + STORY, url="https://blog.example.com/a")) < 2
-    found = assay.score(html + STORY, url="https://blog.example.com/a")
-    assert "harbour of Oban" in instance(assay.Score, found).content
+    html = SELECTORS + b"<div class=a>" * 400 + STORY.replace(b"<p>", b"<p class=b>") + b"</div>" * 400
+    found: list[assay.Score | assay.Refusal] = []
+    assert cpu_seconds(lambda: found.append(assay.score(html, url="https://blog.example.com/a"))) < 3
+    assert "two harbours" in instance(assay.Score, found[0]).content
 
 
 @pytest.mark.parametrize(
