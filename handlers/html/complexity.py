@@ -196,11 +196,11 @@ class _Pass:
         is_sure = True
         names: set[bytes] = set()
         while token := _TOKEN.search(utf8, place):
+            if self._stack and self._stack[-1] in _ROWS:
+                moved += bool(utf8[place : token.start()].strip())
             place = token.end()
             is_sure = is_sure and not token.start() < text_until < place
             ends, name, attributes = token.groups()
-            if self._stack and self._stack[-1] in _ROWS:
-                moved += bool(utf8[place : utf8.find(b"<", place)].strip())
             if name is None:
                 if self._foreign and utf8.startswith(b"<![CDATA[", token.start()):
                     text_until = max(text_until, utf8.find(b"]]>", place))
