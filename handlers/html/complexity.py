@@ -197,7 +197,9 @@ class _Pass:
         names: set[bytes] = set()
         while token := _TOKEN.search(utf8, place):
             if self._stack and self._stack[-1] in _ROWS:
-                moved += bool(utf8[place : token.start()].strip())
+                # What ends the tag or comment before is no part of its token.
+                text = utf8[place : token.start()].removeprefix(b"--")[1:]
+                moved += bool(text.strip())
             place = token.end()
             is_sure = is_sure and not token.start() < text_until < place
             ends, name, attributes = token.groups()
