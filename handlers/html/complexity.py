@@ -20,7 +20,7 @@ MAX_NAMES = 60_000
 """Different names of attributes, and of elements."""
 MAX_REOPENED = 6_000_000
 """Elements and attributes that the parser may make, or compare, by opening elements of formatting again."""
-MAX_STEPS = 200_000_000
+MAX_STEPS = 100_000_000
 """Open elements, summed over the tags."""
 MAX_MOVED = 50_000
 """Texts in a table that are in none of its cells, which the parser puts before the table."""
