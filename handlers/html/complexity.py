@@ -18,9 +18,9 @@ _MAX_SQUARE = 2_000_000_000
 """Attributes of a tag times bytes of the page, which may consist of such tags."""
 MAX_NAMES = 60_000
 """Different names of attributes, and of elements."""
-MAX_REOPENED = 4_000_000
+MAX_REOPENED = 6_000_000
 """Elements and attributes that the parser may make, or compare, by opening elements of formatting again."""
-MAX_STEPS = 200_000_000
+MAX_STEPS = 100_000_000
 """Open elements, summed over the tags."""
 MAX_MOVED = 50_000
 """Texts in a table that are in none of its cells, which the parser puts before the table."""
@@ -196,11 +196,13 @@ class _Pass:
         is_sure = True
         names: set[bytes] = set()
         while token := _TOKEN.search(utf8, place):
+            if self._stack and self._stack[-1] in _ROWS:
+                # What ends the tag or comment before is no part of its token.
+                text = utf8[place : token.start()].removeprefix(b"--")[1:]
+                moved += bool(text.strip())
             place = token.end()
             is_sure = is_sure and not token.start() < text_until < place
             ends, name, attributes = token.groups()
-            if self._stack and self._stack[-1] in _ROWS:
-                moved += bool(utf8[place : utf8.find(b"<", place)].strip())
             if name is None:
                 if self._foreign and utf8.startswith(b"<![CDATA[", token.start()):
                     text_until = max(text_until, utf8.find(b"]]>", place))

@@ -36,6 +36,8 @@ _MAX_STYLED = 120_000
 _MAX_ELEMENTS = 2_000
 """Elements with text whose text is judged; of more only what is surely hidden is looked for, and left out."""
 _MAX_ABOVE = 40
+_FEW_COMBINED = 40
+"""Selectors of two parts that take little: each is tried once at each element above."""
 _MAX_STEPS = 50_000_000
 """Looks at the elements around others that selectors may take; each of ``.a .b .c`` is looked for in all above."""
 _WHOLE = 1_500
@@ -287,6 +289,8 @@ def _parts_of(selector: str) -> list[str]:
 def _long_ones(root: LexborNode, selectors: list[str]) -> list[str]:
     """The selectors that may take too many steps: each part before the last is tried at all elements above."""
     combined = [selector for selector in selectors if len(_parts_of(selector)) > 1]
+    if len(combined) <= _FEW_COMBINED:
+        combined = [selector for selector in combined if len(_parts_of(selector)) > 2]
     depths: dict[int, int] = {}
     if not combined or _steps(root, combined, depths) <= _MAX_STEPS:
         return []

@@ -1,17 +1,27 @@
+from functools import partial
 from itertools import product
 
 import pytest
 
-import assay
 from handlers.html.limits import parse_within
+from handlers.score_page import ScorePageRules, score_page
+from schemas.outcome import Emit, Outcome
+from schemas.pages import CrawledPage, ScoredPage
 from tests.cpu import cpu_seconds
 from tests.handlers.html.hostile import SHAPES, Shape, mixture
 from tests.handlers.html.rules import READING, outline_of
+from tests.rules import shipped_rules
 from tests.samples import instance
 
 SMALL = READING.model_copy(update={"max_elements": 1000, "max_depth": 50})
 STORY = b"<article><p>The storm closed two harbours on 3 May 2026 and 400 people waited for the ferry.</p></article>"
+RULES = shipped_rules(ScorePageRules)
 SELECTORS = b"<style>.z .a .a .a .b, .z > .a .a .c{display:none}</style>"
+
+
+def _repeated(unit: bytes, size: int) -> bytes:
+    inside = b"".join(unit.replace(b"%d", b"%d" % number) for number in range(size // len(unit)))
+    return SELECTORS + inside + b"<p class=b>x</p>"
 
 
 def family() -> dict[str, Shape]:
@@ -29,12 +39,7 @@ def family() -> dict[str, Shape]:
     made: dict[str, Shape] = {}
     for element, attribute, form in product(elements, attributes, forms):
         unit = form.replace(b"{0}", b"<" + element + attribute + b">").replace(b"{1}", b"</" + element + b">")
-        made[unit.decode()] = lambda size, unit=unit: (
-            SELECTORS + b"".join(unit.replace(b"%d", b"%d" % number) for number in range(size // len(unit)))
-        )
-        made["nested " + unit.decode()] = lambda size, unit=unit: (
-            SELECTORS + unit.replace(b"%d", b"1") * min(900, size // 40) + (b"<p class=b>x</p>" * (size // 32))
-        )
+        made[unit.decode()] = partial(_repeated, unit)
     return made
 
 
@@ -43,7 +48,7 @@ def family() -> dict[str, Shape]:
 def test_the_cost_of_a_page_grows_with_its_size_at_most() -> None:
     def cost(shape: Shape, size: int) -> float:
         html = shape(size)[:size] + STORY
-        return cpu_seconds(lambda: assay.score(html, url="https://blog.example.com/a"))
+        return cpu_seconds(lambda: score_page(CrawledPage(url="https://blog.example.com/a", html_base64=html), RULES))
 
     unit = max(cost(shape, 20_000) for shape in [lambda size: STORY * (size // len(STORY))] * 3)
     slow = {
@@ -55,10 +60,15 @@ def test_the_cost_of_a_page_grows_with_its_size_at_most() -> None:
 
 
 def test_a_selector_that_would_take_long_hides_nothing() -> None:
-    html = SELECTORS + b"<div class=a>" * 400 + b"<p class=b>Sailors met in the harbour of Oban.</p>" + b"</div>" * 400
-    assert cpu_seconds(lambda: assay.score(html + STORY, url="https://blog.example.com/a")) < 2
-    found = assay.score(html + STORY, url="https://blog.example.com/a")
-    assert "harbour of Oban" in instance(assay.Score, found).content
+    html = SELECTORS + b"<div class=a>" * 400 + STORY.replace(b"<p>", b"<p class=b>") + b"</div>" * 400
+    found: list[Outcome] = []
+    assert (
+        cpu_seconds(
+            lambda: found.append(score_page(CrawledPage(url="https://blog.example.com/a", html_base64=html), RULES))
+        )
+        < 3
+    )
+    assert "two harbours" in instance(ScoredPage, instance(Emit, found[0]).events[0]).content
 
 
 @pytest.mark.parametrize(
