@@ -310,7 +310,7 @@ def _steps(root: LexborNode, selectors: list[str], depths: dict[int, int]) -> in
     parts = [_parts_of(selector) for selector in selectors]
     most = max(map(len, parts)) - 1
     total = 0
-    for node in _selected(root, [names[-1] for names in parts]):
+    for node in _selected(root, list({names[-1]: None for names in parts})):
         path: list[int] = []
         above: LexborNode | None = node
         while above is not None and above.mem_id not in depths:
