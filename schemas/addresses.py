@@ -76,7 +76,7 @@ def web_address(text: str, base: str = "") -> WebAddress:
     >>> bool(web_address("javascript://nature.com/%0a"))
     False
     """
-    if len(text) > MAX_URL:
+    if len(text) > MAX_URL or "\0" in text:  # which no event holds
         return WebAddress()
     try:
         href = ada_url.join_url(base, text) if base else ada_url.normalize_url(text)

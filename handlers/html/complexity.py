@@ -93,7 +93,7 @@ def too_complex(utf8: bytes) -> str | None:
         utf8: The page as the parser gets it.
 
     >>> too_complex(b"<p " + b" ".join(b"a%d" % number for number in range(20_000)) + b">")
-    '20000 attributes of p, more than 18366'
+    '20000 attributes of p, more than 15516'
     """
     if len(utf8) < _SHORT:
         return None

@@ -202,7 +202,7 @@ def test_many_pages_keep_their_order() -> None:
     pages[3] = {"url": ""}
     pages[4] = {"url": URL, "html": "<div>" * 5000}
     results = list(assay.score_many(pages, processes=2))
-    assert [result.kind for result in results if isinstance(result, assay.Refusal)] == ["invalid", "unreadable_page"]
+    assert [result.kind for result in results if isinstance(result, assay.Refusal)] == ["invalid", "too_complex"]
     assert [bool(result) for result in results] == [number not in (3, 4) for number in range(20)]
     assert scored(results[19]).event.url == f"{URL}/19"
 

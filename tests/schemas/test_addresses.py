@@ -18,7 +18,7 @@ TABLES = tables(__file__)
 
 SCHEMES = st.sampled_from(
     ["https://", "http://", "HTTPS:/", "https:", "https:\\", " http://", "ftp://", "javascript://", "//",
-     "view-source:https://", "\0http://", ""]
+     "view-source:https://", ""]
 )  # fmt: skip
 USERS = st.sampled_from(["", "", "user@", "user:secret@", "a@b@", "user:secret\\@", "%40@"])
 HOSTS = st.sampled_from(
