@@ -95,32 +95,6 @@ def test_detects_aggregator_pages_and_suggests_extraction() -> None:
     assert evaluated["severeFailure"] is True
 
 
-def test_returns_scores_with_actionable_information() -> None:
-    """R-064, on the wire."""
-    evaluated = json.loads(evaluate(CONCERT, judge=judged(0.85, 0.9, 0.8)).to_json())
-    assert evaluated["passed"] is True
-    assert evaluated["scores"] == {
-        "contextRecall": 0.85, "contextPrecision": 0.9, "sourceQuality": 0.8, "actionableInformation": 0.95,
-    }  # fmt: skip
-    assert evaluated["sourceDetails"] == [
-        {
-            "url": CONCERT.url,
-            "pageId": page_id_of(CONCERT.url),
-            "relevanceScore": 0.875,
-            "qualityScore": 0.8,
-            "resultType": "SPECIFIC_CONTENT",
-            "actionableScore": 0.95,
-            "scoreSource": None,
-            "qualitySource": None,
-        }
-    ]
-    assert evaluated["needsExtraction"] is False
-    assert evaluated["extractionReason"] is None
-    assert evaluated["overallScore"] == pytest.approx(0.8775)
-    assert evaluated["severeFailure"] is False
-    assert evaluated["scoreSource"] == "given"
-
-
 @pytest.mark.parametrize(
     ("judge", "passed", "severe"),
     [
@@ -161,6 +135,9 @@ def test_without_a_judge_the_words_decide_and_the_event_says_so() -> None:
     assert evaluated.scores.context_recall == 1.0
     assert evaluated.scores.context_precision == 0.5
     assert evaluated.scores.source_quality == pytest.approx(0.7)
+    assert evaluated.llm is not None
+    assert evaluated.llm.judged_by == "offline"
+    assert {detail.quality_source for detail in evaluated.source_details} == {None}
 
 
 def test_the_fallback_joins_results_and_rounds_to_four_digits() -> None:
@@ -238,18 +215,6 @@ def test_a_judge_may_score_one_side_of_a_source(
     assert (detail.quality_score, detail.score_source) == (quality, by)
 
 
-def test_given_scores_count_without_any_text() -> None:
-    batch = classified(CONCERT, retrieved_content=(), judge_scores=judged(0.8, 0.6, 0.5))
-    evaluated = the_evaluation(evaluate_retrieval(batch, EVALUATE))
-    assert (evaluated.score_source, evaluated.scores.context_recall) == (ScoreSource.GIVEN, 0.8)
-
-
-def test_scores_have_six_digits() -> None:
-    evaluated = evaluate(CONCERT, judge=judged(0.1111111, 0.2, 0.0))
-    assert evaluated.source_details[0].relevance_score == 0.155556
-    assert evaluated.overall_score == 0.320833
-
-
 def reply(recall: Any = 0.8, precision: Any = 0.6, quality: Any = 0.5, sources: Any = (), **more: Any) -> str:
     dimensions = {"contextRecall": recall, "contextPrecision": precision, "sourceQuality": quality}
     return json.dumps({**dimensions, "sources": sources, **more})
@@ -309,7 +274,10 @@ def test_a_known_trust_score_is_the_quality_of_its_source() -> None:
     assert evaluated.scores.source_quality == pytest.approx((0.9 + 0.5) / 2)
 
 
-def test_qualities_have_six_digits() -> None:
+def test_scores_have_six_digits() -> None:
+    evaluated = evaluate(CONCERT, judge=judged(0.1111111, 0.2, 0.0))
+    assert evaluated.source_details[0].relevance_score == 0.155556
+    assert evaluated.overall_score == 0.320833
     known = CONCERT.model_copy(update={"cts_score": 66.66666666})
     evaluated = evaluate(known, OTHER, OTHER.model_copy(update={"url": f"{OTHER.url}/2"}), replied=reply())
     assert evaluated.source_details[0].quality_score == 0.666667
@@ -319,13 +287,8 @@ def test_qualities_have_six_digits() -> None:
 def test_a_result_without_content_has_no_trust_score() -> None:
     batch = classified(CONCERT, OTHER, retrieved_content=(CONCERT.model_copy(update={"cts_score": 90}),))
     outcome = instance(Emit, read_retrieval(batch, (ModelReply(reply(), (), CALL),), EVALUATE))
-    assert [detail.quality_source for detail in the_evaluation(outcome).source_details] == ["cts", None]
-
-
-def test_trust_score_is_not_reported_as_a_model_score() -> None:
-    known = CONCERT.model_copy(update={"cts_score": 40})
-    [detail] = evaluate(known, replied=reply()).source_details
-    assert (detail.quality_score, detail.quality_source, detail.score_source) == (0.4, "cts", None)
+    details = the_evaluation(outcome).source_details
+    assert [(detail.quality_source, detail.score_source) for detail in details] == [("cts", None), (None, None)]
 
 
 def test_given_scores_are_used_without_asking_a_model() -> None:
@@ -336,8 +299,12 @@ def test_given_scores_are_used_without_asking_a_model() -> None:
 
 
 def test_no_model_is_asked_without_text() -> None:
-    evaluated = emitted(RetrievalEvaluated, evaluate_retrieval(classified(CONCERT, retrieved_content=()), EVALUATE))
+    batch = classified(CONCERT, retrieved_content=())
+    evaluated = emitted(RetrievalEvaluated, evaluate_retrieval(batch, EVALUATE))
     assert (evaluated.score_source, evaluated.llm) == (ScoreSource.FALLBACK, None)
+    given = batch.model_copy(update={"judge_scores": judged(0.8, 0.6, 0.5)})
+    evaluated = emitted(RetrievalEvaluated, evaluate_retrieval(given, EVALUATE))
+    assert (evaluated.score_source, evaluated.scores.context_recall) == (ScoreSource.GIVEN, 0.8)
 
 
 def test_judge_sees_the_query_and_a_limited_number_of_sources() -> None:
@@ -464,14 +431,6 @@ def test_failed_call_uses_the_fallback_and_still_extracts() -> None:
 def test_an_outage_decides_nothing() -> None:
     unavailable = ModelUnavailable("down", 3.0)
     assert read_retrieval(classified(CONCERT), (unavailable,), EVALUATE) == unavailable.retry()
-
-
-def test_the_offline_judge_is_the_fallback_and_is_called_so() -> None:
-    evaluated = evaluate(CONCERT.model_copy(update={"cts_score": 90}), OTHER)
-    assert evaluated.score_source is ScoreSource.FALLBACK
-    assert evaluated.llm is not None
-    assert evaluated.llm.judged_by == "offline"
-    assert {detail.quality_source for detail in evaluated.source_details} == {None}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.evaluate_search import EvaluateSearchRules, evaluate_search, read_search, recommend
-from handlers.offline.judges import judge_search as answer
 from handlers.retrieval.search_rubric import Bands
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
@@ -27,7 +26,11 @@ TABLES = tables(__file__)
 
 RULES = shipped_rules(EvaluateSearchRules)
 BATCHES = Path(__file__).parents[2] / "schemas" / "examples" / "retrieval.batches.v1"
-WORKED = [("laptop_offers", 0.88, "stop"), ("hamster_breeders", 0.35, "continue"), ("gaming_headset", 0.52, "continue")]
+WORKED = [
+    ("laptop_offers", 0.88, 0.9, "stop"),
+    ("hamster_breeders", 0.35, 0.3, "continue"),
+    ("gaming_headset", 0.52, 0.1, "continue"),
+]
 OK = LlmCall(judged_by="model", model="m", prompt_version="v", temperature=0.2, outcome=CallOutcome.OK)
 
 
@@ -69,13 +72,16 @@ def reply(**changes: Any) -> str:
     return json.dumps(fields | changes)
 
 
-@pytest.mark.parametrize(("stem", "score", "recommendation"), WORKED)
-def test_a_worked_example_has_its_recommendation(stem: str, score: float, recommendation: str) -> None:
-    """R-094 to R-096: what a model says there, and what is said without one."""
+@pytest.mark.parametrize(("stem", "score", "total", "recommendation"), WORKED)
+def test_a_worked_example_has_its_recommendation(stem: str, score: float, total: float, recommendation: str) -> None:
+    """R-094 to R-096, C-16: what a model says there, and what is said without one."""
     batch = worked(stem)
     judged = said(reply(quality_score=score, gaps="Something." if recommendation == "continue" else "None"), batch)
     offline = answer_offline(asked(batch))
     assert isinstance(offline, ModelReply)
+    content = json.loads(offline.text)
+    assert (content["recommendation"], content["satisfied"]) == (recommendation, recommendation == "stop")
+    assert not (content["satisfied"] and content["suggested_refinements"])
     counted = read(batch, offline)
     for evaluated in (judged, counted):
         assert evaluated.recommendation == recommendation
@@ -84,30 +90,20 @@ def test_a_worked_example_has_its_recommendation(stem: str, score: float, recomm
         assert (evaluated.suggested_refinements == ()) is evaluated.satisfied
     assert judged.quality_score == score
     assert judged.rubric == counted.rubric
+    assert counted.quality_score == counted.rubric.total == total
+    assert (counted.score_source, counted.outcome) == (SearchScoreSource.RUBRIC, SearchOutcome.JUDGED)
+    assert counted.llm is not None
+    assert counted.llm.judged_by == "offline"
 
 
-def test_the_offline_judge_is_the_rubric_and_is_called_so() -> None:
-    batch = worked("hamster_breeders")
-    offline = answer_offline(asked(batch))
-    assert isinstance(offline, ModelReply)
-    evaluated = read(batch, offline)
-    assert evaluated.score_source is SearchScoreSource.RUBRIC
-    assert evaluated.outcome is SearchOutcome.JUDGED
-    assert evaluated.quality_score == evaluated.rubric.total
-    assert evaluated.llm is not None
-    assert evaluated.llm.judged_by == "offline"
+NOT_FOUND = "<title>Page not found</title><body><main><p>Have a look at what else is on.</p></main>"
+GONE = RetrievedContent(url="https://a.example/jazz", title="Jazz", content="Jazz.", html=NOT_FOUND)
 
 
-def test_the_offline_reply_keeps_the_protocol_s_own_rules() -> None:
-    for stem, _, recommendation in WORKED:
-        content = json.loads(answer(asked(worked(stem)).facts))
-        assert content["recommendation"] == recommendation
-        assert content["satisfied"] is (recommendation == "stop")
-        assert not (content["satisfied"] and content["suggested_refinements"])
-
-
-def test_no_results_are_zero_without_a_call() -> None:
-    outcome = evaluate_search(RetrievalBatch(batch_id="b", query="jazz", retrieved_content=()), RULES)
+@pytest.mark.parametrize("results", [(), (GONE,)])
+def test_no_results_are_zero_without_a_call(results: tuple[RetrievedContent, ...]) -> None:
+    """A result whose page is not found is left out."""
+    outcome = evaluate_search(RetrievalBatch(batch_id="b", query="jazz", retrieved_content=results), RULES)
     assert isinstance(outcome, Emit)
     (evaluated,) = outcome.events
     assert isinstance(evaluated, SearchEvaluated)
@@ -179,14 +175,6 @@ def test_a_judge_is_shown_so_many_results_and_no_more() -> None:
 @pytest.mark.parametrize(("score", "gaps", "missing", "recommendation"), TABLES["the_bands_are_half_open"])
 def test_the_bands_are_half_open(score: float, gaps: str, missing: tuple[str, ...], recommendation: str) -> None:
     assert recommend(score, gaps, missing, Bands()) == recommendation
-
-
-def test_what_the_judge_recommends_is_left_aside() -> None:
-    stopped = said(reply(quality_score=0.85, satisfied=False, recommendation="continue", suggested_refinements=["x"]))
-    assert (stopped.satisfied, stopped.recommendation, stopped.suggested_refinements) == (True, "stop", ())
-    going = said(reply(quality_score=0.3, satisfied=True, recommendation="stop"))
-    assert (going.satisfied, going.recommendation) == (False, "continue")
-    assert going.suggested_refinements, "the rubric's, where the judge has none"
 
 
 @pytest.mark.parametrize("nothing", ["No significant gaps", "None.", "n/a", "", "  "])
@@ -353,14 +341,3 @@ def test_a_page_without_a_text_beside_it_is_read() -> None:
     assert isinstance(asked.need, AskModel)
     assert "29 November, 20:00" in asked.need.messages[1].content
     assert asked.need.facts["recommendation"] == "stop"
-
-
-def test_a_result_whose_page_is_not_found_is_left_out() -> None:
-    html = "<title>Page not found</title><body><main><p>Have a look at what else is on.</p></main>"
-    result = RetrievedContent(url="https://a.example/jazz", title="Jazz in Aarhus", content="Jazz.", html=html)
-    batch = RetrievalBatch(batch_id="b", query="jazz in Aarhus", retrieved_content=(result,))
-    outcome = evaluate_search(batch, RULES)
-    assert isinstance(outcome, Emit)
-    (evaluated,) = outcome.events
-    assert isinstance(evaluated, SearchEvaluated)
-    assert evaluated.outcome is SearchOutcome.NO_RESULTS

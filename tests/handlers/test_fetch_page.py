@@ -338,12 +338,6 @@ def test_the_largest_source_and_request_fit_into_a_record() -> None:
 SOURCES = (SnippetSource(url=f"{HOST}/events"), SnippetSource(url="https://other.example/"))
 
 
-def test_a_request_travels_with_its_source() -> None:
-    outcome, _ = run(snippet(sources=SOURCES), detail)
-    [source] = of_type(outcome, RelevanceRequested)
-    assert source.sources == SOURCES
-
-
 def test_unfetched_source_moves_its_request_to_the_next() -> None:
     failure = FetchFailure.TIMEOUT
     outcome, _ = run(snippet(sources=SOURCES), lambda url: FetchRefused(url, failure))
@@ -405,10 +399,3 @@ def test_refused_target_ends_the_extraction_with_its_reason(follow: bool, failur
     event = completed(outcome)
     assert (event.status, event.failure) == (ExtractionStatus.FAILED, failure)
     assert [(skipped.url, skipped.reason) for skipped in event.skipped] == [(target, failure)]
-
-
-def test_a_redelivery_writes_the_same() -> None:
-    def web(url: str) -> FetchedPage:
-        return page(url, cards("/event/1", "/event/2")) if url.endswith("events") else detail(url)
-
-    assert run(needed(), web) == run(needed(), web)

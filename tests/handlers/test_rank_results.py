@@ -123,14 +123,6 @@ def test_candidates_that_came_along_are_ranked_without_the_index() -> None:
     assert event.llm.judged_by == "offline"
 
 
-def test_without_candidates_the_index_is_asked_with_the_filters() -> None:
-    asked = request(candidates=None, filters={"tier": "A", "date_from": "2026-05-01"})
-    need = instance(SearchVectors, instance(Ask, rank_results(asked, RULES)).need)
-    assert need.collection == "documents"
-    assert need.filters is not None
-    assert need.filters.tiers == ("A",)
-
-
 def test_index_hits_are_ranked_with_old_and_malformed_points() -> None:
     new = {**CANDIDATES[0], "text": CANDIDATES[0]["content"], "tier": "A", "document_id": "1"}
     old = {"url": "https://old.example/", "title": "Mill bridge", "text": "An old point about the boat race."}
@@ -409,17 +401,19 @@ def test_counts_of_one_are_singular() -> None:
 
 
 @pytest.mark.parametrize("candidates", [CANDIDATES, None])
-def test_misspelt_filter_is_rejected_with_reason(candidates: list[dict[str, Any]] | None) -> None:
-    event = completed(rank_results(request(candidates=candidates, filters={"source_tier": "A"}), RULES))
-    assert note(event, StageName.RETRIEVAL).reason.startswith("filters: there is no 'source_tier'; there are tiers,")
-    assert event.results == ()
-
-
-@pytest.mark.parametrize("candidates", [CANDIDATES, None])
-def test_invalid_filter_value_is_rejected_with_reason(candidates: list[dict[str, Any]] | None) -> None:
-    event = completed(rank_results(request(candidates=candidates, filters={"date_from": "last week"}), RULES))
+@pytest.mark.parametrize(
+    ("filters", "reason"),
+    [
+        ({"date_from": "last week"}, "date_from"),
+        ({"source_tier": "A"}, "filters: there is no 'source_tier'; there are tiers,"),
+    ],
+)
+def test_invalid_filter_is_rejected_with_reason(
+    candidates: list[dict[str, Any]] | None, filters: dict[str, str], reason: str
+) -> None:
+    event = completed(rank_results(request(candidates=candidates, filters=filters), RULES))
     assert note(event, StageName.RETRIEVAL).outcome is StageOutcome.FAILED
-    assert "date_from" in note(event, StageName.RETRIEVAL).reason
+    assert note(event, StageName.RETRIEVAL).reason.startswith(reason)
     assert (event.results, event.context, event.stages) == ((), "", ())
 
 
@@ -431,11 +425,6 @@ def test_empty_candidates_give_an_empty_answer_without_a_model(candidates: list[
     outcomes = {note.stage: note.outcome for note in event.notes}
     assert list(outcomes) == [StageName(name) for name in ALL]
     assert set(list(outcomes.values())[1:]) == {StageOutcome.SKIPPED}
-
-
-def test_the_request_says_how_many_results_it_wants() -> None:
-    assert len(completed(run(request(limit=2))).results) == 2
-    assert len(completed(run(request(limit=50))).results) == 4
 
 
 def test_the_state_of_an_ask_saves_work_and_changes_nothing() -> None:
@@ -472,12 +461,6 @@ def test_hostile_text_in_every_source_is_shown_in_linear_time(name: str) -> None
     ]
     completed(run(request()))  # what is compiled late
     assert cpu_seconds(lambda: completed(run(request(candidates=candidates, limit=20)))) < 3
-
-
-def test_reasons_are_in_words() -> None:
-    event = completed(run(request()))
-    assert "4 of 4 words in the text" in event.results[0].reasons or event.results[0].reasons
-    assert all(result.reasons for result in event.results)
 
 
 TEXT = st.characters(exclude_characters="\0", codec="utf-8")
@@ -522,11 +505,6 @@ def test_results_are_unique_candidates_in_order_of_relevance(
     assert [note.stage.value for note in event.notes] == ALL
     assert {note.stage for note in event.notes if note.outcome is StageOutcome.RAN} == set(event.stages)
     assert RankingCompleted.model_validate_json(event.to_json()) == event
-
-
-def test_repetition_bounds_must_be_in_order() -> None:
-    with pytest.raises(ValueError, match="repetition_least has to be less than"):
-        rules(bm25={"repetition_least": 0.5, "repetition_full": 0.5})
 
 
 def test_the_score_is_relevance_and_nothing_relevant_is_reported() -> None:

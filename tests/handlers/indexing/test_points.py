@@ -190,22 +190,6 @@ def test_index_write_recovers_from_a_crash_at_any_step(tier: Tier, before: Tier 
         assert is_just(index, put), steps
 
 
-@pytest.mark.parametrize("tier", ["A", "B", "C"])
-def test_newer_version_repairs_a_crash_at_any_step(tier: Tier) -> None:
-    newer = version("C", 60, 2)
-    for steps in range(40):
-        index = Index()
-        index.put(version(tier, 60, 1), dies_after=steps)
-        index.put(newer)
-        assert is_just(index, newer), steps
-
-
-def test_the_same_page_twice_changes_nothing() -> None:
-    index = Index()
-    assert len(index.put(version("A", 60, 0)).write) > 5
-    assert index.put(version("A", 60, 0)) == WritePlan()
-
-
 def test_the_same_page_fetched_again_is_only_remembered_as_newer() -> None:
     index = Index()
     index.put(version("A", 60, 0))
@@ -214,15 +198,6 @@ def test_the_same_page_fetched_again_is_only_remembered_as_newer() -> None:
     assert not again.remove
     assert again.settle is not None
     assert index.put(version("C", 60, 2)).outdated
-
-
-def test_a_tier_change_removes_what_the_new_tier_does_not_have() -> None:
-    index = Index()
-    written = len(index.put(version("A", 60, 0)).write)
-    plan = index.put(version("C", 60, 1))
-    assert len(plan.write) == 1
-    assert len(plan.remove) == written - 1
-    assert len(index.points) == 1
 
 
 def test_live_write_after_a_replay_of_one_fetch_is_outdated() -> None:

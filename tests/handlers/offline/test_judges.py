@@ -46,10 +46,6 @@ def test_endless_repetition_is_undecided() -> None:
     assert said("Ibuprofen", "What the painkiller does, and who should not take it.", query="ibuprofen") == "Relevant"
 
 
-def test_a_page_on_the_question_is_relevant() -> None:
-    assert said("Co-parenting when your former partner has an addiction") == "Relevant"
-
-
 @pytest.mark.parametrize(
     ("title", "expected"), [("台北市騎樓整平計畫與補助", "Relevant"), ("台北市地價稅開徵", UNDECIDED)]
 )

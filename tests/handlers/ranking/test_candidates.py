@@ -112,11 +112,6 @@ def test_score_and_features_are_of_one_reading_of_a_page() -> None:
     assert (found.cts_score, found.trust) == (None, CandidateTrust(has_doi=False))
 
 
-def test_old_points_have_no_score() -> None:
-    [found] = merge_hits([VectorHit(0.4, {"url": "https://a.example/old", "text": "Old.", "title": "Old"})], SECTION)
-    assert (found.cts_score, found.trust, found.date) == (None, None, None)
-
-
 @pytest.mark.parametrize(
     ("payload", "score"),
     [

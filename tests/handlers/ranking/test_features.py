@@ -1,6 +1,5 @@
 """Features: the base does not depend on trust, and unknown values are missing, not 0."""
 
-import json
 import math
 import warnings
 from dataclasses import replace
@@ -15,21 +14,13 @@ from handlers.ranking.candidates import Candidate
 from handlers.ranking.features import extract_features
 from handlers.ranking.fusion import Corpus, Fused, fuse
 from handlers.ranking.model import (
-    FEATURES_OF,
     NAMES,
     TOTAL_FEATURES_PHASE_A,
-    TOTAL_FEATURES_PHASE_C,
-    VERSION_PHASE_A,
-    VERSION_PHASE_C,
     Feature,
-    ModelMismatchError,
-    RankingModel,
 )
 from handlers.ranking.query import read_query
 from schemas.queries import CandidateTrust
-from schemas.ranking import RankedResult
 from tests.handlers.ranking.frozen.cases import Case, frozen_cases, frozen_model, frozen_scores, frozen_vectors
-from tests.handlers.ranking.models import manifest_of
 from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
 
@@ -53,16 +44,6 @@ def row_of(candidate: Candidate, text: str = "rain", now: datetime | None = NOW)
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
-
-
-def test_the_table_is_the_plans() -> None:
-    assert [feature.value for feature in Feature] == list(range(41))
-    assert (TOTAL_FEATURES_PHASE_A, TOTAL_FEATURES_PHASE_C, len(NAMES)) == (29, 41, 41)
-    assert {VERSION_PHASE_A: NAMES[:29], VERSION_PHASE_C: NAMES} == FEATURES_OF
-    assert NAMES[29:] == TABLES["the_table_is_the_plans"]
-    first = dict(TABLES["first_features"])
-    assert {column: NAMES[column] for column in first} == first
-    assert all(feature.meaning.endswith(".") and feature.missing for feature in Feature)
 
 
 # --- 29 features go on bit for bit -----------------------------------------------------------------------------------
@@ -90,12 +71,6 @@ def test_frozen_files_reveal_a_change_in_any_base_feature() -> None:
         other = np.concatenate([case.features() for case in CASES])
         other[:, column] = other[::-1, column] * 1.5 + 0.25
         assert frozen_model().score(other).tolist() != scores, f"{NAMES[column]} changes no score"
-
-
-def test_model_of_29_features_with_a_manifest_of_41_is_refused() -> None:
-    text = frozen_model().model
-    with pytest.raises(ModelMismatchError, match="takes 29 features, the manifest has 41"):
-        RankingModel(manifest=manifest_of(text), model=text)
 
 
 # --- the block of trust ----------------------------------------------------------------------------------------------
@@ -250,24 +225,3 @@ def test_foreign_numbers_beyond_all_bounds_stay_numbers() -> None:
         warnings.simplefilter("error")
         assert np.isfinite(rows.astype(np.float32)[0, [14, 33, 34]]).all()
         assert frozen_model().score(rows).shape == (1,)
-
-
-def test_features_survive_the_way_through_an_event() -> None:
-    [row] = CASES[0].features(TRUST)[:1].tolist()
-    served = tuple(None if value != value else value for value in row)
-    result = RankedResult.model_validate(
-        {
-            "rank": 1,
-            "url": "https://a.example",
-            "title": "",
-            "score": 1.0,
-            "stage_scores": {},
-            "reasons": [],
-            "passage": "",
-            "trust_label": "LOW",
-            "_reasoning_metadata": {"trust_label": "LOW", "label_source": "fallback"},
-            "features": served,
-        }
-    )
-    features = json.loads(result.model_dump_json(by_alias=True))["features"]
-    np.testing.assert_array_equal(np.array(features, dtype=np.float64), row)

@@ -14,7 +14,6 @@ from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import Bm25Section
 from handlers.ranking.fusion import Corpus, Fused, age_in_days, fuse
 from handlers.ranking.query import read_query
-from schemas.queries import CandidateTrust
 from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
 
@@ -149,27 +148,11 @@ def test_foreign_scores_of_any_scale_are_taken(scores: list[float]) -> None:
     assert best(scored) == known.index(max(known))
 
 
-def test_without_scores_the_order_of_candidates_says_nothing() -> None:
-    found = [candidate(place, text="tide") for place in range(3)]
-    assert len({each.score for each in fused("tide", found)}) == 1
-    assert all(each.vector is None for each in fused("tide", found))
-
-
 def test_retriever_order_decides_where_no_query_word_matches() -> None:
     found = [candidate(0, "Soup", similarity=0.2), candidate(1, "Rain", similarity=0.9)]
     scored = fused("tide", found)
     assert best(scored) == 1
     assert scored[1].score < 0.01
-
-
-def test_without_candidates_there_is_nothing() -> None:
-    assert fused("tide", []) == ()
-
-
-def test_trust_changes_nothing() -> None:
-    found = [candidate(0, "Tide", "tide", similarity=0.3), candidate(1, "Rain", "tide", similarity=0.4)]
-    trusted = [replace(each, cts_score=90, trust=CandidateTrust(source_tier=1)) for each in found]
-    assert fused("tide", found) == fused("tide", trusted)
 
 
 @settings(deadline=None)  # the first Chinese text loads the dictionary

@@ -74,20 +74,6 @@ def test_english_context_names_the_host_without_a_publisher(section: ReasoningSe
     assert '"text": "What the page of A says."' in context
 
 
-def test_context_shows_trust_only_as_labels(section: ReasoningSection) -> None:
-    """R-253, C-39: no score, no rank's score, no score of diversity, no number of trust; and no address."""
-    sources = order_sources(result(rank, label) for rank, label in enumerate(("HIGH", "MEDIUM", "LOW"), 1))
-    context = write_context(sources, "en", section)
-    for number in ("83", "59", "27", "47", "911", "0.73", "0.61", "8.52", "0.46"):
-        assert number not in context
-    assert "https://" not in context
-    assert LABEL.findall(context) == ["HIGH", "MEDIUM", "LOW"]
-
-
-def test_no_sources_no_context(section: ReasoningSection) -> None:
-    assert write_context((), "en", section) == ""
-
-
 def test_a_passage_is_cut(section: ReasoningSection) -> None:
     [source] = order_sources([result(1, passage="rain " * 5000)])
     assert len(write_context([source], "en", section)) < section.max_characters + 400

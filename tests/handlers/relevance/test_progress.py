@@ -11,20 +11,6 @@ from tests.samples import instance
 A, B, C = "https://a.example/", "https://b.example/", "https://c.example/"
 
 
-def test_each_source_is_requested_once_before_the_request_ends() -> None:
-    sources, turns = sources_of((A, B, C), 10), []
-    step = go_on("r", "q", sources, "v")
-    while isinstance(step, ExtractionNeeded):
-        turns.append(step.target_url)
-        step = go_on("r", "q", settled(step.sources, step.target_url, SourceOutcome.IRRELEVANT), "v")
-    assert turns == [A, B, C]
-    assert isinstance(step, SnippetsCompleted)
-    assert (step.request_id, step.query, step.config_version, step.failure) == ("r", "q", "v", None)
-    assert [(source.url, source.outcome) for source in step.sources] == [
-        (url, SourceOutcome.IRRELEVANT) for url in (A, B, C)
-    ]
-
-
 def test_redelivery_keeps_the_extraction_id() -> None:
     sources = sources_of((A, B), 10)
     steps = [go_on(request, "q", sources, "v") for request in ("r", "r", "s")]

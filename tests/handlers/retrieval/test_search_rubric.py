@@ -17,7 +17,7 @@ from handlers.retrieval.search_rubric import (
     refinements_of,
 )
 from schemas.retrieval import RetrievalBatch, RetrievedContent
-from tests.rules import CONFIG, shipped_rules
+from tests.rules import shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -40,8 +40,9 @@ def assessed(
     ("count", "points"), [(0, -0.4), (1, -0.2), (2, -0.2), (3, 0.1), (4, 0.1), (5, 0.2), (6, 0.2), (50, 0.2)]
 )
 def test_points_for_the_number_of_results(count: int, points: float) -> None:
-    """C-12: five are many."""
-    assert assessed(*[result()] * count).rubric.count == points
+    """C-12: five are many, and fewer than three are few."""
+    found = assessed(*[result()] * count)
+    assert (found.rubric.count, found.few) == (points, points < 0)
 
 
 @pytest.mark.parametrize(
@@ -90,11 +91,6 @@ def test_points_for_what_results_say(goal: str, titles: tuple[str, ...], points:
 @pytest.mark.parametrize(("goal", "title"), [("找11月北京的爵士音乐会", "北京爵士音乐会 11月29日"), ("找猫", "猫")])
 def test_a_sentence_in_chinese_is_met_by_its_words(goal: str, title: str) -> None:
     assert not assessed(result(title=title), goal=goal).off_goal
-
-
-@pytest.mark.parametrize(("count", "few"), [(0, True), (2, True), (3, False), (4, False)])
-def test_few_results_are_less_than_acceptable(count: int, few: bool) -> None:
-    assert assessed(*[result()] * count).few is few
 
 
 @pytest.mark.parametrize(("hosts", "narrow"), TABLES["results_from_less_domains_than_give_points_are_narrow"])
@@ -164,16 +160,6 @@ def test_a_goal_that_buys_nothing_reaches_the_upper_band() -> None:
     found = assessed(*results, goal="tide table Aarhus", fields=("title", "url"))
     assert found.rubric.total >= RULES.search_evaluation.bands.high
     assert not found.shopping
-
-
-@pytest.mark.parametrize(
-    ("stem", "total"), [("laptop_offers", 0.9), ("hamster_breeders", 0.3), ("gaming_headset", 0.1)]
-)
-def test_the_worked_examples_count_up_to_this(stem: str, total: float) -> None:
-    """C-16: with all four fields required."""
-    path = CONFIG.parent / "schemas" / "examples" / "retrieval.batches.v1" / f"{stem}.json"
-    batch = RetrievalBatch.model_validate_json(path.read_bytes())
-    assert assess(batch, RULES.search_evaluation, RULES.reader).rubric.total == total
 
 
 def test_bands_out_of_order_are_refused() -> None:

@@ -70,12 +70,6 @@ def test_citations_without_a_doi_are_counted() -> None:
     assert score.components[1].because == "2 citations"
 
 
-def test_byline_counts_as_credit_once() -> None:
-    both = score_trust(10, "", Observations(has_author=True, has_byline=True), RULES.points)
-    byline = score_trust(10, "", Observations(has_byline=True), RULES.points)
-    assert both.total == byline.total == 18
-
-
 UNSEEN = Observations(
     external_links_count=None,
     headings_count=None,
