@@ -385,6 +385,9 @@ def test_two_spellings_of_a_url_count_as_one_document() -> None:
     event = completed(run(request(candidates=twice)))
     assert note(event, StageName.RETRIEVAL).reason == "2 candidates came along, of 1 document"
     assert len(event.results) == 1
+    event = completed(run(request(candidates=CANDIDATES[:1])))
+    assert note(event, StageName.RETRIEVAL).reason == "1 candidate came along"
+    assert note(event, StageName.REASONING).reason == "1 source, 1 of them HIGH"
 
 
 def test_a_long_page_is_read_where_it_answers() -> None:
@@ -392,12 +395,6 @@ def test_a_long_page_is_read_where_it_answers() -> None:
     event = completed(run(request(query="when was the dam closed", candidates=[page])))
     assert event.results[0].passage == "The dam was closed in May."
     assert "The dam was closed in May." in event.context
-
-
-def test_counts_of_one_are_singular() -> None:
-    event = completed(run(request(candidates=CANDIDATES[:1])))
-    assert note(event, StageName.RETRIEVAL).reason == "1 candidate came along"
-    assert note(event, StageName.REASONING).reason == "1 source, 1 of them HIGH"
 
 
 @pytest.mark.parametrize("candidates", [CANDIDATES, None])

@@ -121,11 +121,6 @@ SHOWS = [f"https://kalender.example/shows/{n}-x" for n in range(5)]
 HALL = "The old hall beside the harbour of the city"
 
 
-HALL_LINK = '<a href="/halls/{n}">HALL {n}</a>'
-DATE_LINK = '<a href="/dates/{n}">More dates of {title}</a>'
-SHOW_LINK = '<a href="/shows/{n}-x">{title}</a>'
-
-
 def page(block: str) -> str:
     """A page of five blocks, in which ``{n}`` is the number of a show and ``{title}`` its title."""
     named = block.replace("HALL", HALL)
