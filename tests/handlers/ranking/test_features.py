@@ -77,6 +77,7 @@ def test_frozen_files_reveal_a_change_in_any_base_feature() -> None:
 
 
 def test_what_is_known_of_trust_fills_the_block() -> None:
+    assert NAMES[TOTAL_FEATURES_PHASE_A:] == TABLES["names_in_saved_models"]
     row = row_of(replace(RAIN, trust=TRUST, cts_score=81))
     assert list(row.values())[29:] == [1, 81, 1, 1, 4, 7, 0, 1, 0, 1, 0, 1]
 
