@@ -82,9 +82,3 @@ def test_a_heading_goes_with_what_follows() -> None:
 def test_a_very_small_last_chunk_takes_a_sentence_over() -> None:
     text = "First sentence here. Second sentence here. Third sentence. End."
     assert chunk_text(text, 60) == ("First sentence here. Second sentence here.", "Third sentence. End.")
-
-
-@pytest.mark.parametrize("text", ["", " \n\t \n"])
-@pytest.mark.parametrize("unit", ["characters", "words"])
-def test_nothing_gives_no_chunk(text: str, unit: ChunkUnit) -> None:
-    assert chunk_text(text, 10, unit) == ()

@@ -49,11 +49,6 @@ def test_ties_keep_their_order(weight: float) -> None:
     assert order(diversify([0.5] * 4, unlike(4), weight, 4)) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("scores", [[], [0.3]])
-def test_diversify_keeps_empty_and_single_lists(scores: list[float]) -> None:
-    assert order(diversify(scores, unlike(len(scores)), 0.5, 10)) == list(range(len(scores)))
-
-
 @given(SCORES, st.floats(0, 1), st.integers(0, 15))
 def test_the_most_relevant_is_first_and_nothing_comes_twice(scores: list[float], weight: float, most: int) -> None:
     size = len(scores)

@@ -40,8 +40,9 @@ def assessed(
     ("count", "points"), [(0, -0.4), (1, -0.2), (2, -0.2), (3, 0.1), (4, 0.1), (5, 0.2), (6, 0.2), (50, 0.2)]
 )
 def test_points_for_the_number_of_results(count: int, points: float) -> None:
-    """C-12: five are many."""
-    assert assessed(*[result()] * count).rubric.count == points
+    """C-12: five are many, and fewer than three are few."""
+    found = assessed(*[result()] * count)
+    assert (found.rubric.count, found.few) == (points, points < 0)
 
 
 @pytest.mark.parametrize(

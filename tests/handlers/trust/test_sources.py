@@ -24,16 +24,8 @@ def test_hosts(host: str, tier: int, tags: tuple[str, ...]) -> None:
     assert source.is_academic == ("academic" in tags)
 
 
-def test_a_publisher_counts_as_the_crawler_names_it() -> None:
-    assert source_of("news.example", registered_domain("news.example"), "科技部", "", RULES).tier == 1
-
-
 def test_a_page_cannot_name_itself_a_publisher() -> None:
     assert source_of("news.example", registered_domain("news.example"), None, "科技部", RULES).tier == 3
-
-
-def test_a_domain_is_not_a_publisher() -> None:
-    assert source_of("news.example", registered_domain("news.example"), "gov.tw", "", RULES).tier == 3
 
 
 def test_a_government_host_may_name_itself() -> None:

@@ -48,36 +48,25 @@ def test_before_and_after_are_side_by_side(console: OwnConsole) -> None:
     assert "Before the loop, attempt 1" in text
     assert "After the loop, attempt 2" in text
     assert text.index("Before the loop") < text.index("After the loop")
+    assert 'href="/batch/child-1"' in text
 
 
-def test_the_child_shows_the_same_pair(console: OwnConsole) -> None:
+def test_the_child_shows_the_same_pair_and_marks_evidence(console: OwnConsole) -> None:
     text = console.client.get("/batch/child-1").text
     assert "Before the loop, attempt 1" in text
     assert "After the loop, attempt 2" in text
     assert "passed, next:" in text
-
-
-def test_the_tree_links_the_other_attempts(console: OwnConsole) -> None:
-    assert 'href="/batch/child-1"' in console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
-    assert f'href="/batch/{CLASSIFIED.batch_id}"' in console.client.get("/batch/child-1").text
-
-
-def test_evidence_is_marked_in_place(console: OwnConsole) -> None:
-    text = console.client.get("/batch/child-1").text
+    assert f'href="/batch/{CLASSIFIED.batch_id}"' in text
     [evidence, *_] = JAZZ.results[0].evidence
     assert f'<mark class="{evidence.kind}"' in text
     assert f">{evidence.text}</mark>" in text
 
 
-def test_the_four_dimensions_have_their_thresholds(console: OwnConsole) -> None:
+def test_dimensions_have_thresholds_and_steps_have_reasons(console: OwnConsole) -> None:
     text = console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
     for name in ("context recall", "context precision", "source quality", "actionable information"):
         assert f'<th scope="row">{name}</th>' in text
     assert text.count("<meter") == 8
-
-
-def test_each_step_has_its_reason(console: OwnConsole) -> None:
-    text = console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
     for step in ("classified", "evaluated", "search", "pages requested", "pages fetched"):
         assert f"<strong>{step}</strong>" in text
     assert str(CLASSIFIED.extraction_reason)[:30].replace("'", "&#39;") in text

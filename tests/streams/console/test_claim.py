@@ -33,14 +33,10 @@ def shown(console: OwnConsole) -> str:
     return console.client.get(f"/claim/{CLAIM.claim_id}").text
 
 
-def test_the_claim_is_marked_in_its_source(console: OwnConsole) -> None:
+def test_claim_is_marked_and_the_offline_judge_is_free(console: OwnConsole) -> None:
     text = shown(console)
     assert '<mark class="claim" title="the claim">It moved there.</mark>' in text
     assert "<b>x</b>" not in text
-
-
-def test_the_offline_judge_is_named_and_free(console: OwnConsole) -> None:
-    text = shown(console)
     assert "the offline judge: rules, no model" in text
     assert "free" in text
     assert "Judges disagree" not in text

@@ -97,9 +97,6 @@ def test_an_expired_record_keeps_its_verdict(console: OwnConsole) -> None:
 def test_a_decision_that_never_was_is_missing(console: OwnConsole) -> None:
     assert console.client.get("/decision/pages.scored.v1/0/99").status_code == 404
     assert console.client.get("/decision/nosuch.v1/0/0/line").status_code == 404
-
-
-def test_a_number_beyond_those_of_kafka_is_missing(console: OwnConsole) -> None:
     path = f"/decision/pages.scored.v1/0/{10**20}"
     assert console.client.get(path).status_code == console.client.get(path + "/line").status_code == 404
 

@@ -114,13 +114,9 @@ def test_skipped_decisions_come_back_on_request(console: OwnConsole) -> None:
     assert "Back to those that were skipped" in text
 
 
-def test_decisions_of_replays_are_not_in_the_queue(console: OwnConsole) -> None:
+def test_decisions_of_replays_and_strangers_are_not_in_the_queue(console: OwnConsole) -> None:
     console.write(scored("https://a.example/1"), "score_page", run="replay-again-1")
-    assert "0 decisions without a mark" in console.client.get("/review").text
-
-
-def test_what_no_handler_of_ours_wrote_is_not_in_the_queue(console: OwnConsole) -> None:
-    console.write(scored("https://a.example/1"), "x" * 150)
+    console.write(scored("https://a.example/2"), "x" * 150)
     assert "0 decisions without a mark" in console.client.get("/review").text
 
 
