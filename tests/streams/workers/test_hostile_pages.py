@@ -79,5 +79,5 @@ async def test_a_page_above_the_largest_size_is_refused_at_once() -> None:
 async def test_a_parser_without_memory_is_out_of_memory() -> None:
     """The parser has an error of its own for it, which must not count as an error of the handler."""
     limits = JobLimits(cpu_seconds=10, wall_seconds=60, memory_bytes=100 << 20)
-    [found] = await outcomes(limits, SHAPES["long link"](400_000))
+    [found] = await outcomes(limits, SHAPES["tags of 4"](3_000_000))
     assert found.reason == "out_of_memory"
