@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
+from math import comb
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
@@ -306,9 +307,9 @@ def _long_ones(root: LexborNode, selectors: list[str]) -> list[str]:
 
 
 def _steps(root: LexborNode, selectors: list[str], depths: dict[int, int]) -> int:
-    """The most steps that selectors take, by the depths of the elements that their last parts match."""
+    """The most steps that selectors take: each way to find their parts, in order, above elements of the last ones."""
     parts = [_parts_of(selector) for selector in selectors]
-    most = max(map(len, parts)) - 1
+    above_last = Counter(len(names) - 1 for names in parts)
     total = 0
     for node in _selected(root, list({names[-1]: None for names in parts})):
         path: list[int] = []
@@ -318,8 +319,8 @@ def _steps(root: LexborNode, selectors: list[str], depths: dict[int, int]) -> in
             above = above.parent
         depth = depths[above.mem_id] if above is not None else 0
         depths |= {identity: depth + number for number, identity in enumerate(reversed(path), 1)}
-        total += depths[node.mem_id] ** most
-    return total * len(selectors)
+        total += sum(number * comb(depths[node.mem_id], most) for most, number in above_last.items())
+    return total
 
 
 def _selected(root: LexborNode, selectors: list[str]) -> list[LexborNode]:
