@@ -52,7 +52,7 @@ async def check(limits: JobLimits, size: int, names: Iterable[str]) -> None:
             page = crawled(SHAPES[name](size)[:MAX_PAGE_BYTES])
             end, after = await asyncio.gather(pool.run(page), pool.run(ordinary))
             if not isinstance(end, Emit):
-                assert end.reason in (*EXCEEDED, DeadReason.TOO_COMPLEX), name
+                assert end.reason in (*EXCEEDED, DeadReason.TOO_COMPLEX, DeadReason.UNREADABLE_PAGE), name
                 exceeded += end.reason in EXCEEDED
             assert after == verdict, name
     assert exceeded
