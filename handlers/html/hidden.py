@@ -37,7 +37,7 @@ _MAX_STYLED = 120_000
 _MAX_ELEMENTS = 2_000
 """Elements with text whose text is judged; of more only what is surely hidden is looked for, and left out."""
 _MAX_ABOVE = 40
-_FEW_COMBINED = 40
+_MAX_UNCOUNTED = 40
 """Selectors of two parts that take little: each is tried once at each element above."""
 _MAX_STEPS = 50_000_000
 """Looks at the elements around others that selectors may take; each of ``.a .b .c`` is looked for in all above."""
@@ -267,17 +267,17 @@ def _make(node: LexborNode) -> str:
 def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hiding]]:
     """The elements that style sheets hide; in doubt, those of a selector that would take long."""
     rules = hiding_rules(sheets)
-    long = _long_ones(root, list(rules))
+    costly = _costly_selectors(root, list(rules))
     found: dict[int, tuple[LexborNode, Hiding]] = {}
     for how in dict.fromkeys(rules.values()):
-        selectors = [selector for selector, other in rules.items() if other == how and selector not in long]
+        selectors = [selector for selector, other in rules.items() if other == how and selector not in costly]
         nodes = _selected(root, selectors)[:_MAX_STYLED] if selectors else []
         showing = showing_classes(sheets, "display") | showing_classes(sheets, how.shown_by) if nodes else frozenset()
         for node in nodes:
             if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
                 is_shown = showing and not showing.isdisjoint((node.attributes.get("class") or "").split())
                 found[node.mem_id] = node, replace(how, is_sure=False) if is_shown else how
-    for node in _selected(root, [_parts_of(selector)[-1] for selector in long])[:_MAX_STYLED] if long else ():
+    for node in _selected(root, [_parts_of(selector)[-1] for selector in costly])[:_MAX_STYLED] if costly else ():
         if node.tag not in _WHOLE_PAGE:
             found.setdefault(node.mem_id, (node, IN_DOUBT))
     return found
@@ -287,23 +287,23 @@ def _parts_of(selector: str) -> list[str]:
     return selector.replace(">", " ").split()
 
 
-def _long_ones(root: LexborNode, selectors: list[str]) -> list[str]:
+def _costly_selectors(root: LexborNode, selectors: list[str]) -> list[str]:
     """The selectors that may take too many steps: each part before the last is tried at all elements above."""
     combined = [selector for selector in selectors if len(_parts_of(selector)) > 1]
-    if len(combined) <= _FEW_COMBINED:
+    if len(combined) <= _MAX_UNCOUNTED:
         combined = [selector for selector in combined if len(_parts_of(selector)) > 2]
     depths: dict[int, int] = {}
     if not combined or _steps(root, combined, depths) <= _MAX_STEPS:
         return []
     left = _MAX_STEPS
-    long = []
+    costly = []
     for selector in combined:
         steps = _steps(root, [selector], depths)
         if steps > left:
-            long.append(selector)
+            costly.append(selector)
         else:
             left -= steps
-    return long
+    return costly
 
 
 def _steps(root: LexborNode, selectors: list[str], depths: dict[int, int]) -> int:

@@ -49,7 +49,7 @@ class ServerAddress:
         if not address or address.port == 0 or not _HTTP.fullmatch(text):
             raise ValueError(f"is not an address: it begins with http:// or https:// and a host, as in {self.example}")
         if "?" in text or "#" in text:
-            raise ValueError(f"is too long: it ends before ? and #, as in {self.example}")
+            raise ValueError(f"has a query or a fragment: end it before ? and #, as in {self.example}")
         return text.rstrip("/")
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

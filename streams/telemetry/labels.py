@@ -143,8 +143,8 @@ _SHARED: Groups = {
         cause=get_args(Cause),
     ),
 }
-_BEFORE = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.UNKNOWN_VERSION)
-_AFTER = (DeadReason.OUTPUT_TOO_LARGE, DeadReason.OUTPUT_INVALID)
+_DECODE_REASONS = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.UNKNOWN_VERSION)
+_ENCODE_REASONS = (DeadReason.OUTPUT_TOO_LARGE, DeadReason.OUTPUT_INVALID)
 _OWN: dict[str, Groups] = {
     Metrics.handler_events_total.name: {
         ("outcome", "reason"): frozenset(
@@ -160,9 +160,9 @@ _OWN: dict[str, Groups] = {
     Metrics.dead_events_total.name: {
         ("reason", "stage"): frozenset(
             [
-                *product((*_BEFORE, DeadReason.TOO_LARGE), (Stage.DECODE,)),
-                *((reason, Stage.HANDLE) for reason in DeadReason if reason not in _BEFORE + _AFTER),
-                *product(_AFTER, (Stage.ENCODE,)),
+                *product((*_DECODE_REASONS, DeadReason.TOO_LARGE), (Stage.DECODE,)),
+                *((reason, Stage.HANDLE) for reason in DeadReason if reason not in _DECODE_REASONS + _ENCODE_REASONS),
+                *product(_ENCODE_REASONS, (Stage.ENCODE,)),
             ]
         )
     },

@@ -137,7 +137,7 @@ def test_folders_are_looked_at_without_being_made(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize(("mode", "rights"), [(0o500, "write"), (0o400, "write and enter"), (0o200, "read")])
 def test_missing_right_is_named(mode: int, rights: str) -> None:
-    with tempfile.TemporaryDirectory() as made, nobody(Path(made)) as user:
+    with tempfile.TemporaryDirectory() as made, unprivileged_user(Path(made)) as user:
         folder = Path(made) / "index"
         folder.mkdir()
         file = folder / "file"
@@ -153,7 +153,7 @@ def test_missing_right_is_named(mode: int, rights: str) -> None:
 
 
 @contextlib.contextmanager
-def nobody(folder: Path) -> Iterator[int]:
+def unprivileged_user(folder: Path) -> Iterator[int]:
     """Not as root, whom no right is denied; returns the user, to whom the folder belongs."""
     was = os.geteuid()
     user = was or 65534
