@@ -174,6 +174,12 @@ def test_single_held_out_query_never_proves_a_better_model(times: int) -> None:
     assert told in write_card(made, SHIPPED)
 
 
+def test_enough_queries_make_a_verdict() -> None:
+    made = instance(Trained, train(joined(world(200)), SHIPPED, 1, 0.8))
+    assert made.report.judged[1] >= 30
+    assert made.report.rivals[0].difference.verdict == "better"
+
+
 def test_repeated_query_counts_once() -> None:
     queries = ["a"] * 40 + ["b", "c"]
     one, other = [1.0] * 40 + [0.0, 0.5], [0.0] * 40 + [1.0, 0.5]
