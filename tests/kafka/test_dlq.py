@@ -122,16 +122,6 @@ async def test_what_was_sent_again_is_not_sent_again_but_on_purpose(
     assert (await again(with_letters, capfd, *BUGS, "--again"))["redriven"] == 20
 
 
-async def test_a_record_that_dies_again_keeps_its_identity(
-    with_letters: Installation, capfd: pytest.CaptureFixture[str]
-) -> None:
-    roots = Counter(dict(letter.headers)["x-root-id"] for letter in await with_letters.read(DEAD))
-    await again(with_letters, capfd)
-    await with_letters.drain(scorer(broken))
-    letters = [letter for letter in await with_letters.read(DEAD) if not marked([letter])]
-    assert Counter(dict(letter.headers)["x-root-id"] for letter in letters) == roots + roots
-
-
 async def test_original_bytes_and_headers_come_back(assay: Installation, capfd: pytest.CaptureFixture[str]) -> None:
     headers = [
         ("mine", b"text"),

@@ -49,16 +49,6 @@ async def answer_of(settings: Any, path: str) -> httpx2.Response:
         return await client.get(f"http://{http.address}{path}", timeout=20)
 
 
-async def test_lag_exporter_reports_groups_without_members(assay: Installation) -> None:
-    await assay.feed(page(number) for number in range(12))
-    answer = await answer_of(assay.settings, "/metrics")
-    assert answer.status_code == 200
-    assert 'assay_group_lag_records{handler="score_page",topic="pages.crawled.v1"} 12.0' in answer.text
-    assert 'assay_group_members{handler="score_page",topic="pages.crawled.v1"} 0.0' in answer.text
-    # Whatever the cluster's names bear, labels bear the topology's alone.
-    assert assay.prefix not in answer.text
-
-
 async def test_where_kafka_does_not_answer_the_target_is_down() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -128,19 +127,6 @@ def test_topic_not_created_yet_differs_from_an_unknown_one(
         status, _, err = asyncio.run(command(settings, capsys, "tail", topic, "--from", "earliest", "--json"))
         assert (status, said in err) == (2, True)
     assert ran(run_topics, "list", settings, as_json=True).document["topics"] == []
-
-
-def test_large_pages_arrive_at_a_rate(
-    ran: Ran, ready: Settings, tailed: Callable[..., list[Any]], tmp_path: Path
-) -> None:
-    body = os.urandom(4 * 1024 * 1024)
-    for number in range(3):
-        (tmp_path / f"{number}.html").write_bytes(b"<p>" + body + bytes([number]))
-    answer = ran(
-        run_publish, ready, Publication(topic=PAGES_CRAWLED, paths=[tmp_path], as_json=True, rate=20.0)
-    ).document
-    assert (answer["published"], answer["refused"]) == (3, 0)
-    assert {value["bytes"] for value in tailed("earliest", 3)} == {len(body) + 4}
 
 
 def test_unreadable_path_exits_with_status_2(ran: Ran, ready: Settings, tmp_path: Path) -> None:

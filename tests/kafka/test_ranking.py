@@ -12,7 +12,7 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageOutcome
 from streams.topology import HANDLERS
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import Installation, Installing, until
+from tests.kafka.installation import Installation, Installing
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.llm.model_server import Behaviour, hangs, model_server, says, status
 
@@ -113,22 +113,3 @@ async def test_failed_judge_does_not_prevent_an_answer(
     assert event.llm is not None
     assert event.llm.outcome == because
     assert await place.read(DEAD, *RETRIES) == []
-
-
-async def test_queries_wait_while_the_index_is_down(
-    installing: Installing, tmp_path: Path, index: QdrantServer
-) -> None:
-    index.status = 503
-    async with model_server(says(SCORED)) as server:
-        place = await installation(installing, server.base_url, tmp_path, index={"url": index.url})
-        await place.feed([query(f"query-{number}", None) for number in range(12)], REQUESTED)
-        async with place.running(RANK_RESULTS) as application:
-            open_ = application.metrics.breaker_open.labels("rank_results", "live")
-            await until(lambda: open_._value.get() == 1)
-            assert await place.read(COMPLETED, DEAD) == []
-            index.status = 200
-            await until(application.caught_up, times=2)
-    assert sorted(event.request_id for event in await place.events(RankingCompleted)) == sorted(
-        f"query-{n}" for n in range(12)
-    )
-    assert await place.read(DEAD) == []

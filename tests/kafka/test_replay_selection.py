@@ -18,7 +18,6 @@ from streams.dlq.redrive import RedriveOptions, redrive
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.decisions import decision_ranges
-from streams.replay.plan import ReplayError
 from streams.replay.plan_store import ReplayProgress
 from streams.replay.ranges import find_ranges
 from streams.replay.selection import make_selector
@@ -229,15 +228,3 @@ async def test_domains_of_pages(installing: Installing) -> None:
     assert await chosen(place, SCORER, (), domains=["Site.Example."]) == [1, 2]
     assert await chosen(place, SCORER, (), domains=["news.site.example"]) == [1]
     assert await chosen(place, SCORER, ()) == [1, 2, 3, 4], "what can't be decoded is left out by a filter alone"
-
-
-async def test_selection_by_a_missing_field_is_refused(installing: Installing) -> None:
-    place = await installing()
-    for handler, selection, told in (
-        (CLASSIFIER, {"tiers": ["A"]}, "neither reads nor writes a tier"),
-        (JUDGE, {"outcomes": ["verdict=good"]}, "no field 'verdict'; there are config_version, detail, event_id, llm"),
-        (SCORER, {"judged_by": "model"}, "no field 'llm'"),
-        (JUDGE, {"outcomes": ["none"], "judged_by": "model"}, "leave --tier and --judged-by out"),
-    ):
-        with pytest.raises(ReplayError, match=re.escape(told)):
-            await until_now(place, handler, **selection)

@@ -14,7 +14,7 @@ from streams.cli.publish import Publication, run_publish
 from streams.kafka.clients import make_producer, opened
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
-from tests.kafka.installation import Installation, Installing, assay_command, install, installed, line_of, until
+from tests.kafka.installation import Installation, Installing, assay_command, install, installed, until
 from tests.samples import EXAMPLES
 from tests.tables import tables
 
@@ -119,14 +119,3 @@ async def test_ctrl_c_leaves_no_file(kafka: str, topic_prefix: str, tmp_path: Pa
         assert process.stderr is not None
         assert await process.stderr.read() == b""
     assert not any(tmp_path.iterdir())  # noqa: ASYNC240 - a look at a test's own folder
-
-
-async def test_rows_through_a_pipe_are_published_at_once(installing: Installing) -> None:
-    settings = (await installing()).settings
-    async with assay_command(settings, "publish", PAGES_CRAWLED.name, "-", "--format", "tsv", "--json") as publish:
-        assert publish.stdin is not None
-        publish.stdin.write(f"{ROWS[0]}\r\n{ROWS[3]}\n".encode())
-        publish.stdin.close()
-        answer = await line_of(publish)
-        assert (answer["published"], answer["refused"]) == (1, 1)
-        assert await publish.wait() == 1

@@ -54,12 +54,6 @@ def test_spending_of_the_day_is_reported(tmp_path: Path) -> None:
     assert found(**bound)["spent"].state == "warn"
 
 
-def test_invalid_journal_file_fails(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
-    path.write_text("no database at all, but long enough to be looked at as one")
-    assert found(api_key="k", model="m", cache_path=path)["paid answers"].state == "fail"
-
-
 def test_prices_are_wanted_and_with_a_budget_needed(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     without = found(api_key="k", model="m", cache_path=path)
@@ -76,8 +70,9 @@ def test_prices_are_wanted_and_with_a_budget_needed(tmp_path: Path) -> None:
 def test_where_paid_answers_are_kept_is_looked_at(tmp_path: Path) -> None:
     assert found(api_key="k", model="m", cache_path=tmp_path / "a.sqlite")["paid answers"].state == "ok"
     assert found(api_key="k", model="m", cache_path=None)["paid answers"].state == "warn"
-    (tmp_path / "file").write_text("")
-    assert found(api_key="k", model="m", cache_path=tmp_path / "file" / "a.sqlite")["paid answers"].state == "fail"
+    (tmp_path / "file").write_text("no database at all, but long enough to be looked at as one")
+    for path in (tmp_path / "file" / "a.sqlite", tmp_path / "file"):
+        assert found(api_key="k", model="m", cache_path=path)["paid answers"].state == "fail"
 
 
 def test_missing_redis_is_reported_without_its_password() -> None:

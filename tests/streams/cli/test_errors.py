@@ -84,13 +84,6 @@ def test_servers_may_have_spaces_and_no_port() -> None:
     )
 
 
-def test_the_status_of_the_work_is_passed_on() -> None:
-    async def work() -> int:
-        return 7
-
-    assert run_with_kafka("tail", load_settings(), work()) == 7
-
-
 def test_ctrl_c_is_130() -> None:
     async def work() -> int:
         raise KeyboardInterrupt

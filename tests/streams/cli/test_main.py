@@ -83,17 +83,6 @@ def test_wrong_usage_exits_2_with_one_line(
     assert words in line
 
 
-@pytest.mark.parametrize(
-    ("arguments", "command"),
-    [(["query"], "assay query"), (["dlq", "show"], "assay dlq show"), (["--no-such-option"], "assay")],
-)
-def test_wrong_usage_names_the_help_of_its_command(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], command: str
-) -> None:
-    assert run_assay(*arguments) == 2
-    assert f"(try `{command} --help`)" in capsys.readouterr().err
-
-
 def test_a_wrong_configuration_exits_2_with_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,7 @@ from streams.query import access
 from streams.query.engine import QueryEngine, Refusal
 from streams.query.route import QueryRoute
 from streams.settings.model import HttpSettings, Settings
-from tests.streams.query.indexes import BLOG, GOV, NEWS, fill, settings_at
+from tests.streams.query.indexes import GOV, fill, settings_at
 from tests.streams.query.toys import completed, ranked
 from tests.tables import tables
 
@@ -76,21 +76,6 @@ def test_json_is_the_event(filled: Settings, ask: Shown) -> None:
     assert answer.stages == (StageName.RETRIEVAL, StageName.BM25, StageName.RANKING, StageName.MMR, StageName.REASONING)
     assert [result.rank for result in answer.results] == [1, 2]
     assert list(answer.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "trust", "mmr"]
-
-
-@pytest.mark.parametrize(
-    ("filters", "expected"),
-    [
-        ({"tiers": ("A",)}, {GOV}),
-        ({"tiers": ("A", "B")}, {GOV, NEWS}),
-        ({"domains": ("blog.example",)}, {BLOG}),
-        ({"date_from": "2026-01-01"}, {GOV, NEWS}),
-        ({"date_to": "2026-01-01"}, set()),
-    ],
-)
-def test_filters_hold(filled: Settings, ask: Shown, filters: dict[str, Any], expected: set[str]) -> None:
-    _, out, _ = ask(filled, as_json=True, filters=filters)
-    assert {result.url for result in event(out).results} == expected
 
 
 def test_no_results_say_what_to_do(filled: Settings, ask: Shown) -> None:

@@ -41,27 +41,6 @@ def test_entry_has_its_window_and_record_until_it_is_finished() -> None:
     assert (entry.record, entry.done, entry.finished) == (None, "", True)
 
 
-def test_unordered_and_keyless_records_do_not_wait() -> None:
-    unordered = make(ordered=False)
-    assert unordered.admit(0, b"a", 1, "") is not None
-    assert unordered.admit(1, b"a", 1, "") is not None
-    keyless = make()
-    assert keyless.admit(0, None, 1, "") is not None
-    assert keyless.admit(1, None, 1, "") is not None
-
-
-def test_only_the_contiguous_prefix_is_offered() -> None:
-    window = make()
-    entries = [window.admit(offset, None, 1, "") for offset in (3, 4, 9)]
-    assert entries[1] is not None
-    window.finish(entries[1], "done", 1)
-    assert window.finished_prefix(10, 1000) == []
-    assert entries[0] is not None
-    window.finish(entries[0], "done", 1)
-    assert [entry.offset for entry in window.finished_prefix(10, 1000)] == [3, 4]
-    assert [entry.offset for entry in window.finished_prefix(1, 1000)] == [3]
-
-
 def test_a_prefix_is_bounded_in_bytes_but_never_empty_for_it() -> None:
     window = make()
     for offset in range(3):

@@ -97,11 +97,3 @@ def test_live_mode_keeps_dead_letters_apart_and_does_not_fetch() -> None:
             "retrieval.batches.v1.assay.classify_results.replay.again.dlq"
         ),
     }
-
-
-def test_a_shadow_of_rankings_searches_the_live_index() -> None:
-    settings = load_settings(index={"url": "http://127.0.0.1:1"})
-    assert set(routes(plan("rank_results", settings))) == {
-        "ranking.completed.v1",
-        "ranking.requested.v1.assay.rank_results.dlq",
-    }
