@@ -104,7 +104,7 @@ async def test_a_batch_is_found_by_its_id(capsys: pytest.CaptureFixture[str], in
 
 def test_topic_is_counted_with_its_refusals(ran: Ran, settings: Settings) -> None:
     counted = ran(run_topic_stats, settings, PAGES_SCORED, None, as_json=True).document
-    assert (counted["events"], counted["refusals"]) == (32, {"unreadable_page": 1})
+    assert (counted["events"], counted["refusals"]) == (32, {"too_complex": 1})
     assert counted["fields"]["tier"] == {"C": 32}
     assert counted["scores"]["10-19"] == 32
     later = datetime.now(UTC) + timedelta(days=1)
