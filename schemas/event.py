@@ -9,7 +9,7 @@ id.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha1
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
 from uuid import UUID
@@ -172,12 +172,12 @@ class Event(Part):
         return before + to_json(event_id) + after
 
     def arrived(self, produced_at: datetime | None) -> Self:
-        """The event as read from a record of that time (UTC): an absent time is filled in, and has a zone."""
+        """The event as read from a record of that time (UTC): an absent time is filled in."""
         if not self.time_field:
             return self
-        own: datetime | None = getattr(self, self.time_field)
-        at = in_utc(own) or produced_at
-        return self if at is own else self.model_copy(update={self.time_field: at})
+        if getattr(self, self.time_field) is not None:
+            return self
+        return self.model_copy(update={self.time_field: produced_at})
 
 
 class CamelEvent(Event, CamelPart):
@@ -191,11 +191,6 @@ def _or_null(schema: JsonSchemaValue) -> JsonSchemaValue:
     beside = {key: value for key, value in schema.items() if key in ("default", "title")}
     rest = {key: value for key, value in schema.items() if key not in beside}
     return {"anyOf": [*(choices if "anyOf" in schema else [rest]), {"type": "null"}], **beside}
-
-
-def in_utc(instant: datetime | None) -> datetime | None:
-    """An instant without a zone is in UTC; any other is unchanged."""
-    return instant.replace(tzinfo=UTC) if instant is not None and instant.tzinfo is None else instant
 
 
 def derive_id(*parts: object) -> str:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from schemas.event import Envelope, Event, derive_id
+from schemas.instants import BAD_INSTANT, why_too_late
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
 from streams.topology.codec import OutputRecord, encode, refusal
@@ -87,8 +88,12 @@ def record_of(topic: Topic, event: Event, run: str | None = None) -> OutputRecor
     Raises:
         EntryError: The page or the record is too large.
     """
-    if isinstance(event, CrawledPage) and _page_bytes(event) > MAX_PAGE_BYTES:
-        raise EntryError(f"the page is larger than {MAX_PAGE_BYTES} bytes")
+    now = datetime.now(UTC)
+    if isinstance(event, CrawledPage):
+        if _page_bytes(event) > MAX_PAGE_BYTES:
+            raise EntryError(f"the page is larger than {MAX_PAGE_BYTES} bytes")
+        if why := why_too_late(event.fetched_at, now):
+            raise EntryError(f"{BAD_INSTANT}: fetched_at: {why}")
     digest = sha256(event.model_dump_json(by_alias=True, exclude_defaults=True, exclude={"html_base64"}).encode())
     if isinstance(event, CrawledPage):
         digest.update(event.html_base64 or b"")  # its base64 would take longer than to read it from an archive
@@ -96,7 +101,7 @@ def record_of(topic: Topic, event: Event, run: str | None = None) -> OutputRecor
     envelope = Envelope(
         id=identity,
         source="assay/publish",
-        time=datetime.now(UTC),
+        time=now,
         correlation_id=identity,
         run=run,
     )
