@@ -27,7 +27,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The part of a checkout that the rest is generated from."""
     folder = tmp_path_factory.mktemp("inputs")
     (folder / "pyproject.toml").touch()
-    shutil.copytree(ROOT / "config", folder / "config", ignore=shutil.ignore_patterns("generated"))
+    shutil.copytree(ROOT / "config", folder / "config")
+    shutil.rmtree(folder / "config/generated")
     shutil.copytree(ROOT / "schemas", folder / "schemas", ignore=shutil.ignore_patterns("*.py", "__pycache__", "json"))
     return folder
 
