@@ -255,7 +255,9 @@ async def test_hanging_calls_are_charged_in_full_and_keep_the_budget() -> None:
     assert [type(reply) for reply in replies] == [ModelFailed, ModelFailed, ModelUnavailable, ModelUnavailable]
     assert all(cost is not None and cost >= 0.8 for cost in costs)
     assert asked * 0.8 <= total <= 2.0
-    assert registry.get_sample_value("assay_llm_cost_usd_total", LABELS) == pytest.approx(sum(costs))
+    assert registry.get_sample_value("assay_llm_cost_usd_total", LABELS) == pytest.approx(
+        sum(cost or 0.0 for cost in costs)
+    )
 
 
 async def test_what_failed_before_is_booked_beside_the_next_try() -> None:
