@@ -24,11 +24,12 @@ _BLOCKS = (
     "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
     "blockquote pre header address figure figcaption form fieldset details summary center caption"
 )
-STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, META, TITLE, TIME, ASIDE = range(9)
+STARTS_LINE, LINK, ROW, NO_TEXT, CONTROL, NO_SCRIPT, META, TITLE, TIME, ASIDE = range(10)
 _EFFECTS = {
     STARTS_LINE: _BLOCKS + " br hr",
-    NO_TEXT: "script style svg iframe object canvas audio video math textarea datalist map select button template "
-    "nav menu dialog label",
+    NO_TEXT: "script style svg iframe object canvas audio video math textarea datalist map select template "
+    "nav menu dialog",
+    CONTROL: "button label",
     ASIDE: "footer aside",
     NO_SCRIPT: "noscript",
     META: "meta",

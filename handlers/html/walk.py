@@ -13,7 +13,9 @@ from handlers.html.hints import Hints
 from handlers.html.outline import (
     ASIDE,
     COMMENT,
+    CONTROL,
     EFFECT_OF,
+    HEADINGS,
     LINK,
     META,
     NAME_OF,
@@ -50,6 +52,7 @@ _MAX_ROWS = 2000
 _MAX_CLIMB = 60
 _SECTIONS = frozenset(("thead", "tbody", "tfoot"))
 _MAX_ABOVE = 30
+_TITLED = HEADINGS | {number for number, name in NAME_OF.items() if name in ("summary", "dt")}
 
 
 def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
@@ -209,6 +212,8 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
         if effect == TIME:
             found.times.append((len(texts), node))
             continue
+        if effect == CONTROL and _is_in_heading(node):
+            continue
         if effect == NO_SCRIPT:
             without_scripts += 1
             if without_scripts <= _MAX_NO_SCRIPT and _holds_text(node):
@@ -216,10 +221,20 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
                 continue
         elif effect == ASIDE:
             found.asides.append((len(texts), short_text(node)))
-        elif effect != NO_TEXT:
+        elif effect not in (NO_TEXT, CONTROL):
             _note(found, node, effect)
         # The traversal reads the children of a node afterwards. It skips a node that has none.
         _empty(node)
+
+
+def _is_in_heading(node: LexborNode) -> bool:
+    """Whether a button or label is the text of a heading, as in accordions."""
+    above = node.parent
+    for _ in range(_MAX_NAMES):
+        if above is None or above.tag_id in NAME_OF:
+            break
+        above = above.parent
+    return above is not None and above.tag_id in _TITLED
 
 
 def _holds_text(node: LexborNode) -> bool:
