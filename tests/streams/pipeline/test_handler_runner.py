@@ -17,7 +17,7 @@ from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, exhaus
 from streams.settings.model import BreakerSettings, RetrySettings
 from streams.topology import Handler
 from streams.topology.codec import MAX_DETAIL
-from tests.samples import instance, scored
+from tests.samples import instance
 from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
 
 PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)
@@ -57,7 +57,6 @@ async def come_to_an_end(
     services: World | None = None,
     clock: VirtualClock | None = None,
     chance: float = 0.5,
-    retries: list[Retry] | None = None,
 ) -> Outcome:
     clock = clock or VirtualClock()
     runner = HandlerRunner(
@@ -68,7 +67,6 @@ async def come_to_an_end(
         clock,
         lambda: chance,
         Breaker(BreakerSettings(), clock),
-        lambda again, _: retries.append(again) if retries is not None else None,
     )
     answer = runner.decide(PAGE)
     if not isinstance(answer, Ask | Retry):
@@ -130,14 +128,6 @@ async def test_the_words_of_a_bug_are_bounded() -> None:
 
 
 # --- retries ---------------------------------------------------------------------------------------------------------
-
-
-async def test_what_passes_by_itself_is_tried_again() -> None:
-    clock, retries = VirtualClock(), list[Retry]()
-    handler = handler_of(answers([UNAVAILABLE, UNAVAILABLE, Emit((scored(),))]))
-    assert await come_to_an_end(handler, clock=clock, retries=retries) == Emit((scored(),))
-    assert clock.pauses == [0.25, 0.5], "half of 0.5 and of twice that"
-    assert retries == [UNAVAILABLE, UNAVAILABLE]
 
 
 async def test_attempts_are_bounded_and_the_last_reason_is_kept() -> None:
@@ -209,21 +199,6 @@ async def test_undeclared_request_is_a_bug_and_is_not_made() -> None:
         outcome = await come_to_an_end(handler, services)
         assert outcome == Dead(DeadReason.HANDLER_BUG, "its declaration does not permit FetchPages")
     assert services.needs == []
-
-
-async def test_a_retry_after_an_ask_starts_over_with_rounds_of_its_own() -> None:
-    rounds: list[int] = []
-
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome | Ask:
-        rounds.append(len(replies))
-        if len(replies) < 2:
-            return ask()
-        return UNAVAILABLE if len(rounds) < 4 else DROP
-
-    clock, services = VirtualClock(), World()
-    assert await come_to_an_end(handler_of(lambda *_: ask(), read, rounds=2), services, clock) == DROP
-    assert rounds == [1, 2, 1, 2]
-    assert len(clock.pauses) == 1
 
 
 async def test_an_ask_after_a_retry_is_answered() -> None:
