@@ -33,6 +33,7 @@ class DeadReason(StrEnum):
     UNKNOWN_VERSION = "unknown_version"
     TOO_LARGE = "too_large"
     BAD_ADDRESS = "bad_address"
+    BAD_INSTANT = "bad_instant"
     UNREADABLE_PAGE = "unreadable_page"
     TOO_COMPLEX = "too_complex"
     HANDLER_BUG = "handler_bug"

@@ -25,6 +25,7 @@ from pydantic.json_schema import JsonSchemaValue
 from schemas.addresses import without_user
 from schemas.event import Event, Many, Part, Text, Url
 from schemas.field_rules import exactly_one
+from schemas.instants import Instant
 
 MAX_PAGE_BYTES = 8 * 1024 * 1024
 """The largest page that is read; a larger one is kept as a dead letter."""
@@ -153,7 +154,7 @@ class CrawledPage(Event):
     summary: Annotated[Text | None, BesideContent] = None
     quality_metadata: Annotated[CrawlerMetadata | None, BesideContent] = None
     content_type: Annotated[str, AfterValidator(lambda text: text[:MAX_CONTENT_TYPE])] | None = None
-    fetched_at: datetime | None = None
+    fetched_at: Instant | None = None
     final_url: Annotated[str, AfterValidator(without_user)] | None = None
     status: int | None = None
     site_name: str | None = None
@@ -335,5 +336,5 @@ class ScoredPage(Event):
     hidden_text: Many[HiddenText] = ()
     injection_suspected: str | None = None
     config_version: str
-    fetched_at: datetime | None = None
+    fetched_at: Instant | None = None
     context: str | None = None

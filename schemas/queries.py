@@ -7,7 +7,6 @@ admit results that a filter should exclude.
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
@@ -22,6 +21,7 @@ from pydantic import (
 )
 
 from schemas.event import Event, Many, Part, Text, Url
+from schemas.instants import Instant
 from schemas.pages import ONE_OR_MANY, SourceTier, Tier
 
 MAX_QUERY_CHARACTERS = 4_000
@@ -158,4 +158,4 @@ class RankingRequested(Event):
     limit: int | None = Field(default=None, ge=1, le=MAX_RESULTS)
     filters: RankingFilters = RankingFilters()
     candidates: Annotated[tuple[RankingCandidate, ...], Field(max_length=MAX_CANDIDATES, fail_fast=True)] | None = None
-    requested_at: datetime | None = None
+    requested_at: Instant | None = None

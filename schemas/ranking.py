@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Self
 
@@ -10,6 +9,7 @@ from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from schemas.event import AnyUrl, Event, Many, Part, Text, Url
 from schemas.field_rules import at_least_one
+from schemas.instants import Instant
 from schemas.llm import LlmCall
 from schemas.pages import LabelSource, TrustLabel
 from schemas.queries import MAX_ID_CHARACTERS, CandidateTrust
@@ -136,7 +136,7 @@ class RankingCompleted(Event):
 
     request_id: str
     query: str
-    requested_at: datetime | None = None
+    requested_at: Instant | None = None
     intent: IntentNote
     stages: tuple[StageName, ...]
     notes: tuple[StageNote, ...]
@@ -169,7 +169,7 @@ class RankingFeedback(Event):
     clicked: bool | None = None
     dwell_ms: int | None = Field(default=None, ge=0, le=86_400_000)
     grade: int | None = Field(default=None, ge=0, le=MAX_GRADE)
-    given_at: datetime | None = None
+    given_at: Instant | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:

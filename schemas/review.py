@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import ClassVar
 
 from pydantic import Field
 
 from schemas.addresses import MAX_URL
 from schemas.event import Event, Part, Text, TextOrUrl
+from schemas.instants import Instant
 
 MAX_NOTE_CHARACTERS = 2000
 MAX_EXPECTED_CHARACTERS = 200
@@ -61,4 +61,4 @@ class DecisionReviewed(Event):
     expected: Text | None = Field(default=None, max_length=MAX_EXPECTED_CHARACTERS)
     note: Text | None = Field(default=None, max_length=MAX_NOTE_CHARACTERS)
     reviewer: Text | None = Field(default=None, max_length=100)
-    reviewed_at: datetime | None = None
+    reviewed_at: Instant | None = None

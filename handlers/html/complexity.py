@@ -67,6 +67,7 @@ def _cases(text: str) -> list[bytes]:
 _VALUE = rb"""(?:"[^"]*+"?+|'[^']*+'?+|[^\s>"'][^\s>]*+|(?=>))"""
 _ATTRIBUTE = rb"[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+%s)?+" % _VALUE
 _EACH = re.compile(rb"([^\s/>][^\s/>=]*+)(?:\s*+=\s*+%s)?+" % _VALUE)
+_BEGIN = re.compile(rb"<[/a-zA-Z]")
 _TAG = re.compile(rb"</?[a-zA-Z][^\s/>]*+((?:%s)*+)" % _ATTRIBUTE)
 _TOKEN = re.compile(
     rb"<(?:!--(?:-?>|(?:[^-]|-(?!-!?>))*+)|(/?)([a-zA-Z][^\s/>]*+)((?:%s)*+[\s/]*+)|[!?/][^>]*+)" % _ATTRIBUTE
@@ -155,10 +156,12 @@ def _has_short_tags(utf8: bytes, most: int) -> bool:
     opened = {b'"': -1, b"'": -1}
     while (place := place + stride) < size:
         begin = utf8.rfind(b">", place - stride, place) + 1
+        until = begin + stride
         if not begin:
-            first, begin = utf8.rfind(b">", 0, place) + 1, utf8.find(b">", place)
-            place = begin = size if begin < 0 else begin
-            if _may_have(utf8[first:begin], most):
+            begin, until = utf8.rfind(b">", 0, place) + 1, utf8.find(b">", place)
+            place = until = size if until < 0 else until
+            tag = _BEGIN.search(utf8, begin, until)
+            if tag and _may_have(utf8[tag.start() : until], most):
                 return False
         for quote, last in opened.items():
             at = utf8.rfind(quote, before, begin)

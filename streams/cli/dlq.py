@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from schemas.event import derive_id
+from schemas.event import Run, derive_id
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
 from streams.cli.output import Exact, print_rows, say, say_json, tell
@@ -142,8 +142,9 @@ def dlq_redrive(
 
     Dead letters of a replay are not sent again: another replay reads their inputs.
     """
-    run_id = run_id or f"redrive-{derive_id(datetime.now(UTC).isoformat())[:8]}"
-    options = RedriveOptions(run_id, dry_run=dry_run, again=again, limit=limit, rate=rate)
+    now = datetime.now(UTC)
+    run = Run(run_id or f"redrive-{derive_id(now.isoformat())[:8]}", now)
+    options = RedriveOptions(run, dry_run=dry_run, again=again, limit=limit, rate=rate)
     selection = _selection(handlers, reasons, stage, key, since, until)
     settings = load_settings(config).with_kafka()
 
@@ -153,13 +154,13 @@ def dlq_redrive(
         rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
         if as_json:
             sent = 0 if options.dry_run else done.sent
-            counts = {"run": options.run_id, "dry_run": options.dry_run, "matched": done.matched, "redriven": sent}
+            counts = {"run": run.name, "dry_run": options.dry_run, "matched": done.matched, "redriven": sent}
             say_json(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows})
             return 0
         for row in rows:
             say(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")
         skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
-        say(f"{done.sent} {'would be sent' if options.dry_run else f'sent again as run {options.run_id}'}{skipped}")
+        say(f"{done.sent} {'would be sent' if options.dry_run else f'sent again as run {run.name}'}{skipped}")
         return 0
 
     return run_with_kafka("dlq redrive", settings, work())

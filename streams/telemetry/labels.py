@@ -143,7 +143,7 @@ _SHARED: Groups = {
         cause=get_args(Cause),
     ),
 }
-_DECODE_REASONS = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.UNKNOWN_VERSION)
+_DECODE_REASONS = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.UNKNOWN_VERSION, DeadReason.BAD_INSTANT)
 _ENCODE_REASONS = (DeadReason.OUTPUT_TOO_LARGE, DeadReason.OUTPUT_INVALID)
 _OWN: dict[str, Groups] = {
     Metrics.handler_events_total.name: {

@@ -14,7 +14,8 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from schemas.event import Envelope, Event, in_utc
+from schemas.event import Envelope, Event
+from schemas.instants import BAD_INSTANT, why_too_late
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
@@ -38,6 +39,8 @@ M = TypeVar("M", bound=BaseModel)
 _VERSIONED = ("ce_type", "ce_dataschema")
 """The headers that state an event with its version, after any prefix."""
 _MAX_STATED = 200
+_REASONS = {"json_invalid": DeadReason.UNDECODABLE, BAD_INSTANT: DeadReason.BAD_INSTANT}
+"""By the type of the first problem of a value."""
 MAX_DETAIL = 500
 """Characters of an error in a dead letter."""
 
@@ -79,14 +82,20 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
         return Dead(DeadReason.UNKNOWN_VERSION, f"the record is {stated!r}, and this version of Assay reads {known}")
     if len(value) > TOPIC_BYTES:
         return Dead(DeadReason.TOO_LARGE, f"{len(value)} bytes, {TOPIC_BYTES} at most")
-    if topic.raw_pages and (page := _raw_page(value, headers, produced_at)) is not None:
-        return page
+    event: Event | Dead
     try:
-        return from_json(topic.event, value).arrived(produced_at)
+        raw = _raw_page(value, headers) if topic.raw_pages else None
+        event = raw or from_json(topic.event, value)
     except ValidationError as error:
         return refusal(error)
     except (ValueError, RecursionError) as error:
         return Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL])
+    if isinstance(event, Dead):
+        return event
+    stated = getattr(event, event.time_field) if event.time_field else None
+    if why := why_too_late(stated, produced_at):
+        return Dead(DeadReason.BAD_INSTANT, f"{event.time_field}: {why}")
+    return event.arrived(produced_at)
 
 
 def from_json(model: type[M], value: bytes) -> M:
@@ -144,7 +153,7 @@ def timestamp(milliseconds: int | None) -> datetime | None:
         return None
 
 
-def _raw_page(value: bytes, headers: Headers, produced_at: datetime | None) -> CrawledPage | Dead | None:
+def _raw_page(value: bytes, headers: Headers) -> CrawledPage | Dead | None:
     texts = _texts(headers)
     content_type = texts.get("content-type", "")
     url = texts.get(_PAGE_URL)
@@ -152,19 +161,17 @@ def _raw_page(value: bytes, headers: Headers, produced_at: datetime | None) -> C
         return None
     if not url:
         return Dead(DeadReason.INVALID, "a raw page needs the header assay_url")
-    try:
-        return CrawledPage(
-            url=url,
-            html_base64=value,
-            content_type=content_type or None,
-            fetched_at=_instant(texts.get("assay_fetched_at")) or produced_at,
-            final_url=texts.get("assay_final_url"),
-            status=_whole_number(texts.get("assay_status")),
-            site_name=texts.get("assay_site_name"),
-            context=texts.get("assay_context"),
-        )
-    except ValidationError as error:
-        return refusal(error)
+    fields = {
+        "url": url,
+        "html_base64": value,
+        "content_type": content_type or None,
+        "fetched_at": texts.get("assay_fetched_at") or None,
+        "final_url": texts.get("assay_final_url"),
+        "status": _whole_number(texts.get("assay_status")),
+        "site_name": texts.get("assay_site_name"),
+        "context": texts.get("assay_context"),
+    }
+    return CrawledPage.model_validate(fields)
 
 
 def _page_headers(page: CrawledPage) -> list[tuple[str, bytes]]:
@@ -188,15 +195,6 @@ def _texts(headers: Headers) -> dict[str, str]:
     }
 
 
-def _instant(text: str | None) -> datetime | None:
-    if not text:
-        return None
-    try:
-        return in_utc(datetime.fromisoformat(text))
-    except ValueError:
-        return None
-
-
 def _whole_number(text: str | None) -> int | None:
     return int(text) if text is not None and len(text) <= 9 and text.isascii() and text.isdigit() else None
 
@@ -209,6 +207,4 @@ def refusal(error: ValidationError) -> Dead:
         f"{'.'.join(str(part) for part in item['loc']) or 'value'}: {item['msg'].removeprefix('Value error, ')}"
         for item in [item for item in errors if item["type"] != "default_factory_not_called"][:5]
     )
-    not_json = any(item["type"] == "json_invalid" for item in errors)
-    reason = DeadReason.UNDECODABLE if not_json else DeadReason.INVALID
-    return Dead(reason, "; ".join(problems)[:MAX_DETAIL])
+    return Dead(_REASONS.get(errors[0]["type"], DeadReason.INVALID), "; ".join(problems)[:MAX_DETAIL])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 
 import numpy as np
@@ -57,7 +57,7 @@ class Signals:
         self.clicked = self.clicked or bool(feedback.clicked)
         if feedback.dwell_ms is not None:
             self.dwell_ms = (self.dwell_ms or 0) + feedback.dwell_ms
-        given_at = _in_utc(feedback.given_at)
+        given_at = feedback.given_at
         overtaken = given_at is not None and self.graded_at is not None and given_at < self.graded_at
         if feedback.grade is not None and not overtaken:
             self.grade, self.graded_at = feedback.grade, given_at or self.graded_at
@@ -162,7 +162,7 @@ class ServedLog:
         request = ServedRequest(
             request_id=completed.request_id,
             query=completed.query,
-            at=_in_utc(completed.requested_at or at),
+            at=completed.requested_at or at,
             ranks=tuple(result.rank for result in served),
             features=as_floats([result.features or () for result in served]),
             signals=tuple(signals.get(result.url) for result in served),
@@ -176,7 +176,3 @@ def as_floats(rows: Sequence[Sequence[float | None]]) -> NDArray[np.float32]:
     """Features as a matrix in the 32 bits in which trees compare; a missing value is NaN."""
     largest = np.finfo(np.float32).max
     return np.clip(np.array(rows, dtype=np.float64), -largest, largest).astype(np.float32)
-
-
-def _in_utc(instant: datetime | None) -> datetime | None:
-    return instant.replace(tzinfo=UTC) if instant is not None and instant.tzinfo is None else instant

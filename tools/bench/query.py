@@ -25,6 +25,7 @@ from typing import Any
 
 from handlers.html.links import page_id_of
 from handlers.index_page import IndexPageRules, index_page
+from schemas.event import Run
 from schemas.needs import Ask, AskModel, Need, SearchVectors
 from schemas.pages import QualityMetadata, ScoredPage, Tier, TrustFeatures
 from schemas.queries import RankingRequested
@@ -74,7 +75,7 @@ class Stopwatch:
         self._services = services
         self.spent: dict[str, float] = {}
 
-    async def answer(self, need: Need, run: str | None) -> Reply:
+    async def answer(self, need: Need, run: Run | None) -> Reply:
         began = perf_counter()
         try:
             return await self._services.answer(need, run)

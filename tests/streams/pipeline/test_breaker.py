@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from schemas.event import Run
 from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Drop, DropReason, Outcome
 from schemas.replies import PagesReply, Reply
@@ -140,7 +141,7 @@ class Provider:
     def __init__(self, clock: VirtualClock, back_at: float) -> None:
         self.clock, self.back_at, self.asked = clock, back_at, list[float]()
 
-    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002
         self.asked.append(self.clock.monotonic())
         await asyncio.sleep(0)
         if self.clock.monotonic() < self.back_at:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.event import Event
+from schemas.event import Event, Run
 from schemas.needs import Ask, FetchPages, IndexDocument, Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.replies import ModelUnavailable, PagesReply, Reply
@@ -32,9 +32,9 @@ class World:
     trouble: Callable[[int], None] = lambda _: None
     replies: list[Reply] = field(default_factory=list)
     needs: list[Need] = field(default_factory=list)
-    runs: list[str | None] = field(default_factory=list)
+    runs: list[Run | None] = field(default_factory=list)
 
-    async def answer(self, need: Need, run: str | None) -> Reply:
+    async def answer(self, need: Need, run: Run | None) -> Reply:
         self.needs.append(need)
         self.runs.append(run)
         await asyncio.sleep(0)
@@ -260,7 +260,7 @@ async def test_handler_gets_event_and_rules_and_services_get_the_run() -> None:
         return UNAVAILABLE if len(seen) < 4 else DROP
 
     clock, retried = VirtualClock(), list[tuple[Retry, bool]]()
-    for run in ("plan", None):
+    for run in (Run("plan"), None):
         seen.clear()
         runner = HandlerRunner(
             handler_of(fn, read, rounds=1),
@@ -276,7 +276,7 @@ async def test_handler_gets_event_and_rules_and_services_get_the_run() -> None:
         assert await runner.finish(PAGE, first, record=1, run=run) == AttemptResult(DROP, 2)
         assert len(seen) == 4
         assert all(event is PAGE and its is rules for event, its in seen)
-    assert services.runs == ["plan", "plan", None, None]
+    assert services.runs == [Run("plan"), Run("plan"), None, None]
     assert retried == [(UNAVAILABLE, True), (UNAVAILABLE, False)]
 
 
@@ -377,7 +377,7 @@ async def test_busy_model_is_retried_after_most_of_the_wait(wish: float | None, 
 
 
 class Forever(World):
-    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002
         await asyncio.Event().wait()
         raise AssertionError("nobody sets it")
 
