@@ -36,7 +36,7 @@ JUDGE = judge_of("judge_relevance")
 COUNT = 24
 
 
-SCORER, INDEXER, CLASSIFIER = handlers_named("score_page", "index_page", "classify_results")
+SCORER, INDEXER = handlers_named("score_page", "index_page")
 
 
 async def read(place: Installation, topic: str, ranges: Sequence[OffsetRange]) -> list[ConsumerRecord]:
