@@ -1,5 +1,6 @@
 """The contract of all handlers, tested on every golden example of their topics."""
 
+import inspect
 import itertools
 import json
 import re
@@ -21,7 +22,7 @@ from schemas.rules import Rules
 from streams.topology import HANDLERS, TOPICS, Handler, topic_named, topic_of
 from tests.contract.worlds import World, barren, broken, decide, generous
 from tests.rules import shipped_rules
-from tests.samples import EVENTS, EXAMPLES
+from tests.samples import EVENTS, EXAMPLES, ROOT
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -111,6 +112,17 @@ def mutations(value: Any, into: str) -> Iterator[Any]:
     elif isinstance(value, list):
         for position, inner in enumerate(value):
             yield from ([*value[:position], changed, *value[position + 1 :]] for changed in mutations(inner, into))
+
+
+def test_one_stem_names_everything_of_a_handler() -> None:
+    files = {path.stem for path in (ROOT / "handlers").glob("*.py")} - {"__init__"}
+    assert files == {handler.name for handler in HANDLERS}
+    for handler in HANDLERS:
+        name = handler.name
+        assert (handler.fn.__name__, handler.fn.__module__) == (name, f"handlers.{name}")
+        assert inspect.getdoc(handler.fn), name
+        assert (ROOT / "tests" / "handlers" / f"test_{name}.py").is_file()
+        assert (ROOT / "docs" / "handlers" / f"{name}.md").is_file()
 
 
 def test_each_event_type_has_one_topic_and_each_topic_examples() -> None:

@@ -1,3 +1,5 @@
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
@@ -20,6 +22,13 @@ def test_what_is_scraped_has_the_declared_name_and_meaning() -> None:
         (family,) = collector.collect()
         assert family.name == metric.name.removesuffix("_total")
         assert family.documentation == metric.meaning
+
+
+def test_names_follow_the_conventions_of_prometheus() -> None:
+    for metric in METRICS:
+        assert re.fullmatch(r"assay_[a-z]+(_[a-z]+)*", metric.name)
+        assert metric.name.endswith("_total") == (metric.kind == "counter")
+        assert ("seconds" in metric.name, "bytes" in metric.name) == (metric.unit == "seconds", metric.unit == "bytes")
 
 
 def test_every_declared_metric_is_set_by_some_code() -> None:
