@@ -256,14 +256,6 @@ def test_the_same_page_counts_once() -> None:
     assert needed == []
 
 
-def test_judge_scores_and_config_version_are_passed_on() -> None:
-    judge = JudgeScores(context_recall=0.5, context_precision=0.5, source_quality=0.6)
-    classified, _ = emitted(CONCERT, judge_scores=judge)
-    assert classified.judge_scores == judge
-    assert classified.config_version == RULES.config_version
-    assert classified.improvement is None
-
-
 @pytest.mark.parametrize(
     "band", [{"minimal_each_kind": 0.15}, {"rich_markup": 0.1}, {"listing_content": 0.4}, {"navigation": 0.5}]
 )

@@ -345,12 +345,6 @@ def test_last_unfetched_source_completes_its_request() -> None:
     assert [(source.outcome, source.failure) for source in end.sources] == [("not_fetched", "unreachable")]
 
 
-def test_error_page_counts_as_an_unfetched_source() -> None:
-    outcome, _ = run(snippet(sources=SOURCES[:1]), lambda url: page(url, "<title>Page not found</title><p>Gone.</p>"))
-    [end] = of_type(outcome, SnippetsCompleted)
-    assert end.sources[0].failure is FetchFailure.SOFT_404
-
-
 def test_a_long_source_is_judged_by_the_beginning_of_its_text() -> None:
     rules = RULES.model_copy(update={"extraction": RULES.extraction.model_copy(update={"max_text_characters": 100})})
     url = f"{HOST}/event/9"
@@ -388,10 +382,3 @@ def test_refused_target_ends_the_extraction_with_its_reason(follow: bool, failur
     event = completed(outcome)
     assert (event.status, event.failure) == (ExtractionStatus.FAILED, failure)
     assert [(skipped.url, skipped.reason) for skipped in event.skipped] == [(target, failure)]
-
-
-def test_a_redelivery_writes_the_same() -> None:
-    def web(url: str) -> FetchedPage:
-        return page(url, cards("/event/1", "/event/2")) if url.endswith("events") else detail(url)
-
-    assert run(needed(), web) == run(needed(), web)

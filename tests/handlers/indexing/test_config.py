@@ -52,12 +52,6 @@ def test_no_entry_of_tier_1_or_2_is_a_public_suffix() -> None:
     assert [d for d, kind, *_ in RULES.sources.entries() if tiers[kind] < 3 and is_public_suffix(d)] == []
 
 
-@pytest.mark.parametrize(("country", "domain"), TABLES["sources"])
-def test_a_government_without_a_suffix_is_in_tier_1(country: str, domain: str) -> None:
-    source = source_at(f"https://{domain}/", None, "", RULES.compiled.sources)
-    assert (source.tier, source.is_government) == (1, True), country
-
-
 def test_a_domain_in_two_lists_is_an_error() -> None:
     lists = {"newspaper": {"de": {"a.example": "A"}}, "magazine": {"at": {"a.example": "A"}}}
     with pytest.raises(ValidationError, match=r"a\.example is listed twice, as newspaper and as magazine"):
