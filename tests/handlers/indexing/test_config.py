@@ -31,9 +31,6 @@ def test_source_lists_have_over_1300_unique_domains() -> None:
     assert [domain for domain, times in Counter(lines).items() if times > 1] == []
     assert sorted(lines) == sorted(domain for domain, *_ in RULES.sources.entries()), "one entry a line"
     assert len(lines) > 1300
-
-
-def test_every_list_is_of_a_kind_and_every_kind_has_one() -> None:
     assert {file.stem for file in FILES} == set(RULES.sources.kinds)
 
 
