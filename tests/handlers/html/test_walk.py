@@ -43,6 +43,11 @@ def test_a_control_is_read_where_it_is_a_heading(around: str, control: str) -> N
     assert [block.text for block in outline_of(html).blocks()] == ["Who pays?", "It"]
 
 
+@pytest.mark.parametrize(("html", "expected"), TABLES["text_within_a_line"])
+def test_text_within_a_line(html: str, expected: str) -> None:
+    assert [block.text for block in outline_of(f"<p>{html}").blocks()] == [expected]
+
+
 def hidden(html: str) -> list[bool]:
     page = outline_of(html)
     main_text(page, 10_000)
