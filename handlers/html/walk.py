@@ -249,7 +249,11 @@ def _formula(node: LexborNode) -> str:
     if not stated:
         pieces = []
         for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_SHORT_NODES):
-            if part.tag_id == TEXT and (around := part.parent) is not None and around.tag[:10] != "annotation":
+            if (
+                part.tag_id == TEXT
+                and (around := part.parent) is not None
+                and not (around.tag or "").startswith("annotation")
+            ):
                 text = (part.text_content or "").strip()
                 is_power = around.parent is not None and around.parent.tag == "msup" and around.next is None
                 pieces.append(text.translate(RAISED) if is_power else text)
