@@ -116,7 +116,7 @@ def test_a_headline_may_begin_with_the_sites_name(window: str, host: str, headin
     assert find_title(page, StructuredData(), "", heading, "", host) == expected
 
 
-def test_a_stated_title_that_the_page_does_not_repeat_is_the_brand() -> None:
+def test_a_stated_title_that_no_heading_repeats_is_the_brand() -> None:
     html = "<title>The Darwin Machine: it improves itself</title><h1>The Darwin Machine</h1>"
     assert title(html, "Sakura") == "The Darwin Machine"
     assert title(html, "A machine like Darwin") == "A machine like Darwin"
