@@ -1,13 +1,4 @@
-"""``assay answer``: answers a question from ranked sources, with citations and trust labels.
-
-The search is that of ``assay query``. Analyst, critic and writer are then asked through the same gateway, budget and
-journal. Without a model the answer consists of sentences of the sources, and says so.
-
-Examples:
-    assay answer "When was the dam closed?"
-    assay answer 水庫何時關閉 --tier A --json
-    assay answer "What does it cost?" --candidates pages.jsonl --no-model
-"""
+"""``assay answer``: answers a question from ranked sources, with citations and trust labels."""
 
 from __future__ import annotations
 
@@ -19,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.text import Text
+from typer import Argument, Option
 
 from handlers.prompts.untrusted import for_model, one_line
 from handlers.reasoning.answer import Answer, AnswerOutcome, AnswerRules, Sentence, answer_query
@@ -49,18 +40,18 @@ _NAME_A_MODEL = (
 
 
 def answer(
-    text: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
-    limit: Annotated[int | None, typer.Option(min=1, max=100, help="Sources; ranking.limit by default.")] = None,
+    text: Annotated[str, Argument(help="The question; - reads it from standard input.")],
+    limit: Annotated[int | None, Option(min=1, max=100, help="Sources; ranking.limit by default.")] = None,
     tier: Tiers = None,
     domain: Domains = None,
     tag: Tags = None,
     since: Since = None,
     until: Until = None,
     candidates: Annotated[
-        Path | None, typer.Option(help="Answer from these instead of the index's: one a line, or an array.")
+        Path | None, Option(help="Answer from these instead of the index's: one a line, or an array.")
     ] = None,
-    no_model: Annotated[bool, typer.Option("--no-model", help="Quote the sources instead of asking a model.")] = False,
-    app: Annotated[str, typer.Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
+    no_model: Annotated[bool, Option("--no-model", help="Quote the sources instead of asking a model.")] = False,
+    app: Annotated[str, Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -181,8 +172,7 @@ def _cost(calls: tuple[LlmCall, ...]) -> float | None:
 
 _WEIGHT = 1.0
 """The weight of each role in the model's limits: the configuration has no weights for the roles of this command."""
-_ENOUGH_FAILURES = 2
-"""Failures of a model, that of the ranking included, after which this answer does not ask it again."""
+_ENOUGH_FAILURES = 2  # failures of a model, that of the ranking included, after which this answer does not ask it again
 
 
 def run_answer(settings: Settings, options: QueryOptions) -> int:
@@ -220,11 +210,7 @@ async def _search(settings: Settings, options: QueryOptions, request: RankingReq
 async def converse(
     settings: Settings, ranked: RankingCompleted, services: Services, tell: Callable[[str], None], seconds: float
 ) -> Answer | ModelUnavailable:
-    """Asks the roles one after another, until there is an answer or no model can be asked.
-
-    After a timeout or two failures of the model, the offline judge answers for the remaining roles: the user waits,
-    and sentences of the sources are better than no answer.
-    """
+    """Asks the roles one after another, until there is an answer or no model can be asked."""
     rules, sources = settings.rules(AnswerRules), order_sources(ranked.results)
     replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...] = ()
     failures = int(_is_failure(ranked.llm))

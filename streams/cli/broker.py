@@ -1,10 +1,4 @@
-"""``assay broker``: runs a real Kafka on this machine until Ctrl-C or SIGTERM, or in the background with ``--detach``.
-
-Examples:
-    assay broker --detach
-    assay broker --stop
-    assay broker --port 19092 --data ~/kafka
-"""
+"""``assay broker``: runs a real Kafka on this machine until Ctrl-C or SIGTERM, or in the background."""
 
 from __future__ import annotations
 
@@ -18,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import BadParameter, Option
 
 from streams.cli.options import AsJson
 from streams.cli.output import say, say_json, tell
@@ -31,17 +25,15 @@ _STOP_MARGIN_SECONDS = 10.0
 
 
 def broker(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = DEFAULT_PORT,
-    data: Annotated[Path | None, typer.Option(help="Folder for its data; a temporary one by default.")] = None,
-    detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Run it in the background; return when it answers.")
-    ] = False,
-    stop_it: Annotated[bool, typer.Option("--stop", help="Stop the broker that runs at --port.")] = False,
+    port: Annotated[int, Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = DEFAULT_PORT,
+    data: Annotated[Path | None, Option(help="Folder for its data; a temporary one by default.")] = None,
+    detach: Annotated[bool, Option("--detach", "-d", help="Run it in the background; return when it answers.")] = False,
+    stop_it: Annotated[bool, Option("--stop", help="Stop the broker that runs at --port.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Run a real Apache Kafka on this machine; no Docker needed."""
     if detach and stop_it:
-        raise typer.BadParameter("it cannot be used with --stop", param_hint="'--detach'")
+        raise BadParameter("it cannot be used with --stop", param_hint="'--detach'")
     if stop_it:
         return _stop(port)
     if detach:

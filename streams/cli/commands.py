@@ -9,6 +9,7 @@ from keyword import iskeyword
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
@@ -117,9 +118,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def assay(
-    _: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+    _: Annotated[bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Checks web pages and search results before a language model reads them."""
 

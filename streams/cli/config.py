@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
 from pydantic_settings import EnvSettingsSource
 from rich.text import Text
+from typer import Argument
 
 from streams.cli.options import AsJson, Config
 from streams.cli.output import say_json
@@ -24,7 +24,7 @@ _ENVIRONMENT = "environment"
 
 
 def config(
-    action: Annotated[Action, typer.Argument(help="What to do.")] = "show",
+    action: Annotated[Action, Argument(help="What to do.")] = "show",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.live import Live
+from typer import Option
 
 from streams.cli.console import console_http
 from streams.cli.errors import run_with_kafka
@@ -34,14 +34,13 @@ from streams.views.screen import Screen
 _PLAIN_WIDTH = 110
 _LOOK_SECONDS = 0.25
 _CLOSE_SECONDS = 5.0
-_INTERRUPTED = 130
-"""The exit status after Ctrl-C."""
+_INTERRUPTED = 130  # the exit status after Ctrl-C
 
 
 def demo(
-    once: Annotated[bool, typer.Option("--once", help="Stop when everything is done.")] = False,
+    once: Annotated[bool, Option("--once", help="Stop when everything is done.")] = False,
     as_json: AsJson = False,
-    pages: Annotated[Path | None, typer.Option("--pages", help="Score a folder of real pages as well.")] = None,
+    pages: Annotated[Path | None, Option(help="Score a folder of real pages as well.")] = None,
     config: Config = None,
 ) -> int:
     """Run all handlers on a small sample web, on a Kafka of its own."""
@@ -49,12 +48,7 @@ def demo(
 
 
 def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | None) -> int:
-    """Runs the demonstration, on a local Kafka if none is configured.
-
-    Returns:
-        0; 1 if an input has no outcome, or something could not be started; 2 for missing pages; 130 if interrupted
-        before everything was done.
-    """
+    """Runs the demonstration, on a local Kafka if none is configured."""
     if pages is not None and not pages.exists():
         return tell("demo", f"{pages}: No such file or folder", 2)
     # The table shows the progress; the log adds only errors.

@@ -1,7 +1,4 @@
-"""``assay doctor``: checks the machine and the configuration, and says what to do about each problem.
-
-The command creates, fetches and changes nothing.
-"""
+"""``assay doctor``: checks the machine and the configuration, and says what to do about each problem."""
 
 from __future__ import annotations
 
@@ -18,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.text import Text
+from typer import Option
 
 from handlers.ranking.model import ModelMismatchError
 from streams.cli.doctor_kafka import check_kafka
@@ -32,13 +29,12 @@ from streams.settings.model import HttpSettings, Settings
 from streams.views.screen import Screen
 
 _DISTRIBUTION = "assay"
-_SLOW = frozenset({"faststream", "openai", "qdrant-client"})
-"""The packages whose import takes most of a second."""
+_SLOW = frozenset({"faststream", "openai", "qdrant-client"})  # the packages whose import takes most of a second
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
 
 
 def doctor(
-    models: Annotated[bool, typer.Option("--models", help="Also ask the model server for its list of models.")] = False,
+    models: Annotated[bool, Option("--models", help="Also ask the model server for its list of models.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -84,11 +80,7 @@ def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
 
 
 def check_packages() -> Check:
-    """Whether the packages that Assay needs are installed and can be imported, in the versions it was tested with.
-
-    The packages of ``_SLOW`` are not imported: all their files and requirements must be there. An import that fails
-    for another reason is not found.
-    """
+    """Whether the packages that Assay needs are installed and can be imported, in the versions it was tested with."""
     fix = "run `make setup`, or install assay again with its constraints.txt"
     try:
         names = _required(_DISTRIBUTION)

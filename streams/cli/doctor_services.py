@@ -1,8 +1,4 @@
-"""The checks of ``assay doctor`` of folders, fetching, the index and the language models.
-
-The files of an embedded index belong to one process. If an application has them open, the check reads its metrics. A
-model server is asked on request only, and only for its list of models, which costs nothing.
-"""
+"""The checks of ``assay doctor`` of folders, fetching, the index and the language models."""
 
 from __future__ import annotations
 
@@ -39,23 +35,17 @@ from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 from streams.views.amounts import in_money
 
-FREE_BYTES = 1024**3
-"""Free space below which a folder gets a warning."""
+FREE_BYTES = 1024**3  # free space below which a folder gets a warning
 _MOST_FILES = 1000
 _SECONDS = 4.0
 _MODEL_SECONDS = 10.0
 _LIST_BYTES = 4 * 1024 * 1024
-_NAMES = 3
-"""The models of the server that are listed if the configured one is missing."""
-_LITTLE = 0.1
-"""The share of the day's budget below which the rest gets a warning."""
+_NAMES = 3  # the models of the server that are listed if the configured one is missing
+_LITTLE = 0.1  # the share of the day's budget below which the rest gets a warning
 
 
 def check_folder(name: str, folder: Path, variable: str, files: Iterable[Path] = ()) -> Check:
-    """Whether a folder exists or could be made, it and those of ``files`` that exist can be written, and has space.
-
-    Makes nothing.
-    """
+    """Whether a folder exists or could be made, it and those of ``files`` that exist can be written, and has space."""
     there = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
     for path in (there, *islice(files, _MOST_FILES)):
         if hindrance := _hindrance(path, is_folder=path == there):

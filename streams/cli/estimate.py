@@ -1,8 +1,4 @@
-"""``assay estimate``: estimates the points of an index and the size of its vectors.
-
-The input is a number of articles with an assumed mix of tiers, or scored pages. The result compares the points by tier
-with an index in which every article is chunked in full.
-"""
+"""``assay estimate``: estimates the points of an index and the size of its vectors."""
 
 from __future__ import annotations
 
@@ -10,9 +6,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
 from schemas.pages import ScoredPage
 from streams.cli.file_events import read_events
@@ -28,13 +24,11 @@ ASSUMED_MIX = "10/50/40"
 
 
 def estimate(
-    articles: Annotated[int | None, typer.Option(help="Articles; 10 million, or those of --from, by default.")] = None,
-    mix: Annotated[str | None, typer.Option(help="Percentages of tiers A/B/C; 10/50/40 by default.")] = None,
-    chunks: Annotated[float | None, typer.Option(help="Chunks of an article; index.planned_chunks by default.")] = None,
-    sample: Annotated[
-        Path | None, typer.Option("--from", help="Scored pages, one a line; - for standard input.")
-    ] = None,
-    dimensions: Annotated[int | None, typer.Option(help="Dimensions; those of the embedder by default.")] = None,
+    articles: Annotated[int | None, Option(help="Articles; 10 million, or those of --from, by default.")] = None,
+    mix: Annotated[str | None, Option(help="Percentages of tiers A/B/C; 10/50/40 by default.")] = None,
+    chunks: Annotated[float | None, Option(help="Chunks of an article; index.planned_chunks by default.")] = None,
+    sample: Annotated[Path | None, Option("--from", help="Scored pages, one a line; - for standard input.")] = None,
+    dimensions: Annotated[int | None, Option(help="Dimensions; those of the embedder by default.")] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

@@ -12,10 +12,7 @@ from streams.topology import Topic
 
 
 def read_events(command: str, path: Path, topic: Topic, *, quiet: bool = False) -> Iterator[LineEvent]:
-    """The events of a topic in a file or in standard input, with the command's progress unless ``quiet``.
-
-    Raises OSError if the file cannot be read.
-    """
+    """The events of a topic in a file or in standard input, with the command's progress unless ``quiet``."""
     done, size = 0, path.stat().st_size if path.is_file() else 0
     at = (lambda: done) if size else None
     quiet = quiet or path == STANDARD_INPUT_PATH

@@ -1,8 +1,4 @@
-"""``assay generate``: writes the files that derive from the topology, or reports drift, lost files and incompatibility.
-
-The files of a checkout depend only on its own ``config/``, not on the environment. Prometheus's files and Kubernetes
-manifests for the settings in force go to a folder that the user names.
-"""
+"""``assay generate``: writes the files that derive from the topology, or reports drift and incompatibility."""
 
 from __future__ import annotations
 
@@ -13,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from pydantic import ValidationError
+from typer import BadParameter, Option
 
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import say, say_json, tell
@@ -30,40 +26,31 @@ _DONE = {"drifted": "written anew", "missing": "written", "stale": "removed"}
 
 
 def generate(
-    check: Annotated[bool, typer.Option("--check", help="Only report files that have drifted.")] = False,
-    release: Annotated[bool, typer.Option("--release", help="Store today's schemas as those of this version.")] = False,
-    prometheus: Annotated[
-        Path | None, typer.Option("--prometheus", metavar="FOLDER", help=_THERE.format("Prometheus's files"))
-    ] = None,
-    kubernetes: Annotated[
-        Path | None, typer.Option("--kubernetes", metavar="FOLDER", help=_THERE.format("the Kubernetes manifests"))
-    ] = None,
+    check: Annotated[bool, Option("--check", help="Only report files that have drifted.")] = False,
+    release: Annotated[bool, Option("--release", help="Store today's schemas as those of this version.")] = False,
+    prometheus: Annotated[Path | None, Option(metavar="FOLDER", help=_THERE.format("Prometheus's files"))] = None,
+    kubernetes: Annotated[Path | None, Option(metavar="FOLDER", help=_THERE.format("the Kubernetes manifests"))] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Write the files that derive from the topology."""
     if check and release:
-        raise typer.BadParameter("it cannot be used with --check", param_hint="'--release'")
+        raise BadParameter("it cannot be used with --check", param_hint="'--release'")
     for option, folder, files in (
         ("--prometheus", prometheus, prometheus_files),
         ("--kubernetes", kubernetes, kubernetes_files),
     ):
         if folder is not None:
             if check or release:
-                raise typer.BadParameter("it cannot be used with --check or --release", param_hint=f"'{option}'")
+                raise BadParameter("it cannot be used with --check or --release", param_hint=f"'{option}'")
             return _write_files(files, load_settings(config), folder, as_json=as_json)
     if config is not None:
-        raise typer.BadParameter("the files of the checkout derive from its own config/", param_hint="'--config'")
+        raise BadParameter("the files of the checkout derive from its own config/", param_hint="'--config'")
     return run_generate(check=check, as_json=as_json, keep=release)
 
 
 def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: bool = False) -> int:
-    """Writes the generated files of a checkout, or with ``check`` compares them; ``keep`` also stores today's schemas.
-
-    Returns:
-        0; 1 if a check found a difference, a stored file is lost, today's events break readers of released ones, or the
-        configuration cannot be used; 2 without a checkout, and if settings are in force that its files would not have.
-    """
+    """Writes the generated files of a checkout, or with ``check`` compares them; ``keep`` stores the schemas."""
     if not (root / "pyproject.toml").is_file():
         return tell("generate", f"it works on a checkout of Assay, and {root} is not one", 2)
     if variable := _set_elsewhere(root):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from streams.cli.options import AsJson
 from streams.cli.output import say, say_json
@@ -13,7 +13,7 @@ from streams.topology import HANDLERS, TOPICS
 
 
 def graph(
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
+    mermaid: Annotated[bool, Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
 ) -> int:
     """Draw the topology."""
     if not as_json:

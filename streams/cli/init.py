@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from handlers.html.links import host_of, is_public_suffix
 from streams.cli.options import load_settings
@@ -49,11 +50,11 @@ source_tiers:
 
 
 def init(
-    country: Annotated[str, typer.Option("--country", help="Two letters, such as dk: its government is tier 1.")] = "",
+    country: Annotated[str, Option(help="Two letters, such as dk: its government is tier 1.")] = "",
     source: Annotated[
-        list[str] | None, typer.Option("--source", metavar="DOMAIN=TIER", help="A source and its tier; repeatable.")
+        list[str] | None, Option(metavar="DOMAIN=TIER", help="A source and its tier; repeatable.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file; it must not exist.")] = _FILE,
+    out: Annotated[Path, Option("--out", "-o", help="The file; it must not exist.")] = _FILE,
 ) -> int:
     """Write a configuration for your country and your sources.
 

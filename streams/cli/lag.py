@@ -1,7 +1,4 @@
-"""``assay lag``: prints how far the consumer groups are behind, checks limits, or serves the lag to Prometheus.
-
-The figures come from the cluster, so they include handlers without a worker.
-"""
+"""``assay lag``: prints how far the consumer groups are behind, checks limits, or serves the lag to Prometheus."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
 from rich.text import Text
+from typer import Argument, Option
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
@@ -22,26 +19,20 @@ from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, no_such
 from streams.views.amounts import in_time
 
-_FEW = 0.25
-"""The share of the retention below which the rest is red."""
+_FEW = 0.25  # the share of the retention below which the rest is red
 _NARROW = 80
-_WIDE = 108
-"""The columns that a table with topics needs."""
+_WIDE = 108  # the columns that a table with topics needs
 
 
 def lag(
-    handlers: Annotated[list[str] | None, typer.Argument(help="Which handlers; all by default.")] = None,
-    replays: Annotated[bool, typer.Option("--replays", help="Include groups of replays.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Refresh every --every seconds.")] = False,
-    every: Annotated[float, typer.Option(min=0.5, help="Seconds between two refreshes of --watch.")] = 5.0,
-    max_records: Annotated[
-        int | None, typer.Option("--max-records", min=0, help="Exit 1 if more records wait on a topic.")
-    ] = None,
-    max_seconds: Annotated[
-        float | None, typer.Option("--max-seconds", min=0, help="Exit 1 if a record has waited longer.")
-    ] = None,
+    handlers: Annotated[list[str] | None, Argument(help="Which handlers; all by default.")] = None,
+    replays: Annotated[bool, Option("--replays", help="Include groups of replays.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Refresh every --every seconds.")] = False,
+    every: Annotated[float, Option(min=0.5, help="Seconds between two refreshes of --watch.")] = 5.0,
+    max_records: Annotated[int | None, Option(min=0, help="Exit 1 if more records wait on a topic.")] = None,
+    max_seconds: Annotated[float | None, Option(min=0, help="Exit 1 if a record has waited longer.")] = None,
     serve: Annotated[
-        str | None, typer.Option("--serve", metavar="[HOST:]PORT", help="Serve the lag to Prometheus there instead.")
+        str | None, Option(metavar="[HOST:]PORT", help="Serve the lag to Prometheus there instead.")
     ] = None,
     as_json: AsJson = False,
     config: Config = None,

@@ -1,8 +1,4 @@
-"""``assay lag --serve``: serves the lag of all groups to Prometheus at ``/metrics``, and ``/healthz``.
-
-A scrape reads the cluster. If the cluster cannot be read, ``/metrics`` answers 503, so that the target is down instead
-of reporting old figures.
-"""
+"""``assay lag --serve``: serves the lag of all groups to Prometheus at ``/metrics``, and ``/healthz``."""
 
 from __future__ import annotations
 
@@ -30,10 +26,8 @@ from streams.settings.model import Settings
 from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import Handler
 
-_FRESH_SECONDS = 5.0
-"""Scrapes within so many seconds share a reading."""
-_PATIENCE_SECONDS = 9.0
-"""Prometheus waits 10 s for an answer."""
+_FRESH_SECONDS = 5.0  # scrapes within so many seconds share a reading
+_PATIENCE_SECONDS = 9.0  # prometheus waits 10 s for an answer
 _OF_GROUPS: Sequence[tuple[MetricDef, Callable[[GroupLag], float | None]]] = (
     (Metrics.group_lag_records, lambda lag: lag.records),
     (Metrics.group_lag_seconds, lambda lag: lag.seconds),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from streams.cli.options import Config, load_settings
 from streams.cli.output import tell
@@ -14,7 +14,7 @@ from streams.workers.template import ChildStartError
 
 
 def mcp(
-    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of standard input and output.")] = False,
+    http: Annotated[bool, Option("--http", help="Serve over HTTP instead of standard input and output.")] = False,
     config: Config = None,
 ) -> int:
     """Serve the tools search, fetch, score and check_claim to an agent (MCP).

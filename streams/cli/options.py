@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from streams.runtime.process import gc_paused
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
-Config = Annotated[Path | None, typer.Option("--config", help="A YAML file whose keys override the shipped ones.")]
+AsJson = Annotated[bool, Option("--json", help="Write JSON for programs.")]
+Config = Annotated[Path | None, Option("--config", help="A YAML file whose keys override the shipped ones.")]
 
-Tiers = Annotated[list[str] | None, typer.Option("--tier", help="Tier of the index, A, B or C; repeatable.")]
-Domains = Annotated[list[str] | None, typer.Option("--domain", help="A domain or host; repeatable.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="news, academic, government, blog; repeatable.")]
-Since = Annotated[str | None, typer.Option("--since", help="Published on this day or later, such as 2025-01-31.")]
-Until = Annotated[str | None, typer.Option("--until", help="Published on this day or earlier.")]
+Tiers = Annotated[list[str] | None, Option("--tier", help="Tier of the index, A, B or C; repeatable.")]
+Domains = Annotated[list[str] | None, Option("--domain", help="A domain or host; repeatable.")]
+Tags = Annotated[list[str] | None, Option("--tag", help="news, academic, government, blog; repeatable.")]
+Since = Annotated[str | None, Option("--since", help="Published on this day or later, such as 2025-01-31.")]
+Until = Annotated[str | None, Option("--until", help="Published on this day or earlier.")]
 
 
 def command_group(help_text: str, kind: type[TyperGroup] | None = None) -> typer.Typer:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 _LEAST_WIDTH = 120
 _SHOWN_REFUSALS = 20
 _TAB = "\t"
-_NARROWEST = 24
-"""Below so many columns, words would be broken everywhere."""
+_NARROWEST = 24  # below so many columns, words would be broken everywhere
 
 
 def say(*lines: str, to: TextIO | None = None) -> None:
@@ -78,11 +77,7 @@ class Refusals:
 
 
 def table_console(narrowest: int = _LEAST_WIDTH) -> Screen:
-    """Standard output for tables and lines: long lines are wrapped, because a figure that is cut off is wrong.
-
-    Args:
-        narrowest: The width in columns that the caller's tables need on a terminal; pipes have no limit.
-    """
+    """Standard output for tables and lines: long lines are wrapped, because a figure that is cut off is wrong."""
     from streams.views.screen import Screen
 
     _replace_what_can_not_be_written()

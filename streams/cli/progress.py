@@ -17,16 +17,12 @@ if TYPE_CHECKING:
 
 _LINE_SECONDS = 5.0
 _DRAW_SECONDS = 0.1
-_SPEED_SECONDS = 15.0
-"""The rate and the time left follow from the last so many seconds."""
+_SPEED_SECONDS = 15.0  # the rate and the time left follow from the last so many seconds
 
 
 @dataclass
 class ProgressLine:
-    """Shows how far a command is while the block runs: ``with ProgressLine(…) as advance: … advance()``.
-
-    ``total`` is the end, in units or, with the position ``at``, in bytes; None or 0 if it is unknown.
-    """
+    """Shows how far a command is while the block runs: ``with ProgressLine(…) as advance: … advance()``."""
 
     command: str
     doing: str

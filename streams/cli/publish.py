@@ -1,16 +1,4 @@
-"""``assay publish``: publishes events or pages from files or standard input, as live traffic or as a backfill.
-
-A backfill commits its records and its position in the sources together, so the same command continues after a kill.
-Live traffic is sent as it is read, and counted as the cluster acknowledges it. ``--check`` and ``--dry-run`` validate
-and estimate, and send nothing.
-
-Examples:
-    assay publish pages.crawled.v1 pages.jsonl
-    assay publish pages.crawled.v1 crawl-2026-11/ --run-id november --rate 200 --refused refused.jsonl
-    assay publish pages.crawled.v1 crawl-2026-11/ --resume november
-    assay publish pages.crawled.v1 pages.tsv --check
-    assay publish claims.extracted.v1 claims.jsonl --dry-run --rate 50
-"""
+"""``assay publish``: publishes events or pages from files or standard input, as live traffic or as a backfill."""
 
 from __future__ import annotations
 
@@ -25,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
 from aiokafka.errors import KafkaError
+from typer import Argument, BadParameter, Option
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
@@ -49,31 +37,23 @@ from streams.views.amounts import in_kinds, in_time
 
 
 def publish(
-    topic: Annotated[str, typer.Argument(help="Such as pages.crawled.v1.")],
-    paths: Annotated[
-        list[Path], typer.Argument(help="JSON lines, TSV, a page folder, cases.jsonl; - for standard input.")
-    ],
-    rate: Annotated[float | None, typer.Option(help="Maximum records a second.")] = None,
-    run_id: Annotated[
-        str | None, typer.Option("--run-id", help="Publish as a backfill with this id, which can be resumed.")
-    ] = None,
-    resume: Annotated[str | None, typer.Option("--resume", help="Resume this run; it must exist.")] = None,
-    refused: Annotated[Path | None, typer.Option("--refused", help="A file for refused entries.")] = None,
-    lines: Annotated[
-        Format | None, typer.Option("--format", help="Format; derived from the file name by default.")
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only validate; nothing is sent, and no Kafka is needed.")
-    ] = False,
+    topic: Annotated[str, Argument(help="Such as pages.crawled.v1.")],
+    paths: Annotated[list[Path], Argument(help="JSON lines, TSV, a page folder, cases.jsonl; - for standard input.")],
+    rate: Annotated[float | None, Option(help="Maximum records a second.")] = None,
+    run_id: Annotated[str | None, Option(help="Publish as a backfill with this id, which can be resumed.")] = None,
+    resume: Annotated[str | None, Option(help="Resume this run; it must exist.")] = None,
+    refused: Annotated[Path | None, Option(help="A file for refused entries.")] = None,
+    lines: Annotated[Format | None, Option("--format", help="Format; derived from the file name by default.")] = None,
+    check: Annotated[bool, Option("--check", help="Only validate; nothing is sent, and no Kafka is needed.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Validate, and estimate the time and the costs of handlers.")
+        bool, Option("--dry-run", help="Validate, and estimate the time and the costs of handlers.")
     ] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Publish events or pages, as live traffic or as a backfill that can be resumed."""
     if resume is not None and run_id is not None and resume != run_id:
-        raise typer.BadParameter(f"--run-id {run_id} is another run", param_hint="'--resume'")
+        raise BadParameter(f"--run-id {run_id} is another run", param_hint="'--resume'")
     if (found := topic_named(topic)) is None:
         return tell("publish", no_such("topic", topic, [known.name for known in TOPICS]), 2)
     if found is DECISIONS_REVIEWED:
@@ -96,16 +76,7 @@ def publish(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """What is published, and how.
-
-    Attributes:
-        run: The id of the backfill; None for live traffic.
-        resume: The run must exist.
-        stated: The format of lines; None derives it from the file's name.
-        rate: Maximum records a second.
-        config: The file of ``--config``, for the command that resumes the run.
-        mode: "check" only validates; "estimate" also estimates the work of the handlers.
-    """
+    """What is published, and how."""
 
     topic: Topic
     paths: Sequence[Path]
@@ -120,11 +91,7 @@ class Publication:
 
 
 class Input:
-    """The entries of a publication in order; counts and keeps the refused ones, and reports the first of them.
-
-    Attributes:
-        refusals: Entries of this call that were refused.
-    """
+    """The entries of a publication in order; counts and keeps the refused ones, and reports the first of them."""
 
     def __init__(self, asked: Publication) -> None:
         self.asked = asked
@@ -144,11 +111,7 @@ class Input:
         self.file.kept = position.kept
 
     async def records(self) -> AsyncIterator[OutputRecord | None]:
-        """The record of each entry; None for a refused entry, which is in the file of refused entries by then.
-
-        Raises:
-            SourceError: With what to do.
-        """
+        """The record of each entry; None for a refused entry, which is in the file of refused entries by then."""
         with self.file.opened():
             async for entry in self._entries:
                 await asyncio.sleep(0)  # lets Ctrl-C in, also if nothing else is awaited
@@ -169,12 +132,7 @@ class Input:
 
 
 def run_publish(settings: Settings, asked: Publication) -> int:
-    """Publishes every record of every path, or only checks them, which needs no Kafka (C-33).
-
-    Returns:
-        0; 1 if a record was refused, Kafka failed, or another copy of the run took over; 2 for wrong usage, an
-        unreadable path, and a source that has changed since the run read it; 130 after Ctrl-C.
-    """
+    """Publishes every record of every path, or only checks them, which needs no Kafka (C-33)."""
     source = Input(asked)
     if wrong := _wrong(source):
         return tell("publish", wrong, 2)
@@ -253,11 +211,7 @@ def _summarize_checked(source: Input, valid: int, size: int, seconds: float, est
 
 
 async def _send(source: Input, settings: Settings) -> int:
-    """Publishes live traffic, or what a run has not published yet; returns as ``run_publish``.
-
-    Raises:
-        KafkaError, TimeoutError: Kafka failed; the command that resumes a run was printed.
-    """
+    """Publishes live traffic, or what a run has not published yet; returns as ``run_publish``."""
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)
     try:

@@ -1,11 +1,4 @@
-"""``assay query``: ranks the index, or candidates from a file, for a query, and explains each result.
-
-Examples:
-    assay query "carbon tax" --tier A --since 2025-01-01
-    echo 台北 展覽 | assay query - --json
-    assay query "carbon tax" --candidates pages.jsonl --without mmr
-    assay query "carbon tax" --prompt analyst
-"""
+"""``assay query``: ranks the index, or candidates from a file, for a query, and explains each result."""
 
 from __future__ import annotations
 
@@ -21,10 +14,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
-import typer
 from pydantic import SecretStr, ValidationError
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, BadParameter, Option
 
 from handlers.html.links import host_of
 from handlers.reasoning.context import order_sources, role_messages
@@ -44,36 +37,34 @@ from streams.topology.codec import refusal
 from streams.views.screen import Screen
 
 Role = Literal["analyst", "critic", "writer"]
-_LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1
-"""Bytes of standard input; a longer query is refused."""
+_LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1  # bytes of standard input; a longer query is refused
 
 
 LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
-_SHOWN_CHARACTERS = 300
-"""Of a title, an address, or a reason."""
+_SHOWN_CHARACTERS = 300  # of a title, an address, or a reason
 _SECTIONS = {"bm25": "bm25", "ranking": "model_ranking", "trees": "trees", "mmr": "mmr", "reasoning": ""}
 """The stages that ``--without`` can leave out, with their sections in ``ranking``; reasoning has its own."""
 _STAGES = ", ".join(_SECTIONS)
 
 
 def query(
-    text: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
-    limit: Annotated[int | None, typer.Option(min=1, max=100, help="Results; ranking.limit by default.")] = None,
+    text: Annotated[str, Argument(help="The question; - reads it from standard input.")],
+    limit: Annotated[int | None, Option(min=1, max=100, help="Results; ranking.limit by default.")] = None,
     tier: Tiers = None,
     domain: Domains = None,
     tag: Tags = None,
     since: Since = None,
     until: Until = None,
     candidates: Annotated[
-        Path | None, typer.Option(help="Rank these instead of the index's: one a line, or an array.")
+        Path | None, Option(help="Rank these instead of the index's: one a line, or an array.")
     ] = None,
     without: Annotated[
-        list[str] | None, typer.Option(metavar="STAGE", help=f"Leave a stage out, of {_STAGES}; repeatable.")
+        list[str] | None, Option(metavar="STAGE", help=f"Leave a stage out, of {_STAGES}; repeatable.")
     ] = None,
-    no_model: Annotated[bool, typer.Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
-    context: Annotated[bool, typer.Option("--context", help="Print the context that a model would get.")] = False,
-    prompt: Annotated[Role | None, typer.Option(help="Print the prompt of this role.")] = None,
-    app: Annotated[str, typer.Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
+    no_model: Annotated[bool, Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
+    context: Annotated[bool, Option("--context", help="Print the context that a model would get.")] = False,
+    prompt: Annotated[Role | None, Option(help="Print the prompt of this role.")] = None,
+    app: Annotated[str, Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -82,11 +73,11 @@ def query(
     assay query "carbon tax 2025" --tier A --since 2025-01-01
     """
     if context and prompt:
-        raise typer.BadParameter("it cannot be used with --context", param_hint="'--prompt'")
+        raise BadParameter("it cannot be used with --context", param_hint="'--prompt'")
     if app and (without or no_model):
-        raise typer.BadParameter("that application's configuration decides; leave it out", param_hint="'--without'")
+        raise BadParameter("that application's configuration decides; leave it out", param_hint="'--without'")
     if unknown := set(without or ()) - _SECTIONS.keys():
-        raise typer.BadParameter(f"{min(unknown)!r} is not a stage; there are {_STAGES}", param_hint="'--without'")
+        raise BadParameter(f"{min(unknown)!r} is not a stage; there are {_STAGES}", param_hint="'--without'")
     filters = {"tiers": tier, "domains": domain, "tags": tag, "date_from": since, "date_to": until}
     leave_out = frozenset(without or ())
     options = QueryOptions(text, limit, filters, candidates, leave_out, no_model, context, prompt, app, as_json)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
@@ -50,66 +51,60 @@ replay = command_group(
 
 def _finite(number: float | None) -> float | None:
     if number is not None and not math.isfinite(number):
-        raise typer.BadParameter(f"{number:g} is not a limit; leave the option out for no limit")
+        raise BadParameter(f"{number:g} is not a limit; leave the option out for no limit")
     return number
 
 
-Plan = Annotated[str, typer.Argument(help="The plan's name; `assay replay list` lists them.")]
+Plan = Annotated[str, Argument(help="The plan's name; `assay replay list` lists them.")]
 Rate = Annotated[
     float | None,
-    typer.Option("--rate", min=0.001, callback=_finite, help="Maximum records a second, over all processes."),
+    Option("--rate", min=0.001, callback=_finite, help="Maximum records a second, over all processes."),
 ]
-MaxCost = Annotated[
-    float | None, typer.Option("--max-cost", min=0, callback=_finite, help="Maximum cost of models in USD.")
-]
-AllowMissing = Annotated[
-    bool, typer.Option("--allow-missing", help="Exit 0 although records of the range are deleted.")
-]
-Http = Annotated[bool, typer.Option("--http", help="Serve /metrics while it runs.")]
+MaxCost = Annotated[float | None, Option("--max-cost", min=0, callback=_finite, help="Maximum cost of models in USD.")]
+AllowMissing = Annotated[bool, Option("--allow-missing", help="Exit 0 although records of the range are deleted.")]
+Http = Annotated[bool, Option("--http", help="Serve /metrics while it runs.")]
 ReadersDedupe = Annotated[
-    bool, typer.Option("--readers-dedupe", help="Confirm that readers of the live topics drop duplicate ids.")
+    bool, Option("--readers-dedupe", help="Confirm that readers of the live topics drop duplicate ids.")
 ]
 
 
 @replay.command(_RUN)
 def replay_run(
-    handler: Annotated[str, typer.Argument(help="Which handler.")],
-    plan: Annotated[str, typer.Option("--plan", help="The plan's name; made from handler and time by default.")] = "",
+    handler: Annotated[str, Argument(help="Which handler.")],
+    plan: Annotated[str, Option(help="The plan's name; made from handler and time by default.")] = "",
     start: Annotated[
-        str, typer.Option("--from", help="earliest, a time (UTC), how long ago (7d), an offset, or PARTITION:OFFSET,…")
+        str, Option("--from", help="earliest, a time (UTC), how long ago (7d), an offset, or PARTITION:OFFSET,…")
     ] = "",
-    end: Annotated[str, typer.Option("--to", help="As --from; the current end by default.")] = "",
-    since: Annotated[str, typer.Option("--since", help="Start so long ago: 90m, 2h, 7d.")] = "",
-    keys: Annotated[list[str] | None, typer.Option("--key", help="Only this record key; may be repeated.")] = None,
-    domains: Annotated[list[str] | None, typer.Option("--domain", help="Only pages of this domain.")] = None,
-    tiers: Annotated[list[str] | None, typer.Option("--tier", help="Only this tier; or A,B.")] = None,
+    end: Annotated[str, Option("--to", help="As --from; the current end by default.")] = "",
+    since: Annotated[str, Option(help="Start so long ago: 90m, 2h, 7d.")] = "",
+    keys: Annotated[list[str] | None, Option("--key", help="Only this record key; may be repeated.")] = None,
+    domains: Annotated[list[str] | None, Option("--domain", help="Only pages of this domain.")] = None,
+    tiers: Annotated[list[str] | None, Option("--tier", help="Only this tier; or A,B.")] = None,
     outcomes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--outcome", help="Only inputs with this earlier outcome: error,timeout; FIELD=VALUE; none; dead."
-        ),
+        Option("--outcome", help="Only inputs with this earlier outcome: error,timeout; FIELD=VALUE; none; dead."),
     ] = None,
     judged_by: Annotated[
         Literal["model", "offline"] | None,
-        typer.Option("--judged-by", help="Only inputs that it decided before."),
+        Option(help="Only inputs that it decided before."),
     ] = None,
-    to_live: Annotated[bool, typer.Option("--to-live", help="Write to the live topics, not to shadows.")] = False,
+    to_live: Annotated[bool, Option("--to-live", help="Write to the live topics, not to shadows.")] = False,
     readers_dedupe: ReadersDedupe = False,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Allow requests to the web.")] = False,
+    fetch: Annotated[bool, Option("--fetch", help="Allow requests to the web.")] = False,
     rate: Rate = None,
     max_cost: MaxCost = None,
-    give_way: Annotated[bool, typer.Option(help="Wait while live traffic is behind.")] = True,
+    give_way: Annotated[bool, Option(help="Wait while live traffic is behind.")] = True,
     allow_missing: AllowMissing = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate records, time and costs.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Only report what --config would change.")] = False,
-    limit: Annotated[int, typer.Option(min=0, help="Differences that --diff shows in full.")] = 50,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only estimate records, time and costs.")] = False,
+    diff: Annotated[bool, Option("--diff", help="Only report what --config would change.")] = False,
+    limit: Annotated[int, Option(min=0, help="Differences that --diff shows in full.")] = 50,
     http: Http = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Make a plan and carry it out: read a part of the handler's topic, write to topics of its own."""
     if diff and config is None:
-        raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
+        raise BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
     request = ReplayRequest(
         plan=_plan_name(plan, handler),
         handler=handler,
@@ -141,7 +136,7 @@ def replay_run(
 
 @replay.command("list")
 def replay_list(
-    everything: Annotated[bool, typer.Option("--all", help="Include dropped plans.")] = False,
+    everything: Annotated[bool, Option("--all", help="Include dropped plans.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -224,14 +219,14 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
 @replay.command("drop")
 def replay_drop(
     plan: Plan,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Delete a plan and its topics."""
     if not yes:
         if not sys.stdin.isatty():
-            raise typer.BadParameter("confirm with --yes if there is no terminal; see `assay replay show`")
+            raise BadParameter("confirm with --yes if there is no terminal; see `assay replay show`")
         typer.confirm(f"Delete {printable(plan)} and its output?", abort=True)
     settings = _settings(config)
 
@@ -252,7 +247,7 @@ def _settings(config: Path | None) -> Settings:
 
 def _plan_name(given: str, handler: str) -> str:
     if given and re.fullmatch(PLAN_NAME, given) is None:
-        raise typer.BadParameter("a name has up to 48 of a-z, 0-9, - and _, such as rescore-2", param_hint="'--plan'")
+        raise BadParameter("a name has up to 48 of a-z, 0-9, - and _, such as rescore-2", param_hint="'--plan'")
     return given or f"{handler[:24]}-{datetime.now(UTC):%Y%m%d-%H%M%S}".lower()
 
 

@@ -1,8 +1,4 @@
-"""The reports of ``assay replay``: ``--dry-run`` estimates a replay, ``--diff`` compares two configurations.
-
-A comparison decides on the selected records under the configuration in force, and with OTHER.yaml laid over it. Neither
-report writes anything.
-"""
+"""The reports of ``assay replay``: ``--dry-run`` estimates a replay, ``--diff`` compares two configurations."""
 
 from __future__ import annotations
 
@@ -27,12 +23,7 @@ from streams.views.screen import Screen
 
 
 async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:
-    """Estimates a plan whose ranges are resolved, and prints the figures.
-
-    Raises:
-        ReplayError: A handler does not have what the selection asks for, or the journal cannot be read.
-        KafkaError: The cluster cannot be read.
-    """
+    """Estimates a plan whose ranges are resolved, and prints the figures."""
     try:
         with ProgressLine("replay", "estimating", offsets_read(settings, plan)) as advance:
             found = await estimate(settings, plan, advance)
@@ -110,13 +101,7 @@ def _show_money(console: Screen, found: Estimate, max_cost_usd: float | None) ->
 
 
 async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit: int, as_json: bool) -> int:
-    """Compares the decisions of a plan's handler under two configurations, and prints up to ``limit`` differences.
-
-    Raises:
-        ReplayError: The handler does not have what the selection asks for.
-        SettingsError: Sections of a configuration that are valid by themselves contradict each other.
-        KafkaError: The cluster cannot be read.
-    """
+    """Compares the decisions of a plan's handler under two configurations, and prints up to ``limit`` differences."""
     handler, ranges = handler_of(plan), stage_of(plan).ranges
     if (comparison := comparison_of(handler, limit)) is None:
         return tell("replay", not_comparable(handler.name), 2)

@@ -47,12 +47,10 @@ def show_progress(line: ProgressLine, progress: ReplayProgress) -> None:
     line.set(progress.handler, done, progress.total, [note for note in notes if note])
 
 
-_POLITE = 10
-"""The niceness that a replay adds, so that live traffic on the same machine goes first."""
+_POLITE = 10  # the niceness that a replay adds, so that live traffic on the same machine goes first
 
 Bounds = tuple[Bound, Bound]
-Work = Callable[[PlanSession], Awaitable[ReplayPlan]]
-"""Carries a plan out."""
+Work = Callable[[PlanSession], Awaitable[ReplayPlan]]  # carries a plan out
 Prepare = Callable[[], Awaitable[Work | None]]
 """Returns the work, or None for an empty range; until then nothing is made."""
 
@@ -67,15 +65,7 @@ def run_replay(
     http: bool,
     as_json: bool,
 ) -> int:
-    """Makes a plan and carries it out.
-
-    Returns:
-        0 if it finished, or if there is nothing in its range; 1 if it paused at its cost limit, if records of its range
-        are deleted and that is not allowed, and for trouble; 2 for wrong usage; 130 after Ctrl-C.
-
-    Raises:
-        ReplayError: The plan cannot be made.
-    """
+    """Makes a plan and carries it out."""
     plan = make_plan(request, settings, now)  # refuses wrong usage before Kafka is needed
 
     async def prepare() -> Work | None:

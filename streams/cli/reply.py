@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from schemas.llm import CallOutcome
 from streams.cli.options import AsJson, Config, load_settings
@@ -15,7 +15,7 @@ from streams.llm.reports import stored_reply
 
 
 def reply(
-    call_id: Annotated[str, typer.Argument(metavar="CALL_ID", help="The `call_id` of the event's `llm`.")],
+    call_id: Annotated[str, Argument(metavar="CALL_ID", help="The `call_id` of the event's `llm`.")],
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

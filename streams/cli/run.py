@@ -1,9 +1,4 @@
-"""``assay run``: runs handlers as consumer groups until a signal or, with ``--drain``, until they are caught up.
-
-SIGTERM and Ctrl-C finish and commit the work in progress within the drain's budget and exit 0. A second signal, or work
-that does not end, exits 1. A process that fails its liveness checks exits 1, because only a restart helps. So does one
-that cannot start, or that cannot drain because a service stays down.
-"""
+"""``assay run``: runs handlers as consumer groups until a signal or, with ``--drain``, until they are caught up."""
 
 from __future__ import annotations
 
@@ -16,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import structlog
-import typer
 from aiokafka.errors import KafkaError
+from typer import Argument, Option
 
 from streams.app.application import Application
 from streams.cli.errors import run_with_kafka
@@ -35,13 +30,12 @@ from streams.topology import HANDLERS, Handler, no_such
 log = structlog.get_logger("assay")
 
 _LOOK_SECONDS = 0.3
-_CANCEL_SECONDS = 5.0
-"""The time that cancelled tasks have, before the rest is stopped."""
+_CANCEL_SECONDS = 5.0  # the time that cancelled tasks have, before the rest is stopped
 
 
 def run(
-    handlers: Annotated[list[str] | None, typer.Argument(help="Which handlers; all by default.")] = None,
-    drain: Annotated[bool, typer.Option("--drain", help="Stop when caught up.")] = False,
+    handlers: Annotated[list[str] | None, Argument(help="Which handlers; all by default.")] = None,
+    drain: Annotated[bool, Option("--drain", help="Stop when caught up.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -119,10 +113,7 @@ async def _work(application: Application, address: str, drain: bool) -> None:
 
 
 async def _watch(application: Application, stop: asyncio.Event, address: str, drain: bool) -> tuple[int, bool]:
-    """Works until a signal, failed liveness checks, the end of the work, or the end of the patience with its delays.
-
-    The start is watched too: a group without partitions, and a request to a silent Kafka, would wait for ever.
-    """
+    """Works until a signal, failed liveness checks, the end of the work, or the end of the patience with its delays."""
     asked = asyncio.create_task(stop.wait())
     working = asyncio.create_task(_work(application, address, drain))
     try:

@@ -1,8 +1,4 @@
-"""``assay score``: how far pages can be trusted, and why. The pages are addresses, files, folders or standard input.
-
-Addresses are fetched with the guarded client of ``fetch_page``. Pages are read in child processes, which limit the time
-and the memory of a page. The command imports neither the other handlers nor Kafka, so its first line comes at once.
-"""
+"""``assay score``: how far pages can be trusted, and why. The pages are addresses, files, folders or standard input."""
 
 from __future__ import annotations
 
@@ -17,8 +13,8 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote
 
-import typer
 from pydantic import BaseModel, ValidationError
+from typer import Argument, Option
 
 from handlers.score_page import ScorePageRules, score_page
 from schemas.addresses import without_user
@@ -55,10 +51,8 @@ Result = ScoredPage | Refused
 
 
 def score(
-    sources: Annotated[
-        list[str], typer.Argument(help="Addresses, HTML files, JSON lines, folders; - is standard input.")
-    ],
-    url: Annotated[str, typer.Option("--url", help="The address of the page of a file or of standard input.")] = "",
+    sources: Annotated[list[str], Argument(help="Addresses, HTML files, JSON lines, folders; - is standard input.")],
+    url: Annotated[str, Option(help="The address of the page of a file or of standard input.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 import yaml
+from typer import Argument, BadParameter, Option
 
 from handlers.html.links import host_of, is_public_suffix, registered_domain
 from handlers.indexing.config import KindSection, listed_name, source_at
@@ -30,8 +30,7 @@ _DOMAIN_COLUMNS = ("domain", "host", "url")
 _TIER = re.compile(r"(?:tier[ _]?)?([123])")
 _DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)++(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})")
 _HEAD = "# Written by `assay sources import`; docs/sources.md describes the entries.\n"
-_SHOWN = 20
-"""The changed tiers that are listed."""
+_SHOWN = 20  # the changed tiers that are listed
 
 Entries = dict[str, dict[str, Any]]
 
@@ -40,9 +39,9 @@ sources = command_group("Show which kind and tier an address has, or import your
 
 @sources.command("check")
 def sources_check(
-    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Addresses or hosts.")],
-    publisher: Annotated[str, typer.Option(help="The publisher's name, as a crawler would give it.")] = "",
-    explain: Annotated[bool, typer.Option("--explain", help="Show each suffix and rule that was tried.")] = False,
+    urls: Annotated[list[str], Argument(metavar="URL...", help="Addresses or hosts.")],
+    publisher: Annotated[str, Option(help="The publisher's name, as a crawler would give it.")] = "",
+    explain: Annotated[bool, Option("--explain", help="Show each suffix and rule that was tried.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -68,7 +67,7 @@ def sources_check(
 def _address(text: str) -> str:
     url = without_user(text.strip() if "://" in text else f"https://{text.strip()}")
     if not host_of(url):
-        raise typer.BadParameter(f"{url!r} has no host", param_hint="'URL...'")
+        raise BadParameter(f"{url!r} has no host", param_hint="'URL...'")
     return url
 
 
@@ -149,16 +148,16 @@ def _print_steps(answer: dict[str, Any]) -> None:
 
 @sources.command("import")
 def sources_import(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSON lines, or one domain a line.")],
+    file: Annotated[Path, Argument(help="CSV, TSV, JSON lines, or one domain a line.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default."),
+        Option("--out", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default."),
     ] = None,
-    kind: Annotated[str, typer.Option(help="The kind of lines that state neither kind nor tier.")] = "",
+    kind: Annotated[str, Option(help="The kind of lines that state neither kind nor tier.")] = "",
     tier: Annotated[
-        int | None, typer.Option(min=1, max=3, help="The tier of lines that state neither kind nor tier.")
+        int | None, Option(min=1, max=3, help="The tier of lines that state neither kind nor tier.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Validate and count; write nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Validate and count; write nothing.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -170,11 +169,11 @@ def sources_import(
     kinds = settings.sources.kinds
     if kind and kind not in kinds:
         message = f"{kind!r} is not a kind; there are {', '.join(kinds)}"
-        raise typer.BadParameter(message, param_hint="'--kind'")
+        raise BadParameter(message, param_hint="'--kind'")
     target = out or user_file(OWN_SOURCES)
     if target is None:
         message = "the installed configuration must not be changed: name a file, or set ASSAY_CONFIG_DIR"
-        raise typer.BadParameter(message, param_hint="'--out'")
+        raise BadParameter(message, param_hint="'--out'")
     before = _own_entries(target)
     try:
         text = file.read_text("utf-8-sig")
@@ -199,11 +198,7 @@ class _LineError(ValueError):
 
 
 class _Import:
-    """The entries of a file by domain, and what is reported of its lines, with their numbers.
-
-    A line is ``domain[,kind or tier][,reason]``. CSV and TSV may begin with a line of column names; JSON lines have the
-    keys ``domain``, ``kind``, ``tier``, ``reason``. ``default`` is the kind or tier of lines that state neither.
-    """
+    """The entries of a file by domain, and what is reported of its lines, with their numbers."""
 
     def __init__(self, kinds: Mapping[str, KindSection], default: Mapping[str, Any]) -> None:
         self._kinds = kinds

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from schemas.event import Event
 from schemas.outcome import Dead, Drop
@@ -34,19 +34,17 @@ from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
 from streams.topology.codec import decode, timestamp
 
-_BAND = 10
-"""Points of a bar of the histogram."""
+_BAND = 10  # points of a bar of the histogram
 _DEAD_LINE = b'{"outcome": "dead"'
-_MOST_VALUES = 8
-"""Values of a field that are shown."""
+_MOST_VALUES = 8  # values of a field that are shown
 
 
 def stats(
-    topic: Annotated[str, typer.Argument(help="The topic of decisions.")] = "pages.scored.v1",
+    topic: Annotated[str, Argument(help="The topic of decisions.")] = "pages.scored.v1",
     source: Annotated[
-        Path | None, typer.Option("--input", help="Events or answers of `assay try`, one a line, without Kafka; or -.")
+        Path | None, Option("--input", help="Events or answers of `assay try`, one a line, without Kafka; or -.")
     ] = None,
-    since: Annotated[str, typer.Option("--since", help="Not before: 2026-11-21T08:00 (UTC), or 90m, 7d ago.")] = "",
+    since: Annotated[str, Option(help="Not before: 2026-11-21T08:00 (UTC), or 90m, 7d ago.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -58,11 +56,11 @@ def stats(
     if known is None:
         return tell("stats", no_such("topic", topic, [its.name for its in TOPICS]), 2)
     if source is not None and since:
-        raise typer.BadParameter("lines of a file have no time; leave it out", param_hint="'--since'")
+        raise BadParameter("lines of a file have no time; leave it out", param_hint="'--since'")
     try:
         begin = moment("--since", since, datetime.now(UTC))
     except SelectionError as error:
-        raise typer.BadParameter(str(error), param_hint="'--since'") from None
+        raise BadParameter(str(error), param_hint="'--since'") from None
     settings = load_settings(config)
     if source is not None:
         if source != STANDARD_INPUT_PATH and not source.exists():
@@ -133,11 +131,7 @@ def _word(value: object) -> str:
 
 
 def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:
-    """Counts the events of a file; 1 if a line is neither an event nor a refusal.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
+    """Counts the events of a file; 1 if a line is neither an event nor a refusal."""
     tally, wrong = Tally(), 0
     for found in read_events("stats", file, topic, quiet=as_json):
         if isinstance(found.event, Event):

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any
 
-import typer
 from aiokafka import ConsumerRecord, TopicPartition
 from rich.text import Text
+from typer import Argument, Option
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.cli.errors import NoTopicError, run_with_kafka
@@ -26,15 +26,14 @@ from streams.topology.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 from streams.views.screen import Screen
 
 _SHOWN_KEY = 80
-_SHOWN_CHARACTERS = 400
-"""The characters of a key and of a value that are shown."""
+_SHOWN_CHARACTERS = 400  # the characters of a key and of a value that are shown
 
 
 def tail(
-    topic: Annotated[str, typer.Argument(help="A topic, also a dead letter topic.")],
-    start: Annotated[str, typer.Option("--from", help="earliest, latest, or an offset.")] = "latest",
-    most: Annotated[int | None, typer.Option("--max", min=1, help="Stop after so many records.")] = None,
-    follow: Annotated[bool, typer.Option(help="Wait for new records at the end.")] = True,
+    topic: Annotated[str, Argument(help="A topic, also a dead letter topic.")],
+    start: Annotated[str, Option("--from", help="earliest, latest, or an offset.")] = "latest",
+    most: Annotated[int | None, Option("--max", min=1, help="Stop after so many records.")] = None,
+    follow: Annotated[bool, Option(help="Wait for new records at the end.")] = True,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

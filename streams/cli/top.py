@@ -1,8 +1,4 @@
-"""``assay top``: shows the rate, lag, age, dead letters and costs of each handler, refreshed on a terminal.
-
-It reads the workers' ``/metrics`` and the cluster, and changes nothing. On a terminal q ends it and other keys sort.
-Elsewhere it prints a plain table or one line of JSON. The screen fits 80 columns.
-"""
+"""``assay top``: shows the rate, lag, age, dead letters and costs of each handler, refreshed on a terminal."""
 
 from __future__ import annotations
 
@@ -15,12 +11,12 @@ from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import httpx2
-import typer
 from aiokafka.errors import KafkaError
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
@@ -36,10 +32,8 @@ from streams.views.amounts import in_money, in_rate, in_short, in_time
 from streams.views.flow import HandlerFlow, lag_of, quantiles, rate, total
 from streams.views.screen import Screen
 
-NARROW = 80
-"""The columns that the narrow table needs."""
-_WIDE = 104
-"""The columns that the wide table needs."""
+NARROW = 80  # the columns that the narrow table needs
+_WIDE = 104  # the columns that the wide table needs
 _KAFKA_SECONDS = 8.0
 _QUIT = ("q", "Q", "\x1b", "\x04", "")
 """The keys that end the command. An arrow key only begins with an escape. The last one is a closed terminal."""
@@ -76,11 +70,11 @@ SORTS: Mapping[str, Callable[[HandlerFlow], float]] = {
 
 def top(
     urls: Annotated[
-        list[str] | None, typer.Option("--url", help="A worker's address; repeatable. A local one by default.")
+        list[str] | None, Option("--url", help="A worker's address; repeatable. A local one by default.")
     ] = None,
-    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two refreshes.")] = 2.0,
-    once: Annotated[bool, typer.Option("--once", help="Print one table and exit.")] = False,
-    sort: Annotated[str, typer.Option("--sort", help="topology, rate, lag, age, dead or cost.")] = "topology",
+    every: Annotated[float, Option(min=0.2, help="Seconds between two refreshes.")] = 2.0,
+    once: Annotated[bool, Option("--once", help="Print one table and exit.")] = False,
+    sort: Annotated[str, Option(help="topology, rate, lag, age, dead or cost.")] = "topology",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -114,17 +108,7 @@ def top(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The figures of all handlers at a moment.
-
-    Attributes:
-        at: The moment, ISO 8601.
-        workers: The number of workers that answered.
-        worker_problems: By address, why the other workers did not answer.
-        kafka_problem: Why there are no lags; "" if there are.
-        cost_usd: Of all models since the workers started; None without a model.
-        cost_today_usd: Of the UTC day; None without a budget.
-        models_left_alone: Models whose breaker is open.
-    """
+    """The figures of all handlers at a moment."""
 
     at: str
     rows: tuple[HandlerFlow, ...]

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from operator import itemgetter
 from typing import Annotated, Any, Literal
 
-import typer
 from aiokafka import TopicPartition
+from typer import Argument, Option
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
@@ -21,12 +21,10 @@ Action = Literal["create", "list", "diff", "acl"]
 
 
 def topics(
-    action: Annotated[Action, typer.Argument(help="What to do.")] = "list",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what create would do.")] = False,
-    commands: Annotated[bool, typer.Option("--commands", help="Print acl as commands of Kafka's own tool.")] = False,
-    principal: Annotated[
-        str, typer.Option("--principal", metavar="TEXT", help="Principals of acl; {} is the account.")
-    ] = "User:{}",
+    action: Annotated[Action, Argument(help="What to do.")] = "list",
+    dry_run: Annotated[bool, Option("--dry-run", help="Report what create would do.")] = False,
+    commands: Annotated[bool, Option("--commands", help="Print acl as commands of Kafka's own tool.")] = False,
+    principal: Annotated[str, Option(metavar="TEXT", help="Principals of acl; {} is the account.")] = "User:{}",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

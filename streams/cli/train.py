@@ -1,9 +1,4 @@
-"""``assay train``: trains a ranking model from feedback, and compares it with the order that users were shown.
-
-assay train --out models/november
-assay train --out models/november --features 41 --seed 7 --json
-assay train --out models/november --completed completed.jsonl --feedback feedback.jsonl
-"""
+"""``assay train``: trains a ranking model from feedback, and compares it with the order that users were shown."""
 
 from __future__ import annotations
 
@@ -11,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import BadParameter, Option
 
 from handlers.ranking.config import features_config
 from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
@@ -31,27 +26,22 @@ from streams.training.report import write_card
 from streams.training.train import Refusal, Trained, XgboostMissingError
 from streams.training.train import train as train_model
 
-_SHOWN = 10
-"""The unreadable places that are shown."""
+_SHOWN = 10  # the unreadable places that are shown
 
 
 def train(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output folder; it must not exist, or be empty.")],
+    out: Annotated[Path, Option("--out", "-o", help="Output folder; it must not exist, or be empty.")],
     completed: Annotated[
-        Path | None, typer.Option("--completed", help="Answers, one event a line, instead of ranking.completed.v1.")
+        Path | None, Option(help="Answers, one event a line, instead of ranking.completed.v1.")
     ] = None,
-    feedback: Annotated[
-        Path | None, typer.Option("--feedback", help="Feedback, one event a line, instead of ranking.feedback.v1.")
-    ] = None,
+    feedback: Annotated[Path | None, Option(help="Feedback, one event a line, instead of ranking.feedback.v1.")] = None,
     features: Annotated[
         Literal["29", "41"] | None,
-        typer.Option("--features", help="29, or 41 with trust features; 41 by default once there is enough data."),
+        Option(help="29, or 41 with trust features; 41 by default once there is enough data."),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**31 - 1, help="Random seed; the same seed gives the same model.")
-    ] = 1,
+    seed: Annotated[int, Option(min=0, max=2**31 - 1, help="Random seed; the same seed gives the same model.")] = 1,
     skip_other_versions: Annotated[
-        bool, typer.Option("--skip-other-versions", help="Leave out answers with features of other versions.")
+        bool, Option("--skip-other-versions", help="Leave out answers with features of other versions.")
     ] = False,
     as_json: AsJson = False,
     config: Config = None,
@@ -59,7 +49,7 @@ def train(
     """Train a ranking model from feedback, and report whether it is better."""
     if (completed is None) != (feedback is None):
         missing = "'--feedback'" if feedback is None else "'--completed'"
-        raise typer.BadParameter("give both --completed and --feedback, or neither", param_hint=missing)
+        raise BadParameter("give both --completed and --feedback, or neither", param_hint=missing)
     settings = load_settings(config)
     if not is_free(out):
         return tell("train", f"{out} is in use; name a folder that does not exist", 2)

@@ -1,15 +1,4 @@
-"""``assay try``: runs a handler or a pure step on one event a line, without a broker.
-
-Each input line is an event of the handler's topic, a line of ``assay tail --json``, or an answer of another trial that
-contains such events. HTML files and folders of pages are read as ``assay publish`` reads them. Each output line is
-``{"outcome", "reason", "events": [{"topic", "key", "value"}]}``, in the order of the input. A bad line gives ``dead``
-with a reason, a line on standard error with its place, and exit status 1. The command holds one line at a time. What
-reads pages runs in a child process, which is forked at the first line. Services are imported when a handler first asks
-for one, so other trials start at once.
-
-The pure steps are parts of a handler: the links of a listing that are its items, and a source's snippet. Their input
-may omit fields and may have unknown ones.
-"""
+"""``assay try``: runs a handler or a pure step on one event a line, without a broker."""
 
 from __future__ import annotations
 
@@ -22,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from pydantic import BaseModel, Field, ValidationError
+from typer import Argument, BadParameter, Option
 
 import schemas
 from handlers.html.encoding import page_bytes
@@ -53,20 +42,20 @@ _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
 
 
 def try_(
-    handler: Annotated[str, typer.Argument(help="A handler, or a step: follow_listing, extract_snippet.")],
+    handler: Annotated[str, Argument(help="A handler, or a step: follow_listing, extract_snippet.")],
     file: Annotated[
-        Path | None, typer.Argument(help="Events, one a line; HTML file or folder; standard input by default.")
+        Path | None, Argument(help="Events, one a line; HTML file or folder; standard input by default.")
     ] = None,
-    pretty: Annotated[bool, typer.Option("--pretty", help="Print the events for people.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if any event was dead.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Report what --config changes.")] = False,
-    limit: Annotated[int, typer.Option(min=0, help="Differences that --diff shows in full.")] = 50,
+    pretty: Annotated[bool, Option("--pretty", help="Print the events for people.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Exit 1 if any event was dead.")] = False,
+    diff: Annotated[bool, Option("--diff", help="Report what --config changes.")] = False,
+    limit: Annotated[int, Option(min=0, help="Differences that --diff shows in full.")] = 50,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Run a handler on events from a file, without a broker."""
     if diff and config is None:
-        raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
+        raise BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
     if diff:
         if handler_named(handler) is None and handler not in STEPS:
             return unknown_handler(handler)
@@ -78,11 +67,7 @@ def try_(
 
 
 def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, pretty: bool = False) -> int:
-    """Writes the answer for every line of a file or of standard input, or for every page of a folder.
-
-    Returns:
-        0; 1 if a line is no event, or with ``strict`` if one was dead; 2 for an unreadable file and wrong usage.
-    """
+    """Writes the answer for every line of a file or of standard input, or for every page of a folder."""
     handler = handler_named(name)
     if handler is None and name not in STEPS:
         return unknown_handler(name)
@@ -103,11 +88,7 @@ def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, p
 
 
 def _inputs(path: Path, topic: Topic | None, passed: Counter[str]) -> Iterator[tuple[str, Any]]:
-    """The events of lines, or the pages of a folder or an HTML file, with their places; for a step, bare lines.
-
-    Raises:
-        SourceError: The path cannot be read, or has no events of the topic.
-    """
+    """The events of lines, or the pages of a folder or an HTML file, with their places; for a step, bare lines."""
     try:
         if topic is None:
             for line in read_lines(path):

@@ -1,8 +1,4 @@
-"""``assay try HANDLER --config OTHER.yaml --diff``: compares the decisions under two configurations.
-
-Each event is decided under the configuration in force and under the same with OTHER.yaml laid over it. The command
-counts the differences and shows the first ones in full; it holds one line and a bounded number of differences.
-"""
+"""``assay try HANDLER --config OTHER.yaml --diff``: compares the decisions under two configurations."""
 
 from __future__ import annotations
 
@@ -24,12 +20,7 @@ from streams.topology import Handler, handler_named
 def run_diff(
     name: str, file: Path | None, settings: Settings, other: Settings, *, limit: int, strict: bool, as_json: bool
 ) -> int:
-    """Compares the decisions on every line of a file or of standard input.
-
-    Raises:
-        OSError: The file cannot be read.
-        SettingsError: Sections of a configuration that are valid by themselves contradict each other.
-    """
+    """Compares the decisions on every line of a file or of standard input."""
     handler = handler_named(name)
     comparison = comparison_of(handler, limit) if handler else None
     if handler is None or comparison is None:

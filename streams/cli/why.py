@@ -1,8 +1,4 @@
-"""``assay why``: every decision about a page, a batch, a request or a claim, the newest first.
-
-Records of a key are in one partition of a topic, so only that partition is read. Without Kafka, the index says what it
-has of a page.
-"""
+"""``assay why``: every decision about a page, a batch, a request or a claim, the newest first."""
 
 from __future__ import annotations
 
@@ -11,9 +7,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
 
-import typer
 from aiokafka import ConsumerRecord
 from aiokafka.errors import KafkaConnectionError
+from typer import Argument, BadParameter, Option
 
 from handlers.html.links import canonical_url
 from handlers.indexing.points import document_id_of, places_to_read
@@ -38,16 +34,15 @@ from streams.views.subjects import WEB, keys_of
 from streams.views.words import reasons_of, verdict_of
 
 Decision = Event | DeadLetter | Dead
-_SHOWN = 160
-"""Characters of a line."""
+_SHOWN = 160  # characters of a line
 
 
 def why(
-    subject: Annotated[str, typer.Argument(metavar="URL|ID", help="An address; or the id of a batch, request, claim.")],
-    since: Annotated[str, typer.Option("--since", help="Not before: 2026-11-21, or 90m, 7d ago.")] = "30d",
-    most: Annotated[int, typer.Option("--max", min=1, help="Decisions that are shown.")] = 20,
+    subject: Annotated[str, Argument(metavar="URL|ID", help="An address; or the id of a batch, request, claim.")],
+    since: Annotated[str, Option(help="Not before: 2026-11-21, or 90m, 7d ago.")] = "30d",
+    most: Annotated[int, Option("--max", min=1, help="Decisions that are shown.")] = 20,
     everywhere: Annotated[
-        bool, typer.Option("--all-partitions", help="Also where another producer may have put the key.")
+        bool, Option("--all-partitions", help="Also where another producer may have put the key.")
     ] = False,
     as_json: AsJson = False,
     config: Config = None,
@@ -59,7 +54,7 @@ def why(
     try:
         begin = moment("--since", since, datetime.now(UTC))
     except SelectionError as error:
-        raise typer.BadParameter(str(error), param_hint="'--since'") from None
+        raise BadParameter(str(error), param_hint="'--since'") from None
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
