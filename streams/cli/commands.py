@@ -50,7 +50,8 @@ COMMANDS = {
     "generate": "Write the files that derive from the topology.",
     "doctor": "Check the machine, the configuration and Kafka, and say what to do.",
 }
-"""For each command its line in the help. Its module and function have its name, with ``_`` after a Python keyword."""
+"""For each command its line in the help. Its function has its name, with ``_`` after a Python keyword."""
+_MODULES = {"reply": "why", "graph": "generate", "try": "try_"}  # others have a module of their own name
 
 
 class _ImportOnCall(TyperGroup):
@@ -64,7 +65,7 @@ class _ImportOnCall(TyperGroup):
 def imported_command(name: str) -> Any:
     attribute = f"{name}_" if iskeyword(name) else name
     with gc_paused():
-        command = getattr(import_module(f"{__package__}.{attribute}"), attribute)
+        command = getattr(import_module(f"{__package__}.{_MODULES.get(name, name)}"), attribute)
     if not isinstance(command, typer.Typer):
         function, command = command, typer.Typer(context_settings=HELP_OPTIONS, add_completion=False)
         command.command(name)(function)

@@ -11,9 +11,9 @@ from rich.text import Text
 from typer import Option
 
 from schemas.pages import ScoredPage
-from streams.cli.file_events import read_events
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, say_json, table_console, tell
+from streams.cli.progress import read_events
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
 from streams.settings.model import Settings
 from streams.topology import PAGES_SCORED

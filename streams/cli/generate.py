@@ -14,11 +14,13 @@ from typer import BadParameter, Option
 
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import say, say_json, tell
+from streams.generate import graph as picture
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.kubernetes import Installation, manifests
 from streams.generate.outputs import drift, write
 from streams.generate.prometheus import prometheus as prometheus_of
 from streams.settings.model import Settings, explain
+from streams.topology import HANDLERS, TOPICS
 
 CHECKOUT = Path(__file__).parents[2]
 _THERE = "Write {} there instead, for the settings in force."
@@ -118,3 +120,30 @@ def _set_elsewhere(root: Path) -> str:
             return name
     named = os.environ.get("ASSAY_CONFIG_DIR")
     return "ASSAY_CONFIG_DIR" if named and Path(named).resolve() != (root / "config").resolve() else ""
+
+
+def graph(
+    mermaid: Annotated[bool, Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
+) -> int:
+    """Draw the topology."""
+    if not as_json:
+        say(*(picture.mermaid() if mermaid else picture.plain_text()).split("\n"))
+        return 0
+    topics = [
+        {
+            "name": topic.name,
+            "event": topic.event.__name__,
+            "key": topic.key_means,
+            "partitions": topic.partitions,
+            "written_by": list(picture.writers(topic)),
+            "read_by": list(picture.readers(topic)),
+        }
+        for topic in TOPICS
+    ]
+    handlers = [
+        {"name": handler.name, "consumes": handler.consumes.name, "emits": [topic.name for topic in handler.emits]}
+        | {name: getattr(handler, name) for name in ("group", "lane", "concurrency", "replay", "slo_seconds")}
+        for handler in HANDLERS
+    ]
+    say_json({"topics": topics, "handlers": handlers})
+    return 0

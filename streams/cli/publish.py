@@ -204,7 +204,7 @@ def _summarize_checked(source: Input, valid: int, size: int, seconds: float, est
     counts = f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused{source.passed_over()}"
     say(f"{counts}, in {seconds:.1f} s; nothing was sent")
     if estimate is not None and estimate.handlers:
-        from streams.cli.replay_reports import show_estimate
+        from streams.cli.replay_run import show_estimate
 
         say("", "what its handlers would do:")
         show_estimate(estimate)

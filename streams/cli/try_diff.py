@@ -9,8 +9,8 @@ from typing import Any
 
 from schemas.event import Event
 from schemas.outcome import Dead, Drop
-from streams.cli.file_events import read_events
 from streams.cli.output import say_json, tell
+from streams.cli.progress import read_events
 from streams.publish.lines import STANDARD_INPUT_PATH
 from streams.replay.comparisons import Comparison, comparable, compare, comparison_of
 from streams.settings.model import Settings

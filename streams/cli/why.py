@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +17,7 @@ from handlers.indexing.points import document_id_of, places_to_read
 from schemas.dead import DeadLetter
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
+from schemas.llm import CallOutcome
 from schemas.outcome import Dead
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
@@ -166,4 +168,27 @@ async def _from_index(settings: Settings, subject: str, *, as_json: bool) -> int
         return 0
     for name, value in shown.items():
         say(f"{name}: {printable(str(value), _SHOWN)}")
+    return 0
+
+
+def reply(
+    call_id: Annotated[str, Argument(metavar="CALL_ID", help="The `call_id` of the event's `llm`.")],
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Show a model's reply, by the call id of an event."""
+    llm = load_settings(config).llm
+    try:
+        answer = asyncio.run(stored_reply(llm, call_id))
+    except JournalError as error:
+        return tell("reply", str(error), 1)
+    if as_json:
+        say_json({"call_id": call_id, **answer.to_wire()})
+        return 0
+    if answer.outcome is not CallOutcome.OK:
+        say(f"outcome: {answer.outcome}")
+    if answer.text:
+        say(*answer.text.split("\n"))
+    for call in answer.tool_calls:
+        say(f"{call.name} {call.arguments}")
     return 0
