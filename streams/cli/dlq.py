@@ -15,7 +15,7 @@ from typer import Argument, BadParameter, Option
 from schemas.event import derive_id
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import Exact, print_rows, say, say_json, tell
+from streams.cli.output import Exact, answer, print_rows, say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.description import LetterCounts, described, header_texts, shown_value
@@ -111,13 +111,11 @@ def dlq_show(
         elif value_to is not None:
             await asyncio.to_thread(Path(value_to).write_bytes, value)
             say(f"{len(value)} bytes written to {value_to}")
-        elif as_json:
-            headers = {"headers": header_texts(found), "value": shown_value(value, len(value))}
-            say_json(described(found) | headers)
         else:
-            for what, text in (described(found) | header_texts(found)).items():
-                say(f"{what:24} {text}")
-            say(f"{'value':24} {shown_value(value, _SHOWN_BYTES)}")
+            about, headers = described(found), header_texts(found)
+            lines = [f"{what:24} {text}" for what, text in (about | headers).items()]
+            document = about | {"headers": headers, "value": shown_value(value, len(value))}
+            answer(as_json, document, *lines, f"{'value':24} {shown_value(value, _SHOWN_BYTES)}")
         return 0
 
     return run_with_kafka("dlq show", settings, work())
@@ -152,16 +150,13 @@ def dlq_redrive(
         with ProgressLine("dlq redrive", "sending again") as advance:
             done = await redrive(settings, selection, options, advance)
         rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
-        if as_json:
-            sent = 0 if options.dry_run else done.sent
-            counts = {"run": options.run_id, "dry_run": options.dry_run, "matched": done.matched, "redriven": sent}
-            say_json(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows})
-            return 0
-        for row in rows:
-            say(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")
+        sent = 0 if dry_run else done.sent
+        counts = {"run": run_id, "dry_run": dry_run, "matched": done.matched, "redriven": sent}
+        document = counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows}
+        lines = [f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}" for row in rows]
         skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
-        say(f"{done.sent} {'would be sent' if options.dry_run else f'sent again as run {options.run_id}'}{skipped}")
-        return 0
+        end = f"{done.sent} {'would be sent' if dry_run else f'sent again as run {run_id}'}{skipped}"
+        return answer(as_json, document, *lines, end)
 
     return run_with_kafka("dlq redrive", settings, work())
 
@@ -193,15 +188,13 @@ def dlq_purge(
 
     async def work() -> int:
         done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
-        if as_json:
-            counts = asdict(done) | {"deleted": 0 if dry_run else done.deleted, "would_delete": done.deleted}
-            say_json(counts | {"dry_run": dry_run})
-            return 0
+        counts = {"deleted": 0 if dry_run else done.deleted, "would_delete": done.deleted, "dry_run": dry_run}
         deleted = "would be deleted" if dry_run else "deleted"
-        say(f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again")
+        lines = [f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again"]
         if done.held_back:
-            say(f"{done.held_back} more are behind dead letters that stay; Kafka can delete only the oldest records")
-        return 0
+            held = f"{done.held_back} more are behind dead letters that stay"
+            lines.append(f"{held}; Kafka can delete only the oldest records")
+        return answer(as_json, asdict(done) | counts, *lines)
 
     return run_with_kafka("dlq purge", settings, work())
 

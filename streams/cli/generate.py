@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from typer import BadParameter, Option
 
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import answer, say, tell
 from streams.generate import graph as picture
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.kubernetes import Installation, manifests
@@ -69,16 +69,10 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
         return _refused(error)
     kinds = {kind: [path.as_posix() for path, how in found.items() if how == kind] for kind in _DONE}
     gone, broken = lost(root), incompatible(root)
-    if as_json:
-        say_json({**kinds, "lost": gone, "incompatible": broken})
-    else:
-        for kind, names in kinds.items():
-            for name in names:
-                say(f"{kind if check else _DONE[kind]}: {name}")
-        if not found:
-            say("everything generated is up to date")
-        elif check:
-            say("run `assay generate` and commit what it writes", to=sys.stderr)
+    lines = [f"{kind if check else _DONE[kind]}: {name}" for kind, names in kinds.items() for name in names]
+    answer(as_json, {**kinds, "lost": gone, "incompatible": broken}, *(lines or ["everything generated is up to date"]))
+    if found and check and not as_json:
+        say("run `assay generate` and commit what it writes", to=sys.stderr)
     for line in (*gone, *(f"breaks readers of released events: {line}" for line in broken)):
         tell("generate", line)
     return 1 if (check and found) or gone or broken else 0
@@ -105,8 +99,7 @@ def _write_files(
             written.append((folder / path).as_posix())
     except ValueError as error:
         return _refused(error)
-    say_json({"written": written}) if as_json else say(*(f"written: {path}" for path in written))
-    return 0
+    return answer(as_json, {"written": written}, *(f"written: {path}" for path in written))
 
 
 def _refused(error: ValueError) -> int:
@@ -126,9 +119,6 @@ def graph(
     mermaid: Annotated[bool, Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
 ) -> int:
     """Draw the topology."""
-    if not as_json:
-        say(*(picture.mermaid() if mermaid else picture.plain_text()).split("\n"))
-        return 0
     topics = [
         {
             "name": topic.name,
@@ -145,5 +135,5 @@ def graph(
         | {name: getattr(handler, name) for name in ("group", "lane", "concurrency", "replay", "slo_seconds")}
         for handler in HANDLERS
     ]
-    say_json({"topics": topics, "handlers": handlers})
-    return 0
+    lines = (picture.mermaid() if mermaid else picture.plain_text()).split("\n")
+    return answer(as_json, {"topics": topics, "handlers": handlers}, *lines)

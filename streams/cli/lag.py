@@ -52,12 +52,9 @@ def lag(
             dead = await read_dead_letters(settings.kafka, chosen, SystemClock())
             exceeded = limits_exceeded(groups, max_records, max_seconds)
             if as_json:
-                document = {
-                    "groups": [asdict(group) | {"lost": group.lost} for group in groups],
-                    "dead_letters": [asdict(letters) for letters in dead],
-                    "exceeded": exceeded,
-                }
-                say_json(document)
+                lags = [asdict(group) | {"lost": group.lost} for group in groups]
+                letters = [asdict(standing) for standing in dead]
+                say_json({"groups": lags, "dead_letters": letters, "exceeded": exceeded})
             else:
                 if watch:
                     table_console().print(Text(f"{SystemClock().now():%H:%M:%S} UTC", "bold"))

@@ -51,6 +51,12 @@ class Exact:
         self.target.write(content)
 
 
+def answer(as_json: bool, document: Any, *lines: str) -> int:
+    """Prints a document for programs or lines for people, and returns the exit status 0."""
+    say_json(document) if as_json else say(*lines)
+    return 0
+
+
 def tell(command: str, message: str, status: int = 0) -> int:
     """Prints one line on standard error, and returns the exit status."""
     say(f"{f'assay {command}'.strip()}: {' '.join(message.split())}", to=sys.stderr)

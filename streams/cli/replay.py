@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import print_rows, say, say_json, tell
+from streams.cli.output import answer, print_rows, say, say_json, tell
 from streams.cli.replay_run import Work, carry_out, preview, refused, run_replay
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of
@@ -164,11 +164,7 @@ def replay_show(plan: Plan, as_json: AsJson = False, config: Config = None) -> i
 
     async def shown(store: PlanStore) -> int:
         [account] = await plan_status(settings, [existing(store.plans.get(plan), plan)])
-        if as_json:
-            say_json(account.to_wire() | {"entry": account.plan.to_wire()})
-        else:
-            _print_plan(account)
-        return 0
+        return answer(as_json, account.to_wire() | {"entry": account.plan.to_wire()}, *_plan_lines(account))
 
     return _with_store("replay show", settings, shown)
 
@@ -203,11 +199,9 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
 
     async def cancelled(store: PlanStore) -> int:
         account = await cancel(settings, store, plan, SystemClock())
-        if as_json:
-            say_json(account.to_wire())
-        else:
-            left = f"{account.remaining:,} of {account.total:,} left in {stage_of(account.plan).handler}"
-            say(f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`")
+        left = f"{account.remaining:,} of {account.total:,} left in {stage_of(account.plan).handler}"
+        done = f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`"
+        answer(as_json, account.to_wire(), done)
         if account.members:
             busy = f"{account.members} processes have not left its group: they are finishing, or were killed just now"
             tell("replay cancel", busy)
@@ -232,11 +226,8 @@ def replay_drop(
 
     async def dropped(store: PlanStore) -> int:
         gone = await drop(settings, store, plan)
-        if as_json:
-            say_json({"plan": plan, "deleted": gone})
-        else:
-            say(f"{plan} is dropped; deleted: {', '.join(gone) or 'nothing, because it had nothing'}")
-        return 0
+        done = f"{plan} is dropped; deleted: {', '.join(gone) or 'nothing, because it had nothing'}"
+        return answer(as_json, {"plan": plan, "deleted": gone}, done)
 
     return _with_store("replay drop", settings, dropped)
 
@@ -296,9 +287,9 @@ def _money(usd: float | None) -> str:
     return "not known here" if usd is None else in_money(usd)
 
 
-def _print_plan(account: PlanStatus) -> None:
+def _plan_lines(account: PlanStatus) -> Iterator[str]:
     plan = account.plan
-    say(f"{plan.plan}  {plan.state}{f': {plan.detail}' if plan.detail else ''}")
+    yield f"{plan.plan}  {plan.state}{f': {plan.detail}' if plan.detail else ''}"
     lines: dict[str, object] = {
         "run": plan.run,
         "target": plan.target,
@@ -312,11 +303,9 @@ def _print_plan(account: PlanStatus) -> None:
         lines["cost"] = f"{_money(account.spent_usd)} of {in_money(plan.max_cost_usd)}"
     if chosen := [f"{key} {value}" for key, value in plan.selection.to_wire().items() if value]:
         lines["records"] = "; ".join(chosen)
-    for what, text in lines.items():
-        say(f"  {what:10} {text}")
+    yield from (f"  {what:10} {text}" for what, text in lines.items())
     stage = stage_of(plan)
     state = "done" if plan.stage else f"{account.remaining:,} of {account.total:,} left"
     state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
-    say(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
-    for topic in routes(plan).values():
-        say(f"    {topic}")
+    yield f"  {stage.handler}: {state}; reads {stage.topic}, writes to"
+    yield from (f"    {topic}" for topic in routes(plan).values())

@@ -19,7 +19,7 @@ from streams.cli.errors import run_with_kafka
 from streams.cli.output import plain_table, say, say_json, table_console, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.run import stop_on_signals
-from streams.cli.try_diff import not_comparable, print_comparison
+from streams.cli.try_ import not_comparable, print_comparison
 from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics

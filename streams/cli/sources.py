@@ -20,7 +20,7 @@ from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, SourceRules, host_suffixes, suffix_forms
 from schemas.addresses import without_user
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import print_rows, say, say_json, tell
+from streams.cli.output import answer, print_rows, say, say_json, tell
 from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml, user_file
 from streams.runtime.terminal import unshown
 from streams.settings.model import Settings, SettingsError
@@ -51,13 +51,9 @@ def sources_check(
     """
     rules = load_settings(config).rules(ScorePageRules)
     found = [_described(_address(text), publisher or None, rules, explain=explain) for text in urls]
-    if as_json:
-        for answer in found:
-            say_json(answer)
-        return 0
-    if explain:
-        for answer in found:
-            _print_steps(answer)
+    if as_json or explain:
+        for described in found:
+            say_json(described) if as_json else _print_steps(described)
         return 0
     rows = [(a["url"], str(a["tier"]), a["kind"] or "-", a["entry"] or "-", _reason(a)) for a in found]
     print_rows(("address", "tier", "kind", "entry", "reason"), rows)
@@ -141,9 +137,7 @@ def _print_steps(answer: dict[str, Any]) -> None:
         "tier": f"{answer['tier']}, tags {', '.join(answer['tags']) or 'none'}",
         "score": f"{answer['base_score']} base points, {how['highest_score']} at most: {how['highest_label']}",
     }
-    for name, value in lines.items():
-        say(f"{name:11}{value}")
-    say("")
+    say(*(f"{name:11}{value}" for name, value in lines.items()), "")
 
 
 @sources.command("import")
@@ -189,8 +183,7 @@ def sources_import(
         return tell("sources import", f"{file}: no entries", 1)
     if not dry_run:
         _write(target, before | found.entries)
-    _print_import(found.entries, before, settings, target, dry_run=dry_run, as_json=as_json)
-    return 0
+    return _print_import(found.entries, before, settings, target, dry_run=dry_run, as_json=as_json)
 
 
 class _LineError(ValueError):
@@ -306,7 +299,7 @@ def _write(out: Path, entries: Entries) -> None:
 
 def _print_import(
     entries: Entries, before: Entries, settings: Settings, out: Path, *, dry_run: bool, as_json: bool
-) -> None:
+) -> int:
     """Prints the counts, the tiers that change, and how to use the file."""
     rules = settings.rules(ScorePageRules).compiled.sources
     changed = []
@@ -323,13 +316,10 @@ def _print_import(
         use = f"Assay reads {out} when it starts: restart running workers"
     else:
         use = f"use it with --config {out}, or as {OWN_SOURCES} in the directory ASSAY_CONFIG_DIR"
-    if as_json:
-        told = {"out": str(out), "written": not dry_run, **counts, "tiers_changed": changed, "use": use}
-        say_json(told)
-        return
-    for change in changed[:_SHOWN]:
-        say(f"{change['domain']}: tier {change['from']} becomes {change['to']}")
+    document = {"out": str(out), "written": not dry_run, **counts, "tiers_changed": changed, "use": use}
+    lines = [f"{change['domain']}: tier {change['from']} becomes {change['to']}" for change in changed[:_SHOWN]]
     if len(changed) > _SHOWN:
-        say(f"and {len(changed) - _SHOWN} more with another tier (--json lists all)")
+        lines.append(f"and {len(changed) - _SHOWN} more with another tier (--json lists all)")
     numbers = ", ".join(f"{number} {name}" for name, number in counts.items())
-    say(f"{len(entries)} sources {'would be written' if dry_run else 'written'} to {out}: {numbers}", use)
+    done = f"{len(entries)} sources {'would be written' if dry_run else 'written'} to {out}: {numbers}"
+    return answer(as_json, document, *lines, done, use)

@@ -7,7 +7,7 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import aclosing
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +22,8 @@ from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import no_topic
-from streams.dlq.dead_letters import DeadLetterReader, Selection, SelectionError, moment
+from streams.cli.why import begin_of
+from streams.dlq.dead_letters import DeadLetterReader, Selection
 from streams.kafka.log_reader import read_log
 from streams.publish.lines import STANDARD_INPUT_PATH
 from streams.replay.decisions import DECISION_FIELDS
@@ -56,10 +57,7 @@ def stats(
         return tell("stats", no_such("topic", topic, [its.name for its in TOPICS]), 2)
     if source is not None and since:
         raise BadParameter("lines of a file have no time; leave it out", param_hint="'--since'")
-    try:
-        begin = moment("--since", since, datetime.now(UTC))
-    except SelectionError as error:
-        raise BadParameter(str(error), param_hint="'--since'") from None
+    begin = begin_of(since)
     settings = load_settings(config)
     if source is not None:
         if source != STANDARD_INPUT_PATH and not source.exists():

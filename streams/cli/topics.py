@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import print_rows, say, say_json
+from streams.cli.output import answer, print_rows, say, say_json
 from streams.kafka.acls import command_of, needed_acls
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.topics import create_topics, find_differences, plan_topics
@@ -64,13 +64,9 @@ async def _create(settings: Settings, *, as_json: bool, dry_run: bool) -> int:
         made = await create_topics(settings.kafka)
     planned = [topic.name for topic in plan_topics(settings.kafka)]
     existing = [name for name in planned if name not in made]
-    if as_json:
-        counts = {"created": [] if dry_run else made, "missing": made if dry_run else [], "existing": existing}
-        say_json(counts)
-        return 0
-    for name in planned:
-        say(f"{('would be made' if dry_run else 'made') if name in made else 'existed':14} {name}")
-    return 0
+    counts = {"created": [] if dry_run else made, "missing": made if dry_run else [], "existing": existing}
+    done = "would be made" if dry_run else "made"
+    return answer(as_json, counts, *(f"{done if name in made else 'existed':14} {name}" for name in planned))
 
 
 async def _list(settings: Settings, *, as_json: bool) -> int:
@@ -98,12 +94,10 @@ async def _list(settings: Settings, *, as_json: bool) -> int:
 
 async def _diff(settings: Settings, *, as_json: bool) -> int:
     differences = await find_differences(settings.kafka)
-    if as_json:
-        say_json({"differences": [asdict(difference) for difference in differences]})
-    elif not differences:
-        say("the cluster's topics are as declared")
-    else:
-        for difference in differences:
-            actual = difference.actual or "missing: assay topics create"
-            say(f"{difference.topic}: {difference.what} should be {difference.planned}, is {actual}")
+    lines = [
+        f"{found.topic}: {found.what} should be {found.planned}, is {found.actual or 'missing: assay topics create'}"
+        for found in differences
+    ]
+    document = {"differences": [asdict(difference) for difference in differences]}
+    answer(as_json, document, *(lines or ["the cluster's topics are as declared"]))
     return 1 if differences else 0

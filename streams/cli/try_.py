@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from streams.publish.entries import SourceError
 from streams.publish.event_lines import read_pages
 from streams.publish.lines import STANDARD_INPUT_PATH, read_lines, too_long
 from streams.publish.sources import check_source, holds_pages
+from streams.replay.comparisons import Comparison, comparable, compare, comparison_of
 from streams.runtime.terminal import dumped
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
@@ -59,8 +60,6 @@ def try_(
     if diff:
         if handler_named(handler) is None and handler not in STEPS:
             return unknown_handler(handler)
-        from streams.cli.try_diff import run_diff
-
         settings, other = load_settings(), load_settings(config)
         return run_diff(handler, file, settings, other, limit=limit, strict=strict, as_json=as_json)
     return run_try(handler, file, load_settings(config), strict=strict, pretty=pretty)
@@ -260,3 +259,42 @@ def _set_up_log(settings: Settings) -> None:
     from streams.telemetry.setup import configure_logs
 
     configure_logs(settings.logs.level, settings.logs.format)
+
+
+def run_diff(
+    name: str, file: Path | None, settings: Settings, other: Settings, *, limit: int, strict: bool, as_json: bool
+) -> int:
+    """Compares the decisions on every line of a file or of standard input."""
+    handler = handler_named(name)
+    comparison = comparison_of(handler, limit) if handler else None
+    if handler is None or comparison is None:
+        return tell("try", not_comparable(name), 2)
+
+    async def events() -> AsyncGenerator[Event | Dead]:
+        for found in read_events("try", file or STANDARD_INPUT_PATH, handler.consumes):
+            if not isinstance(found.event, Drop):
+                yield found.event
+
+    asyncio.run(compare(settings, other, handler, events(), comparison))
+    print_comparison(handler, comparison, settings, other, as_json=as_json)
+    return 1 if strict and any(comparison.dead.values()) else 0
+
+
+def not_comparable(name: str) -> str:
+    """The error for a handler whose decisions cannot be compared."""
+    able = " and ".join(handler.name for handler in comparable())
+    return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
+
+
+def print_comparison(
+    handler: Handler, comparison: Comparison[Any], settings: Settings, other: Settings, *, as_json: bool
+) -> None:
+    """Prints what differs between two configurations; rules of the same version decide alike."""
+    now, then = (configuration.rules(handler.rules).config_version for configuration in (settings, other))
+    if as_json:
+        head = {"handler": handler.name, "config_version_now": now, "config_version_then": then}
+        say_json({**head, **comparison.to_wire()})
+        return
+    from streams.cli.diff_tables import show_differences  # --json has no use for rich
+
+    show_differences(comparison, same_rules=now == then)

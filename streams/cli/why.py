@@ -21,7 +21,7 @@ from schemas.llm import CallOutcome
 from schemas.outcome import Dead
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import answer, say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
@@ -53,10 +53,7 @@ def why(
 
     assay why https://example.org/report --since 7d
     """
-    try:
-        begin = moment("--since", since, datetime.now(UTC))
-    except SelectionError as error:
-        raise BadParameter(str(error), param_hint="'--since'") from None
+    begin = begin_of(since)
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
@@ -77,6 +74,13 @@ def why(
         return tell("why", f"no record of {printable(subject, _SHOWN)} since {day}{where}", 1)
 
     return run_with_kafka("why", settings, work())
+
+
+def begin_of(since: str) -> datetime | None:
+    try:
+        return moment("--since", since, datetime.now(UTC))
+    except SelectionError as error:
+        raise BadParameter(str(error), param_hint="'--since'") from None
 
 
 async def _decisions(
@@ -135,13 +139,12 @@ def _show(record: ConsumerRecord, decision: Decision, replies: Mapping[str, str]
         told = {"at": at.isoformat(), "by": source or None, "verdict": verdict, "reasons": reasons, "reply": reply}
         say_json(place | told | {"event": value})
         return
-    say(f"{at:%Y-%m-%d %H:%M:%S}  {source or record.topic}: {printable(verdict, _SHOWN)}")
-    for reason in reasons:
-        say(f"    {printable(reason, _SHOWN)}")
+    lines = [f"    {printable(reason, _SHOWN)}" for reason in reasons]
     if call is not None:
-        say(f"    judged by {'the offline judge' if call.judged_by == 'offline' else call.model}")
+        lines.append(f"    judged by {'the offline judge' if call.judged_by == 'offline' else call.model}")
     if reply:
-        say(f"    reply: {printable(' '.join(reply.split()), _SHOWN)}")
+        lines.append(f"    reply: {printable(' '.join(reply.split()), _SHOWN)}")
+    say(f"{at:%Y-%m-%d %H:%M:%S}  {source or record.topic}: {printable(verdict, _SHOWN)}", *lines)
 
 
 async def _from_index(settings: Settings, subject: str, *, as_json: bool) -> int:
@@ -163,12 +166,7 @@ async def _from_index(settings: Settings, subject: str, *, as_json: bool) -> int
         return tell("why", "the index has no point of this page", 1)
     payload = next(iter(points.values()))
     shown = {name: payload[name] for name in sorted(payload) if isinstance(payload[name], str | int | float | bool)}
-    if as_json:
-        say_json(shown)
-        return 0
-    for name, value in shown.items():
-        say(f"{name}: {printable(str(value), _SHOWN)}")
-    return 0
+    return answer(as_json, shown, *(f"{name}: {printable(str(value), _SHOWN)}" for name, value in shown.items()))
 
 
 def reply(
@@ -179,16 +177,10 @@ def reply(
     """Show a model's reply, by the call id of an event."""
     llm = load_settings(config).llm
     try:
-        answer = asyncio.run(stored_reply(llm, call_id))
+        found = asyncio.run(stored_reply(llm, call_id))
     except JournalError as error:
         return tell("reply", str(error), 1)
-    if as_json:
-        say_json({"call_id": call_id, **answer.to_wire()})
-        return 0
-    if answer.outcome is not CallOutcome.OK:
-        say(f"outcome: {answer.outcome}")
-    if answer.text:
-        say(*answer.text.split("\n"))
-    for call in answer.tool_calls:
-        say(f"{call.name} {call.arguments}")
-    return 0
+    lines = [] if found.outcome is CallOutcome.OK else [f"outcome: {found.outcome}"]
+    lines += found.text.split("\n") if found.text else []
+    lines += [f"{call.name} {call.arguments}" for call in found.tool_calls]
+    return answer(as_json, {"call_id": call_id, **found.to_wire()}, *lines)
