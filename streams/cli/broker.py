@@ -15,7 +15,7 @@ from typing import Annotated
 from typer import BadParameter, Option
 
 from streams.cli.options import AsJson
-from streams.cli.output import answer, say, tell
+from streams.cli.output import say, show, tell
 from streams.local_kafka.broker import HOST, STOP_SECONDS, BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import cache_folder, kafka_jars
 from streams.local_kafka.running import RunningBroker, note_of, noted, running_at, stop
@@ -70,7 +70,7 @@ def _detach(port: int, data_dir: Path | None, *, as_json: bool) -> int:
     if (other := _running(port)) is not None:
         if data_dir is not None and Path(other.data_dir) != data_dir.absolute():
             return tell("broker", f"{_already(other)} (its data: {other.data_dir})", 1)
-        return answer(as_json, asdict(other) | {"kafka_pid": None}, _already(other))
+        return show(as_json, asdict(other) | {"kafka_pid": None}, _already(other))
     command = [sys.executable, "-m", "assay", "broker", "--json", "--port", str(port)]
     command += [] if data_dir is None else ["--data", str(data_dir.absolute())]
     try:
@@ -131,7 +131,7 @@ def _show(broker: RunningBroker, kafka_pid: int | None, end: str, *, as_json: bo
     hint = "Commands use it by default."
     if _port(broker) != DEFAULT_PORT:
         hint = f"In another terminal:\n  export ASSAY_KAFKA__BOOTSTRAP_SERVERS={broker.bootstrap_servers}"
-    answer(
+    show(
         as_json,
         asdict(broker) | {"kafka_pid": kafka_pid},
         f"Kafka answers at {broker.bootstrap_servers} (process {broker.pid}).",

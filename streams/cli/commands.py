@@ -73,11 +73,7 @@ def imported_command(name: str) -> Any:
 
 
 app = typer.Typer(
-    name="assay",
-    cls=_ImportOnCall,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings=HELP_OPTIONS,
+    name="assay", cls=_ImportOnCall, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP_OPTIONS
 )
 for _name, _line in COMMANDS.items():
     app.command(_name, help=_line)(lambda: None)

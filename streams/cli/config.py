@@ -24,9 +24,7 @@ _ENVIRONMENT = "environment"
 
 
 def config(
-    action: Annotated[Action, Argument(help="What to do.")] = "show",
-    as_json: AsJson = False,
-    config: Config = None,
+    action: Annotated[Action, Argument(help="What to do.")] = "show", as_json: AsJson = False, config: Config = None
 ) -> int:
     """Show the configuration in force and where it comes from, or describe every key."""
     if action == "schema":

@@ -15,7 +15,7 @@ from typer import Argument, BadParameter, Option
 from schemas.event import derive_id
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import Exact, answer, print_rows, say, say_json, tell
+from streams.cli.output import Exact, print_rows, say, say_json, show, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.description import LetterCounts, described, header_texts, shown_value
@@ -115,7 +115,7 @@ def dlq_show(
             about, headers = described(found), header_texts(found)
             lines = [f"{what:24} {text}" for what, text in (about | headers).items()]
             document = about | {"headers": headers, "value": shown_value(value, len(value))}
-            answer(as_json, document, *lines, f"{'value':24} {shown_value(value, _SHOWN_BYTES)}")
+            show(as_json, document, *lines, f"{'value':24} {shown_value(value, _SHOWN_BYTES)}")
         return 0
 
     return run_with_kafka("dlq show", settings, work())
@@ -156,7 +156,7 @@ def dlq_redrive(
         lines = [f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}" for row in rows]
         skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
         end = f"{done.sent} {'would be sent' if dry_run else f'sent again as run {run_id}'}{skipped}"
-        return answer(as_json, document, *lines, end)
+        return show(as_json, document, *lines, end)
 
     return run_with_kafka("dlq redrive", settings, work())
 
@@ -194,7 +194,7 @@ def dlq_purge(
         if done.held_back:
             held = f"{done.held_back} more are behind dead letters that stay"
             lines.append(f"{held}; Kafka can delete only the oldest records")
-        return answer(as_json, asdict(done) | counts, *lines)
+        return show(as_json, asdict(done) | counts, *lines)
 
     return run_with_kafka("dlq purge", settings, work())
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from typer import BadParameter, Option
 
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import answer, say, tell
+from streams.cli.output import say, show, tell
 from streams.generate import graph as picture
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.kubernetes import Installation, manifests
@@ -70,7 +70,7 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
     kinds = {kind: [path.as_posix() for path, how in found.items() if how == kind] for kind in _DONE}
     gone, broken = lost(root), incompatible(root)
     lines = [f"{kind if check else _DONE[kind]}: {name}" for kind, names in kinds.items() for name in names]
-    answer(as_json, {**kinds, "lost": gone, "incompatible": broken}, *(lines or ["everything generated is up to date"]))
+    show(as_json, {**kinds, "lost": gone, "incompatible": broken}, *(lines or ["everything generated is up to date"]))
     if found and check and not as_json:
         say("run `assay generate` and commit what it writes", to=sys.stderr)
     for line in (*gone, *(f"breaks readers of released events: {line}" for line in broken)):
@@ -99,7 +99,7 @@ def _write_files(
             written.append((folder / path).as_posix())
     except ValueError as error:
         return _refused(error)
-    return answer(as_json, {"written": written}, *(f"written: {path}" for path in written))
+    return show(as_json, {"written": written}, *(f"written: {path}" for path in written))
 
 
 def _refused(error: ValueError) -> int:
@@ -136,4 +136,4 @@ def graph(
         for handler in HANDLERS
     ]
     lines = (picture.mermaid() if mermaid else picture.plain_text()).split("\n")
-    return answer(as_json, {"topics": topics, "handlers": handlers}, *lines)
+    return show(as_json, {"topics": topics, "handlers": handlers}, *lines)

@@ -15,11 +15,7 @@ from streams.cli.output import say, tell
 from streams.runtime.settings_files import SettingsError
 
 _FILE = Path("assay.local.yaml")
-_TIERS = {
-    1: "government, academic, and other primary sources",
-    2: "media with an editor",
-    3: "blogs and niche sites",
-}
+_TIERS = {1: "government, academic, and other primary sources", 2: "media with an editor", 3: "blogs and niche sites"}
 _RESERVED = ("gov", "gob", "gouv", "go", "govt", "gv", "edu", "ac")
 """Names below which a country registers its government and its universities only, where it has them as suffixes."""
 _TEXT = """\

@@ -51,7 +51,7 @@ class Exact:
         self.target.write(content)
 
 
-def answer(as_json: bool, document: Any, *lines: str) -> int:
+def show(as_json: bool, document: Any, *lines: str) -> int:
     """Prints a document for programs or lines for people, and returns the exit status 0."""
     say_json(document) if as_json else say(*lines)
     return 0

@@ -18,7 +18,7 @@ from typer import Argument, BadParameter, Option
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Refusals, say, say_json, tell
+from streams.cli.output import Refusals, say, show, tell
 from streams.cli.progress import ProgressLine
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
@@ -122,13 +122,11 @@ class Input:
                     record = None
                 yield record
 
-    def passed_over(self) -> str:
-        """The part of the summary about records of archives that are no pages."""
-        return f", {kinds}" if (kinds := in_kinds(self.walk.passed)) else ""
-
-    def tell_rest(self) -> None:
-        """Reports how many more entries were refused than were reported one by one."""
+    def summarize(self, document: dict[str, Any], line: str, end: str) -> None:
+        """Prints what happened, after how many more entries were refused than were reported one by one."""
         self.refusals.tell_rest("refused" if self.asked.refused else "refused; --refused FILE keeps them all")
+        kinds = in_kinds(self.walk.passed)
+        show(self.asked.as_json, document, f"{line}{f', {kinds}' if kinds else ''}, {end}")
 
 
 def run_publish(settings: Settings, asked: Publication) -> int:
@@ -149,13 +147,12 @@ def _wrong(source: Input) -> str | None:
     if asked.run is not None and not _RUN_ID.fullmatch(asked.run):
         return f"a run id is 1 to 100 letters, digits, dots, underscores or hyphens, not {asked.run!r}"
     try:
-        if wrong := source.file.problem(asked.paths):
-            return wrong
-        for path in asked.paths:
+        wrong = source.file.problem(asked.paths)
+        for path in asked.paths if not wrong else ():
             check_source(path, asked.topic, asked.stated)
     except SourceError as error:
         return str(error)
-    return None
+    return wrong
 
 
 async def _check(source: Input, settings: Settings) -> int:
@@ -186,7 +183,6 @@ async def _check(source: Input, settings: Settings) -> int:
     except JournalError as error:
         status = tell("publish", f"the journal of answers can't be read: {error}", 1)
     finally:
-        source.tell_rest()
         _summarize_checked(source, valid, size, time.monotonic() - began, estimate)
     return status or (1 if source.refusals.count else 0)
 
@@ -194,16 +190,13 @@ async def _check(source: Input, settings: Settings) -> int:
 def _summarize_checked(source: Input, valid: int, size: int, seconds: float, estimate: Estimate | None) -> None:
     asked, refused = source.asked, source.refusals.count
     at_rate = valid / asked.rate if asked.rate else None
-    if asked.as_json:
-        document: dict[str, Any] = {"published": 0, "valid": valid, "refused": refused}
-        document |= {"passed_over": dict(source.walk.passed), "seconds": round(seconds, 3)}
-        document |= {"bytes": size, "seconds_at_rate": at_rate}
-        say_json(document | ({"estimate": estimate.to_wire()} if estimate is not None else {}))
-        return
+    document: dict[str, Any] = {"published": 0, "valid": valid, "refused": refused}
+    document |= {"passed_over": dict(source.walk.passed), "seconds": round(seconds, 3)}
+    document |= {"bytes": size, "seconds_at_rate": at_rate} | ({"estimate": estimate.to_wire()} if estimate else {})
     long = f", {in_time(at_rate)} at {asked.rate:g} a second" if at_rate is not None else ""
-    counts = f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused{source.passed_over()}"
-    say(f"{counts}, in {seconds:.1f} s; nothing was sent")
-    if estimate is not None and estimate.handlers:
+    counts = f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused"
+    source.summarize(document, counts, f"in {seconds:.1f} s; nothing was sent")
+    if estimate and estimate.handlers and not asked.as_json:
         from streams.cli.replay_run import show_estimate
 
         say("", "what its handlers would do:")
@@ -228,12 +221,9 @@ async def _send_run(source: Input, run: str, settings: Settings) -> int:
     topic = source.asked.topic
     log = RunLog(settings, topic, run)
     if source.asked.resume and await log.read() is None:
-        return tell(
-            "publish",
-            f"Kafka knows no run {run!r} for {topic.name}; begin it with --run-id {run} (a run that has not moved for "
-            "as long as Kafka keeps offsets, 7 days by default, is forgotten)",
-            2,
-        )
+        kept = "a run that has not moved for as long as Kafka keeps offsets, 7 days by default, is forgotten"
+        unknown = f"Kafka knows no run {run!r} for {topic.name}; begin it with --run-id {run} ({kept})"
+        return tell("publish", unknown, 2)
     try:
         if (position := await log.open()) is not None:
             await source.resume(position)
@@ -258,11 +248,8 @@ async def _pass_on(source: Input, sending: Sending | RunSending, before: Positio
         with source.progress(f"publishing to {asked.topic.name}") as advance:
             async for record in source.records():
                 taken += record is not None
-                counts = {
-                    "published": before.published + taken,
-                    "refused": before.refused + source.refusals.count,
-                    "kept": source.file.kept,
-                }
+                counts = {"published": before.published + taken, "refused": before.refused + source.refusals.count}
+                counts["kept"] = source.file.kept
                 await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))
                 advance(record is not None)
                 if asked.rate and record is not None:
@@ -276,7 +263,6 @@ async def _pass_on(source: Input, sending: Sending | RunSending, before: Positio
     finally:
         # Also after Ctrl-C: waits for the records that were sent, and prints the summary.
         await sending.stop()
-        source.tell_rest()
         _summarize_sent(source, before, sending.committed, time.monotonic() - began)
     if sending.failure is not None:
         if asked.run is not None and not isinstance(sending.failure, RunTakenError):
@@ -290,11 +276,11 @@ def _summarize_sent(source: Input, before: Position, after: Position, seconds: f
     published, refused = after.published - before.published, after.refused - before.refused
     document: dict[str, Any] = {"published": published, "refused": refused}
     document |= {"passed_over": dict(source.walk.passed), "seconds": round(seconds, 3)}
-    line = f"published {published} to {asked.topic.name}, refused {refused}{source.passed_over()}, in {seconds:.1f} s"
+    end = f"in {seconds:.1f} s"
     if asked.run is not None:
         document |= {"run": asked.run, "run_published": after.published, "run_refused": after.refused}
-        line += f"; run {asked.run} in all: {after.published} published, {after.refused} refused"
-    say_json(document) if asked.as_json else say(line)
+        end += f"; run {asked.run} in all: {after.published} published, {after.refused} refused"
+    source.summarize(document, f"published {published} to {asked.topic.name}, refused {refused}", end)
 
 
 def _interrupted(asked: Publication, published: int) -> str:

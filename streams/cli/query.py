@@ -24,7 +24,7 @@ from handlers.reasoning.context import order_sources, role_messages
 from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutcome
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.output import say, say_json, tell, text_console
+from streams.cli.output import say, say_json, show, tell, text_console
 from streams.publish.entries import UNREADABLE, explain, opened
 from streams.publish.event_lines import values_in
 from streams.query.access import NoQueriesError, open_queries
@@ -41,6 +41,10 @@ _LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1  # bytes of standard input; a long
 
 
 LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
+_FILL_IT = (
+    "Is the index filled (`assay run` indexes pages as they come, `assay doctor` says what is in it)? "
+    "Where it is, filters such as --tier or --since may be too narrow."
+)
 _SHOWN_CHARACTERS = 300  # of a title, an address, or a reason
 _SECTIONS = {"bm25": "bm25", "ranking": "model_ranking", "trees": "trees", "mmr": "mmr", "reasoning": ""}
 """The stages that ``--without`` can leave out, with their sections in ``ranking``; reasoning has its own."""
@@ -251,10 +255,8 @@ def _show(answer: RankingCompleted, settings: Settings, options: QueryOptions, s
     if options.prompt is not None:
         sources = order_sources(answer.results)
         messages = role_messages(options.prompt, answer.query, sources, (), settings.reasoning, settings.prompts)
-        if options.as_json:
-            say_json([{"role": one.role, "content": one.content} for one in messages])
-        else:
-            say(*"\n\n".join(f"--- {one.role} ---\n{one.content}" for one in messages).split("\n"))
+        lines = "\n\n".join(f"--- {message.role} ---\n{message.content}" for message in messages).split("\n")
+        show(options.as_json, [{"role": message.role, "content": message.content} for message in messages], *lines)
     elif options.as_json:
         say_json(answer.to_json())
     elif options.context:
@@ -277,7 +279,10 @@ def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
         if any(result.reasoning_metadata.label_source == "fallback" for result in answer.results):
             console.print(Text("* the page has no score: by the tier of its source", style="dim"))
     else:
-        _advise(console, answer)
+        searched = any(note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.RAN for note in answer.notes)
+        console.print(Text("\nno results", style="bold"))
+        none = "None of the candidates fits; are filters such as --tier or --since too narrow?"
+        console.print(_FILL_IT if searched else none)
     console.print()
     console.print(Text(_summary(answer, seconds, place)))
 
@@ -291,21 +296,16 @@ def _table(results: tuple[RankedResult, ...]) -> Table:
     for result in results:
         fallback = result.reasoning_metadata.label_source == "fallback"
         label = Text(result.trust_label + "*" * fallback, style=LABEL_STYLE[result.trust_label])
-        score = Text(f"{result.score:.2f}")
-        table.add_row(Text(str(result.rank)), label, _result(result), score)
+        cts = "no CTS" if result.cts_score is None else f"CTS {result.cts_score}"
+        lines = [
+            (_cut(result.title) or "(no title)", "bold"),
+            (", ".join(_cut(fact) for fact in (host_of(result.url), result.date, cts) if fact), "dim"),
+            ("; ".join(_cut(reason) for reason in result.reasons), ""),
+            (_cut(result.url), "dim"),
+        ]
+        about = Text("\n").join([Text(text, style=style) for text, style in lines if text])
+        table.add_row(Text(str(result.rank)), label, about, Text(f"{result.score:.2f}"))
     return table
-
-
-def _result(result: RankedResult) -> Text:
-    cts = "no CTS" if result.cts_score is None else f"CTS {result.cts_score}"
-    facts = (host_of(result.url) or "", result.date or "", cts)
-    lines = [
-        (_cut(result.title) or "(no title)", "bold"),
-        (", ".join(_cut(fact) for fact in facts if fact), "dim"),
-        ("; ".join(_cut(reason) for reason in result.reasons), ""),
-        (_cut(result.url), "dim"),
-    ]
-    return Text("\n").join([Text(text, style=style) for text, style in lines if text])
 
 
 def _head(answer: RankingCompleted) -> Table:
@@ -323,17 +323,6 @@ def _head(answer: RankingCompleted) -> Table:
         style = "red" if note.outcome is StageOutcome.FAILED else "dim"
         table.add_row("", Text(f"{note.stage}{did}{because}", style=style))
     return table
-
-
-def _advise(console: Screen, answer: RankingCompleted) -> None:
-    advice = "None of the candidates fits; are filters such as --tier or --since too narrow?"
-    if any(note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.RAN for note in answer.notes):
-        advice = (
-            "Is the index filled (`assay run` indexes pages as they come, `assay doctor` says what is in it)? "
-            "Where it is, filters such as --tier or --since may be too narrow."
-        )
-    console.print(Text("\nno results", style="bold"))
-    console.print(advice)
 
 
 def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import answer, print_rows, say, say_json, tell
+from streams.cli.output import print_rows, say, say_json, show, tell
 from streams.cli.replay_run import Work, carry_out, preview, refused, run_replay
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of
@@ -57,8 +57,7 @@ def _finite(number: float | None) -> float | None:
 
 Plan = Annotated[str, Argument(help="The plan's name; `assay replay list` lists them.")]
 Rate = Annotated[
-    float | None,
-    Option("--rate", min=0.001, callback=_finite, help="Maximum records a second, over all processes."),
+    float | None, Option("--rate", min=0.001, callback=_finite, help="Maximum records a second, over all processes.")
 ]
 MaxCost = Annotated[float | None, Option("--max-cost", min=0, callback=_finite, help="Maximum cost of models in USD.")]
 AllowMissing = Annotated[bool, Option("--allow-missing", help="Exit 0 although records of the range are deleted.")]
@@ -84,10 +83,7 @@ def replay_run(
         list[str] | None,
         Option("--outcome", help="Only inputs with this earlier outcome: error,timeout; FIELD=VALUE; none; dead."),
     ] = None,
-    judged_by: Annotated[
-        Literal["model", "offline"] | None,
-        Option(help="Only inputs that it decided before."),
-    ] = None,
+    judged_by: Annotated[Literal["model", "offline"] | None, Option(help="Only inputs that it decided before.")] = None,
     to_live: Annotated[bool, Option("--to-live", help="Write to the live topics, not to shadows.")] = False,
     readers_dedupe: ReadersDedupe = False,
     fetch: Annotated[bool, Option("--fetch", help="Allow requests to the web.")] = False,
@@ -164,7 +160,7 @@ def replay_show(plan: Plan, as_json: AsJson = False, config: Config = None) -> i
 
     async def shown(store: PlanStore) -> int:
         [account] = await plan_status(settings, [existing(store.plans.get(plan), plan)])
-        return answer(as_json, account.to_wire() | {"entry": account.plan.to_wire()}, *_plan_lines(account))
+        return show(as_json, account.to_wire() | {"entry": account.plan.to_wire()}, *_plan_lines(account))
 
     return _with_store("replay show", settings, shown)
 
@@ -201,7 +197,7 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
         account = await cancel(settings, store, plan, SystemClock())
         left = f"{account.remaining:,} of {account.total:,} left in {stage_of(account.plan).handler}"
         done = f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`"
-        answer(as_json, account.to_wire(), done)
+        show(as_json, account.to_wire(), done)
         if account.members:
             busy = f"{account.members} processes have not left its group: they are finishing, or were killed just now"
             tell("replay cancel", busy)
@@ -227,7 +223,7 @@ def replay_drop(
     async def dropped(store: PlanStore) -> int:
         gone = await drop(settings, store, plan)
         done = f"{plan} is dropped; deleted: {', '.join(gone) or 'nothing, because it had nothing'}"
-        return answer(as_json, {"plan": plan, "deleted": gone}, done)
+        return show(as_json, {"plan": plan, "deleted": gone}, done)
 
     return _with_store("replay drop", settings, dropped)
 

@@ -161,8 +161,7 @@ def _read(source: str, url: str, passed: Counter[str]) -> Iterator[CrawledPage |
     elif piped and not _begins_with(getattr(sys.stdin.buffer, "peek", bytes)(1), b"{"):
         yield _html("standard input", sys.stdin.buffer.read(MAX_PAGE_BYTES + 1), url)
     elif path.is_file() and (path.suffix.lower() in _PAGE_SUFFIXES or _begins_with(_head(path), b"<")):
-        with path.open("rb") as file:
-            yield _html(source, file.read(MAX_PAGE_BYTES + 1), url)
+        yield _html(source, _head(path, MAX_PAGE_BYTES + 1), url)
     elif not piped and not path.exists():
         yield Refused(source, "invalid", "No such file or folder; an address begins with https:// or http://")
     else:
@@ -193,9 +192,9 @@ def _page(place: str, fields: dict[str, Any]) -> CrawledPage | Refused:
         return Refused(place, "invalid", refusal(error).detail)
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Path, most: int = 64) -> bytes:
     with path.open("rb") as file:
-        return file.read(64)
+        return file.read(most)
 
 
 def _begins_with(head: bytes, sign: bytes) -> bool:
@@ -205,22 +204,13 @@ def _begins_with(head: bytes, sign: bytes) -> bool:
 
 def _write_json(result: Result) -> None:
     if isinstance(result, Refused):
-        line: dict[str, Any] = {"page": result.place, "refused": result.kind, "detail": result.detail}
-    else:
-        line = {
-            "url": result.url,
-            "cts_score": result.cts_score,
-            "tier": result.tier,
-            "trust_label": result.trust_label,
-            "reasons": [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown],
-            "hidden_text": [part.model_dump(mode="json") for part in result.hidden_text],
-            "injection_suspected": result.injection_suspected,
-            "date": result.to_wire()["date"],
-            "authors": list(result.authors),
-            "title": result.title,
-            "summary": result.summary,
-        }
-    say_json(line)
+        say_json({"page": result.place, "refused": result.kind, "detail": result.detail})
+        return
+    event, decision = result.to_wire(), ("url", "cts_score", "tier", "trust_label")
+    reasons = [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown]
+    fields = ("hidden_text", "injection_suspected", "date", "authors", "title", "summary")
+    line = {name: event[name] for name in decision} | {"reasons": reasons}
+    say_json(line | {name: event[name] for name in fields})
 
 
 class _Screen:

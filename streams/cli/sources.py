@@ -20,7 +20,7 @@ from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, SourceRules, host_suffixes, suffix_forms
 from schemas.addresses import without_user
 from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import answer, print_rows, say, say_json, tell
+from streams.cli.output import print_rows, say, say_json, show, tell
 from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml, user_file
 from streams.runtime.terminal import unshown
 from streams.settings.model import Settings, SettingsError
@@ -144,8 +144,7 @@ def _print_steps(answer: dict[str, Any]) -> None:
 def sources_import(
     file: Annotated[Path, Argument(help="CSV, TSV, JSON lines, or one domain a line.")],
     out: Annotated[
-        Path | None,
-        Option("--out", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default."),
+        Path | None, Option("--out", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default.")
     ] = None,
     kind: Annotated[str, Option(help="The kind of lines that state neither kind nor tier.")] = "",
     tier: Annotated[
@@ -322,4 +321,4 @@ def _print_import(
         lines.append(f"and {len(changed) - _SHOWN} more with another tier (--json lists all)")
     numbers = ", ".join(f"{number} {name}" for name, number in counts.items())
     done = f"{len(entries)} sources {'would be written' if dry_run else 'written'} to {out}: {numbers}"
-    return answer(as_json, document, *lines, done, use)
+    return show(as_json, document, *lines, done, use)

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import answer, print_rows, say, say_json
+from streams.cli.output import print_rows, say, say_json, show
 from streams.kafka.acls import command_of, needed_acls
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.topics import create_topics, find_differences, plan_topics
@@ -66,7 +66,7 @@ async def _create(settings: Settings, *, as_json: bool, dry_run: bool) -> int:
     existing = [name for name in planned if name not in made]
     counts = {"created": [] if dry_run else made, "missing": made if dry_run else [], "existing": existing}
     done = "would be made" if dry_run else "made"
-    return answer(as_json, counts, *(f"{done if name in made else 'existed':14} {name}" for name in planned))
+    return show(as_json, counts, *(f"{done if name in made else 'existed':14} {name}" for name in planned))
 
 
 async def _list(settings: Settings, *, as_json: bool) -> int:
@@ -99,5 +99,5 @@ async def _diff(settings: Settings, *, as_json: bool) -> int:
         for found in differences
     ]
     document = {"differences": [asdict(difference) for difference in differences]}
-    answer(as_json, document, *(lines or ["the cluster's topics are as declared"]))
+    show(as_json, document, *(lines or ["the cluster's topics are as declared"]))
     return 1 if differences else 0

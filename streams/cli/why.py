@@ -21,7 +21,7 @@ from schemas.llm import CallOutcome
 from schemas.outcome import Dead
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import answer, say, say_json, tell
+from streams.cli.output import say, say_json, show, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
@@ -166,7 +166,7 @@ async def _from_index(settings: Settings, subject: str, *, as_json: bool) -> int
         return tell("why", "the index has no point of this page", 1)
     payload = next(iter(points.values()))
     shown = {name: payload[name] for name in sorted(payload) if isinstance(payload[name], str | int | float | bool)}
-    return answer(as_json, shown, *(f"{name}: {printable(str(value), _SHOWN)}" for name, value in shown.items()))
+    return show(as_json, shown, *(f"{name}: {printable(str(value), _SHOWN)}" for name, value in shown.items()))
 
 
 def reply(
@@ -183,4 +183,4 @@ def reply(
     lines = [] if found.outcome is CallOutcome.OK else [f"outcome: {found.outcome}"]
     lines += found.text.split("\n") if found.text else []
     lines += [f"{call.name} {call.arguments}" for call in found.tool_calls]
-    return answer(as_json, {"call_id": call_id, **found.to_wire()}, *lines)
+    return show(as_json, {"call_id": call_id, **found.to_wire()}, *lines)
