@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer import Argument, BadParameter, Option
@@ -75,7 +75,9 @@ def dlq_list(
         elif not rows:
             say(none_waiting(settings.kafka, any_topic=bool(found.partitions)))
         else:
-            _print_rows(rows)
+            numbers = {name for name, cell in rows[0].items() if isinstance(cell, int)}
+            most = len("2026-11-21T08:00:00") if sys.stdout.isatty() else None
+            print_rows(rows[0], [[str(cell)[:most] for cell in row.values()] for row in rows], right=numbers)
         return 0
 
     return run_with_kafka("dlq list", settings, work())
@@ -214,18 +216,10 @@ def none_waiting(kafka: KafkaSettings, *, any_topic: bool) -> str:
     where = f"at {kafka.bootstrap_servers} {prefix}"
     if any_topic:
         return f"no dead letters are waiting {where}"
-    return (
-        f"no dead letters are waiting, and there is no dead letter topic {where}; are these the workers' settings"
-        " (ASSAY_KAFKA__BOOTSTRAP_SERVERS, ASSAY_KAFKA__TOPIC_PREFIX)?"
-    )
+    asked = "are these the workers' settings (ASSAY_KAFKA__BOOTSTRAP_SERVERS, ASSAY_KAFKA__TOPIC_PREFIX)?"
+    return f"no dead letters are waiting, and there is no dead letter topic {where}; {asked}"
 
 
 def _line(letter: DeadLetterRecord) -> str:
     note, mark = letter.note, f" (redriven by {letter.redriven_by})" if letter.redriven_by is not None else ""
     return f"{letter.id}  {note.died_at[:19]}  {note.reason}: {note.error[:200]}{mark}"
-
-
-def _print_rows(rows: list[dict[str, Any]]) -> None:
-    numbers = {name for name, cell in rows[0].items() if isinstance(cell, int)}
-    most = len("2026-11-21T08:00:00") if sys.stdout.isatty() else None
-    print_rows(rows[0], [[str(cell)[:most] for cell in row.values()] for row in rows], right=numbers)

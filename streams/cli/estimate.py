@@ -13,6 +13,7 @@ from schemas.pages import ScoredPage
 from streams.cli.options import AsJson, Config, load_settings
 from streams.cli.output import plain_table, say_json, table_console, tell
 from streams.cli.progress import read_events
+from streams.demo.report import TIER_STYLE
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
 from streams.settings.model import Settings
 from streams.topology import PAGES_SCORED
@@ -105,7 +106,6 @@ def _report(found: IndexEstimate, in_words: str, basis: dict[str, Any], dimensio
     return 0
 
 
-TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
 _BAR_WIDTH = 20
 
 

@@ -56,11 +56,9 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
     if not (root / "pyproject.toml").is_file():
         return tell("generate", f"it works on a checkout of Assay, and {root} is not one", 2)
     if variable := _set_elsewhere(root):
-        advice = (
-            f"{variable} would not be in the checkout's files, which derive from its config/; unset it, or write "
-            "Prometheus's files for it with `assay generate --prometheus FOLDER`"
-        )
-        return tell("generate", advice, 2)
+        todo = "unset it, or write Prometheus's files for it with `assay generate --prometheus FOLDER`"
+        here = f"{variable} would not be in the checkout's files, which derive from its config/"
+        return tell("generate", f"{here}; {todo}", 2)
     try:
         for path in release(root, version("assay")) if keep else ():
             say(f"kept: {path.as_posix()}", to=sys.stderr)
@@ -108,9 +106,8 @@ def _refused(error: ValueError) -> int:
 
 def _set_elsewhere(root: Path) -> str:
     """A variable whose alert settings the checkout's configuration does not have; "" if there is no such variable."""
-    for name in sorted(os.environ):
-        if name.upper().split("__")[0] == "ASSAY_ALERTS":
-            return name
+    if names := [name for name in sorted(os.environ) if name.upper().split("__")[0] == "ASSAY_ALERTS"]:
+        return names[0]
     named = os.environ.get("ASSAY_CONFIG_DIR")
     return "ASSAY_CONFIG_DIR" if named and Path(named).resolve() != (root / "config").resolve() else ""
 

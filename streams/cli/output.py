@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from streams.views.screen import Screen
 
+LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
 _LEAST_WIDTH = 120
 _SHOWN_REFUSALS = 20
 _TAB = "\t"

@@ -24,7 +24,7 @@ from handlers.reasoning.context import order_sources, role_messages
 from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutcome
 from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.output import say, say_json, show, tell, text_console
+from streams.cli.output import LABEL_STYLE, say, say_json, show, tell, text_console
 from streams.publish.entries import UNREADABLE, explain, opened
 from streams.publish.event_lines import values_in
 from streams.query.access import NoQueriesError, open_queries
@@ -40,7 +40,6 @@ Role = Literal["analyst", "critic", "writer"]
 _LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1  # bytes of standard input; a longer query is refused
 
 
-LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
 _FILL_IT = (
     "Is the index filled (`assay run` indexes pages as they come, `assay doctor` says what is in it)? "
     "Where it is, filters such as --tier or --since may be too narrow."

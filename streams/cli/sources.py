@@ -73,13 +73,9 @@ def _described(url: str, publisher: str | None, rules: ScorePageRules, *, explai
     matched = source.entry or ""
     shipped = lists.listed.get(matched)
     entry = lists.own.get(matched) or shipped or lists.publishers.get(matched)
-    answer = {
-        "url": url,
-        "tier": source.tier,
-        "kind": source.kind,
-        "tags": source.tags,
-        "base_score": source.base_score,
-        "entry": source.entry,
+    decided = ("tier", "kind", "tags", "base_score", "entry")
+    answer = {"url": url} | {name: getattr(source, name) for name in decided}
+    answer |= {
         "own": entry is not None and entry.own,
         "name": shipped.name if shipped else "",
         "country": shipped.country if shipped else "",
@@ -161,8 +157,7 @@ def sources_import(
     settings = load_settings(config)
     kinds = settings.sources.kinds
     if kind and kind not in kinds:
-        message = f"{kind!r} is not a kind; there are {', '.join(kinds)}"
-        raise BadParameter(message, param_hint="'--kind'")
+        raise BadParameter(f"{kind!r} is not a kind; there are {', '.join(kinds)}", param_hint="'--kind'")
     target = out or user_file(OWN_SOURCES)
     if target is None:
         message = "the installed configuration must not be changed: name a file, or set ASSAY_CONFIG_DIR"
@@ -181,7 +176,11 @@ def sources_import(
     if not found.entries:
         return tell("sources import", f"{file}: no entries", 1)
     if not dry_run:
-        _write(target, before | found.entries)
+        own = {"sources": {"own": before | found.entries}}
+        written = yaml.safe_dump(own, allow_unicode=True, width=10_000, default_flow_style=None)
+        part = target.with_name(f"{target.name}.part")
+        part.write_text(_HEAD + written, "utf-8")
+        os.replace(part, target)
     return _print_import(found.entries, before, settings, target, dry_run=dry_run, as_json=as_json)
 
 
@@ -287,13 +286,6 @@ def _own_entries(out: Path) -> Entries:
     if document.keys() - {"sources"} or not isinstance(own, dict) or sources.keys() - {"own"}:
         raise SettingsError(f"{out}: has other keys than sources.own, which an import would lose; name another file")
     return own
-
-
-def _write(out: Path, entries: Entries) -> None:
-    text = yaml.safe_dump({"sources": {"own": entries}}, allow_unicode=True, width=10_000, default_flow_style=None)
-    part = out.with_name(f"{out.name}.part")
-    part.write_text(_HEAD + text, "utf-8")
-    os.replace(part, out)
 
 
 def _print_import(

@@ -118,12 +118,10 @@ def as_line(record: ConsumerRecord) -> Text:
 
 
 def _header(value: bytes | None) -> Any:
-    if value is None:
-        return None
     try:
-        return value.decode("utf-8")
+        return None if value is None else value.decode("utf-8")
     except UnicodeDecodeError:
-        return {"base64": b64encode(value).decode()}
+        return {"base64": b64encode(value or b"").decode()}
 
 
 def _value(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> str:

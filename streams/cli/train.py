@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from typer import BadParameter, Option
 
 from handlers.ranking.config import features_config
-from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
+from handlers.ranking.model import OBJECTIVES, ModelMismatchError
 from schemas.outcome import Dead, Drop
 from streams.cli.errors import run_with_kafka
 from streams.cli.options import AsJson, Config, load_settings
@@ -61,7 +61,11 @@ def train(
         tell("train", f"left out: {more} more that cannot be read")
     joined = served.joined()
     tell("train", f"{joined.labelled:,} labelled results of {len(joined.requests):,} requests")
-    current, why = _current(settings)
+    current, why = settings.ranking_model, None
+    try:
+        current = current or read_ranking_model(settings.ranking.trees.model)
+    except ModelMismatchError as error:
+        why = str(error)
     wanted = int(features) if features else None
     confidence, columns = settings.ranking.trees.confidence, features_config(settings.ranking)
     try:
@@ -114,16 +118,6 @@ async def _read_kafka(settings: Settings, served: ServedLog) -> int:
     return 0
 
 
-def _current(settings: Settings) -> tuple[RankingModel | None, str | None]:
-    """The model that ``ranking.trees.model`` names, or why there is no model to compare with."""
-    if settings.ranking_model is not None:
-        return settings.ranking_model, None
-    try:
-        return read_ranking_model(settings.ranking.trees.model), None
-    except ModelMismatchError as error:
-        return None, str(error)
-
-
 def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict[str, Any]:
     report, manifest = made.report, made.model.manifest
     return {
@@ -142,11 +136,8 @@ def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict
         "metrics": asdict(report.measures),
         "where_sure": {"confidence": report.confidence, "share": report.sure, "metrics": asdict(report.where_sure)},
         "compared": [
-            {
-                "order": rival.name,
-                "metrics": asdict(rival.measures),
-                "difference": {**asdict(rival.difference), "verdict": rival.difference.verdict},
-            }
+            {"order": rival.name, "metrics": asdict(rival.measures)}
+            | {"difference": {**asdict(rival.difference), "verdict": rival.difference.verdict}}
             for rival in report.rivals
         ],
         "not_compared": why,

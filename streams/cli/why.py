@@ -93,7 +93,11 @@ async def _decisions(
         async for records in steps:
             for record in records:
                 decision = _decision(record, record.topic.removeprefix(kafka.topic_prefix))
-                if decision is not None and _is_about(decision, subject):
+                # The key of an extraction is its domain.
+                if isinstance(decision, ExtractionNeeded) and subject.startswith(WEB):
+                    if canonical_url(decision.target_url) == canonical_url(subject):
+                        found.append((record, decision))
+                elif decision is not None:
                     found.append((record, decision))
             if len(found) >= most:
                 break
@@ -106,13 +110,6 @@ def _decision(record: ConsumerRecord, name: str) -> Decision | None:
         letter = DeadLetter.of(record.headers)
         return letter if letter.reason else None
     return decode(topic, record.value, record.headers, timestamp(record.timestamp))
-
-
-def _is_about(decision: Decision, subject: str) -> bool:
-    # The key of an extraction is its domain.
-    if isinstance(decision, ExtractionNeeded) and subject.startswith(WEB):
-        return canonical_url(decision.target_url) == canonical_url(subject)
-    return True
 
 
 async def _replies(settings: Settings, found: Iterable[tuple[Any, Any]]) -> Mapping[str, str]:
