@@ -31,7 +31,6 @@ def broker(
     stop_it: Annotated[bool, Option("--stop", help="Stop the broker that runs at --port.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run a real Apache Kafka on this machine; no Docker needed."""
     if detach and stop_it:
         raise BadParameter("it cannot be used with --stop", param_hint="'--detach'")
     if stop_it:

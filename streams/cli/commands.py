@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from inspect import getdoc
 from keyword import iskeyword
 from typing import Annotated, Any
 
@@ -68,7 +69,8 @@ def imported_command(name: str) -> Any:
         command = getattr(import_module(f"{__package__}.{_MODULES.get(name, name)}"), attribute)
     if not isinstance(command, typer.Typer):
         function, command = command, typer.Typer(context_settings=HELP_OPTIONS, add_completion=False)
-        command.command(name)(function)
+        # A command whose help is its line in the table has no docstring.
+        command.command(name, help=getdoc(function) or COMMANDS[name])(function)
     return get_command(command)
 
 

@@ -26,7 +26,6 @@ _ENVIRONMENT = "environment"
 def config(
     action: Annotated[Action, Argument(help="What to do.")] = "show", as_json: AsJson = False, config: Config = None
 ) -> int:
-    """Show the configuration in force and where it comes from, or describe every key."""
     if action == "schema":
         say_json(Settings.model_json_schema(), indent=2)
         return 0

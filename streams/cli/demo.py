@@ -43,7 +43,6 @@ def demo(
     pages: Annotated[Path | None, Option(help="Score a folder of real pages as well.")] = None,
     config: Config = None,
 ) -> int:
-    """Run all handlers on a small sample web, on a Kafka of its own."""
     return run_demo(load_settings(config), once=once, as_json=as_json, pages=pages)
 
 

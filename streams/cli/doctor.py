@@ -38,7 +38,6 @@ def doctor(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Check the machine, the configuration and Kafka, and say what to do."""
     return run_doctor(load_settings(config), as_json=as_json, ask_models=models)
 
 

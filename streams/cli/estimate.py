@@ -32,7 +32,6 @@ def estimate(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Estimate how many points the index will hold."""
     settings = load_settings(config)
     if sample is not None and (mix is not None or chunks is not None):
         return tell("estimate", "--from takes mix and chunks from the pages; leave --mix and --chunks out", 2)

@@ -54,7 +54,6 @@ def export(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Write scored pages as TSV, or the reviewed decisions with their inputs as JSON lines."""
     settings = load_settings(config)
     work = Export(form=form, start=start, most=most, output=output, newest=newest, source=source)
     return work.run(settings if source else settings.with_kafka(), as_json=as_json)

@@ -35,7 +35,6 @@ def generate(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Write the files that derive from the topology."""
     if check and release:
         raise BadParameter("it cannot be used with --check", param_hint="'--release'")
     for option, folder, files in (
@@ -115,7 +114,6 @@ def _set_elsewhere(root: Path) -> str:
 def graph(
     mermaid: Annotated[bool, Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
 ) -> int:
-    """Draw the topology."""
     topics = [
         {
             "name": topic.name,

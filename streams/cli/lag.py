@@ -37,7 +37,6 @@ def lag(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Show how far each consumer group is behind, including stopped ones."""
     known = {handler.name: handler for handler in HANDLERS}
     if unknown := [name for name in handlers or () if name not in known]:
         return tell("lag", no_such("handler", unknown[0], known), 2)

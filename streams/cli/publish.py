@@ -51,7 +51,6 @@ def publish(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Publish events or pages, as live traffic or as a backfill that can be resumed."""
     if resume is not None and run_id is not None and resume != run_id:
         raise BadParameter(f"--run-id {run_id} is another run", param_hint="'--resume'")
     if (found := topic_named(topic)) is None:

@@ -39,7 +39,6 @@ def run(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Run handlers as consumer groups."""
     settings = load_settings(config).with_kafka()
     known = {handler.name: handler for handler in HANDLERS}
     names = handlers or list(known)

@@ -37,7 +37,6 @@ def tail(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Show the records of a topic as they come."""
     if not is_start(start):
         return tell("tail", f"--from takes earliest, latest or an offset, not {start!r}", 2)
     settings = load_settings(config).with_kafka()

@@ -81,7 +81,6 @@ def top(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Watch the handlers at work: rate, lag, age, dead letters, costs."""
     if sort not in SORTS:
         return tell("top", f"there is no order {sort!r}; there are {', '.join(SORTS)}", 2)
     settings = load_settings(config).with_kafka()

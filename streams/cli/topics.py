@@ -28,7 +28,6 @@ def topics(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Create the topics, list them, compare them with what is declared, or list needed rights."""
     settings = load_settings(config).with_kafka()
     if action == "acl":
         return _print_acls(settings, principal, commands=commands, as_json=as_json)

@@ -45,7 +45,6 @@ def train(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Train a ranking model from feedback, and report whether it is better."""
     if (completed is None) != (feedback is None):
         missing = "'--feedback'" if feedback is None else "'--completed'"
         raise BadParameter("give both --completed and --feedback, or neither", param_hint=missing)

@@ -54,7 +54,6 @@ def try_(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Run a handler on events from a file, without a broker."""
     if diff and config is None:
         raise BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
     if diff:

@@ -171,7 +171,6 @@ def reply(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Show a model's reply, by the call id of an event."""
     llm = load_settings(config).llm
     try:
         found = asyncio.run(stored_reply(llm, call_id))
