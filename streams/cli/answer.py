@@ -21,9 +21,8 @@ from schemas.needs import Ask, AskModel
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
-from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.output import LABEL_STYLE, say_json, text_console
-from streams.cli.query import QueryOptions, run_search, steps_shown
+from streams.cli.output import LABEL_STYLE, AsJson, Config, load_settings, say_json, text_console
+from streams.cli.query import Domains, QueryOptions, Since, Tags, Tiers, Until, run_search, steps_shown
 from streams.llm.tasks import answer_offline
 from streams.pipeline.handler_runner import Services
 from streams.pipeline.services import LiveServices

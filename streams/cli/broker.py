@@ -14,8 +14,7 @@ from typing import Annotated
 
 from typer import BadParameter, Option
 
-from streams.cli.options import AsJson
-from streams.cli.output import say, show, tell
+from streams.cli.output import AsJson, say, show, tell
 from streams.local_kafka.broker import HOST, STOP_SECONDS, BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import cache_folder, kafka_jars
 from streams.local_kafka.running import RunningBroker, note_of, noted, running_at, stop

@@ -15,8 +15,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from streams.cli.options import HELP_OPTIONS
-from streams.cli.output import say, tell
+from streams.cli.output import HELP_OPTIONS, say, tell
 from streams.runtime.extras import missing_extra
 from streams.runtime.process import gc_paused
 from streams.runtime.settings_files import SettingsError

@@ -7,8 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import Config, load_settings
-from streams.cli.output import tell
+from streams.cli.output import Config, load_settings, tell
 from streams.cli.run import stop_on_signals
 from streams.http.server import PortTakenError
 from streams.query.access import application_url

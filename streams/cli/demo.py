@@ -15,8 +15,7 @@ from typer import Option
 
 from streams.cli.console import console_http
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, say_json, tell
 from streams.cli.run import stop_on_signals
 from streams.demo.report import tell_decisions
 from streams.demo.run import Demo, running

@@ -9,13 +9,7 @@ from rich.text import Text
 
 from streams.cli.output import LABEL_STYLE, plain_table, table_console
 from streams.demo.report import TIER_STYLE, TYPE_STYLE
-from streams.replay.comparisons import (
-    Comparison,
-    FirstFew,
-    PageDifferences,
-    PageMove,
-    ResultsDifferences,
-)
+from streams.replay.comparisons import Comparison, FirstFew, PageDifferences, PageMove, ResultsDifferences
 from streams.runtime.terminal import printable
 from streams.views.screen import Screen
 

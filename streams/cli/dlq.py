@@ -14,8 +14,7 @@ from typer import Argument, BadParameter, Option
 
 from schemas.event import derive_id
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import Exact, print_rows, say, say_json, show, tell
+from streams.cli.output import AsJson, Config, Exact, command_group, load_settings, print_rows, say, show, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.description import LetterCounts, described, header_texts, shown_value
@@ -65,15 +64,15 @@ def dlq_list(
             for handler, partition in found.partitions:
                 async for letter in found.selected(handler, partition):
                     if each and (everything or letter.redriven_by is None):
-                        say_json(described(letter)) if as_json else say(_line(letter))
+                        show(as_json, described(letter), _line(letter))
                     counts.add(letter)
         if each:
             return 0
         rows = counts.rows(everything=everything)
-        if as_json:
-            say_json({"waiting": counts.waiting, "letters": rows, "any_topic": bool(found.partitions)})
-        elif not rows:
-            say(none_waiting(settings.kafka, any_topic=bool(found.partitions)))
+        any_topic = bool(found.partitions)
+        if as_json or not rows:
+            document = {"waiting": counts.waiting, "letters": rows, "any_topic": any_topic}
+            show(as_json, document, none_waiting(settings.kafka, any_topic=any_topic))
         else:
             numbers = {name for name, cell in rows[0].items() if isinstance(cell, int)}
             most = len("2026-11-21T08:00:00") if sys.stdout.isatty() else None

@@ -20,8 +20,7 @@ from typer import Option
 
 from handlers.ranking.model import ModelMismatchError
 from streams.cli.doctor_kafka import check_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say_json
+from streams.cli.output import AsJson, Config, load_settings, say_json
 from streams.llm.checks import Check, CheckState
 from streams.local_kafka.install import KAFKA_VERSION, BrokerUnavailable, are_cached, cache_folder, find_java
 from streams.runtime.settings_files import config_dir

@@ -10,8 +10,7 @@ from rich.text import Text
 from typer import Option
 
 from schemas.pages import ScoredPage
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, say_json, table_console, tell
+from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
 from streams.cli.progress import read_events
 from streams.demo.report import TIER_STYLE
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix

@@ -23,8 +23,7 @@ from schemas.event import Event
 from schemas.pages import ScoredPage
 from schemas.review import DecisionReviewed
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Exact, Refusals, say, say_json, tell
+from streams.cli.output import AsJson, Config, Exact, Refusals, load_settings, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import is_start, partitions_of
 from streams.console.review_agreement import newest_marks

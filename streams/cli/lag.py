@@ -11,8 +11,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, say_json, table_console, tell
+from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings

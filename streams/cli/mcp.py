@@ -7,8 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
-from streams.cli.options import Config, load_settings
-from streams.cli.output import tell
+from streams.cli.output import Config, load_settings, tell
 from streams.telemetry.setup import configure_logs
 from streams.workers.template import ChildStartError
 

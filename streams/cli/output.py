@@ -1,4 +1,7 @@
-"""Prints tables, texts and amounts: a terminal's width cuts nothing off, and its encoding stops nothing."""
+"""What commands share: options, the settings in force, and output.
+
+A terminal's width cuts nothing off, and its encoding stops nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,47 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
 
+import typer
+from typer import Option
+from typer.core import TyperGroup
+
+from streams.runtime.process import gc_paused
 from streams.runtime.terminal import dumped, escaped, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from streams.settings.model import Settings
     from streams.views.screen import Screen
+
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+
+AsJson = Annotated[bool, Option("--json", help="Write JSON for programs.")]
+Config = Annotated[Path | None, Option("--config", help="A YAML file whose keys override the shipped ones.")]
 
 LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
 _LEAST_WIDTH = 120
 _SHOWN_REFUSALS = 20
 _TAB = "\t"
 _NARROWEST = 24  # below so many columns, words would be broken everywhere
+
+
+def command_group(help_text: str, kind: type[TyperGroup] | None = None) -> typer.Typer:
+    return typer.Typer(
+        cls=kind, help=help_text, no_args_is_help=True, add_completion=False, context_settings=HELP_OPTIONS
+    )
+
+
+def load_settings(overlay: Path | None = None) -> Settings:
+    """The configuration in force, with the keys of the file of ``--config`` over it. Raises SettingsError."""
+    with gc_paused():
+        # ``--help`` does not wait for the sections of all handlers.
+        from streams.settings.model import load_settings
+
+        return load_settings(overlay)
 
 
 def say(*lines: str, to: TextIO | None = None) -> None:

@@ -17,8 +17,7 @@ from aiokafka.errors import KafkaError
 from typer import Argument, BadParameter, Option
 
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Refusals, say, show, tell
+from streams.cli.output import AsJson, Config, Refusals, load_settings, say, show, tell
 from streams.cli.progress import ProgressLine
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics

@@ -23,8 +23,7 @@ from handlers.html.links import host_of
 from handlers.reasoning.context import order_sources, role_messages
 from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutcome
-from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.output import LABEL_STYLE, say, say_json, show, tell, text_console
+from streams.cli.output import LABEL_STYLE, AsJson, Config, load_settings, say, say_json, show, tell, text_console
 from streams.publish.entries import UNREADABLE, explain, opened
 from streams.publish.event_lines import values_in
 from streams.query.access import NoQueriesError, open_queries
@@ -35,6 +34,12 @@ from streams.telemetry.setup import configure_logs
 from streams.topology import TOPIC_BYTES
 from streams.topology.codec import refusal
 from streams.views.screen import Screen
+
+Tiers = Annotated[list[str] | None, Option("--tier", help="Tier of the index, A, B or C; repeatable.")]
+Domains = Annotated[list[str] | None, Option("--domain", help="A domain or host; repeatable.")]
+Tags = Annotated[list[str] | None, Option("--tag", help="news, academic, government, blog; repeatable.")]
+Since = Annotated[str | None, Option("--since", help="Published on this day or later, such as 2025-01-31.")]
+Until = Annotated[str | None, Option("--until", help="Published on this day or earlier.")]
 
 Role = Literal["analyst", "critic", "writer"]
 _LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1  # bytes of standard input; a longer query is refused

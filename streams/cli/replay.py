@@ -16,8 +16,7 @@ from typer.core import TyperGroup
 
 from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import print_rows, say, say_json, show, tell
+from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, say_json, show, tell
 from streams.cli.replay_run import Work, carry_out, preview, refused, run_replay
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of

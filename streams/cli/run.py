@@ -16,8 +16,7 @@ from typer import Argument, Option
 
 from streams.app.application import Application
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, say_json, tell
 from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.llm.checks import checks_of_models

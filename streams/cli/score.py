@@ -20,8 +20,7 @@ from handlers.score_page import ScorePageRules, score_page
 from schemas.addresses import without_user
 from schemas.outcome import Dead, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
-from streams.cli.options import AsJson, Config
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import AsJson, Config, say, say_json, tell
 from streams.fetch.settings import FetchSettings
 from streams.runtime.terminal import printable
 from streams.settings.lazy import LazySettings

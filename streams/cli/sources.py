@@ -19,8 +19,7 @@ from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, SourceRules, host_suffixes, suffix_forms
 from schemas.addresses import without_user
-from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import print_rows, say, say_json, show, tell
+from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, say_json, show, tell
 from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml, user_file
 from streams.runtime.terminal import unshown
 from streams.settings.model import Settings, SettingsError

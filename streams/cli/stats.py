@@ -18,8 +18,7 @@ from schemas.outcome import Dead, Drop
 from schemas.pages import ScoredPage
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import no_topic
 from streams.cli.why import begin_of

@@ -15,8 +15,7 @@ from typer import Argument, Option
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.cli.errors import NoTopicError, run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, say_json, tell
 from streams.kafka import log_reader
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.settings import KafkaSettings

@@ -23,8 +23,7 @@ from typer import Option
 
 from schemas.addresses import web_address, without_user
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, say_json, table_console, tell
+from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
 from streams.kafka.lag import GroupLag, read_lags
 from streams.kafka.trouble import explain_trouble
 from streams.runtime.clock import SystemClock

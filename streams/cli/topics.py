@@ -10,8 +10,7 @@ from aiokafka import TopicPartition
 from typer import Argument, Option
 
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import print_rows, say, say_json, show
+from streams.cli.output import AsJson, Config, load_settings, print_rows, say, say_json, show
 from streams.kafka.acls import command_of, needed_acls
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.topics import create_topics, find_differences, plan_topics

@@ -12,8 +12,7 @@ from handlers.ranking.config import features_config
 from handlers.ranking.model import OBJECTIVES, ModelMismatchError
 from schemas.outcome import Dead, Drop
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.publish.event_lines import LineEvent
 from streams.query.training_data import MANIFEST_FILE, EmptyTopicError, is_free, read_topics, write_model

@@ -22,8 +22,7 @@ from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.pages import Body
 from schemas.relevance import SnippetFailure
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Refusals, say_json, tell, text_console
+from streams.cli.output import AsJson, Config, Refusals, load_settings, say_json, tell, text_console
 from streams.cli.progress import read_events
 from streams.pipeline.handler_runner import exhausted
 from streams.pipeline.local import LocalHandler

@@ -20,8 +20,7 @@ from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome
 from schemas.outcome import Dead
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say, say_json, show, tell
+from streams.cli.output import AsJson, Config, load_settings, say, say_json, show, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
