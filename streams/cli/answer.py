@@ -64,7 +64,6 @@ def answer(
 
 
 def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> None:
-    """Prints an answer or why there is no answer, and how to configure a model if ``offline``."""
     console = text_console()
     if answer.outcome is AnswerOutcome.NO_SOURCES:
         todo = "Are filters such as --tier or --since too narrow? `assay doctor` shows what the index has."
@@ -79,8 +78,7 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
         console.print(Text("`assay query` with the same question shows them."))
     for sentence in answer.sentences:
         console.print(Text(_cited(sentence)))
-    cited = cited_sources(answer)
-    if cited:
+    if cited := cited_sources(answer):
         console.print()
         for source in cited:
             console.print(_source(source, answer, console))
@@ -216,8 +214,7 @@ async def converse(
     ends, given_up = time.monotonic() + seconds, ""
     while isinstance(step := answer_query(ranked.query, sources, replies, rules), Ask):
         need = step.need
-        if not isinstance(need, AskModel):
-            raise TypeError(f"a model is to be asked for {type(need).__name__}")
+        assert isinstance(need, AskModel)  # noqa: S101 - these rules ask for nothing else
         reply: Reply | None = None
         if not given_up:
             tell(f"asking the {need.task}")
@@ -228,8 +225,7 @@ async def converse(
                 given_up = f"no model answered in time (query.answer_seconds, {settings.query.answer_seconds:g} s)"
         if reply is None:
             reply = answer_offline(need)
-        if not isinstance(reply, ModelReply | ModelFailed | ModelUnavailable):
-            raise TypeError(f"a question for a model was answered by {type(reply).__name__}")
+        assert isinstance(reply, ModelReply | ModelFailed | ModelUnavailable)  # noqa: S101 - what models answer
         if isinstance(reply, ModelFailed):
             failures += _is_failure(reply.call)
             if failures >= _ENOUGH_FAILURES:
@@ -245,9 +241,6 @@ def _is_failure(call: LlmCall | None) -> bool:
 
 
 def _with_weights(settings: Settings) -> Settings:
-    """The settings with a weight in the models' limits for each role."""
     models = settings.models
-    tasks = dict(models.tasks)
-    for role in ROLES:
-        tasks[role] = models.task(role).model_copy(update={"weight": _WEIGHT})
+    tasks = models.tasks | {role: models.task(role).model_copy(update={"weight": _WEIGHT}) for role in ROLES}
     return settings.model_copy(update={"models": models.model_copy(update={"tasks": tasks})})

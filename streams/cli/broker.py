@@ -99,7 +99,6 @@ def _detach(port: int, data_dir: Path | None, *, as_json: bool) -> int:
 
 
 def _stop(port: int) -> int:
-    """Stops the broker at a port; returns 1 if no broker runs there, or if it does not end."""
     if (running := _running(port)) is None:
         return tell("broker", f"no broker of `assay broker` runs at {HOST}:{port}", 1)
     if not stop(note_of(cache_folder(), port), running, STOP_SECONDS + _STOP_MARGIN_SECONDS):

@@ -55,8 +55,6 @@ _MODULES = {"reply": "why", "graph": "generate", "try": "try_"}  # others have a
 
 
 class _ImportOnCall(TyperGroup):
-    """A group that imports the module of a command when the command is called."""
-
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         return name, imported_command(name) if name in COMMANDS else command, rest

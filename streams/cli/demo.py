@@ -46,7 +46,6 @@ def demo(
 
 
 def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | None) -> int:
-    """Runs the demonstration, on a local Kafka if none is configured."""
     if pages is not None and not pages.exists():
         return tell("demo", f"{pages}: No such file or folder", 2)
     # The table shows the progress; the log adds only errors.
@@ -117,7 +116,6 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
 
 @contextlib.asynccontextmanager
 async def _console(say: Callable[[str], None], settings: Settings, application: str) -> AsyncIterator[None]:
-    """The web console of the demonstration, if its packages are installed."""
     try:
         from streams.console.app import make_context, served
     except ModuleNotFoundError as error:

@@ -18,7 +18,6 @@ _SHOWN_CHARACTERS = 300
 
 
 def show_differences(comparison: Comparison[Any], *, same_rules: bool = False) -> None:
-    """Prints a comparison of pages or of results; with ``same_rules``, also that the configurations decide alike."""
     console = table_console()
     if same_rules:
         console.print(Text("the other configuration changes no rule of these decisions", style="yellow"))

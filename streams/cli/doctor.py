@@ -78,7 +78,6 @@ def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
 
 
 def check_packages() -> Check:
-    """Whether the packages that Assay needs are installed and can be imported, in the versions it was tested with."""
     fix = "run `make setup`, or install assay again with its constraints.txt"
     try:
         names = _required(_DISTRIBUTION)
@@ -108,7 +107,6 @@ def check_jars(cache: Path, *, needed: bool) -> Check:
 
 
 def check_trees(settings: Settings) -> Iterator[Check]:
-    """Whether the configured ranking trees can be used, and get the features that they were trained on."""
     if (model := settings.ranking_model) is None:
         return
     try:

@@ -76,7 +76,6 @@ def _hindrance(path: Path, *, is_folder: bool) -> str:
 
 
 def check_fetching(fetch: FetchSettings) -> Iterator[Check]:
-    """Which limits on fetching are off, and whether the cache of pages can be written."""
     if fetch.allow_private:
         todo = "unset fetch.allow_private, and permit single hosts with fetch.resolve"
         yield Check("fetching", "warn", "pages from the web can make Assay fetch any address of your network", todo)
@@ -153,7 +152,6 @@ async def _counted(index: IndexSettings) -> StoreCounts | None:
 
 
 def _of_owner(where: str, url: str, otherwise: str) -> Check:
-    """The finding for files that another process owns, perhaps the application."""
     try:
         response = httpx2.get(f"{url}/metrics", timeout=_SECONDS, trust_env=False)
         response.raise_for_status()
@@ -175,9 +173,7 @@ def _counts_in(metrics: str) -> StoreCounts | None:
                 points = int(sample.value)
             elif sample.name == Metrics.index_documents.name:
                 by_tier[sample.labels.get("tier", "")] = int(sample.value)
-    if points is None:
-        return None
-    return StoreCounts(points, by_tier)
+    return None if points is None else StoreCounts(points, by_tier)
 
 
 def _content(counts: StoreCounts | None) -> str:
@@ -243,7 +239,6 @@ async def _spent_today(llm: LlmSettings) -> float:
 
 
 async def _listed(llm: LlmSettings, models: Collection[str]) -> Check:
-    """Whether the server answers and has the models; only their names are shown."""
     from streams.llm.client import OPENAI  # its import takes long
 
     what, where, key = "model server", llm.base_url or OPENAI, llm.api_key.get_secret_value()

@@ -75,7 +75,6 @@ def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimen
 
 
 def _report(found: IndexEstimate, in_words: str, basis: dict[str, Any], dimensions: int, as_json: bool) -> int:
-    """Prints the estimate with the assumption or the sample that it is based on, in words and for programs."""
     if not as_json:
         show_estimate(found, in_words, dimensions)
         return 0
@@ -108,7 +107,6 @@ _BAR_WIDTH = 20
 
 
 def show_estimate(estimate: IndexEstimate, in_words: str, dimensions: int) -> None:
-    """Prints an estimate; its basis in words follows the number of articles."""
     console = table_console()
     articles = f"{estimate.articles:,} article{'' if estimate.articles == 1 else 's'}"
     vectors = f"; vectors of {dimensions:,} x {FLOAT_BYTES} bytes"

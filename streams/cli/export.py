@@ -168,7 +168,6 @@ class Export:
                             return
 
     def _event(self, found: LineEvent) -> Event | None:
-        """The event; None for anything else, which is reported."""
         if isinstance(found.event, Event):
             return found.event
         self._refusals.add(f"{found.place}: {found.problem}")

@@ -86,7 +86,6 @@ def kubernetes_files(settings: Settings) -> dict[Path, str]:
 def _write_files(
     files: Callable[[Settings], dict[Path, str]], settings: Settings, folder: Path, *, as_json: bool
 ) -> int:
-    """Writes files for the settings in force; 1 if the settings contradict each other."""
     written = []
     try:
         for path, text in files(settings).items():

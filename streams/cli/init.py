@@ -109,8 +109,7 @@ def _source(text: str) -> tuple[str, int]:
 
 def _prompted_sources() -> list[str]:
     say("Your sources, such as dr.dk=2; an empty line ends. The tiers:")
-    for tier, meaning in _TIERS.items():
-        say(f"  {tier}  {meaning}")
+    say(*(f"  {tier}  {meaning}" for tier, meaning in _TIERS.items()))
     sources: list[str] = []
     while text := typer.prompt("source", default="", show_default=False).strip():
         try:

@@ -84,9 +84,8 @@ def limits_exceeded(groups: Sequence[GroupLag], max_records: int | None, max_sec
         if max_records is not None and lag.records > max_records:
             found.append(f"{lag.handler}: {lag.records:,} records wait on {lag.topic}, limit {max_records:,}")
         if max_seconds is not None and lag.late_seconds > max_seconds:
-            found.append(
-                f"{lag.handler}: {in_time(lag.late_seconds)} behind on {lag.topic}, limit {in_time(max_seconds)}"
-            )
+            late, limit = in_time(lag.late_seconds), in_time(max_seconds)
+            found.append(f"{lag.handler}: {late} behind on {lag.topic}, limit {limit}")
     return found
 
 
@@ -116,7 +115,6 @@ def show_lags(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], e
 
 
 def _where(lag: GroupLag, wide: bool) -> str:
-    """The text beside the handler's name, or below it on a narrow terminal."""
     if lag.delay_seconds:
         return f"waits {in_time(lag.delay_seconds)}{' to be tried again' if wide else ''}"
     if lag.plan:

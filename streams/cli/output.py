@@ -107,7 +107,6 @@ class Refusals:
             tell(self.command, message)
 
     def tell_rest(self, what: str = "refused") -> int:
-        """Reports how many were not shown; returns how many there were."""
         if self.count > _SHOWN_REFUSALS:
             tell(self.command, f"and {self.count - _SHOWN_REFUSALS} more {what}")
         return self.count

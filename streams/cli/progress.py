@@ -50,7 +50,6 @@ class ProgressLine:
         self._next = now + _LINE_SECONDS
 
     def __enter__(self) -> Self:
-        """Shows the bar if there is a terminal."""
         if not self.quiet and sys.stderr.isatty():
             from rich.progress import BarColumn, Progress, TextColumn
 
@@ -64,12 +63,10 @@ class ProgressLine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Removes the bar."""
         if self._bar is not None:
             self._bar.stop()
 
     def __call__(self, count: int = 1) -> None:
-        """Counts so many more units."""
         self._count += count
         self._show()
 

@@ -74,8 +74,6 @@ def publish(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """What is published, and how."""
-
     topic: Topic
     paths: Sequence[Path]
     run: str | None = None
@@ -154,7 +152,6 @@ def _wrong(source: Input) -> str | None:
 
 
 async def _check(source: Input, settings: Settings) -> int:
-    """Reads and validates everything, and in the mode "estimate" also estimates what its handlers would do and cost."""
     asked = source.asked
     valid = size = status = 0
     estimate: Estimate | None = None
@@ -239,7 +236,6 @@ async def _send_run(source: Input, run: str, settings: Settings) -> int:
 
 
 async def _pass_on(source: Input, sending: Sending | RunSending, before: Position) -> int:
-    """Sends what is behind the position, and prints the summary."""
     asked, taken = source.asked, 0
     began = time.monotonic()
     try:
@@ -290,10 +286,7 @@ def _interrupted(asked: Publication, published: int) -> str:
 
 
 def _command(asked: Publication, *run: str) -> str:
-    """The command that publishes the same, with the options of a run."""
     rate = None if asked.rate is None else f"{asked.rate:g}"
     options = {"--format": asked.stated, "--rate": rate, "--refused": asked.refused, "--config": asked.config}
-    words = ["assay", "publish", asked.topic.name, *map(str, asked.paths), *run]
-    for option, value in options.items():
-        words += [] if value is None else [option, str(value)]
-    return shlex.join(words)
+    given = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
+    return shlex.join(["assay", "publish", asked.topic.name, *map(str, asked.paths), *run, *given])

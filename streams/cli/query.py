@@ -241,7 +241,6 @@ def _candidates(path: Path) -> list[tuple[int, Any]]:
 
 
 def _switched(settings: Settings, options: QueryOptions) -> Settings:
-    """The settings without the stages of ``--without``."""
     ranking, reasoning, llm = settings.ranking, settings.reasoning, settings.llm
     off: dict[str, Any] = {}
     for stage in options.without - {"reasoning"}:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,13 +15,13 @@ import typer
 from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
-from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
+from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, say_json, show, tell
+from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, show, tell
 from streams.cli.replay_run import Work, carry_out, preview, refused, run_replay
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of
-from streams.replay.plan_store import NoPlanTopicError, PlanSession, PlanStore
+from streams.replay.plan_store import NoPlanTopicError, PlanStore
 from streams.replay.ranges import bounds_of, count
 from streams.replay.run import run_plan
 from streams.replay.transitions import existing
@@ -141,12 +142,23 @@ def replay_list(
     async def listed(store: PlanStore) -> int:
         plans = [plan for plan in store.plans.values() if everything or plan.state is not ReplayState.DROPPED]
         found = await plan_status(settings, sorted(plans, key=lambda plan: plan.created_at))
-        if as_json:
-            say_json({"plans": [account.to_wire() for account in found]})
-        elif not found:
-            say("there are no replays")
-        else:
-            _print_table(found)
+        if as_json or not found:
+            return show(as_json, {"plans": [account.to_wire() for account in found]}, "there are no replays")
+        rows = [
+            (
+                account.plan.plan,
+                str(account.plan.state),
+                stage_of(account.plan).handler,
+                str(account.plan.target),
+                f"{account.remaining:,} of {account.total:,}" if account.total else "",
+                str(account.members or ""),
+                _money(account.spent_usd) if account.spent_usd != 0 else "",
+                account.plan.updated_at.strftime("%Y-%m-%d %H:%M"),
+            )
+            for account in found
+        ]
+        columns = ("plan", "state", "handlers", "target", "left", "processes", "cost", "updated")
+        print_rows(columns, rows, right=("left", "processes", "cost"))
         return 0
 
     return _with_store("replay list", settings, listed, without='{"plans": []}' if as_json else "there are no replays")
@@ -177,11 +189,8 @@ def replay_resume(
     """Continue a plan, or share it with the processes that work on it."""
     terms = {name: value for name, value in (("max_cost_usd", max_cost), ("rate", rate)) if value is not None}
 
-    async def work(session: PlanSession) -> ReplayPlan:
-        return await run_plan(session, terms)
-
     async def prepare() -> Work:
-        return work
+        return partial(run_plan, terms=terms)
 
     settings = _settings(config)
     return carry_out("replay resume", settings, plan, prepare, allow_missing=allow_missing, http=http, as_json=as_json)
@@ -258,24 +267,6 @@ def _with_store(
             return refused(command, error)
         say(without)
         return 0
-
-
-def _print_table(found: list[PlanStatus]) -> None:
-    rows = [
-        (
-            account.plan.plan,
-            str(account.plan.state),
-            stage_of(account.plan).handler,
-            str(account.plan.target),
-            f"{account.remaining:,} of {account.total:,}" if account.total else "",
-            str(account.members or ""),
-            _money(account.spent_usd) if account.spent_usd != 0 else "",
-            account.plan.updated_at.strftime("%Y-%m-%d %H:%M"),
-        )
-        for account in found
-    ]
-    columns = ("plan", "state", "handlers", "target", "left", "processes", "cost", "updated")
-    print_rows(columns, rows, right=("left", "processes", "cost"))
 
 
 def _money(usd: float | None) -> str:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
 from streams.cli.errors import run_with_kafka
-from streams.cli.output import plain_table, say, say_json, table_console, tell
+from streams.cli.output import plain_table, say_json, show, table_console, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.run import stop_on_signals
 from streams.cli.try_ import not_comparable, print_comparison
@@ -43,7 +43,6 @@ from streams.views.screen import Screen
 
 
 def show_progress(line: ProgressLine, progress: ReplayProgress) -> None:
-    """Shows how far a replay is; called about twice a second."""
     notes = (
         in_money(progress.spent_usd) if progress.spent_usd else "",
         f"{progress.dead:,} dead" if progress.dead else "",
@@ -55,6 +54,8 @@ def show_progress(line: ProgressLine, progress: ReplayProgress) -> None:
 
 
 _POLITE = 10  # the niceness that a replay adds, so that live traffic on the same machine goes first
+
+_GOES_ON = (ReplayState.PAUSED, ReplayState.RUNNING)
 
 Bounds = tuple[Bound, Bound]
 Work = Callable[[PlanSession], Awaitable[ReplayPlan]]  # carries a plan out
@@ -72,7 +73,6 @@ def run_replay(
     http: bool,
     as_json: bool,
 ) -> int:
-    """Makes a plan and carries it out."""
     plan = make_plan(request, settings, now)  # refuses wrong usage before Kafka is needed
 
     async def prepare() -> Work | None:
@@ -119,7 +119,6 @@ def carry_out(
     """Runs long work on a plan, with signals, metrics, progress and a summary."""
     configure_logs("warning", settings.logs.format)
     os.nice(_POLITE)
-
     try:
         work = _carry_out(command, settings, name, prepare, allow_missing=allow_missing, http=http, as_json=as_json)
         return run_with_kafka(command, settings, work)
@@ -164,28 +163,25 @@ async def _carry_out(
 def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, as_json: bool) -> None:
     deleted = max(done.deleted, count(stage_of(plan).deleted))
     topics = list(routes(plan).values())
-    if as_json:
-        counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead, "deleted": deleted}
-        remaining = 0 if plan.stage else done.remaining if done.handler else None
-        left = {"remaining": remaining, "cost_usd": done.spent_usd}
-        where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
-        say_json(where | counts | left | {"seconds": round(seconds, 2), "topics": topics})
-        return
+    counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead, "deleted": deleted}
+    remaining = 0 if plan.stage else done.remaining if done.handler else None
+    left = {"remaining": remaining, "cost_usd": done.spent_usd, "seconds": round(seconds, 2), "topics": topics}
+    where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
     counted = f"{done.replayed:,} replayed" + (f", {done.passed_over:,} passed over" if done.passed_over else "")
     counted += f", {done.dead:,} dead" if done.dead else ""
     counted += f", {in_money(done.spent_usd)}" if done.spent_usd else ""
-    say(f"{plan.plan} is {plan.state}: {counted}, in {in_time(seconds)} here")
-    if plan.detail:
-        say(f"  {plan.detail}")
-    if done.dead:
-        say(f"  why they are dead: `assay dlq list --each --plan {plan.plan}`")
-    if deleted:
-        places = f": {places_of(stage_of(plan).deleted)}" if stage_of(plan).deleted else ""
-        say(f"  {deleted:,} offsets were deleted (retention) before they could be read{places}")
-    if plan.state in (ReplayState.PAUSED, ReplayState.RUNNING):
-        say(f"  continue with `assay replay resume {plan.plan}`")
-    if plan.state is ReplayState.FINISHED and plan.target is ReplayTarget.SHADOW:
-        say(f"  results: {', '.join(topics)}")
+    places = f": {places_of(stage_of(plan).deleted)}" if stage_of(plan).deleted else ""
+    lost = f"{deleted:,} offsets were deleted (retention) before they could be read{places}"
+    is_shadow = plan.state is ReplayState.FINISHED and plan.target is ReplayTarget.SHADOW
+    notes = (
+        plan.detail,
+        f"why they are dead: `assay dlq list --each --plan {plan.plan}`" if done.dead else "",
+        lost if deleted else "",
+        f"continue with `assay replay resume {plan.plan}`" if plan.state in _GOES_ON else "",
+        f"results: {', '.join(topics)}" if is_shadow else "",
+    )
+    head = f"{plan.plan} is {plan.state}: {counted}, in {in_time(seconds)} here"
+    show(as_json, where | counts | left, head, *(f"  {note}" for note in notes if note))
 
 
 def _is_empty(plan: ReplayPlan) -> bool:
@@ -207,7 +203,6 @@ def _status(error: BaseException | None) -> int:
 
 
 async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:
-    """Estimates a plan whose ranges are resolved, and prints the figures."""
     try:
         with ProgressLine("replay", "estimating", offsets_read(settings, plan)) as advance:
             found = await estimate(settings, plan, advance)
@@ -223,7 +218,6 @@ async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> 
 
 
 def show_estimate(found: Estimate, max_cost_usd: float | None = None) -> None:
-    """Prints an estimate, and warns if the costs exceed the limit."""
     console = table_console()
     records = f"{found.records:,} record{'' if found.records == 1 else 's'}"
     about = "about " if found.sampled is not None else ""
@@ -285,7 +279,6 @@ def _show_money(console: Screen, found: Estimate, max_cost_usd: float | None) ->
 
 
 async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit: int, as_json: bool) -> int:
-    """Compares the decisions of a plan's handler under two configurations, and prints up to ``limit`` differences."""
     handler, ranges = handler_of(plan), stage_of(plan).ranges
     if (comparison := comparison_of(handler, limit)) is None:
         return tell("replay", not_comparable(handler.name), 2)

@@ -105,7 +105,7 @@ async def _work(application: Application, address: str, drain: bool) -> None:
     freeze_gc()
     log.info("running", handlers=list(dict.fromkeys(group.handler.name for group in application.groups)), http=address)
     if drain:
-        await application.drain_detector.wait(_tell_waiting)
+        await application.drain_detector.wait(lambda reason: log.info("waiting", reason=reason))
     else:
         await asyncio.Event().wait()
 
@@ -136,10 +136,6 @@ async def _watch(application: Application, stop: asyncio.Event, address: str, dr
                 task.exception()  # retrieved, so that asyncio does not log it
 
 
-def _tell_waiting(reason: str) -> None:
-    log.info("waiting", reason=reason)
-
-
 def _out_of_patience(application: Application) -> Sequence[str]:
     """What has delayed the work for too long; empty if nothing has."""
     settings = application.settings
@@ -160,10 +156,9 @@ def _summary_of(metrics: Metrics, handlers: Sequence[str]) -> dict[str, Any]:
             done["in"] += count
             done["outcomes"][" ".join(filter(None, (labels["outcome"], labels["reason"])))] += count
     if "score_page" in found:
-        tiers = Counter(dict.fromkeys("ABC", 0))
+        found["score_page"]["tiers"] = tiers = Counter(dict.fromkeys("ABC", 0))
         for labels, count in _samples(metrics.pages_scored_total):
             tiers[labels["tier"]] += count
-        found["score_page"]["tiers"] = tiers
     if "index_page" in found:
         found["index_page"]["points"] = sum(count for _, count in _samples(metrics.index_points_written_total))
     return found

@@ -213,8 +213,6 @@ def _write_json(result: Result) -> None:
 
 
 class _Screen:
-    """Results for people: one page with its reasons, or a line for each page."""
-
     def __init__(self) -> None:
         self._width = shutil.get_terminal_size().columns
         self._first: Result | None = None
@@ -233,7 +231,6 @@ class _Screen:
         self._row(result)
 
     def close(self) -> None:
-        """Shows the only page, or counts the pages."""
         if self._first is not None:
             self._whole(self._first)
         elif self._tiers.total():

@@ -290,7 +290,6 @@ def _own_entries(out: Path) -> Entries:
 def _print_import(
     entries: Entries, before: Entries, settings: Settings, out: Path, *, dry_run: bool, as_json: bool
 ) -> int:
-    """Prints the counts, the tiers that change, and how to use the file."""
     rules = settings.rules(ScorePageRules).compiled.sources
     changed = []
     for domain, entry in entries.items():

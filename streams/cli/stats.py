@@ -66,8 +66,6 @@ def stats(
 
 
 class Tally:
-    """The counts of a field's values, the scores of pages, and refusals by reason."""
-
     def __init__(self) -> None:
         self.events = 0
         self.fields: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -107,7 +105,6 @@ def _band(band: int, between: str) -> str:
 
 
 def _values(event: Event) -> Iterator[tuple[str, str]]:
-    """The fields of a decision that are counted."""
     match event:
         case ScoredPage():
             yield from (("tier", event.tier), ("label", event.trust_label), ("language", event.language or "unknown"))
@@ -145,8 +142,6 @@ def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:
 
 
 def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *, as_json: bool) -> int:
-    """Counts the committed decisions of a topic, and the dead letters of the handlers that write it."""
-
     async def work() -> int:
         try:
             ranges = (await find_ranges(settings, topic.name, Bound(at=since) if since else EARLIEST)).ranges

@@ -40,17 +40,18 @@ _KAFKA_SECONDS = 8.0
 _QUIT = ("q", "Q", "\x1b", "\x04", "")
 """The keys that end the command. An arrow key only begins with an escape. The last one is a closed terminal."""
 
+
+def _age(row: HandlerFlow) -> float:
+    return row.age_p99_seconds or 0.0
+
+
 Cell = Callable[[HandlerFlow], Text | str]
 _COLUMNS: Sequence[tuple[str, str, Cell]] = (
     ("in/s", "in/s", lambda row: in_rate(row.rate_per_second)),
     ("lag", "lag", lambda row: in_short(row.lag_records)),
     ("oldest", "oldest", lambda row: in_time(row.lag_seconds) if row.lag_records else "-"),
     ("p50", "age p50", lambda row: in_time(row.age_p50_seconds)),
-    (
-        "p99",
-        "age p99",
-        lambda row: Text(in_time(row.age_p99_seconds), "red" if (row.age_p99_seconds or 0) > row.slo_seconds else ""),
-    ),
+    ("p99", "age p99", lambda row: Text(in_time(row.age_p99_seconds), "red" * (_age(row) > row.slo_seconds))),
     ("", "slo", lambda row: in_time(row.slo_seconds)),
     ("work", "in work", lambda row: in_short(row.in_flight)),
     ("again", "retried", lambda row: Text(in_short(row.retries), "yellow" if row.retries else "")),
@@ -63,7 +64,7 @@ SORTS: Mapping[str, Callable[[HandlerFlow], float]] = {
     "topology": lambda _: 0.0,
     "rate": lambda row: -(row.rate_per_second or 0.0),
     "lag": lambda row: -(row.lag_records or 0),
-    "age": lambda row: -(row.age_p99_seconds or 0.0),
+    "age": lambda row: -_age(row),
     "dead": lambda row: -(row.dead or 0.0),
     "cost": lambda row: -(row.cost_usd or 0.0),
 }
@@ -109,8 +110,6 @@ def top(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The figures of all handlers at a moment."""
-
     at: str
     rows: tuple[HandlerFlow, ...]
     workers: int
@@ -141,7 +140,6 @@ async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
 
 
 def make_view(settings: Settings, workers: Sequence[Worker], lags: Sequence[GroupLag], problem: str) -> View:
-    """The view of what the workers and the cluster reported."""
     ready = [worker for worker in workers if not worker.problem]
     values = [value for worker in ready for value in worker.values.items()]
     costs = [usd for (name, *_), usd in values if name == Metrics.llm_cost_usd_total.name]
@@ -229,7 +227,6 @@ def _problems(view: View) -> Iterator[Text]:
 
 
 async def _show_live(console: Screen, views: AsyncIterator[View], sort: str) -> int:
-    """Shows each view until a key ends the command."""
     events: asyncio.Queue[View | str] = asyncio.Queue()
 
     async def follow() -> None:

@@ -34,12 +34,9 @@ def topics(
 
 
 def run_topics(action: Action, settings: Settings, *, as_json: bool = False, dry_run: bool = False) -> int:
-    """Runs the command; 1 if ``diff`` finds a difference."""
     if action == "create":
-        work = _create(settings, as_json=as_json, dry_run=dry_run)
-    else:
-        work = (_list if action == "list" else _diff)(settings, as_json=as_json)
-    return run_with_kafka("topics", settings, work)
+        return run_with_kafka("topics", settings, _create(settings, as_json=as_json, dry_run=dry_run))
+    return run_with_kafka("topics", settings, (_list if action == "list" else _diff)(settings, as_json=as_json))
 
 
 def _print_acls(settings: Settings, principal: str, *, commands: bool, as_json: bool) -> int:

@@ -145,7 +145,6 @@ def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict
 
 
 def _switch_on(folder: Path) -> list[str]:
-    """The variables that switch the model on: first in shadow mode, whose results are in the events' ``trees``."""
     return [
         f"ASSAY_RANKING__TREES__MODEL={(folder / MANIFEST_FILE).absolute()}",
         "ASSAY_RANKING__TREES__MODE=shadow",

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 from typer import Argument, BadParameter, Option
@@ -20,7 +20,7 @@ from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.listings.listing import follow_listing
 from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
-from schemas.pages import Body
+from schemas.pages import Body, ScoredPage
 from schemas.relevance import SnippetFailure
 from streams.cli.output import AsJson, Config, Refusals, load_settings, say_json, tell, text_console
 from streams.cli.progress import read_events
@@ -31,13 +31,18 @@ from streams.publish.event_lines import read_pages
 from streams.publish.lines import STANDARD_INPUT_PATH, read_lines, too_long
 from streams.publish.sources import check_source, holds_pages
 from streams.replay.comparisons import Comparison, comparable, compare, comparison_of
-from streams.runtime.terminal import dumped
+from streams.runtime.terminal import dumped, printable
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
 from streams.topology.codec import MAX_DETAIL, from_json, refusal
 from streams.views.amounts import in_kinds
 from streams.workers.pool import WorkerPool
 
+if TYPE_CHECKING:
+    from streams.views.screen import Screen
+
+_LONGEST = 160
+_BODIES = frozenset({"html", "html_base64", "content", "markdown", "text", "context"})
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
 
 
@@ -100,8 +105,6 @@ def _inputs(path: Path, topic: Topic | None, passed: Counter[str]) -> Iterator[t
 
 
 class _Answers:
-    """Writes answers, and reports the first lines that are no events."""
-
     def __init__(self, pretty: bool, topic: Topic | None) -> None:
         self._topic = topic
         self.dead = 0
@@ -109,15 +112,11 @@ class _Answers:
         self._console = text_console() if pretty else None
 
     def write(self, place: str, answer: Outcome | dict[str, Any]) -> None:
-        """Writes the answer of a step, or the outcome of a handler."""
         if isinstance(answer, Dead):
             self.dead += 1
             if answer.reason in _NO_EVENT:
                 self.refusals.add(f"{place}: {answer.reason}: {answer.detail}{self._examples(answer)}")
         if self._console is not None and isinstance(answer, Emit):
-            # rich takes a part of a second to import.
-            from streams.cli.event_screen import print_event
-
             for event in answer.events:
                 print_event(self._console, event)
             return
@@ -144,6 +143,38 @@ def _line(outcome: Outcome) -> bytes | dict[str, Any]:
             return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}'.encode()
     detail = {} if isinstance(outcome, Drop) else {"detail": outcome.detail}
     return {"outcome": type(outcome).__name__.lower(), "reason": outcome.reason, **detail, "events": []}
+
+
+def print_event(console: Screen, event: Event) -> None:
+    """Prints an event for people: a scored page with its points, other events field by field."""
+    # rich takes a part of a second to import.
+    from rich.text import Text
+
+    from streams.demo.report import tell_page
+
+    def cut(text: str) -> str:
+        return printable(" ".join(text.split()), _LONGEST)
+
+    def print_fields(value: Mapping[str, Any], indent: int) -> None:
+        for name, field in value.items():
+            if field in (None, "", [], {}) or name in _BODIES:
+                continue
+            groups = field if isinstance(field, list) else [field]
+            if not isinstance(groups[0], Mapping):
+                console.print(Text.assemble(" " * indent, (f"{name}  ", "dim"), cut("; ".join(map(str, groups)))))
+                continue
+            for number, group in enumerate(groups, 1):
+                title = f"{name} {number}" if isinstance(field, list) else name
+                console.print(" " * indent + title, style="dim")
+                print_fields(group, indent + 2)
+
+    topic = topic_of(event)
+    console.print(Text(f"{topic.name}  {cut(str(topic.key(event)))}", style="dim"))
+    if isinstance(event, ScoredPage):
+        tell_page(console, event)
+    else:
+        print_fields(event.to_wire(), 2)
+    console.print()
 
 
 class HandlerTrial:
@@ -188,8 +219,6 @@ class StepTrial:
 
 
 class ListingInput(BaseModel):
-    """The input of the step ``follow_listing``."""
-
     url: str
     html: str
     query: str = ""
@@ -203,8 +232,6 @@ class ListingInput(BaseModel):
 
 
 class SnippetInput(BaseModel):
-    """The input of the step ``extract_snippet``: a source to be judged, or a crawled page."""
-
     url: str = ""
     title: str | None = None
     html: str | None = None
@@ -235,7 +262,6 @@ STEPS: Mapping[str, type[ListingInput | SnippetInput]] = {
 
 
 def run_step(name: str, settings: Settings, line: bytes) -> dict[str, Any] | Dead:
-    """The answer of a step to a line."""
     try:
         asked = from_json(STEPS[name], line)
     except ValidationError as error:
@@ -262,7 +288,6 @@ def _set_up_log(settings: Settings) -> None:
 def run_diff(
     name: str, file: Path | None, settings: Settings, other: Settings, *, limit: int, strict: bool, as_json: bool
 ) -> int:
-    """Compares the decisions on every line of a file or of standard input."""
     handler = handler_named(name)
     comparison = comparison_of(handler, limit) if handler else None
     if handler is None or comparison is None:
