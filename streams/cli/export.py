@@ -201,7 +201,7 @@ def _events_of(source: Path, *, quiet: bool) -> Iterator[LineEvent]:
 
 
 class PageRows:
-    """A row for each page."""
+    """A row for each page; with ``newest`` for each address, whose rows wait on the disk until the newest is known."""
 
     def __init__(self, target: BinaryIO | Exact, *, newest: bool = False) -> None:
         self._target = target

@@ -1,4 +1,8 @@
-"""``assay run``: runs handlers as consumer groups until a signal or, with ``--drain``, until they are caught up."""
+"""``assay run``: runs handlers as consumer groups until a signal or, with ``--drain``, until they are caught up.
+
+A first signal finishes the work in progress and exits 0; a second one, or work that does not end, exits 1. Failed
+liveness checks exit 1, because only a restart helps.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``assay score``: how far pages can be trusted, and why. The pages are addresses, files, folders or standard input."""
+"""``assay score``: how far pages can be trusted, and why. The pages are addresses, files, folders or standard input.
+
+The command imports neither the other handlers nor Kafka, so its first line comes at once.
+"""
 
 from __future__ import annotations
 
