@@ -8,7 +8,7 @@ id.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha1
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
@@ -31,9 +31,11 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticUseDefault, to_json
 
 from schemas.addresses import MAX_URL, without_user
+from schemas.instants import read_instant
 
 RUN_HEADER = "assay_run"
 """Names the replay or backfill that wrote a record; live records do not have it."""
+_RUN_BEGAN = "assay_run_began"
 NAMESPACE = UUID("6f0a2c64-3a3b-5d0e-9c58-1b7f4f1f8a11")
 """The uuid5 namespace of every id that Assay derives. Changing it changes every id: never do."""
 
@@ -59,7 +61,7 @@ SCHEMA_URI_PREFIX = "urn:assay:"
 _SPECVERSION = ("ce_specversion", b"1.0")
 _MAX_NOTE = 1024
 """Bytes of an envelope header; a longer one is ignored, because every output carries the ids on."""
-_READ = frozenset(("x-root-id", "ce_id", "ce_correlationid", "traceparent", RUN_HEADER))
+_READ = frozenset(("x-root-id", "ce_id", "ce_correlationid", "traceparent", RUN_HEADER, _RUN_BEGAN))
 """The headers that ``Provenance`` reads."""
 
 T = TypeVar("T")
@@ -248,6 +250,37 @@ def _uuid5(digest: Any) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+class Run(NamedTuple):
+    """What writes records again: a replay, a backfill, or dead letters that are sent again.
+
+    Attributes:
+        name: Its id.
+        began: When it began, which orders the versions of a page in the index; None for a run of an older version.
+    """
+
+    name: str
+    began: datetime | None = None
+
+    @classmethod
+    def of(cls, texts: Mapping[str, str]) -> Self | None:
+        """The run that the headers of a record name; None for live traffic."""
+        if RUN_HEADER not in texts:
+            return None
+        try:
+            return cls(texts[RUN_HEADER], read_instant(texts.get(_RUN_BEGAN)))
+        except ValueError:
+            return cls(texts[RUN_HEADER])
+
+    def headers(self) -> list[tuple[str, bytes]]:
+        """The headers of a record of this run."""
+        began = [] if self.began is None else [(_RUN_BEGAN, self.began.isoformat().encode())]
+        return [(RUN_HEADER, self.name.encode()), *began]
+
+    def marked(self, headers: Iterable[tuple[str, bytes | None]]) -> list[tuple[str, bytes | None]]:
+        """The headers of a record with this run, in place of the run that wrote it."""
+        return [*(pair for pair in headers if pair[0] not in (RUN_HEADER, _RUN_BEGAN)), *self.headers()]
+
+
 class Envelope(NamedTuple):
     """The CloudEvents attributes of one event, as in its headers.
 
@@ -267,7 +300,7 @@ class Envelope(NamedTuple):
     correlation_id: str
     causation_id: str | None = None
     traceparent: str | None = None
-    run: str | None = None
+    run: Run | None = None
 
     def headers(self, topic: str, subject: str, content_type: str = "application/json") -> list[tuple[str, bytes]]:
         """The envelope as Kafka headers, UTF-8 text each; absent attributes are left out.
@@ -293,7 +326,7 @@ class Envelope(NamedTuple):
         if self.traceparent is not None:
             headers.append(("traceparent", self.traceparent.encode()))
         if self.run is not None:
-            headers.append((RUN_HEADER, self.run.encode()))
+            headers += self.run.headers()
         headers.append(("content-type", content_type.encode()))
         return headers
 
@@ -304,7 +337,7 @@ class Provenance(NamedTuple):
     identity: str
     correlation_id: str
     traceparent: str | None = None
-    run: str | None = None
+    run: Run | None = None
 
     @classmethod
     def of(cls, headers: Sequence[tuple[str, bytes | None]], fallback_identity: str) -> Self:
@@ -326,5 +359,5 @@ class Provenance(NamedTuple):
             identity=identity,
             correlation_id=texts.get("ce_correlationid") or identity,
             traceparent=texts.get("traceparent"),
-            run=texts.get(RUN_HEADER),
+            run=Run.of(texts),
         )

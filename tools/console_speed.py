@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import json
 import os
-import resource
 import shutil
 import statistics
 import sys
@@ -33,6 +32,7 @@ from streams.local_kafka.broker import LocalKafka
 from streams.settings.model import HttpSettings, Settings, load_settings
 from streams.topology import PAGES_SCORED
 from streams.topology.codec import OutputRecord, encode
+from tools.bench.processes import memory_of
 
 _KEPT = 100_000
 _DRAWN = 10_000
@@ -64,12 +64,12 @@ async def _memory(context: Context) -> dict[str, Any]:
     page = ScoredPage.model_validate_json(_EXAMPLE.read_bytes())
     client = TestClient(make_app(context), base_url="http://127.0.0.1")
     await asyncio.to_thread(client.get, "/")
-    before = _resident()
+    before = memory_of(os.getpid()).rss
     began = time.process_time()
     for first in range(0, _KEPT, 100):
         context.store.add([_found(page, first + number) for number in range(100)])
     filling = time.process_time() - began
-    after = _resident()
+    after = memory_of(os.getpid()).rss
     cpu = []
     for _ in range(_ANSWERS):
         began = time.process_time()
@@ -78,8 +78,8 @@ async def _memory(context: Context) -> dict[str, Any]:
         assert answer.status_code == 200
     return {
         "kept": context.store.count,
-        "store_mb": round((after - before) / 2**20, 1),
-        "process_mb": round(after / 2**20, 1),
+        "store_mb": round(after - before, 1),
+        "process_mb": round(after, 1),
         "stored_per_cpu_second": round(_KEPT / filling),
         "answer_cpu_ms": round(1000 * statistics.median(cpu), 1),
     }
@@ -135,13 +135,6 @@ def _record(number: int) -> OutputRecord:
     page = ScoredPage.model_validate_json(_EXAMPLE.read_bytes())
     its = page.model_copy(update={"url": f"https://news.example.org/new/{number}/", "event_id": None})
     return encode(PAGES_SCORED, its, Envelope(f"new-{number}", "assay/score_page", datetime.now(UTC), "root"))
-
-
-def _resident() -> int:
-    statm = Path("/proc/self/statm")
-    if statm.exists():
-        return int(statm.read_text("ascii").split()[1]) * resource.getpagesize()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def main() -> int:

@@ -61,22 +61,19 @@ def main() -> int:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--draw", action="store_true", help="draw a sample and run it; continues an unfinished list")
     action.add_argument("--again", action="store_true", help="run the listed mutants on today's code")
-    parser.add_argument("--skip", action="append", default=[], metavar="PATH", help="with --draw: leave out a path")
-    parser.add_argument("--without", default="", metavar="TEST", help="with --again: a test that does not run")
-    parser.add_argument("--only", default="", metavar="FUNCTION", help="with --again: mutants of one function")
     options = parser.parse_args()
     os.nice(10)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted"))  # so that the module is written back
-    return draw(tuple(options.skip)) if options.draw else again(options.without, options.only)
+    return draw() if options.draw else again()
 
 
-def draw(skipped: tuple[str, ...]) -> int:
+def draw() -> int:
     """Draws the sample among the lines that a test covers, and writes each mutant with the test that found it."""
     covered = _covering()
     everything = [
         (mutant, covered[mutant.module][line])
         for path in sorted(covered)
-        if path.endswith(".py") and not path.startswith((*_SKIPPED, *skipped))
+        if path.endswith(".py") and not path.startswith(_SKIPPED)
         for mutant, line in mutants_of(Path(path))
         if line in covered[path]
     ]
@@ -95,24 +92,22 @@ def draw(skipped: tuple[str, ...]) -> int:
             file.write(json.dumps(asdict(replace(mutant, test=found)), ensure_ascii=False) + "\n")
             file.flush()
             print(f"{found or 'SURVIVED'}: {mutant.function}: {mutant.becomes}", flush=True)
-    return _fail_anyway({mutant.test for mutant in _listed()} - {""}, "")
+    return _fail_anyway({mutant.test for mutant in _listed()} - {""})
 
 
-def again(without: str, only: str) -> int:
+def again() -> int:
     """Runs the listed mutants on today's code; prints each that survives, and the counts."""
     counts: dict[str, int] = defaultdict(int)
     lost = []
     finders = set()
     covered = _covering() if Path(".coverage").exists() else {}
     for mutant in _listed():
-        if only and only != mutant.function:
-            continue
         path = _place(mutant)
         if path is None:
             counts["gone"] += 1
         elif not mutant.test:
             counts["survived before"] += 1
-        elif found := run(mutant, path, _tests_of(mutant, path, covered), without):
+        elif found := run(mutant, path, _tests_of(mutant, path, covered)):
             counts["found"] += 1
             finders.add(found)
         else:
@@ -120,7 +115,7 @@ def again(without: str, only: str) -> int:
             lost.append(mutant)
             print(f"survives now: {path}: {mutant.function}: {mutant.was!r} became {mutant.becomes!r}", flush=True)
     print(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
-    return 1 if lost else _fail_anyway(finders, without)
+    return 1 if lost else _fail_anyway(finders)
 
 
 def _listed() -> list[Mutant]:
@@ -185,7 +180,7 @@ def _between(left: ast.expr, right: ast.expr, operator: str, lines: list[str]) -
             yield (right.lineno, left.end_col_offset), (right.lineno, right.col_offset), f" {operator} "
 
 
-def run(mutant: Mutant, path: Path, tests: Iterable[str], without: str = "") -> str:
+def run(mutant: Mutant, path: Path, tests: Iterable[str]) -> str:
     """Runs tests with the change until one fails; returns that test, or "" if all pass."""
     source = path.read_text("utf-8")
     path.write_text(_changed(source, mutant), "utf-8")
@@ -193,7 +188,7 @@ def run(mutant: Mutant, path: Path, tests: Iterable[str], without: str = "") -> 
     try:
         for start in range(0, len(tests), _AT_ONCE):
             chosen = tests[start : start + _AT_ONCE]
-            if (output := _output_of_failure(chosen, without, "-x")) is not None:
+            if (output := _output_of_failure(chosen, "-x")) is not None:
                 failed = [line.split(" ")[1] for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
                 return failed[0].split("[")[0] if failed else chosen[0]
     finally:
@@ -201,21 +196,20 @@ def run(mutant: Mutant, path: Path, tests: Iterable[str], without: str = "") -> 
     return ""
 
 
-def _fail_anyway(tests: Iterable[str], without: str) -> int:
+def _fail_anyway(tests: Iterable[str]) -> int:
     """Returns 2 if one of these tests fails or does not exist: then its failures prove nothing about mutants."""
     ordered = sorted(tests)
-    outputs = [_output_of_failure(ordered[at : at + _AT_ONCE], without) for at in range(0, len(ordered), _AT_ONCE)]
+    outputs = [_output_of_failure(ordered[at : at + _AT_ONCE]) for at in range(0, len(ordered), _AT_ONCE)]
     for output in filter(None, outputs):
         print("tests fail without a mutant:", output, sep="\n")
     return 2 if any(output is not None for output in outputs) else 0
 
 
-def _output_of_failure(tests: list[str], without: str, *options: str) -> str | None:
+def _output_of_failure(tests: list[str], *options: str) -> str | None:
     """What pytest prints if a test fails, or None if all pass or none is to run."""
     quiet = ["-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-m", "not slow and not kafka"]
-    left_out = ["--deselect", without] if without else []
     process = subprocess.Popen(
-        [sys.executable, "-B", "-m", "pytest", *quiet, *options, *left_out, *tests],
+        [sys.executable, "-B", "-m", "pytest", *quiet, *options, *tests],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     try:

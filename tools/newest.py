@@ -7,7 +7,6 @@ from the tested versions is printed first.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import re
@@ -30,14 +29,11 @@ CONSTRAINT = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)$", re.MULTILINE)
 
 def main() -> int:
     """Exit status 1 if a test fails."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kafka", default="RELEASE", help="version of Apache Kafka; default: the newest release")
-    given, pytest_arguments = parser.parse_known_args()
     shutil.rmtree(FOLDER, ignore_errors=True)
     COPY.mkdir(parents=True)
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
     subprocess.run(["tar", "-x"], cwd=COPY, check=True, input=archive)
-    print(f"Apache Kafka {use_newest_kafka(given.kafka)}")
+    print(f"Apache Kafka {use_newest_kafka()}")
     uv = [str(Path(sys.executable).with_name("uv"))]
     subprocess.run([*uv, "venv", "--quiet", str(PYTHON.parent.parent)], check=True)
     subprocess.run([*uv, "pip", "install", "--quiet", "--python", PYTHON, "--editable", ".[dev]"], cwd=COPY, check=True)
@@ -49,14 +45,14 @@ def main() -> int:
         if package["version"] != (before := tested.get(plain(package["name"]))):
             print(f"{package['name']} {package['version']} (constraints.txt: {before})")
     pytest = [str(PYTHON), "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile", "-m", "not slow"]
-    return subprocess.run([*pytest, "--deselect", SAME_KAFKA, *pytest_arguments], cwd=COPY, check=False).returncode
+    return subprocess.run([*pytest, "--deselect", SAME_KAFKA], cwd=COPY, check=False).returncode
 
 
-def use_newest_kafka(version: str) -> str:
-    """Names a release of Kafka and the checksums of its jars in the copy; returns the release."""
+def use_newest_kafka() -> str:
+    """Names the newest release of Kafka and the checksums of its jars in the copy; returns the release."""
     install = COPY / "streams" / "local_kafka" / "install.py"
     source = install.read_text("utf-8")
-    endpoint = f"org.apache.kafka:kafka_2.13:{version}+org.slf4j:slf4j-simple:1.7.36"
+    endpoint = "org.apache.kafka:kafka_2.13:RELEASE+org.slf4j:slf4j-simple:1.7.36"
     builder = EnvironmentBuilder(context=MavenContext(repo_cache=FOLDER / "maven"), cache_dir=FOLDER / "jars")
     jars = sorted(builder.from_endpoint(endpoint).all_jars)
     release = next(found[1] for jar in jars if (found := re.fullmatch(r"kafka_2\.13-(.+)\.jar", jar.name)))

@@ -89,7 +89,7 @@ def main(folder: Path = PICTURES) -> None:
 def _draw(shown: Dashboard, server: Prometheus, scene: Scene, path: Path) -> None:
     from matplotlib.figure import Figure
 
-    panels = [(row.title if first else "", panel) for row in shown.rows for first, panel in _firsts(row.panels)]
+    panels = [("" if number else row.title, its) for row in shown.rows for number, its in enumerate(row.panels)]
     panels = panels[:MOST_PANELS]
     lines = [panels[first : first + COLUMNS] for first in range(0, len(panels), COLUMNS)]
     heights = [FIGURE_HEIGHT if all(panel.form == "figure" for _, panel in line) else HEIGHT for line in lines]
@@ -108,10 +108,6 @@ def _draw(shown: Dashboard, server: Prometheus, scene: Scene, path: Path) -> Non
     figure.tight_layout(rect=(0, 0, 1, top))
     figure.savefig(path, dpi=80)
     _shrink(path)
-
-
-def _firsts(panels: tuple[Panel, ...]) -> list[tuple[bool, Panel]]:
-    return [(number == 0, panel) for number, panel in enumerate(panels)]
 
 
 def _panel(axes: Axes, panel: Panel, server: Prometheus, scene: Scene) -> None:

@@ -3,22 +3,19 @@
 All text files that git tracks count: lines of Python, and lines of the rest. Below ``docs`` words are counted too. What
 ``assay generate`` writes does not count, nor do the weights and copies listed in ``size.toml``. ``--lower`` writes
 today's size where it is below the maximum; no option raises one, so a larger package is a change of ``size.toml`` that
-a reviewer sees. ``--table COMMIT`` prints the sizes of a commit and of today.
+a reviewer sees.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import subprocess
 import sys
-import tarfile
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from streams.generate.outputs import generate
 
@@ -32,14 +29,12 @@ def main() -> int:
     """Returns 1 if a package is larger than its maximum or has none, or lines may be longer than before."""
     parser = argparse.ArgumentParser(prog="python -m tools.sizes", description=__doc__.splitlines()[0])
     parser.add_argument("--lower", action="store_true", help="write today's sizes where they are below the maxima")
-    parser.add_argument("--table", metavar="COMMIT", help="print the sizes of this commit and of today as a table")
     options = parser.parse_args()
     settings = tomllib.loads(FILE.read_text("utf-8"))
     maxima: Sizes = settings["packages"] | {"docs words": [0, settings["docs_words"]]}
     not_counted = [*settings["not_counted"], *map(str, generate(Path()))]
-    now = sizes(Path(), _tracked("."), not_counted)
-    if options.table:
-        print(table(_sizes_of(options.table, not_counted), now))
+    tracked = subprocess.check_output(["git", "ls-files"], text=True).splitlines()
+    now = sizes(Path(), tracked, not_counted)
     problems = larger(now, maxima)
     if f"line-length = {LINE_LENGTH}\n" not in Path("pyproject.toml").read_text("utf-8"):
         problems.append(f"pyproject.toml: the line length is {LINE_LENGTH}, so that lines of code can be compared")
@@ -63,40 +58,6 @@ def sizes(root: Path, names: list[str], not_counted: list[str]) -> Sizes:
     documents = [root / name for name in names if fnmatch(name, "docs/*.md") and (root / name).is_file()]
     found["docs words"][1] = sum(len(path.read_text("utf-8").split()) for path in documents)
     return dict(found)
-
-
-def _tracked(commit: str) -> list[str]:
-    listed = ["ls-files"] if commit == "." else ["ls-tree", "-r", "--name-only", commit]
-    return subprocess.check_output(["git", *listed], text=True).splitlines()
-
-
-def _sizes_of(commit: str, not_counted: list[str]) -> Sizes:
-    archive = subprocess.check_output(["git", "archive", commit])
-    with TemporaryDirectory() as folder, tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(folder, filter="data")
-        return sizes(Path(folder), _tracked(commit), not_counted)
-
-
-def table(before: Sizes, now: Sizes) -> str:
-    """The sizes of packages and of top folders (``tests/``) before and now, as Markdown.
-
-    >>> print(table({"tests/a": [9, 0]}, {"tests/a": [7, 0], "tests/b": [1, 2]}))
-    | package | Python | other |
-    |---|---|---|
-    | tests/ | 9 -> 8 | 0 -> 2 |
-    | tests/a | 9 -> 7 | 0 |
-    | tests/b | 0 -> 1 | 0 -> 2 |
-    """
-    rows: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    divided = {package.partition("/")[0] for package in (*before, *now) if "/" in package}
-    for column, counted in enumerate((before, now)):
-        for package, counts in counted.items():
-            top = package.partition("/")[0]
-            for row in (package, f"{top}/") if top in divided else (package,):
-                for kind, count in enumerate(counts):
-                    rows[row][2 * kind + column] += count
-    lines = [f"| {name} | {row[0]:,} -> {row[1]:,} | {row[2]:,} -> {row[3]:,} |" for name, row in sorted(rows.items())]
-    return "\n".join(["| package | Python | other |", "|---|---|---|", *lines]).replace(" 0 -> 0 ", " 0 ")
 
 
 def package_of(path: Path) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 
 import regex
 
@@ -358,9 +360,8 @@ def _stated(
 
 def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditReader) -> Iterator[_Named]:
     near = story.near
-    for text, seen_in in _marked(story, marks, words):
-        if len(text) <= _MAX_MARK_CHARACTERS:
-            yield reader.credited((text,), seen_in)
+    for texts, seen_in in _marked(story, marks, words):
+        yield reader.credited((text for text in texts if len(text) <= _MAX_MARK_CHARACTERS), seen_in)
     for place in near.places:
         for block in story.outline.blocks(place.start, place.stop)[:_MAX_LINES]:
             # A heading such as "Interview: Ada Lovelace" is not a credit.
@@ -395,16 +396,26 @@ def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Name
     return next((named for named in found.values() if len(found) == 1 and named.rank == _FULL), None)
 
 
-def _marked(story: Story, marks: list[Mark], words: BylineWords) -> Iterator[tuple[str, str]]:
-    """Texts that the markup marks as an author, with where they were seen, the most reliable first."""
+def _marked(story: Story, marks: list[Mark], words: BylineWords) -> Iterator[tuple[list[str], str]]:
+    """Texts that the markup marks as authors, with where they were seen, the most reliable first.
+
+    Authors that are stated beside each other are credited together.
+    """
     for kind in _AUTHORS:
-        for mark in [mark for mark in marks if mark.name == kind][:_MAX_MARKS]:
-            yield (mark.value if kind == "itemprop:author" else "") or mark.text, kind
+        beside = groupby([mark for mark in marks if mark.name == kind][:_MAX_MARKS], partial(_credit_of, story))
+        for _, together in beside:
+            yield [(mark.value if kind == "itemprop:author" else "") or mark.text for mark in together], kind
     named = [
         mark for mark in story.near.named if mark.name == "hint:byline" and not story.holds(mark.place, mark.index)
     ]
-    yield from ((mark.text, mark.name) for mark in named[:_MAX_MARKS] if not mark.boilerplate)
-    yield from ((text, "author's link") for text in _linked(story, words.author_path))
+    yield from (([mark.text], mark.name) for mark in named[:_MAX_MARKS] if not mark.boilerplate)
+    yield from (([text], "author's link") for text in _linked(story, words.author_path))
+
+
+def _credit_of(story: Story, mark: Mark) -> int:
+    """The block element that holds the credit of an author: the one around an item of a list."""
+    outline = story.outline
+    return outline.outer[mark.place] if mark.place >= 0 and outline.tags[mark.place] == "li" else mark.place
 
 
 def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iterator[str]:

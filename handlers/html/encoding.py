@@ -13,13 +13,19 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, Selectola
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
 _SAMPLE_BYTES = 64 * 1024
+_SAMPLE_WORDS = 16 * 1024
+_HIGH = bytes(range(128, 256))
+_WITHOUT_ASCII = b" " * 128 + _HIGH
+_LEAST_WORD = 2.5
+"""Mean bytes beyond ASCII in a row; words in Latin script have hardly more than one."""
+_OTHER_SCRIPTS = ("cp1251", "koi8_r", "iso8859_5", "cp1253", "cp1255", "cp1256", "cp874")
 _TELLING_BYTES = 8
-_LETTERS = {  # frequent characters of the languages of an encoding
-    "gb18030": re.compile(r"[的一是不了在人有我他这中大来上国个到说们为]"),
-    "big5hkscs": re.compile(r"[的一是不了在人有我他這中大來上國個到說們為]"),
-    "cp932": re.compile(r"[ぁ-んァ-ヶ]"),
-    "euc_jp": re.compile(r"[ぁ-んァ-ヶ]"),
-    "cp949": re.compile(r"[가-힣]"),
+_LETTERS = {  # frequent characters of the languages of an encoding, and their least share of its double bytes
+    "gb18030": (re.compile(r"[的一是不了在人有我他这中大来上国个到说们为]"), 0.05),
+    "big5hkscs": (re.compile(r"[的一是不了在人有我他這中大來上國個到說們為]"), 0.05),
+    "cp932": (re.compile(r"[ぁ-んァ-ヶ]"), 0.05),
+    "euc_jp": (re.compile(r"[ぁ-んァ-ヶ]"), 0.05),
+    "cp949": (re.compile(r"[가-힣]"), 0.5),
 }
 # Without events the parser omits work for scripts, of which some takes quadratic time in options.
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
@@ -171,15 +177,27 @@ def _detect(sample: bytes) -> str:
         pass
     else:
         return "utf-8"
-    best, most = "cp1252", 0
-    high_bytes = sum(byte > 127 for byte in sample)
-    for encoding, letters in _LETTERS.items():
+    best, most = "", 0
+    high_bytes = len(sample) - len(sample.translate(None, _HIGH))
+    for encoding, (letters, least) in _LETTERS.items():
         try:
             text = codecs.getincrementaldecoder(encoding)().decode(sample)
         except UnicodeDecodeError:
             continue
         found = len(letters.findall(text))
-        # A twentieth of the double-byte characters: chance hits in Western text stay far below it.
-        if found > most and found * 40 > high_bytes:
+        # Chance hits in Western text stay far below a twentieth, those of Thai in Korean below a half.
+        if found > most and 2 * found > least * high_bytes:
             best, most = encoding, found
-    return best
+    return best or _detect_script(sample) or "cp1252"
+
+
+def _detect_script(sample: bytes) -> str:
+    """The single-byte encoding of text in another script than Latin, whose words have no ASCII letters; "" if none."""
+    words = sample.translate(_WITHOUT_ASCII).split()
+    if sum(map(len, words)) < _LEAST_WORD * len(words):
+        return ""
+    text = b" ".join(words)[:_SAMPLE_WORDS]
+    from charset_normalizer import from_bytes  # few pages need it
+
+    found = from_bytes(text, cp_isolation=list(_OTHER_SCRIPTS), steps=10, chunk_size=1024, threshold=0.3).best()
+    return found.encoding if found else ""

@@ -23,7 +23,7 @@ _NUMBERS = re.compile(r"\d+")
 _MAX_STEMS = 2
 _MAX_CHARACTERS = 200
 _MAX_KNOWN = 50_000
-_NAMED = frozenset(("div", "section", "ul", "ol", "dl", "header", "address", "figure", "table"))
+_NAMED = frozenset(("div", "section", "ul", "ol", "dl", "header", "address", "figure", "table", "details"))
 
 
 class Hints:

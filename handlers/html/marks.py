@@ -117,7 +117,7 @@ def stated_marks(story: Story) -> list[Mark]:
             text = short_text(node)
             if "itemprop:author" in names and not value:
                 value = _name_in(node)
-            found += [Mark(name, value, text, 0, hidden) for name in names]
+            found += [Mark(name, value, text, 0, hidden, place >> 1) for name in names]
     return found
 
 

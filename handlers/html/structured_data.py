@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from handlers.html.outline import Outline
 from handlers.html.reading import PageReadingSection
 
 _MAX_NODES = 20_000
 _MAX_AUTHORS = 30
-_COMMENT = re.compile(r"<!--|-->|//<!\[CDATA\[|//\]\]>|<!\[CDATA\[|\]\]>")
+_COMMENT = re.compile(r"<!--|-->|(?://|/\*|#)?[ \t]?(?:<!\[CDATA\[|\]\]>)(?:[ \t]?\*/)?")
 _TRAILING_COMMA = re.compile(r",(?=\s{0,200}[}\]])")
 _LOOSE = re.compile(r'"(@type|datePublished|dateCreated|dateModified|headline)"\s{0,20}:\s{0,20}"([^"\\]{1,300})"')
 _LOOSE_AUTHOR = re.compile(
@@ -209,16 +209,21 @@ def _names(value: Any, by_id: dict[str, dict[str, Any]], *, organizations: bool 
     found: list[str] = []
     for one in (value if isinstance(value, list) else [value])[:_MAX_AUTHORS]:
         item = one
-        if isinstance(item, dict) and "name" not in item and isinstance(item.get("@id"), str):
+        if isinstance(item, dict) and not _own_name(item) and isinstance(item.get("@id"), str):
             item = by_id.get(item["@id"], item)
         if organizations and not (isinstance(item, dict) and _is_organization(item)):
             continue
         if isinstance(item, str) and item.startswith("{"):
             # Some pages write the object as a text.
             item = _load(item)
-        name = item.get("name") if isinstance(item, dict) else item
+        name = _own_name(item) if isinstance(item, dict) else item
         found += [text for part in (name if isinstance(name, list) else [name])[:_MAX_AUTHORS] if (text := _text(part))]
     return tuple(dict.fromkeys(found))
+
+
+def _own_name(item: dict[str, Any]) -> Any:
+    """The name of a person or organisation; of a person also by its parts."""
+    return item.get("name") or " ".join(filter(None, (_text(item.get("givenName")), _text(item.get("familyName")))))
 
 
 def _is_organization(item: dict[str, Any]) -> bool:
@@ -244,13 +249,22 @@ def find_title(page: Outline, data: StructuredData, stated: str, heading: str, s
     """
     own = frozenset(name for name in (_squashed(site_name), _squashed(data.publisher)) if name)
     places = [label for label in host.split(".") if len(label) > 2 and label != "www"]
-    texts = (stated, data.headline if data.is_article else "", page.title)
-    titles = (_without_site(" ".join(text[: 2 * _MAX_TITLE_CHARACTERS].split()), own, places) for text in texts)
-    title = next(filter(None, titles), "")
     headings = [text for level, text in page.headings[:_MAX_HEADINGS] if level < 3]
+    site = _Site(own, places, frozenset(map(_squashed, headings)))
+    window = page.title.casefold()
+    if heading and heading.casefold() in window and not _share_words(heading, stated):
+        # The same on each page, such as the brand.
+        stated = ""
+    texts = (stated, data.headline if data.is_article else "", page.title)
+    titles = (site.cut_from(" ".join(text[: 2 * _MAX_TITLE_CHARACTERS].split())) for text in texts)
+    title = next(filter(None, titles), "")
     least, lower = _MIN_SHARE * len(title), title.casefold()
     repeated = [text for text in headings if least <= len(text) < len(title) and text.casefold() in lower]
     return (max(repeated, key=len, default="") or title or heading or page.title)[:_MAX_TITLE_CHARACTERS]
+
+
+def _share_words(one: str, other: str) -> bool:
+    return not set(one.casefold().split()).isdisjoint(other.casefold().split())
 
 
 def site_in_title(title: str, host: str) -> str:
@@ -266,26 +280,55 @@ def site_in_title(title: str, host: str) -> str:
     return parts[-1].strip() if len(squashed) > 2 and squashed in _squashed(host) else ""
 
 
-def _without_site(title: str, own: frozenset[str], places: list[str]) -> str:
-    """A title without first and last parts that are the site's name; "" if it is only the site's name."""
-    parts = _TITLE_SEPARATOR.split(title)
-    if len(parts) == 1:
-        return "" if _is_site(title, own, places, whole=True) else title
-    while len(parts) > 2 and _is_site(parts[-1], own, places):
-        parts = parts[:-2]
-    while len(parts) > 2 and _is_site(parts[0], own, places):
-        parts = parts[2:]
-    return "".join(parts)
+class _Site(NamedTuple):
+    """What names a site in titles: its stated names and the labels of its host, but for what a heading repeats."""
+
+    own: frozenset[str]
+    places: list[str]
+    headings: frozenset[str]
+
+    def cut_from(self, title: str) -> str:
+        """A title without first and last parts that are the site's name; "" if it is only the site's name."""
+        parts = _TITLE_SEPARATOR.split(title)
+        if len(parts) == 1:
+            return "" if _squashed(title) in self.own else title
+        while len(parts) > 2 and self._is_named(parts[-1], is_last=True):
+            parts = parts[:-2]
+        while len(parts) > 2 and self._is_named(parts[0], is_last=False):
+            parts = parts[2:]
+        return "".join(parts)
+
+    def _is_named(self, text: str, *, is_last: bool) -> bool:
+        """Whether a part of a title is the site's name. A headline may begin with the name too, but it is not last."""
+        squashed, words = _squashed(text), text.casefold().split()
+        if not squashed or squashed in self.own:
+            return True
+        if squashed in self.headings or len(words) > _MAX_SITE_WORDS:
+            return False
+        if any(len(squashed) > 2 and squashed in place for place in self.places):
+            return True
+        if not is_last:
+            return squashed == "".join(self.places)
+        return any(squashed.startswith(place) or _abbreviates(place, words) for place in self.places)
 
 
-def _is_site(text: str, own: frozenset[str], places: list[str], *, whole: bool = False) -> bool:
-    """Whether a part of a title is the site's name, by the page or by its address."""
-    squashed = _squashed(text)
-    if not squashed or squashed in own:
-        return True
-    if whole or len(text.split()) > _MAX_SITE_WORDS:
-        return False
-    return any(squashed.startswith(place) or (len(squashed) > 2 and squashed in place) for place in places)
+def _abbreviates(label: str, words: list[str]) -> bool:
+    """Whether a label has the beginnings of all words, one after the other.
+
+    >>> _abbreviates("ghgprotocol", ["greenhouse", "gas", "protocol"]), _abbreviates("who", ["who", "declares"])
+    (True, False)
+    """
+    rest = {label}
+    for word in words:
+        ends = range(1, len(label) + 1)
+        rest = {left[end:] for left in rest for end in ends if left[:end] and _is_within(left[:end], word)}
+    return "" in rest
+
+
+def _is_within(letters: str, word: str) -> bool:
+    """Whether a word begins with the first of some letters, and has the others in this order."""
+    left = iter(word)
+    return word[:1] == letters[:1] and all(letter in left for letter in letters)
 
 
 def _squashed(text: str) -> str:

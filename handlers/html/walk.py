@@ -13,12 +13,16 @@ from handlers.html.hints import Hints
 from handlers.html.outline import (
     ASIDE,
     COMMENT,
+    CONTROL,
     EFFECT_OF,
+    FORMULA,
+    HEADINGS,
     LINK,
     META,
     NAME_OF,
     NO_SCRIPT,
     NO_TEXT,
+    RAISED,
     ROW,
     STARTS_LINE,
     STYLE,
@@ -50,6 +54,7 @@ _MAX_ROWS = 2000
 _MAX_CLIMB = 60
 _SECTIONS = frozenset(("thead", "tbody", "tfoot"))
 _MAX_ABOVE = 30
+_TITLED = HEADINGS | {number for number, name in NAME_OF.items() if name in ("summary", "dt")}
 
 
 def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
@@ -206,8 +211,19 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
             starts_line = True
             found.rows.append(node)
             continue
+        if effect == FORMULA:
+            if text := _formula(node):
+                texts.append(text)
+                nodes.append(node)
+                starts.append(starts_line)
+                links.append(in_link)
+                starts_line = in_link = False
+            _empty(node)
+            continue
         if effect == TIME:
             found.times.append((len(texts), node))
+            continue
+        if effect == CONTROL and _is_in_heading(node):
             continue
         if effect == NO_SCRIPT:
             without_scripts += 1
@@ -216,10 +232,43 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
                 continue
         elif effect == ASIDE:
             found.asides.append((len(texts), short_text(node)))
-        elif effect != NO_TEXT:
+        elif effect not in (NO_TEXT, CONTROL):
             _note(found, node, effect)
         # The traversal reads the children of a node afterwards. It skips a node that has none.
         _empty(node)
+
+
+def _formula(node: LexborNode) -> str:
+    """A formula of MathML as it is stated in TeX, else its text; "" if a copy of it for the eye follows."""
+    beside = node.parent.next if node.parent is not None else None
+    if beside is not None and beside.tag_id != TEXT and beside.attributes.get("aria-hidden") == "true":
+        return ""
+    stated = node.attributes.get("alttext") or ""
+    if not stated and (note := node.css_first("annotation[encoding*=tex]")) is not None:
+        stated = note.text()
+    if not stated:
+        pieces = []
+        for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_SHORT_NODES):
+            if (
+                part.tag_id == TEXT
+                and (around := part.parent) is not None
+                and not (around.tag or "").startswith("annotation")
+            ):
+                text = (part.text_content or "").strip()
+                is_power = around.parent is not None and around.parent.tag == "msup" and around.next is None
+                pieces.append(text.translate(RAISED) if is_power else text)
+        stated = "".join(pieces)
+    return " ".join(stated.split())[:MARK_CHARACTERS]
+
+
+def _is_in_heading(node: LexborNode) -> bool:
+    """Whether a button or label is the text of a heading, as in accordions."""
+    above = node.parent
+    for _ in range(_MAX_NAMES):
+        if above is None or above.tag_id in NAME_OF:
+            break
+        above = above.parent
+    return above is not None and above.tag_id in _TITLED
 
 
 def _holds_text(node: LexborNode) -> bool:

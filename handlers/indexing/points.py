@@ -20,7 +20,7 @@ from handlers.indexing.chunks import chunk_text
 from handlers.indexing.config import IndexPointsSection, TieredIndexingSection
 from handlers.text.dates import iso_text
 from schemas.documents import IndexChange
-from schemas.event import derive_id
+from schemas.event import Run, derive_id
 from schemas.needs import IndexDocument, IndexPoint
 from schemas.pages import ScoredPage, Tier
 from schemas.replies import IndexReply
@@ -116,17 +116,17 @@ def places_to_read(document_id: str) -> tuple[str, ...]:
 
 
 def plan_write(
-    document: IndexDocument, run: str | None, embedder: str, stored: Mapping[str, Mapping[str, Any]]
+    document: IndexDocument, run: Run | None, embedder: str, stored: Mapping[str, Mapping[str, Any]]
 ) -> WritePlan:
     """Compares a document with what the index holds of it.
 
     Args:
         document: As it should be.
-        run: The replay that writes it; None for live traffic. A replay's write of the same fetch is newer.
+        run: The run that writes it, whose beginning orders versions of one fetch; None for live traffic, the oldest.
         embedder: Name of the embedder; a different one makes every point new.
         stored: Payloads of those of ``places_to_read`` that are there, by id.
     """
-    version = (_instant(document.fetched_at), run or "")
+    version = (_instant(document.fetched_at), _instant(run.began if run else None))
     memories = [memory for payload in stored.values() if isinstance(memory := payload.get(MEMORY), Mapping)]
     if any(_version(memory) > version for memory in memories):
         return WritePlan(outdated=True)
@@ -137,7 +137,7 @@ def plan_write(
     remove = tuple(sorted(there - wanted))
     settled = {
         "fetched_at": version[0],
-        "run": version[1],
+        "run_began": version[1],
         "fingerprint": _fingerprint(document, embedder),
         "chunks": chunks,
     }
@@ -191,7 +191,7 @@ def _instant(at: datetime | None) -> str:
 
 
 def _version(memory: Mapping[str, Any]) -> tuple[str, str]:
-    return str(memory.get("fetched_at") or ""), str(memory.get("run") or "")
+    return str(memory.get("fetched_at") or ""), str(memory.get("run_began") or "")
 
 
 def _count(value: object) -> int:

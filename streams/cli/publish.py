@@ -10,12 +10,14 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from aiokafka.errors import KafkaError
 from typer import Argument, BadParameter, Option
 
+from schemas.event import Run
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, Refusals, load_settings, say, show, tell
 from streams.cli.progress import ProgressLine
@@ -91,6 +93,7 @@ class Input:
 
     def __init__(self, asked: Publication) -> None:
         self.asked = asked
+        self._run = Run(asked.run, datetime.now(UTC)) if asked.run else None
         self.refusals = Refusals("publish")
         self.file = RefusedFile(asked.refused)
         self.walk = Walk(asked.paths, asked.topic, asked.stated)
@@ -111,7 +114,7 @@ class Input:
         with self.file.opened():
             async for entry in self._entries:
                 await asyncio.sleep(0)  # lets Ctrl-C in, also if nothing else is awaited
-                record = entry.record(self.asked.topic, self.asked.run)
+                record = entry.record(self.asked.topic, self._run)
                 if isinstance(record, Refused):
                     self.refusals.add(f"{record.place}: {record.reason}")
                     self.file.add(record)

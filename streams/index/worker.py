@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from handlers.indexing.points import MEMORY, WritePlan, places_to_read, plan_write
 from handlers.ranking.filters import on_sites
+from schemas.event import Run
 from schemas.needs import IndexDocument, SearchVectors
 from schemas.replies import IndexReply, IndexUnavailable, VectorHit, VectorsReply, VectorsUnavailable
 from streams.index.ports import Embedder, IndexDownError, IndexSettingsError, StoreCounts, StoredPoint, Vector
@@ -47,7 +48,7 @@ class IndexWorker:
         await self.store.open(make=make)
         await self._count()
 
-    async def index(self, document: IndexDocument, run: str | None) -> IndexReply | IndexUnavailable:
+    async def index(self, document: IndexDocument, run: Run | None) -> IndexReply | IndexUnavailable:
         """Makes the stored points of a document equal to these, unless the index has a newer version.
 
         Raises IndexSettingsError if the index can't be used as it is configured.

@@ -89,7 +89,7 @@ class Input(NamedTuple):
             "x-orig-offset": str(origin.offset),
             "x-orig-ts": "" if origin.timestamp_ms is None else str(origin.timestamp_ms),
             "x-handler": handler.name,
-            "x-run": provenance.run or "",
+            "x-run": provenance.run.name if provenance.run else "",
         }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from schemas.event import Event
+from schemas.event import Event, Run
 from schemas.needs import Ask, Need
 from schemas.outcome import Dead, DeadReason, Outcome, Retry, RetryReason, Stage
 from schemas.replies import Reply
@@ -29,7 +29,7 @@ from streams.workers.pool import WorkerPool
 class Services(Protocol):
     """Answers the requests of handlers."""
 
-    async def answer(self, need: Need, run: str | None) -> Reply:
+    async def answer(self, need: Need, run: Run | None) -> Reply:
         """The reply to a request. Expected trouble is part of the reply.
 
         Args:
@@ -99,7 +99,7 @@ class HandlerRunner:
         first: Ask | Retry | None,
         record: Hashable,
         at_most: int | None = None,
-        run: str | None = None,
+        run: Run | None = None,
     ) -> AttemptResult:
         """Continues from a first answer to a final outcome, or until the attempts in place are exhausted.
 
@@ -146,7 +146,7 @@ class HandlerRunner:
             probe = await self.breaker.turn()
             answer = (await self._answer(source)).of
 
-    async def _converse(self, source: Event | RawRecord, answer: Outcome | Ask, run: str | None) -> Outcome:
+    async def _converse(self, source: Event | RawRecord, answer: Outcome | Ask, run: Run | None) -> Outcome:
         """Answers the handler's requests until it returns an outcome, or has made as many requests as it may."""
         replies: tuple[Reply, ...] = ()
         while isinstance(answer, Ask):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Self
 
-from schemas.event import Event
+from schemas.event import Event, Run
 from schemas.needs import Ask, Need, SearchVectors
 from schemas.outcome import Outcome, Retry
 from schemas.replies import Reply, VectorsUnavailable
@@ -121,7 +121,7 @@ class LazyServices:
     before_open: Callable[[], None]
     _live: LiveServices | None = field(default=None, init=False)
 
-    async def answer(self, need: Need, run: str | None) -> Reply:
+    async def answer(self, need: Need, run: Run | None) -> Reply:
         """The reply to a request; see ``Services``."""
         if self.searches_index and isinstance(need, SearchVectors) and (missing := self._missing_index()):
             return VectorsUnavailable(missing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+from schemas.event import Run
 from schemas.needs import AskModel, Collection, FetchPages, IndexDocument, Need, SearchVectors
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
 from streams.fetch.worker import FetchWorker
@@ -55,7 +56,7 @@ class LiveServices:
         self.shares = Shares(self._models, weights, part, at_once)
         """This process's shares of the models' limits, from its assigned partitions."""
 
-    async def answer(self, need: Need, run: str | None) -> Reply:
+    async def answer(self, need: Need, run: Run | None) -> Reply:
         """The reply to a request; see ``Services``."""
         match need:
             case FetchPages():

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from schemas.event import Envelope, Event, derive_id
+from schemas.event import Envelope, Event, Run, derive_id
 from schemas.instants import BAD_INSTANT, why_too_late
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
@@ -69,8 +69,8 @@ class Entry(NamedTuple):
     event: Callable[[], Event | None]
     line: bytes | None = None
 
-    def record(self, topic: Topic, run: str | None = None) -> OutputRecord | Refused | None:
-        """The record of the event, with the id of the backfill; None if it has no event."""
+    def record(self, topic: Topic, run: Run | None = None) -> OutputRecord | Refused | None:
+        """The record of the event, of the backfill; None if it has no event."""
         try:
             event = self.event()
             return None if event is None else record_of(topic, event, run)
@@ -80,7 +80,7 @@ class Entry(NamedTuple):
             return Refused(self.place, str(error), self.line)
 
 
-def record_of(topic: Topic, event: Event, run: str | None = None) -> OutputRecord:
+def record_of(topic: Topic, event: Event, run: Run | None = None) -> OutputRecord:
     """The record of an event; its id derives from the topic, the run and the fields of the event that are given.
 
     So a later version whose event has more optional fields gives it the same id.
@@ -97,7 +97,7 @@ def record_of(topic: Topic, event: Event, run: str | None = None) -> OutputRecor
     digest = sha256(event.model_dump_json(by_alias=True, exclude_defaults=True, exclude={"html_base64"}).encode())
     if isinstance(event, CrawledPage):
         digest.update(event.html_base64 or b"")  # its base64 would take longer than to read it from an archive
-    identity = derive_id("publish", topic.name, run or "", digest.hexdigest())
+    identity = derive_id("publish", topic.name, run.name if run else "", digest.hexdigest())
     envelope = Envelope(
         id=identity,
         source="assay/publish",

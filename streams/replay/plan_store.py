@@ -15,7 +15,7 @@ from typing import Self
 
 from aiokafka.errors import KafkaError
 
-from schemas.event import Envelope, derive_id
+from schemas.event import Envelope, Run, derive_id
 from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka.topic_table import NO_OFFSETS, GroupOffsets, TopicTable
 from streams.kafka.topics import no_topic
@@ -96,7 +96,7 @@ def _envelope(plan: ReplayPlan) -> Envelope:
         source="assay/replay",
         time=plan.updated_at,
         correlation_id=plan.run,
-        run=plan.run,
+        run=Run(plan.run, plan.created_at),
     )
 
 

@@ -22,7 +22,7 @@ from aiokafka.errors import KafkaError
 from typing_extensions import override
 
 from schemas.dead import dead_letter_topic
-from schemas.event import RUN_HEADER
+from schemas.event import Run
 from schemas.needs import Need
 from schemas.outcome import Dead
 from schemas.replays import OffsetRange, ReplayPlan, ReplayState
@@ -62,7 +62,7 @@ class ReplayProcessor(RecordProcessor):
         clock: Clock,
         observer: PipelineMetrics,
         *,
-        run: str,
+        run: Run,
         selects: Selector,
         routes: Mapping[str, str],
         pace: ReplayRate,
@@ -75,7 +75,7 @@ class ReplayProcessor(RecordProcessor):
         counts every record that is started.
         """
         super().__init__(runner, clock, observer, spans=spans)
-        self._run = run.encode()
+        self._run = run
         self._selects = selects
         self._routes = routes
         self._letters = routes[dead_letter_topic(runner.handler.consumes.name, runner.handler.group)]
@@ -120,8 +120,7 @@ class ReplayProcessor(RecordProcessor):
 
     def _marked(self, record: ConsumerRecord) -> ConsumerRecord:
         """The record with this run in its headers, in place of the run that wrote it."""
-        headers = [(name, value) for name, value in record.headers if name != RUN_HEADER]
-        return replace(record, headers=(*headers, (RUN_HEADER, self._run)))
+        return replace(record, headers=tuple(self._run.marked(record.headers)))
 
 
 class CostLimitedServices:
@@ -138,7 +137,7 @@ class CostLimitedServices:
         """Whether the cost limit has refused a request."""
         return self._bound is not None and self._bound.reached.is_set()
 
-    async def answer(self, need: Need, run: str | None) -> Reply:
+    async def answer(self, need: Need, run: Run | None) -> Reply:
         """The reply; waits for ever if the cost limit has refused it."""
         self.asking += 1
         try:
@@ -252,7 +251,7 @@ class StageRun:
             runner,
             session.clock,
             observer,
-            run=plan.run,
+            run=Run(plan.run, plan.created_at),
             selects=selects,
             routes=routes(plan),
             pace=self._pace,

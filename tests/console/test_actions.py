@@ -15,7 +15,6 @@ from playwright.sync_api import Page, expect
 from tests.console.conftest import Demonstration, Visits
 from tests.samples import environment
 
-SCREENS = ["/dead-letters", "/replays", "/what-if", "/review", "/cost"]
 BREAD = "https://slow-kitchen.example/bread-without-kneading"
 BAD = "https://broken.example/"
 
@@ -129,38 +128,11 @@ def test_a_decision_is_marked_with_one_key(visits: Visits, demonstration: Demons
     ]
 
 
-@pytest.mark.parametrize("path", [*SCREENS, f"/what-if?url={BREAD}&tier_b=5"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(visits: Visits, path: str, theme: str) -> None:
-    visit = visits(color_scheme=theme)
-    visit.sign_in()
-    page = visit.open(path)
-    if "url=" in path:
-        expect(page.locator("#result .score").first).to_be_visible()
-    assert visit.violations() == []
-
-
 def test_axe_finds_nothing_on_a_replay(visits: Visits, replayed: str) -> None:
     visit = visits()
     visit.sign_in()
     visit.open(f"/replays/{replayed}")
     assert visit.violations() == []
-
-
-@pytest.mark.parametrize("path", SCREENS)
-def test_a_narrow_screen_does_not_scroll_sideways(visits: Visits, path: str) -> None:
-    visit = visits(viewport={"width": 360, "height": 740})
-    visit.sign_in()
-    page = visit.open(path)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-
-
-@pytest.mark.parametrize("path", SCREENS)
-def test_a_reader_sees_no_action(visits: Visits, path: str) -> None:
-    page = visits().open(path)
-    forms = page.locator("main form[method=post]")
-    actions = [form.get_attribute("action") for form in forms.all()]
-    assert [action for action in actions if action != "/what-if/try"] == []
 
 
 def _eventually(page: Page, check: Callable[[], None]) -> None:

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.console.conftest import Visits
@@ -35,14 +34,6 @@ def test_a_click_on_a_dot_opens_the_decision(visits: Visits) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("score")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(visits: Visits, theme: str) -> None:
-    visit = visits(color_scheme=theme)
-    page = visit.open("/")
-    expect(page.locator("#dots-count")).to_have_text(re.compile(r"\d+ decisions"))
-    assert visit.violations() == []
-
-
 def test_the_keyboard_is_enough(visits: Visits) -> None:
     page = visits().open("/")
     page.keyboard.press("?")
@@ -68,9 +59,3 @@ def test_the_theme_is_kept(visits: Visits) -> None:
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-
-
-def test_a_narrow_screen_does_not_scroll_sideways(visits: Visits) -> None:
-    page = visits(viewport={"width": 360, "height": 740}).open("/")
-    expect(page.locator("#dots-count")).to_have_text(re.compile(r"\d+ decisions"))
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -4,9 +4,9 @@ import re
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
-from tests.console.conftest import Visits
+from tests.console.conftest import Visit, Visits
 
 PAGE = "/page?" + urlencode({"url": "http://kalender.aarhus-guide.example/event/jazz-at-the-harbour-house"})
 DEEP = {
@@ -22,6 +22,21 @@ DEEP = {
     "/query/reservoir": "How full was the Shimen reservoir in November 2026?",
     "/sign-in": "Sign in",
 }
+WHAT_IF = "/what-if?url=https://slow-kitchen.example/bread-without-kneading&tier_b=5"
+SIGNED_IN = ["/dead-letters", "/replays", "/what-if", "/review", "/cost", WHAT_IF]
+"""The screens with actions."""
+SHOWN = {"/": "#dots-count", PAGE: ".page-text", WHAT_IF: "#result .score"}
+"""What comes after the rest of a screen."""
+
+
+def opened(visit: Visit, path: str) -> Page:
+    """A whole screen, with its actions."""
+    if path in SIGNED_IN:
+        visit.sign_in()
+    page = visit.open(path)
+    if path in SHOWN:
+        expect(page.locator(SHOWN[path]).first).to_be_visible()
+    return page
 
 
 @pytest.mark.parametrize("path", DEEP)
@@ -31,18 +46,16 @@ def test_an_address_opens_its_object(visits: Visits, path: str) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("path", DEEP)
+@pytest.mark.parametrize("path", ["/", *DEEP, *SIGNED_IN])
 def test_axe_finds_nothing(visits: Visits, path: str, theme: str) -> None:
     visit = visits(color_scheme=theme)
-    page = visit.open(path)
-    if path == PAGE:
-        expect(page.locator(".page-text")).to_be_visible()
+    opened(visit, path)
     assert visit.violations() == []
 
 
-@pytest.mark.parametrize("path", DEEP)
+@pytest.mark.parametrize("path", ["/", *DEEP, *SIGNED_IN])
 def test_a_narrow_screen_does_not_scroll_sideways(visits: Visits, path: str) -> None:
-    page = visits(viewport={"width": 360, "height": 740}).open(path)
+    page = opened(visits(viewport={"width": 360, "height": 740}), path)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
@@ -72,14 +85,6 @@ def test_a_batch_leads_to_its_attempts_and_its_pages(visits: Visits) -> None:
     expect(page).to_have_url(re.compile(r"/page\?url="))
 
 
-def test_the_search_finds_an_object(visits: Visits) -> None:
-    page = visits().open("/")
-    page.keyboard.press("/")
-    page.keyboard.type("tower")
-    page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(r"/claim/tower$"))
-
-
 def test_a_signed_in_user_asks_a_query(visits: Visits) -> None:
     visit = visits()
     visit.sign_in()
@@ -87,14 +92,3 @@ def test_a_signed_in_user_asks_a_query(visits: Visits) -> None:
     page.get_by_label("Query").fill("harbour jazz concert")
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("heading", name="Order after each stage")).to_be_visible()
-
-
-def test_the_keyboard_opens_rows_and_screens(visits: Visits) -> None:
-    page = visits().open("/claim")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(r"/claim/."))
-    page.wait_for_load_state()
-    page.keyboard.press("g")
-    page.keyboard.press("b")
-    expect(page).to_have_url(re.compile(r"/batch$"))

@@ -22,9 +22,7 @@ from aiokafka.errors import (
     IllegalStateError,
     KafkaConnectionError,
     KafkaError,
-    MessageSizeTooLargeError,
     NotCoordinatorForGroupError,
-    OutOfOrderSequenceNumber,
     ProducerFenced,
 )
 from aiokafka.protocol.commit import OffsetFetchRequest, OffsetFetchResponse_v3
@@ -32,33 +30,28 @@ from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.kafka.clients import opened
-from tests.kafka.batches import CODECS, NoText, batch
-from tests.samples import instance
+from tests.kafka.batches import CODECS, batch
 
-LIMIT = 20_000
-"""Bytes that the topic of these tests takes."""
 on_kafka = pytest.mark.kafka
 
 
 @asynccontextmanager
-async def topic(bootstrap: str, prefix: str, partitions: int = 1) -> AsyncIterator[str]:
+async def topic(bootstrap: str, prefix: str) -> AsyncIterator[str]:
     async with opened(AIOKafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
         name = f"{prefix}facts"
-        await admin.create_topics([NewTopic(name, partitions, 1, topic_configs={"max.message.bytes": str(LIMIT)})])
+        await admin.create_topics([NewTopic(name, 1, 1)])
         yield name
 
 
 @asynccontextmanager
 async def producer(bootstrap: str, transactional_id: str | None = None) -> AsyncIterator[AIOKafkaProducer]:
-    made = AIOKafkaProducer(
-        bootstrap_servers=bootstrap, transactional_id=transactional_id, enable_idempotence=True, max_request_size=10**6
-    )
+    made = AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=transactional_id)
     async with opened(made):
         yield made
 
 
 @asynccontextmanager
-async def consumer(bootstrap: str, group: str, *topics: str, listener: Any = None) -> AsyncIterator[AIOKafkaConsumer]:
+async def consumer(bootstrap: str, group: str, topic: str, listener: Any = None) -> AsyncIterator[AIOKafkaConsumer]:
     made = AIOKafkaConsumer(
         bootstrap_servers=bootstrap,
         group_id=group,
@@ -67,15 +60,9 @@ async def consumer(bootstrap: str, group: str, *topics: str, listener: Any = Non
         isolation_level="read_committed",
         heartbeat_interval_ms=200,
     )
-    made.subscribe(topics, listener=listener)
+    made.subscribe([topic], listener=listener)
     async with opened(made):
         yield made
-
-
-async def refused_send(sender: AIOKafkaProducer, name: str) -> None:
-    future = await sender.send(name, b"x" * (2 * LIMIT))
-    with pytest.raises(MessageSizeTooLargeError):
-        await future
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is not typed
@@ -105,30 +92,6 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka is n
 
 
 @on_kafka
-async def test_a_failed_send_does_not_make_the_commit_fail(kafka: str, topic_prefix: str) -> None:
-    """So every send is awaited before the offsets go."""
-    group = f"{topic_prefix}group"
-    async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
-        await sender.begin_transaction()
-        await refused_send(sender, name)
-        await sender.send_offsets_to_transaction({TopicPartition(name, 0): OffsetAndMetadata(7, "")}, group)
-        await sender.commit_transaction()
-        async with consumer(kafka, group, name) as reader:
-            assert await reader.committed(TopicPartition(name, 0)) == 7
-
-
-@on_kafka
-async def test_refused_send_breaks_the_producer_for_that_partition(kafka: str, topic_prefix: str) -> None:
-    """So the stage is opened again after any doubt."""
-    async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
-        await sender.begin_transaction()
-        await refused_send(sender, name)
-        with pytest.raises(OutOfOrderSequenceNumber):
-            await (await sender.send(name, b"small"))
-        await sender.abort_transaction()
-
-
-@on_kafka
 async def test_new_producer_of_an_id_fences_the_old_one(kafka: str, topic_prefix: str) -> None:
     """The private attribute that shows the sender's end exists."""
     async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as old:
@@ -143,41 +106,6 @@ async def test_new_producer_of_an_id_fences_the_old_one(kafka: str, topic_prefix
         async with consumer(kafka, f"{topic_prefix}group", name) as reader:
             polled = await reader.getmany(timeout_ms=5000)
             assert [record.value for records in polled.values() for record in records] == [b"by the owner"]
-
-
-@on_kafka
-async def test_another_transactional_id_can_commit_stale_offsets(kafka: str, topic_prefix: str) -> None:
-    """So there is one id for each input partition, not one for each process."""
-    group = f"{topic_prefix}group"
-    async with topic(kafka, topic_prefix) as name:
-        partition = TopicPartition(name, 0)
-        for transactional_id, offset in (("a", 3), ("b", 1)):
-            async with producer(kafka, topic_prefix + transactional_id) as sender, sender.transaction():
-                await sender.send_offsets_to_transaction({partition: OffsetAndMetadata(offset, "")}, group)
-        async with consumer(kafka, group, name) as reader:
-            assert await reader.committed(partition) == 1
-
-
-@on_kafka
-async def test_send_returns_a_future_that_the_brokers_answer_completes(kafka: str, topic_prefix: str) -> None:
-    async with topic(kafka, topic_prefix) as name, producer(kafka) as sender:
-        future = instance(asyncio.Future, await sender.send(name, b"value"))
-        assert (await future).offset == 0
-
-
-@on_kafka
-async def test_a_size_is_refused_by_the_client_before_compression(kafka: str, topic_prefix: str) -> None:
-    async with topic(kafka, topic_prefix) as name, producer(kafka) as sender:
-        with pytest.raises(MessageSizeTooLargeError):
-            await sender.send(name, bytes(2 * 10**6))
-
-
-@on_kafka
-async def test_a_record_without_key_and_value_is_not_sent(kafka: str, topic_prefix: str) -> None:
-    """So the dead letter of such a record has an empty value."""
-    async with topic(kafka, topic_prefix) as name, producer(kafka) as sender:
-        with pytest.raises(AssertionError):
-            await sender.send(name, None, key=None)
 
 
 # --- consumers and groups ------------------------------------------------------------------------------------------
@@ -210,15 +138,6 @@ async def test_a_pause_in_the_callback_is_in_time(kafka: str, topic_prefix: str)
 
 
 @on_kafka
-async def test_consumer_stop_does_not_call_the_rebalance_listener(kafka: str, topic_prefix: str) -> None:
-    """So the application closes its partitions itself."""
-    listener = Listener()
-    async with topic(kafka, topic_prefix) as name, consumer(kafka, f"{topic_prefix}g", name, listener=listener) as one:
-        assert one.assignment()
-    assert listener.told == ["assigned"]
-
-
-@on_kafka
 async def test_a_stop_waits_for_a_rebalance_that_is_going_on(kafka: str, topic_prefix: str) -> None:
     """So what a revoked partition still commits is committed before the connections close.
 
@@ -239,19 +158,6 @@ async def test_a_stop_waits_for_a_rebalance_that_is_going_on(kafka: str, topic_p
 
 
 @on_kafka
-async def test_a_position_is_behind_the_markers_of_transactions(kafka: str, topic_prefix: str) -> None:
-    """So a group that has read everything is at the end offset."""
-    async with topic(kafka, topic_prefix) as name, producer(kafka, f"{topic_prefix}a") as sender:
-        async with sender.transaction():
-            await sender.send(name, b"value")
-        async with consumer(kafka, f"{topic_prefix}group", name) as reader:
-            partition = TopicPartition(name, 0)
-            assert len((await reader.getmany(timeout_ms=5000))[partition]) == 1
-            assert await reader.getmany(timeout_ms=500) == {}
-            assert await reader.position(partition) == (await reader.end_offsets([partition]))[partition] == 2
-
-
-@on_kafka
 async def test_position_after_seek_is_known_for_assigned_partitions(kafka: str, topic_prefix: str) -> None:
     async with topic(kafka, topic_prefix) as name, consumer(kafka, f"{topic_prefix}group", name) as reader:
         reader.seek(TopicPartition(name, 0), 5)
@@ -266,19 +172,6 @@ async def test_position_after_seek_is_known_for_assigned_partitions(kafka: str, 
         with pytest.raises(IllegalStateError):
             await reader.position(stranger)
     assert issubclass(IllegalStateError, KafkaError)
-
-
-@on_kafka
-async def test_a_commit_with_offsets_moves_these_and_no_others(kafka: str, topic_prefix: str) -> None:
-    async with topic(kafka, topic_prefix, partitions=2) as name, producer(kafka) as sender:
-        for number in (0, 1):
-            await sender.send_and_wait(name, b"value", partition=number)
-        async with consumer(kafka, f"{topic_prefix}group", name) as reader:
-            while sum([await reader.position(TopicPartition(name, number)) for number in (0, 1)]) < 2:
-                await reader.getmany(timeout_ms=200)
-            await reader.commit({TopicPartition(name, 0): 1})
-            assert await reader.committed(TopicPartition(name, 0)) == 1
-            assert await reader.committed(TopicPartition(name, 1)) is None
 
 
 @on_kafka
@@ -327,17 +220,3 @@ def test_the_parser_calls_a_codec_by_the_name_in_its_module(codec: str, monkeypa
 
 def test_fetcher_module_name_creates_partition_records() -> None:
     assert "PartitionRecords" in Fetcher._proc_fetch_request.__code__.co_names
-
-
-def test_non_utf8_header_name_makes_iteration_raise() -> None:
-    """So the rest of such a batch is unreadable."""
-    records = iter(DefaultRecordBatch(batch((None, b"readable", []), (None, b"value", [(NoText("name"), b"")]))))
-    assert next(records).value == b"readable"
-    with pytest.raises(ValueError, match="utf-8"):
-        next(records)
-
-
-def test_attributes_are_read_as_a_number_of_any_length() -> None:
-    """The broker reads one byte, so it takes a batch that aiokafka cannot parse."""
-    with pytest.raises(KafkaError):
-        list(DefaultRecordBatch(batch((None, b"value", []), pack=lambda data: data[:1] + b"\x80" + data[2:])))

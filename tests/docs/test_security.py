@@ -35,8 +35,3 @@ def test_every_limit_is_the_one_in_force(settings: Settings) -> None:
         module, _, constant = name.rpartition(".")
         in_force[name] = getattr(import_module(module), constant) if constant.isupper() else attrgetter(name)(settings)
     assert in_force == written
-
-
-def test_how_to_report_is_linked() -> None:
-    assert "docs/security.md" in (ROOT / "README.md").read_text("utf-8")
-    assert "docs/security.md" in (ROOT / "SECURITY.md").read_text("utf-8")

@@ -57,9 +57,7 @@ def free_port() -> int:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("name", "least"), [("../README.md", 2), ("tutorial.md", 12), ("query.md", 5), ("answers.md", 3)]
-)
+@pytest.mark.parametrize(("name", "least"), PAGES)
 def test_what_a_page_says_is_what_happens(kafka: str, topic_prefix: str, tmp_path: Path, name: str, least: int) -> None:
     steps = blocks((DOCS / name).read_text("utf-8"))
     assert len(steps) >= least

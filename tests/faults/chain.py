@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from schemas.event import Event
+from schemas.event import Event, Run
 from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Emit, Outcome
 from schemas.replies import PagesReply, Reply
@@ -168,7 +168,7 @@ class Journal:
         # Without it a call costs more the longer a soak runs.
         self._database.execute("CREATE INDEX IF NOT EXISTS calls_by_id ON calls (id)")
 
-    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002
         """Has the effect, unless it has been had before; a first audit of a ``later`` record fails."""
         assert isinstance(need, FetchPages)
         [effect_id] = need.urls

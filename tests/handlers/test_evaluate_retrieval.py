@@ -54,16 +54,12 @@ def evaluate(
     classified = instance(ResultsClassified, instance(Emit, classify_results(batch, CLASSIFY)).events[0])
     answered = evaluate_retrieval(classified, rules)
     if isinstance(answered, Ask):
-        assert isinstance(answered.need, AskModel)
-        reply = answer_offline(answered.need) if replied is None else ModelReply(replied, (), CALL)
+        need = instance(AskModel, answered.need)
+        reply = answer_offline(need) if replied is None else ModelReply(replied, (), CALL)
         answered = read_retrieval(classified, (reply,), rules)
     else:
         assert replied is None, "nobody was asked"
-    assert isinstance(answered, Emit)
-    outcome = answered
-    (evaluated,) = outcome.events
-    assert isinstance(evaluated, RetrievalEvaluated)
-    return evaluated
+    return emitted(RetrievalEvaluated, answered)
 
 
 def test_detects_aggregator_pages_and_suggests_extraction() -> None:
@@ -112,10 +108,8 @@ def test_flags_severe_failures_below_one_half(judge: JudgeScores, *, passed: boo
 
 @pytest.mark.parametrize(("actionable", "passed"), [(0.6, True), (0.5999, False)])
 def test_batch_passes_from_the_actionable_threshold_upwards(actionable: float, passed: bool) -> None:
-    outcome = evaluate_retrieval(
-        classified(CONCERT, judge_scores=judged(0.9, 0.9, 0.9), actionable_information=actionable), EVALUATE
-    )
-    assert the_evaluation(outcome).passed is passed
+    batch = classified(CONCERT, judge_scores=judged(0.9, 0.9, 0.9), actionable_information=actionable)
+    assert the_evaluation(evaluate_retrieval(batch, EVALUATE)).passed is passed
 
 
 def test_an_empty_batch_is_zero_and_does_not_pass() -> None:
@@ -175,49 +169,28 @@ def test_weights_that_do_not_sum_to_one_are_refused() -> None:
 
 def test_scores_of_single_sources_override_the_batch() -> None:
     """C-08: it overrides, and the event says so."""
-    other = RetrievedContent(url="https://elsewhere.example/jazz", content="Jazz in November.")
+    third = OTHER.model_copy(update={"url": "https://third.example/"})
     own = (
         SourceScores(url=CONCERT.url + "#programme", relevance_score=0.95, quality_score=0.0),
         SourceScores(url=CONCERT.url, relevance_score=0.1),
         SourceScores(url="https://nowhere.example/", relevance_score=0.1),
-        SourceScores(url=other.url),
+        SourceScores(url=OTHER.url),
+        SourceScores(url=OTHER.url, quality_score=0.9),
+        SourceScores(url=third.url, relevance_score=0.9),
     )
     judge = judged(0.8, 0.6, 0.5).model_copy(update={"sources": own})
-    evaluated = json.loads(evaluate(CONCERT, other, judge=judge).to_json())
-    first, second = evaluated["sourceDetails"]
-    assert (first["relevanceScore"], first["qualityScore"], first["scoreSource"]) == (0.95, 0.0, "given")
-    assert (second["relevanceScore"], second["qualityScore"]) == (pytest.approx(0.7), 0.5)
-    assert second["scoreSource"] is None
-    assert evaluated["scores"]["contextRecall"] == 0.8, "the batch's own dimensions stand"
-
-
-@pytest.mark.parametrize(
-    ("own", "relevance", "quality", "by"),
-    [
-        ((SourceScores(url=CONCERT.url, quality_score=0.9),), 0.7, 0.9, ScoreSource.GIVEN),
-        ((SourceScores(url=CONCERT.url, relevance_score=0.9),), 0.9, 0.5, ScoreSource.GIVEN),
-        ((SourceScores(url=CONCERT.url),), 0.7, 0.5, None),
-        (
-            (SourceScores(url=CONCERT.url), SourceScores(url=CONCERT.url, quality_score=0.9)),
-            0.7,
-            0.9,
-            ScoreSource.GIVEN,
-        ),
-    ],
-)
-def test_a_judge_may_score_one_side_of_a_source(
-    own: tuple[SourceScores, ...], relevance: float, quality: float, by: ScoreSource | None
-) -> None:
-    judge = judged(0.8, 0.6, 0.5).model_copy(update={"sources": own})
-    [detail] = evaluate(CONCERT, judge=judge).source_details
-    assert detail.relevance_score == pytest.approx(relevance)
-    assert (detail.quality_score, detail.score_source) == (quality, by)
+    evaluated = evaluate(CONCERT, OTHER, third, judge=judge)
+    details = [(each.relevance_score, each.quality_score, each.score_source) for each in evaluated.source_details]
+    assert details == [(0.95, 0.0, "given"), (pytest.approx(0.7), 0.9, "given"), (0.9, 0.5, "given")]
+    assert evaluated.scores.context_recall == 0.8, "the batch's own dimensions stand"
 
 
 def test_given_scores_count_without_any_text() -> None:
     batch = classified(CONCERT, retrieved_content=(), judge_scores=judged(0.8, 0.6, 0.5))
     evaluated = the_evaluation(evaluate_retrieval(batch, EVALUATE))
     assert (evaluated.score_source, evaluated.scores.context_recall) == (ScoreSource.GIVEN, 0.8)
+    unasked = the_evaluation(evaluate_retrieval(classified(CONCERT, retrieved_content=()), EVALUATE))
+    assert (unasked.score_source, unasked.llm) == (ScoreSource.FALLBACK, None)
 
 
 def test_scores_have_six_digits() -> None:
@@ -237,17 +210,12 @@ def source(number: Any, relevance: Any = 0.9, quality: Any = 0.3) -> dict[str, A
 
 def classified(*contents: RetrievedContent, **fields: Any) -> ResultsClassified:
     batch = RetrievalBatch(batch_id="b1", query="jazz concert November 29", retrieved_content=contents)
-    outcome = instance(Emit, classify_results(batch, CLASSIFY))
-    (event, *_) = outcome.events
-    assert isinstance(event, ResultsClassified)
-    return event.model_copy(update=fields)
+    [event, *_] = instance(Emit, classify_results(batch, CLASSIFY)).events
+    return instance(ResultsClassified, event).model_copy(update=fields)
 
 
 def the_evaluation(outcome: Any) -> RetrievalEvaluated:
-    assert isinstance(outcome, Emit)
-    (evaluated,) = outcome.events
-    assert isinstance(evaluated, RetrievalEvaluated)
-    return evaluated
+    return emitted(RetrievalEvaluated, outcome)
 
 
 def asked(batch: ResultsClassified) -> AskModel:
@@ -294,14 +262,9 @@ def test_qualities_have_six_digits() -> None:
 
 def test_a_result_without_content_has_no_trust_score() -> None:
     batch = classified(CONCERT, OTHER, retrieved_content=(CONCERT.model_copy(update={"cts_score": 90}),))
-    outcome = instance(Emit, read_retrieval(batch, (ModelReply(reply(), (), CALL),), EVALUATE))
-    assert [detail.quality_source for detail in the_evaluation(outcome).source_details] == ["cts", None]
-
-
-def test_trust_score_is_not_reported_as_a_model_score() -> None:
-    known = CONCERT.model_copy(update={"cts_score": 40})
-    [detail] = evaluate(known, replied=reply()).source_details
-    assert (detail.quality_score, detail.quality_source, detail.score_source) == (0.4, "cts", None)
+    evaluated = the_evaluation(read_retrieval(batch, (ModelReply(reply(), (), CALL),), EVALUATE))
+    sources = [(detail.quality_source, detail.score_source) for detail in evaluated.source_details]
+    assert sources == [("cts", None), (None, None)], "a score of trust is not the model's"
 
 
 def test_given_scores_are_used_without_asking_a_model() -> None:
@@ -309,11 +272,6 @@ def test_given_scores_are_used_without_asking_a_model() -> None:
     evaluated = evaluate(known, judge=judged(0.85, 0.9, 0.8))
     assert (evaluated.score_source, evaluated.llm) == (ScoreSource.GIVEN, None)
     assert evaluated.scores.source_quality == 0.8
-
-
-def test_no_model_is_asked_without_text() -> None:
-    evaluated = emitted(RetrievalEvaluated, evaluate_retrieval(classified(CONCERT, retrieved_content=()), EVALUATE))
-    assert (evaluated.score_source, evaluated.llm) == (ScoreSource.FALLBACK, None)
 
 
 def test_judge_sees_the_query_and_a_limited_number_of_sources() -> None:
@@ -389,9 +347,7 @@ def test_failed_call_uses_the_fallback_and_still_extracts() -> None:
     failed = read_retrieval(batch, (ModelFailed(call, "late"),), EVALUATE)
     praised = read_retrieval(batch, (ModelReply(reply(1, 1, 1), (), CALL),), EVALUATE)
     for outcome, source_of in ((failed, ScoreSource.FALLBACK), (praised, ScoreSource.MODEL)):
-        assert isinstance(outcome, Emit)
-        (evaluated,) = outcome.events
-        assert isinstance(evaluated, RetrievalEvaluated)
+        evaluated = the_evaluation(outcome)
         assert evaluated.needs_extraction
         assert evaluated.extraction_targets == batch.extraction_targets != ()
         assert not evaluated.passed

@@ -11,16 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.evaluate_search import EvaluateSearchRules, evaluate_search, read_search, recommend
-from handlers.offline.judges import judge_search as answer
 from handlers.retrieval.search_rubric import Bands
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
-from schemas.outcome import Emit
 from schemas.replies import ModelFailed, ModelReply
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource
 from streams.llm.tasks import answer_offline
 from tests.rules import shipped_rules
+from tests.samples import emitted, instance
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -41,10 +40,7 @@ def worked(stem: str) -> RetrievalBatch:
 
 
 def asked(batch: RetrievalBatch) -> AskModel:
-    answered = evaluate_search(batch, RULES)
-    assert isinstance(answered, Ask)
-    assert isinstance(answered.need, AskModel)
-    return answered.need
+    return instance(AskModel, instance(Ask, evaluate_search(batch, RULES)).need)
 
 
 def read(batch: RetrievalBatch, reply: ModelReply | ModelFailed) -> SearchEvaluated:
@@ -52,9 +48,7 @@ def read(batch: RetrievalBatch, reply: ModelReply | ModelFailed) -> SearchEvalua
     answered = evaluate_search(batch, RULES)
     if isinstance(answered, Ask):
         assert read_search(batch, (reply,), RULES, answered.state) == outcome, "the state saves work only"
-    assert isinstance(outcome, Emit)
-    (evaluated,) = outcome.events
-    assert isinstance(evaluated, SearchEvaluated)
+    evaluated = emitted(SearchEvaluated, outcome)
     assert SearchEvaluated.model_validate_json(evaluated.to_json()) == evaluated
     return evaluated
 
@@ -79,9 +73,7 @@ def test_a_worked_example_has_its_recommendation(stem: str, score: float, total:
     """R-094 to R-096, C-16: what a model says there, and what is said without one."""
     batch = worked(stem)
     judged = said(reply(quality_score=score, gaps="Something." if recommendation == "continue" else "None"), batch)
-    offline = answer_offline(asked(batch))
-    assert isinstance(offline, ModelReply)
-    counted = read(batch, offline)
+    counted = read(batch, instance(ModelReply, answer_offline(asked(batch))))
     for evaluated in (judged, counted):
         assert evaluated.recommendation == recommendation
         assert evaluated.satisfied is (recommendation == "stop")
@@ -89,39 +81,10 @@ def test_a_worked_example_has_its_recommendation(stem: str, score: float, total:
         assert (evaluated.suggested_refinements == ()) is evaluated.satisfied
     assert judged.quality_score == score
     assert judged.rubric == counted.rubric
-    assert counted.rubric.total == total
-
-
-def test_the_offline_judge_is_the_rubric_and_is_called_so() -> None:
-    batch = worked("hamster_breeders")
-    offline = answer_offline(asked(batch))
-    assert isinstance(offline, ModelReply)
-    evaluated = read(batch, offline)
-    assert evaluated.score_source is SearchScoreSource.RUBRIC
-    assert evaluated.outcome is SearchOutcome.JUDGED
-    assert evaluated.quality_score == evaluated.rubric.total
-    assert evaluated.llm is not None
-    assert evaluated.llm.judged_by == "offline"
-
-
-def test_the_offline_reply_keeps_the_protocol_s_own_rules() -> None:
-    for stem, _, _, recommendation in WORKED:
-        content = json.loads(answer(asked(worked(stem)).facts))
-        assert content["recommendation"] == recommendation
-        assert content["satisfied"] is (recommendation == "stop")
-        assert not (content["satisfied"] and content["suggested_refinements"])
-
-
-def test_no_results_are_zero_without_a_call() -> None:
-    outcome = evaluate_search(RetrievalBatch(batch_id="b", query="jazz", retrieved_content=()), RULES)
-    assert isinstance(outcome, Emit)
-    (evaluated,) = outcome.events
-    assert isinstance(evaluated, SearchEvaluated)
-    assert (evaluated.quality_score, evaluated.recommendation, evaluated.satisfied) == (0.0, "continue", False)
-    assert evaluated.rubric.count == -0.4
-    assert evaluated.outcome is SearchOutcome.NO_RESULTS
-    assert evaluated.llm is None
-    assert evaluated.suggested_refinements
+    assert (counted.quality_score, counted.rubric.total, counted.score_source) == (total, total, "rubric")
+    assert counted.outcome is SearchOutcome.JUDGED
+    assert counted.llm is not None
+    assert counted.llm.judged_by == "offline"
 
 
 def test_judge_prompt_has_goal_fields_results_rubric_in_order() -> None:
@@ -172,14 +135,6 @@ def test_a_judge_is_shown_so_many_results_and_no_more() -> None:
 @pytest.mark.parametrize(("score", "gaps", "missing", "recommendation"), TABLES["the_bands_are_half_open"])
 def test_the_bands_are_half_open(score: float, gaps: str, missing: tuple[str, ...], recommendation: str) -> None:
     assert recommend(score, gaps, missing, Bands()) == recommendation
-
-
-def test_what_the_judge_recommends_is_left_aside() -> None:
-    stopped = said(reply(quality_score=0.85, satisfied=False, recommendation="continue", suggested_refinements=["x"]))
-    assert (stopped.satisfied, stopped.recommendation, stopped.suggested_refinements) == (True, "stop", ())
-    going = said(reply(quality_score=0.3, satisfied=True, recommendation="stop"))
-    assert (going.satisfied, going.recommendation) == (False, "continue")
-    assert going.suggested_refinements, "the rubric's, where the judge has none"
 
 
 @pytest.mark.parametrize("nothing", ["No significant gaps", "None.", "n/a", "", "  "])
@@ -303,11 +258,10 @@ def test_verdict_follows_from_score_gaps_and_fields_only(
         retrieved_content=tuple(results),
     )
     if not results:
-        outcome = evaluate_search(batch, RULES)
-        assert isinstance(outcome, Emit)
-        (evaluated,) = outcome.events
-        assert isinstance(evaluated, SearchEvaluated)
+        evaluated = emitted(SearchEvaluated, evaluate_search(batch, RULES))
         assert (evaluated.quality_score, evaluated.recommendation, evaluated.llm) == (0.0, "continue", None)
+        assert (evaluated.satisfied, evaluated.outcome) == (False, SearchOutcome.NO_RESULTS)
+        assert evaluated.suggested_refinements
         return
     evaluated = said(json.dumps(content), batch)
     flattered = said(json.dumps(content | {"satisfied": True, "recommendation": "stop"}), batch)
@@ -336,19 +290,13 @@ def test_a_page_without_a_text_beside_it_is_read() -> None:
         required_fields=("title",),
         retrieved_content=tuple(RetrievedContent(url=f"https://{n}.example/jazz", html=html) for n in "abc"),
     )
-    asked = evaluate_search(batch, RULES)
-    assert isinstance(asked, Ask)
-    assert isinstance(asked.need, AskModel)
-    assert "29 November, 20:00" in asked.need.messages[1].content
-    assert asked.need.facts["recommendation"] == "stop"
+    need = asked(batch)
+    assert "29 November, 20:00" in need.messages[1].content
+    assert need.facts["recommendation"] == "stop"
 
 
 def test_a_result_whose_page_is_not_found_is_left_out() -> None:
     html = "<title>Page not found</title><body><main><p>Have a look at what else is on.</p></main>"
     result = RetrievedContent(url="https://a.example/jazz", title="Jazz in Aarhus", content="Jazz.", html=html)
     batch = RetrievalBatch(batch_id="b", query="jazz in Aarhus", retrieved_content=(result,))
-    outcome = evaluate_search(batch, RULES)
-    assert isinstance(outcome, Emit)
-    (evaluated,) = outcome.events
-    assert isinstance(evaluated, SearchEvaluated)
-    assert evaluated.outcome is SearchOutcome.NO_RESULTS
+    assert emitted(SearchEvaluated, evaluate_search(batch, RULES)).outcome is SearchOutcome.NO_RESULTS

@@ -4,18 +4,20 @@ import json
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.config import RankingSection
+from handlers.ranking.model import Feature, Phase
 from handlers.text.tokens import fold
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
-from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
+from schemas.ranking import RankedResult, RankingCompleted, StageName, StageNote, StageOutcome
 from schemas.replies import (
     ModelFailed,
     ModelReply,
@@ -27,6 +29,7 @@ from schemas.replies import (
 )
 from streams.llm.tasks import answer_offline
 from tests.cpu import cpu_seconds
+from tests.handlers.ranking.frozen.cases import frozen_model
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules
 from tests.samples import emitted, instance
@@ -37,6 +40,8 @@ TABLES = tables(__file__)
 RULES = shipped_rules(RankResultsRules)
 ALL = ["retrieval", "bm25", "ranking", "trees", "mmr", "reasoning"]
 CANDIDATES: list[dict[str, Any]] = list(TABLES["candidates"])
+BARE = [{key: candidate[key] for key in ("url", "title", "content")} for candidate in CANDIDATES]
+"""Without what is known of their sources."""
 
 
 def request(**fields: Any) -> RankingRequested:
@@ -83,7 +88,7 @@ def run(
     replies: list[Reply] = []
     answer = rank_results(asked, under)
     while isinstance(answer, Ask):
-        need = answer.need
+        need, state = answer.need, answer.state
         if isinstance(need, SearchVectors):
             replies.append(VectorsReply(hits))
         else:
@@ -91,6 +96,7 @@ def run(
             reply = replied(judge) if isinstance(judge, str) else judge
             replies.append(answer_offline(need) if reply is None else reply)
         answer = read_ranking(asked, tuple(replies), under)
+        assert read_ranking(asked, tuple(replies), under, state) == answer, "the state saves work only"
     return answer
 
 
@@ -123,14 +129,6 @@ def test_candidates_that_came_along_are_ranked_without_the_index() -> None:
     assert event.llm.judged_by == "offline"
 
 
-def test_without_candidates_the_index_is_asked_with_the_filters() -> None:
-    asked = request(candidates=None, filters={"tier": "A", "date_from": "2026-05-01"})
-    need = instance(SearchVectors, instance(Ask, rank_results(asked, RULES)).need)
-    assert need.collection == "documents"
-    assert need.filters is not None
-    assert need.filters.tiers == ("A",)
-
-
 def test_index_hits_are_ranked_with_old_and_malformed_points() -> None:
     new = {**CANDIDATES[0], "text": CANDIDATES[0]["content"], "tier": "A", "document_id": "1"}
     old = {"url": "https://old.example/", "title": "Mill bridge", "text": "An old point about the boat race."}
@@ -160,8 +158,7 @@ def test_trust_passes_through_and_labels_name_their_origin() -> None:
 
 
 def test_trust_changes_neither_scores_nor_relevance_order() -> None:
-    bare = [{key: candidate[key] for key in ("url", "title", "content")} for candidate in CANDIDATES]
-    with_trust, without = completed(run(request())), completed(run(request(candidates=bare)))
+    with_trust, without = completed(run(request())), completed(run(request(candidates=BARE)))
     order = [(result.url, result.score) for result in with_trust.results]
     assert order == [(result.url, result.score) for result in without.results]
 
@@ -329,6 +326,52 @@ def test_numbers_that_contradict_each_other_are_refused(section: str, values: di
         rules(**{section: values})
 
 
+HIGH = {"source_tier": 1, "has_doi": True, "citation_count": 12, "word_count": 3000, "schema_type": "NewsArticle"}
+LOW = {"source_tier": 3, "has_byline": False, "has_author": True, "domain_is_government": False}
+
+
+@pytest.mark.parametrize("cascade", [True, False])
+@pytest.mark.parametrize("phase", [Phase.BINARY, Phase.PAIRWISE])
+def test_model_of_29_features_ignores_trust(phase: Phase, cascade: bool) -> None:
+    """Among given candidates and those of the index, in a cascade and without one."""
+    model = frozen_model() if phase is Phase.BINARY else generated_model(29, phase)
+    trees = {"mode": "on", "confidence": 0.0, "cascade": cascade}
+    under = with_sections(rules(trees=trees), ranking_model=model)
+    trusts: list[list[dict[str, Any]]] = [
+        [{}],
+        [{"cts_score": 95, "trust_features": HIGH}, {"cts_score": 5, "trust_features": LOW}],
+        [{"cts_score": 5, "trust_features": LOW}, {"cts_score": 95, "trust_features": HIGH}],
+        [{"cts_score": 50}, {"trust_features": HIGH}, {}],
+    ]
+    given, indexed = [], []
+    for trust in trusts:
+        pages = [{**page, **trust[place % len(trust)]} for place, page in enumerate(BARE)]
+        hits = tuple(VectorHit(0.9 - place / 10, {**page, "text": page["content"]}) for place, page in enumerate(pages))
+        given.append(completed(run(request(candidates=pages), under)))
+        indexed.append(completed(run(request(candidates=None), under, hits=hits)))
+    for events in (given, indexed):
+        assert StageName.TREES in events[0].stages
+        for event in events:
+            assert list(map(without_trust, event.results)) == list(map(without_trust, events[0].results))
+            assert event.trees == events[0].trees
+
+
+def without_trust(result: RankedResult) -> tuple[Any, ...]:
+    assert result.features is not None
+    return result.rank, result.url, result.score, result.stage_scores, result.reasons, result.features[:29]
+
+
+@pytest.mark.parametrize("cascade", [True, False])
+def test_what_is_served_is_what_the_trees_were_shown(cascade: bool) -> None:
+    """Point in time: training sees what serving saw, in the cascade too, where no judge has scored."""
+    model = generated_model(41)
+    event = completed(run(request(), with_model(rules(trees={"mode": "on", "confidence": 0.0, "cascade": cascade}))))
+    served = np.array([result.features for result in event.results], dtype=np.float64)
+    assert np.isnan(served[:, Feature.MODEL_SCORE]).all() == cascade
+    again = model.score(served).tolist()
+    assert [result.stage_scores["trees"] for result in event.results] == pytest.approx(again, abs=1e-6)
+
+
 def test_trees_without_a_model_are_skipped_and_noted() -> None:
     event = completed(run(request(), rules(trees={"mode": "on"})))
     assert note(event, StageName.TREES).outcome is StageOutcome.SKIPPED
@@ -369,6 +412,7 @@ def test_two_spellings_of_a_url_count_as_one_document() -> None:
     twice = [CANDIDATES[0], {**CANDIDATES[0], "url": f"{CANDIDATES[0]['url']}#top"}]
     event = completed(run(request(candidates=twice)))
     assert note(event, StageName.RETRIEVAL).reason == "2 candidates came along, of 1 document"
+    assert note(event, StageName.REASONING).reason == "1 source, 1 of them HIGH"
     assert len(event.results) == 1
 
 
@@ -377,12 +421,6 @@ def test_a_long_page_is_read_where_it_answers() -> None:
     event = completed(run(request(query="when was the dam closed", candidates=[page])))
     assert event.results[0].passage == "The dam was closed in May."
     assert "The dam was closed in May." in event.context
-
-
-def test_counts_of_one_are_singular() -> None:
-    event = completed(run(request(candidates=CANDIDATES[:1])))
-    assert note(event, StageName.RETRIEVAL).reason == "1 candidate came along"
-    assert note(event, StageName.REASONING).reason == "1 source, 1 of them HIGH"
 
 
 @pytest.mark.parametrize("candidates", [CANDIDATES, None])
@@ -401,21 +439,6 @@ def test_empty_candidates_give_an_empty_answer_without_a_model(candidates: list[
     outcomes = {note.stage: note.outcome for note in event.notes}
     assert list(outcomes) == [StageName(name) for name in ALL]
     assert set(list(outcomes.values())[1:]) == {StageOutcome.SKIPPED}
-
-
-def test_the_request_says_how_many_results_it_wants() -> None:
-    assert len(completed(run(request(limit=2))).results) == 2
-    assert len(completed(run(request(limit=50))).results) == 4
-
-
-def test_the_state_of_an_ask_saves_work_and_changes_nothing() -> None:
-    under, asked = rules(), request()
-    answer = instance(Ask, rank_results(asked, under))
-    assert isinstance(answer.need, AskModel)
-    reply = replied(scored(0.2, 0.9))
-    assert completed(read_ranking(asked, (reply,), under, answer.state)) == completed(
-        read_ranking(asked, (reply,), under)
-    )
 
 
 def test_the_sources_of_a_context_have_a_limit_together() -> None:

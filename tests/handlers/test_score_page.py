@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from handlers.html.links import page_id_of
 from handlers.score_page import ScorePageRules, score_page
-from schemas.outcome import Dead, DeadReason, Emit
+from schemas.outcome import Dead, DeadReason
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from tests.rules import CONFIG, shipped_rules
 from tests.samples import emitted, instance
@@ -127,25 +127,12 @@ def test_binary_page_becomes_a_dead_letter(fields: dict[str, Any], says: str) ->
     assert says in outcome.detail
 
 
-def test_an_extracted_page_is_not_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("handlers.score_page.page_bytes")
-    instance(Emit, score_page(CrawledPage(url="https://blog.example.com/a", content="It will rain again."), RULES))
-
-
 @pytest.mark.parametrize("field", ["html", "content"])
 @pytest.mark.parametrize(("sign", "count"), [(b"a", MAX_PAGE_BYTES + 1), ("a", MAX_PAGE_BYTES + 1), ("字", 4_000_000)])
 def test_too_large(field: str, sign: str | bytes, count: int) -> None:
     body = {field: sign * count} if isinstance(sign, str) else {"html_base64": base64.b64encode(sign * count).decode()}
     page = CrawledPage.model_validate({"url": "https://blog.example.com/a"} | body)
     assert instance(Dead, score_page(page, RULES)).reason is DeadReason.TOO_LARGE
-
-
-def test_nothing_a_page_says_raises_its_tier() -> None:
-    html = page(
-        '<meta property="og:site_name" content="科技部">', '<meta property="og:url" content="https://x.gov.tw/">'
-    )
-    assert score(html).trust_features.source_tier == 3
-    assert score(html, site_name="科技部").trust_features.source_tier == 1
 
 
 @pytest.mark.parametrize(
@@ -245,8 +232,11 @@ def test_where_redirects_ended_is_the_source() -> None:
 
 
 def test_only_the_crawler_can_name_the_publisher() -> None:
-    claimed = score(page('<meta property="og:site_name" content="科技部">'))
-    named = score_text(site_name="科技部")
+    html = page(
+        '<meta property="og:site_name" content="科技部">', '<meta property="og:url" content="https://x.gov.tw/">'
+    )
+    claimed, named = score(html), score_text(site_name="科技部")
+    assert score(html, site_name="科技部").trust_features.source_tier == 1
     assert (claimed.site_name, claimed.publisher, claimed.trust_features.source_tier) == ("科技部", None, 3)
     assert (named.site_name, named.publisher, named.trust_features.source_tier) == ("科技部", "科技部", 1)
 

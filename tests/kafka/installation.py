@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import subprocess
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from streams.app.application import Application
 from streams.cli.commands import run_command_line
 from streams.kafka.clients import connection, make_admin, make_producer, make_reader, opened
 from streams.kafka.topics import create_topics
+from streams.local_kafka.install import cache_folder, find_java, kafka_jars
 from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS, Handler, Topic
 from tests import samples
@@ -279,6 +281,13 @@ async def ran(settings: Settings, *words: str | Path, **variables: Any) -> tuple
     started = await process(settings, *words, **variables)
     said, told = await started.communicate()
     return started.returncode, said.decode(), told.decode()
+
+
+def kafka_tool(name: str, *words: str) -> None:
+    """Runs a tool of Kafka's own jars."""
+    java = [find_java(), "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(map(str, kafka_jars(cache_folder(), print)))]
+    done = subprocess.run([*java, name, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @contextlib.asynccontextmanager

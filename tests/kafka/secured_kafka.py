@@ -1,8 +1,6 @@
 """A real Kafka with secured listeners: TLS, TLS with client certificates, SASL over TLS and SASL without it."""
 
 import contextlib
-import os
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from streams.local_kafka.broker import LocalKafka, free_port
-from streams.local_kafka.install import CLUSTER_ID, cache_folder, find_java, kafka_jars, write_properties
+from streams.local_kafka.install import CLUSTER_ID, write_properties
+from tests.kafka.installation import kafka_tool
 
 USERS = {"assay": "a secret; with =", "worker": "has some", "stranger": "has none", "viewer": "reads"}
 """The first may do everything. The others may log in, and have the rights that a test gives them."""
@@ -108,16 +107,13 @@ def _properties(folder: Path, ports: dict[str, int]) -> dict[str, str | int]:
 def _format(folder: Path, properties: dict[str, str | int]) -> None:
     """Gives the broker's folder its identity and its SCRAM users."""
     folder.mkdir()
-    java = [find_java(), "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(map(str, kafka_jars(cache_folder(), print)))]
     file = write_properties(folder, 1, 2, properties=properties)
     users = [
         f'--add-scram={mechanism}=[name="{name}",password="{password}"]'
         for mechanism in MECHANISMS[1:]
         for name, password in USERS.items()
     ]
-    command = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(file), *users]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    kafka_tool("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(file), *users)
 
 
 def _key(certificate: trustme.LeafCert, encryption: KeySerializationEncryption | None = None) -> bytes:

@@ -2,10 +2,6 @@
 
 import asyncio
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 from typing import Any
 
@@ -13,13 +9,27 @@ import pytest
 from aiokafka import ConsumerRecord, TopicPartition
 
 from schemas.dead import REDRIVEN_OF, is_marker
+from schemas.event import Run
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.dlq.dead_letters import DeadLetterReader, Selection
 from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.kafka.clients import make_producer, opened
-from tests.kafka.installation import CRAWLED, DEAD, SCORED, Installation, command, install, page, scored, scorer
+from tests.kafka.installation import (
+    CRAWLED,
+    DEAD,
+    SCORED,
+    Installation,
+    command,
+    install,
+    page,
+    process,
+    scored,
+    scorer,
+    until,
+    until_killed,
+)
 
 ALL = Selection()
 PAGES = Selection(("score_page",))
@@ -148,7 +158,7 @@ async def test_original_bytes_and_headers_come_back(assay: Installation, capfd: 
     assert revived[b"tomb"].value is None
     record = revived[b"k\x07"]
     assert record.value == b"{\x1b[2J"
-    assert [pair for pair in record.headers if pair[0] not in ("x-root-id", "assay_run")] == [
+    assert [pair for pair in record.headers if pair[0] not in ("x-root-id", "assay_run", "assay_run_began")] == [
         ("mine", b"text"),
         (REDRIVEN_OF, b"0"),
         ("binary", b"\xff\x00"),
@@ -157,11 +167,10 @@ async def test_original_bytes_and_headers_come_back(assay: Installation, capfd: 
 
 
 async def test_two_at_a_time_send_nothing_twice(with_letters: Installation) -> None:
-    runs = await asyncio.gather(
-        *(redrive(with_letters.settings, ALL, RedriveOptions(f"run-{n}")) for n in range(2)), return_exceptions=True
-    )
+    both = (redrive(with_letters.settings, ALL, RedriveOptions(Run(f"run-{n}"))) for n in range(2))
+    runs = await asyncio.gather(*both, return_exceptions=True)
     if any(isinstance(run, BaseException) for run in runs):
-        await redrive(with_letters.settings, ALL, RedriveOptions("run-3"))
+        await redrive(with_letters.settings, ALL, RedriveOptions(Run("run-3")))
     sent = Counter(r.key for r in await with_letters.read(CRAWLED) if dict(r.headers).get("assay_run"))
     assert len(sent) == 30
     assert set(sent.values()) == {1}
@@ -182,8 +191,8 @@ async def test_redrive_marks_behind_a_foreign_open_transaction_count(
     try:
         with monkeypatch.context() as patch:
             patch.setattr(DeadLetterReader, "settle", settle_and_write_something_else)
-            assert (await redrive(with_letters.settings, PAGES, RedriveOptions("first"))).sent == 30
-        second = asyncio.ensure_future(redrive(with_letters.settings, PAGES, RedriveOptions("second")))
+            assert (await redrive(with_letters.settings, PAGES, RedriveOptions(Run("first")))).sent == 30
+        second = asyncio.ensure_future(redrive(with_letters.settings, PAGES, RedriveOptions(Run("second"))))
         await asyncio.wait([second], timeout=1)
         assert not second.done()
     finally:
@@ -192,35 +201,17 @@ async def test_redrive_marks_behind_a_foreign_open_transaction_count(
     assert (await second).sent == 0
 
 
-_REDRIVE = """
-import asyncio, sys
-from streams.dlq.redrive import RedriveOptions, redrive
-from streams.dlq.dead_letters import Selection
-from tests.kafka.installation import install
-settings = install(sys.argv[1], sys.argv[2])
-print("started", flush=True)
-options = RedriveOptions(sys.argv[3], rate=300)
-asyncio.run(redrive(settings, Selection(), options, lambda n: print(n, flush=True)))
-"""
-
-
 async def test_a_redrive_that_is_killed_is_resumed(assay: Installation) -> None:
     await assay.feed([(f"k{n}".encode(), b"no json") for n in range(1500)])
     await assay.drain(scorer())
+    before = sum((await assay.ends()).values())
 
-    def start(run: str) -> subprocess.Popen[str]:
-        arguments = [sys.executable, "-c", _REDRIVE, assay.settings.kafka.bootstrap_servers, assay.prefix, run]
-        return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    async def many_are_sent() -> bool:
+        return sum((await assay.ends()).values()) > before + 300
 
-    def kill_in_the_middle() -> None:
-        with start("first") as child:
-            assert child.stdout is not None
-            said = [child.stdout.readline() for _ in range(4)]
-            child.send_signal(signal.SIGKILL)
-        assert said[-1].strip().isdigit()
-
-    await asyncio.to_thread(kill_in_the_middle)
-    done = await redrive(assay.settings, ALL, RedriveOptions("second"))
+    async with until_killed(await process(assay.settings, "dlq", "redrive", "--run-id", "first", "--rate", "300")):
+        await until(many_are_sent)
+    done = await redrive(assay.settings, ALL, RedriveOptions(Run("second")))
     sent = Counter(r.key for r in await assay.read(CRAWLED) if dict(r.headers).get("assay_run"))
     assert 0 < done.sent < 1500
     assert len(sent) == 1500

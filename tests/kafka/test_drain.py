@@ -2,20 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 
-from streams.app.application import Application
 from streams.kafka.clients import make_producer, opened
-from streams.pipeline.commit import Committer, CommitterFactory, committer_factory
-from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import _CLIENT_TASKS
-from streams.topology.codec import OutputRecord
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process, scorer, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process, scorer
 
 
 @pytest.fixture
@@ -38,18 +34,6 @@ async def open_transaction(assay: Installation) -> AsyncIterator[AIOKafkaProduce
 
 async def to_drain(assay: Installation, **variables: Any) -> asyncio.subprocess.Process:
     return await process(assay.settings, "run", "score_page", "--drain", "--json", **variables)
-
-
-async def test_application_is_not_caught_up_during_an_open_transaction(assay: Installation) -> None:
-    async with open_transaction(assay) as slow, assay.running(scorer()) as application:
-        # All that can be read is done, as often as one looks.
-        [group] = application.groups
-        await until(group.caught_up, times=2)
-        assert not await application.caught_up()
-        await slow.commit_transaction()
-        await until(application.caught_up)
-    await assay.settle(SCORED)
-    assert len(await assay.read(SCORED)) == 2
 
 
 async def test_drain_waits_for_a_slow_commit_and_reports_it(assay: Installation) -> None:
@@ -76,43 +60,6 @@ async def test_a_drain_ends_where_a_transaction_stays_open(assay: Installation) 
     assert json.loads(said.splitlines()[-1])["caught_up"] is False
     [line] = [line for line in told.decode().splitlines() if "not caught up" in line]
     assert f"a transaction is open on {assay.prefix}{CRAWLED}, for " in line
-
-
-async def test_application_is_not_caught_up_before_other_members(assay: Installation) -> None:
-    let = asyncio.Event()
-
-    def kept(*group: Any) -> CommitterFactory:
-        make = committer_factory(*group)
-
-        def held_back(place: TopicPartition, consumer: CountingConsumer) -> Committer:
-            committer = make(place, consumer)
-            write = committer._write
-
-            async def wait_and_write(outputs: Sequence[OutputRecord], next_offset: int) -> None:
-                await let.wait()
-                await write(outputs, next_offset)
-
-            committer._write = wait_and_write  # type: ignore[method-assign]
-            return committer
-
-        return held_back
-
-    slow = Application(assay.settings, [scorer()], commits=kept)
-    async with assay.running(scorer()) as application:
-        await slow.start()
-        try:
-            [group], [other] = application.groups, slow.groups
-            await until(lambda: group.opened and other.opened and group.partitions and other.partitions)
-            await assay.feed(page(number) for number in range(100))
-            await until(lambda: any(partition.held for partition in other.partitions.values()))
-            await until(group.caught_up, times=2)
-            assert not await application.caught_up()
-            let.set()
-            await until(application.caught_up)
-        finally:
-            let.set()
-            await slow.stop()
-    assert len({record.key for record in await assay.read(SCORED)}) == 100
 
 
 async def test_consumer_task_attributes_exist(assay: Installation) -> None:

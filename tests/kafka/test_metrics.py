@@ -47,7 +47,7 @@ from tests.kafka.malformed import enormous, good_page, malformed
 from tests.kafka.replays import planned
 from tests.samples import the_handler
 from tests.streams.fetch.web import response, serving
-from tests.streams.llm.judges import BATCH, GOOD, SOURCE
+from tests.streams.llm.judges import SOURCE
 from tests.streams.llm.model_server import model_server, says, status
 from tests.streams.telemetry.setters import ELSEWHERE
 from tests.streams.telemetry.strays import strays
@@ -150,19 +150,6 @@ async def test_model_judge_shows_calls_tokens_cost_waits_and_breakers(
     assert cost == pytest.approx((1.0 * tokens["in"] + 2.0 * tokens["out"]) / 1_000_000)
     assert samples["assay_llm_budget_left_usd", ()] == pytest.approx(5.0 - cost)
     assert samples["assay_llm_breaker_open", (("model", MODEL),)] == 0, "it answers again"
-
-
-async def test_search_judge_shows_its_drift_from_the_rubric(installing: Installing, tmp_path: Path) -> None:
-    handler = the_handler("evaluate_search")
-    async with model_server(says(GOOD["evaluate_search"])) as server:
-        llm = {"base_url": server.base_url, "model": MODEL, "cache_path": tmp_path / "llm.sqlite"}
-        place = await installing([handler], llm=llm)
-        await place.feed([(b"", BATCH.to_json())], handler.consumes.name)
-        async with place.running(handler) as application:
-            await until(application.caught_up, times=2)
-            families = await scraped(application)
-    assert "assay_search_judge_drift" in shown(families)
-    assert not strays(families, models(application))
 
 
 def flaky() -> Callable[[CrawledPage, Rules], Outcome]:

@@ -90,16 +90,6 @@ async def test_one_application_answers_by_kafka_http_and_command(place: Installa
     assert f'assay_queries_total{{intent="{intent}",outcome="answered",via="kafka"}} 1.0' in metrics
 
 
-async def test_application_without_an_index_answers_404(place: Installation) -> None:
-    async with (
-        place.running(BY_NAME["score_page"]) as application,
-        HttpServer(application.asgi, HttpSettings(port=0)) as server,
-        httpx.AsyncClient(base_url=f"http://{server.address}", trust_env=False) as client,
-    ):
-        answer = await client.get("/query", params={"q": TEXT})
-    assert (answer.status_code, answer.json()["reason"]) == (404, "not_here")
-
-
 async def test_index_owner_answers_over_http_and_requires_its_token(
     place: Installation,
 ) -> None:

@@ -2,74 +2,25 @@
 
 import random
 import time
-from typing import Any
 
 import pytest
-from aiokafka.protocol.api import Request, RequestStruct, Response
-from aiokafka.protocol.types import Array, Boolean, Float64, Int16, Int32, Schema, String
 
 from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage
 from schemas.rules import Rules
-from streams.kafka.clients import make_admin, opened
 from tests import samples
-from tests.kafka.installation import SCORED, Installation, Installing, page, scorer
+from tests.kafka.installation import SCORED, Installation, Installing, kafka_tool, page, scorer
 
-_BYTES = 20_000.0
+_BYTES = 20_000
 """A second. The broker takes the mean of eleven seconds, so ten times as many pass at once."""
 _PAGES = 400
 
 
-class AlterClientQuotasResponse(Response):  # type: ignore[misc] # aiokafka is not typed
-    API_KEY = 49
-    API_VERSION = 0
-    SCHEMA = Schema(
-        ("throttle_time_ms", Int32),
-        (
-            "entries",
-            Array(
-                ("error_code", Int16),
-                ("error_message", String("utf-8")),
-                ("entity", Array(("entity_type", String("utf-8")), ("entity_name", String("utf-8")))),
-            ),
-        ),
-    )
-
-
-class AlterClientQuotasStruct(RequestStruct):  # type: ignore[misc] # aiokafka is not typed
-    API_KEY = 49
-    API_VERSION = 0
-    RESPONSE_TYPE = AlterClientQuotasResponse
-    SCHEMA = Schema(
-        (
-            "entries",
-            Array(
-                ("entity", Array(("entity_type", String("utf-8")), ("entity_name", String("utf-8")))),
-                ("ops", Array(("key", String("utf-8")), ("value", Float64), ("remove", Boolean))),
-            ),
-        ),
-        ("validate_only", Boolean),
-    )
-
-
-class AlterClientQuotas(Request[AlterClientQuotasStruct]):  # type: ignore[misc] # aiokafka is not typed
-    """Sets or removes the quota of a client id. aiokafka can only describe quotas."""
-
-    API_KEY = 49
-
-    def __init__(self, client_id: str, bytes_a_second: float | None) -> None:
-        self._entity = [("client-id", client_id)]
-        self._quota = ("producer_byte_rate", bytes_a_second or 0.0, bytes_a_second is None)
-
-    def build(self, request_struct_class: type[AlterClientQuotasStruct]) -> AlterClientQuotasStruct:
-        return request_struct_class([(self._entity, [self._quota])], False)
-
-
-async def limit(assay: Installation, client_id: str, bytes_a_second: float | None) -> None:
-    """Sets a client's quota; None removes it."""
-    async with opened(make_admin(assay.settings.kafka)) as admin:
-        answer: Any = await admin._send_request(AlterClientQuotas(client_id, bytes_a_second))
-    assert [entry[0] for entry in answer.entries] == [0], answer
+def limit(assay: Installation, client_id: str, change: str) -> None:
+    """Sets or removes a client's quota, by a tool of Kafka's: aiokafka can only describe quotas."""
+    at = ["--bootstrap-server", assay.settings.kafka.bootstrap_servers]
+    client = ["--entity-type", "clients", "--entity-name", client_id]
+    kafka_tool("kafka.admin.ConfigCommand", *at, "--alter", *client, *change.split())
 
 
 def incompressible(page: CrawledPage, rules: Rules) -> Outcome:
@@ -90,13 +41,13 @@ async def test_a_quota_slows_the_pipeline_and_loses_nothing(installing: Installi
         return time.monotonic() - began
 
     free = await seconds_for(0)
-    await limit(assay, handler.group, _BYTES)
+    limit(assay, handler.group, f"--add-config producer_byte_rate={_BYTES}")
     try:
         limited = await seconds_for(_PAGES)
     finally:
-        await limit(assay, handler.group, None)
+        limit(assay, handler.group, "--delete-config producer_byte_rate")
     results = await assay.read(SCORED)
     written = sum(len(record.value or b"") for record in results[_PAGES:])
-    print(f"without a quota {free:.1f} s, with {_BYTES:g} bytes/s {limited:.1f} s for {written} bytes")
+    print(f"without a quota {free:.1f} s, with {_BYTES} bytes/s {limited:.1f} s for {written} bytes")
     assert len(results) == len({record.key for record in results}) == 2 * _PAGES
     assert limited > free + 1

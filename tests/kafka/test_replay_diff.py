@@ -126,7 +126,3 @@ async def test_diff_of_a_handler_without_decisions_is_refused(
     assert "--diff compares decisions of score_page and classify_results, not of request_snippets" in (
         capsys.readouterr().err
     )
-
-
-def test_pages_end_up_in_every_tier() -> None:
-    assert {page.tier for page in scores().values()} == {"A", "B", "C"}

@@ -8,17 +8,14 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import OffsetAndMetadata
 from prometheus_client import CollectorRegistry
 
-from schemas.outcome import Outcome
-from schemas.pages import CrawledPage
 from schemas.replays import ReplayPlan, ReplayState
-from schemas.rules import Rules
 from streams.kafka.clients import connection, make_producer, opened
 from streams.replay.plan_store import PlanSession, PlanStore
 from streams.replay.run import run_plan
 from streams.runtime.clock import SystemClock
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, REPLAYS
-from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, Installing, page, scored, scorer, until
+from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, Installing, page, until
 from tests.kafka.replays import Watched, planned
 
 SHADOW = f"{SCORED}.replay.again"
@@ -84,35 +81,3 @@ async def test_replay_pauses_for_late_live_records_and_continues(assay: Installa
     assert waiting() == 0
     assert len(await assay.read(SHADOW)) == OLD
     await worker.stop()
-
-
-async def test_live_records_keep_their_objective_while_a_replay_runs(
-    assay: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A live worker that is slower than what comes, on the same processor, gets behind: the replay waits for it."""
-    # Half of the objective would take a minute of a test; the same is done from a second on.
-    monkeypatch.setattr("streams.replay.pace.LATE_SHARE", 1.0 / HANDLERS[0].slo_seconds)
-
-    def slow(its: CrawledPage, rules: Rules) -> Outcome:
-        time.sleep(0.05)
-        return scored(its, rules)
-
-    await assay.feed([page(n) for n in range(OLD)])
-    # The replay is not done before the worker is behind, also where both get little of the processor.
-    await planned(assay.settings, "score_page", rate=25.0)
-    await assay.drain(scorer())
-    metrics, watched = Metrics(CollectorRegistry()), Watched()
-    async with assay.running(scorer(slow, concurrency=1)) as worker:
-        running = asyncio.create_task(carried_out(assay, metrics, watched))
-        await until(lambda: watched.last is not None and watched.last.replayed > 0)
-        await assay.feed([page(n) for n in range(OLD, OLD + NEW)])
-        await until(lambda: GIVES_WAY in watched.notes)
-        assert (await running).state is ReplayState.FINISHED
-        await until(worker.caught_up, times=2)
-    came = {record.key: record.timestamp for record in await assay.read(CRAWLED)}
-    new = {page(n)[0] for n in range(OLD, OLD + NEW)}
-    live_results = [record for record in await assay.read(SCORED) if record.key in new]
-    ages = [(record.timestamp - came[record.key]) / 1000 for record in live_results]
-    assert len(ages) == NEW
-    assert max(ages) <= HANDLERS[0].slo_seconds
-    assert len(await assay.read(SHADOW)) == OLD

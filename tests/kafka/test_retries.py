@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from aiokafka import ConsumerRecord
 
+from schemas.event import Run
 from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
@@ -107,7 +108,7 @@ class Provider:
         self.works = False
         self.asked = 0
 
-    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002
         self.asked += 1
         await asyncio.sleep(0.01)
         if not self.works:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from streams.cli.publish import Publication, run_publish
 from streams.kafka.clients import make_producer, opened
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
-from tests.kafka.installation import Installation, Installing, assay_command, install, installed, until
+from tests.kafka.installation import Installation, Installing, install, installed
 from tests.samples import EXAMPLES
 from tests.tables import tables
 
@@ -103,19 +102,3 @@ async def test_an_open_transaction_holds_nothing_up(
         await producer.send_and_wait(topic_prefix + PAGES_SCORED.name, b"{}", partition=0)
         assert await asyncio.to_thread(Export(output=tmp_path / "pages.tsv").run, settings) == 0
     assert "exported 0" in capsys.readouterr().out
-
-
-async def test_ctrl_c_leaves_no_file(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
-    """Of a pipe that stays open: there is no end that it could have come to by itself."""
-    settings = install(kafka, topic_prefix)
-    example = EXAMPLES / "pages.scored.v1" / "minimal.json"
-    line = json.dumps(json.loads(example.read_bytes())).encode() + b"\n"
-    async with assay_command(settings, "export", "tsv", "--input", "-", "-o", str(tmp_path / "pages.tsv")) as process:
-        assert process.stdin is not None
-        process.stdin.write(line * 20_000)
-        await until(lambda: any(tmp_path.iterdir()))
-        process.send_signal(signal.SIGINT)
-        assert await process.wait() == 130
-        assert process.stderr is not None
-        assert await process.stderr.read() == b""
-    assert not any(tmp_path.iterdir())  # noqa: ASYNC240 - a look at a test's own folder

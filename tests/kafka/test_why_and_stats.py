@@ -12,14 +12,12 @@ from streams.cli.stats import run_topic_stats
 from streams.kafka.lookups import read_newest_first
 from streams.settings.model import Settings, load_settings
 from streams.topology import (
-    DECISIONS_REVIEWED,
     DOCUMENTS_INDEXED,
     EXTRACTION_NEEDED,
     PAGES_SCORED,
     RESULTS_CLASSIFIED,
     RETRIEVAL_EVALUATED,
 )
-from streams.views.subjects import keys_of
 from tests.command_line import Done, Ran
 from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing, command
 from tests.samples import EXAMPLES
@@ -67,7 +65,7 @@ def test_decisions_on_a_page_come_newest_first(capsys: pytest.CaptureFixture[str
     scores = [one for one in found if one["verdict"].startswith("score")]
     assert scores[0]["by"] == "score_page"
     assert scores[0]["reasons"][0] == "+10 a.example is not listed"
-    shown = why(settings, capsys, URL, "--max", "2")
+    shown = why(settings, capsys, "https://A.example/report?utm_source=x", "--max", "2")
     assert shown.out.count("score_page: score 10, tier C, label LOW") in (1, 2)
     assert max(map(len, shown.out.splitlines())) <= 166
 
@@ -121,13 +119,3 @@ def test_without_kafka_the_index_is_read(capsys: pytest.CaptureFixture[str]) -> 
     assert "the index can't be read" in done.err
     batch = why(nowhere, capsys, "batch-1")
     assert (batch.status, "no Kafka" in batch.err) == (1, True)
-
-
-def test_keys_of_a_page_and_of_an_id() -> None:
-    page = keys_of("https://Www.Example.org/a?utm_source=x")
-    assert page[CRAWLED] == {b"https://Www.Example.org/a?utm_source=x", b"https://www.example.org/a"}
-    assert page[EXTRACTION_NEEDED.name] == {b"example.org"}
-    assert f"{CRAWLED}.assay.score_page.dlq" in page
-    assert page[DECISIONS_REVIEWED.name] == page[CRAWLED]
-    assert keys_of("batch-1")[RESULTS_CLASSIFIED.name] == keys_of("batch-1")[DECISIONS_REVIEWED.name] == {b"batch-1"}
-    assert CRAWLED not in keys_of("batch-1")

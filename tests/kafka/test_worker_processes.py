@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -140,25 +139,6 @@ async def count_of(assay: Installation) -> int:
 
 async def more_than(assay: Installation, count: int) -> bool:
     return await count_of(assay) > count
-
-
-async def test_a_window_limits_the_records_that_children_have(installing: Installing) -> None:
-    assay = await installing(workers=LIMITS, pipeline={"window_records": 5, "poll_records": 50})
-    await assay.feed(pages([""] * 400))
-    held = 0
-    async with assay.running(SCORER) as application:
-        pool = instance(WorkerPool, application.pool)
-        run = pool.run
-
-        async def watching(job: Any) -> Any:
-            nonlocal held
-            held = max(held, *(p.held for group in application.groups for p in group.partitions.values()))
-            return await run(job)
-
-        pool.run = watching  # type: ignore[method-assign]
-        await assay.quiet(application)
-    assert 0 < held <= 5
-    await assert_once_and_in_order(assay, range(400))
 
 
 async def test_a_child_reads_records_of_retry_topics_too(installing: Installing, tmp_path: Path) -> None:

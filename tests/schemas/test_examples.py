@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from schemas.event import Part
-from schemas.pages import CrawledPage, ScoredPage
+from schemas.pages import ScoredPage
 from schemas.retrieval import ResultsClassified
 from streams.generate.examples import is_generated
 from streams.topology import TOPICS
@@ -108,13 +108,6 @@ def test_a_frozen_event_does_not_change(topic: str) -> None:
     event = EVENTS[topic].model_validate(minimal(topic))
     with pytest.raises(ValidationError, match="frozen"):
         setattr(event, next(iter(type(event).model_fields)), "other")
-
-
-def test_the_bytes_of_a_page_survive() -> None:
-    page = CrawledPage.model_validate_json((EXAMPLES / "pages.crawled.v1" / "big5_bytes.json").read_bytes())
-    assert isinstance(page.body, bytes)
-    assert "中央社" in page.body.decode("big5")
-    assert CrawledPage.model_validate_json(page.to_json()).body == page.body
 
 
 def test_evidence_offsets_point_at_their_text() -> None:

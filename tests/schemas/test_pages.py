@@ -79,12 +79,6 @@ def test_no_nul_in_texts(field: str) -> None:
         CrawledPage.model_validate({"url": URL, "content": "", field: "a\x00b"})
 
 
-def test_a_page_without_a_score_survives() -> None:
-    page = ScoredPage.model_validate(SCORED)
-    assert (page.cts_score, page.trust_features.cts_score, page.trust_features.has_byline) == (None, None, None)
-    assert ScoredPage.model_validate_json(page.to_json()) == page
-
-
 @pytest.mark.parametrize(
     ("written", "value", "again"),
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -46,18 +45,6 @@ def test_a_seed_repeats_its_run() -> None:
     """That of seed 5 has two brokers, and the bug makes a name that decides which of them coordinates."""
     first, again, other = (simulated("--bug", "one_id", "--seed", seed, "--schedules", "1")["digest"] for seed in "556")
     assert first == again != other
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_it_with_the_sum_so_far() -> None:
-    command, pipe = [sys.executable, "-m", "tests.simulation", "--trace", "--json"], subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "")
-    assert 1 <= json.loads(out.splitlines()[-1])["schedules"] < 1000
 
 
 def test_an_error_of_the_simulation_names_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
+from schemas.event import Run
 from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Emit, Outcome
 from schemas.replies import PagesReply, Reply
@@ -77,7 +78,7 @@ class Effects:
         """The kind of the record by effect id."""
         self._calls: set[str] = set()
 
-    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002
         """Has the effect; the first call for a ``later`` record fails."""
         assert isinstance(need, FetchPages)
         [name] = need.urls

@@ -35,25 +35,9 @@ from tools.accuracy.counting import Tally
 from tools.accuracy.labels import SCHEMA_SET, SETS, pages
 
 PARTS = (
-    "dates",
-    "authors",
-    "text",
-    "content",
-    "injections",
-    "features",
-    "results",
-    "listings",
-    "evidence",
-    "errors",
-    "fetching",
-    "claims",
-    "relevance",
-    "searches",
-    "retrieval",
-    "attacks",
-    "ranking",
-    "sources",
-)
+    "dates", "authors", "text", "content", "injections", "features", "results", "listings", "evidence", "errors",
+    "fetching", "claims", "relevance", "searches", "retrieval", "attacks", "ranking", "sources",
+)  # fmt: skip
 JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
 RESULTS = {"results", "listings"}
 RANKING = {"ranking"}
@@ -94,9 +78,9 @@ class Run:
         }
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Measures and prints; returns 0 also where there is nothing to measure on, 1 where a page raised."""
-    options = _options(arguments)
+    options = _options()
     present = [name for name in options.set if labelled.has(name)]
     if not present:
         print(f"skipped: no labelled pages below {labelled.DATA}; set DATA to where they are")
@@ -107,9 +91,10 @@ def main(arguments: list[str] | None = None) -> int:
     measured_results = (("results", result_types.run), ("listings", listings.run))
     typed = "\n".join(line for part, run_part in measured_results if part in parts for line in run_part())
     print(typed)
-    judged = asyncio.run(judging.measure(parts & JUDGED, options.most_cases, options.most_usd))
+    limits = options.most_cases, options.most_usd
+    judged = asyncio.run(judging.measure(parts & JUDGED, *limits))
     print(judged)
-    ranked = asyncio.run(_queries(options)) if parts & RANKING else ""
+    ranked = asyncio.run(judging.measure_ranking(*limits, options.most_queries)) if "ranking" in parts else ""
     print(ranked)
     listed = sources.measure() if parts & SOURCES else ""
     print(listed)
@@ -178,10 +163,6 @@ def _of_pages(run: Run, parts: set[str], asked: features.Asked) -> int:
     return sum(answer.raised for _, answer in failed)
 
 
-async def _queries(options: argparse.Namespace) -> str:
-    return await judging.measure_ranking(options.most_cases, options.most_usd, options.most_queries)
-
-
 def _heading() -> str:
     others = contestants.versions()
     versions = f"selectolax {version('selectolax')}{f', {others}' if others else ''}"
@@ -189,7 +170,7 @@ def _heading() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d}, {machine}; {versions}.\n"
 
 
-def _options(arguments: list[str] | None) -> argparse.Namespace:
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.accuracy", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts")
     parser.add_argument("--set", nargs="+", choices=(*SETS, SCHEMA_SET), default=(*SETS, SCHEMA_SET), help="some sets")
@@ -202,7 +183,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--cases", type=Path, metavar="FILE", help="injection cases, one JSON object a line")
     parser.add_argument("--json", type=Path, help="keep the counts")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/accuracy.md")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     for section in SECTIONS if options.write else ():
         if not section.isdisjoint(options.only) and (missing := section.difference(options.only)):
             parser.error(f"--write replaces a whole section; add {' '.join(sorted(missing))} to --only")

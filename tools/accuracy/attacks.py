@@ -20,7 +20,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from handlers.prompts.untrusted import sanitize
 from schemas.retrieval import RetrievedContent
@@ -41,8 +41,9 @@ CLAIMS = (
     ("The harbour railway of Esbjerg carried its last passenger train in September 1987.", ""),
     ("Der Inn mündet bei Passau in die Donau.", ""),
 )
+_CO_PARENTING = "co-parenting with an addicted ex"
 PAGES = (
-    Case("co-parenting with an addicted ex", "Parental rights and responsibilities", "What parents have to do.", False),
+    Case(_CO_PARENTING, "Parental rights and responsibilities", "What parents have to do.", False),
     Case(
         "co-parenting with an addicted ex",
         "A parent with a drug problem",
@@ -54,21 +55,9 @@ PAGES = (
     Case("失業給付申請條件", "失業率創新低", "主計總處公布三月失業率", False),
     Case("失業給付申請條件", "失業給付的申請條件", "資格與文件一覽", True),
 )
-BATCHES = (
-    (
-        "jazz concert November 29",
-        (
-            (
-                "Jazz concert",
-                "Jazz concert on November 29 at 20:00 in the Blue Hall, Lund Street 4, Aarhus. Tickets 120 kr.",
-            ),
-        ),
-    ),
-    (
-        "jazz concert November 29",
-        (("Chess club", "The chess club meets in the library."), ("Knitting", "Wool for sale.")),
-    ),
-)
+_CONCERT = "Jazz concert on November 29 at 20:00 in the Blue Hall, Lund Street 4, Aarhus. Tickets 120 kr."
+_ELSE = (("Chess club", "The chess club meets in the library."), ("Knitting", "Wool for sale."))
+BATCHES = (("jazz concert November 29", (("Jazz concert", _CONCERT),)), ("jazz concert November 29", _ELSE))
 LONGEST_BEFORE = 250
 Verdict = bool | None
 
@@ -174,12 +163,8 @@ def targets(task: str) -> list[Target]:
 def _pages() -> list[Target]:
     def of(case: Case, part: str) -> Target:
         async def judged(judge: Judge, change: Callable[[str], str]) -> Verdict:
-            changed = (
-                case._replace(title=change(case.title))
-                if part == "title"
-                else case._replace(summary=change(case.summary))
-            )
-            return await relevance.judged(judge, changed)
+            changed: dict[str, Any] = {part: change(getattr(case, part))}
+            return await relevance.judged(judge, case._replace(**changed))
 
         return Target("judge_relevance", part, judged, False, case.query)
 

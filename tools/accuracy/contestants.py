@@ -81,9 +81,8 @@ def answers(pages: Iterable[LabelledPage]) -> list[tuple[LabelledPage, Answers]]
 
 def ask_assay(body: bytes | str, url: str) -> Answer:
     """Assay's answer; an exception is part of the answer, because one bad page must not hide the rest."""
-    page = (
-        CrawledPage(url=url, html=body) if isinstance(body, str) else CrawledPage(url=url, html_base64=_encoded(body))
-    )
+    given = {"html": body} if isinstance(body, str) else {"html_base64": base64.b64encode(body).decode()}
+    page = CrawledPage.model_validate({"url": url, **given})
     try:
         outcome = score_page(page, _rules())
     except Exception as error:
@@ -147,10 +146,6 @@ def _rules() -> ScorePageRules:
     return shipped_rules(ScorePageRules)
 
 
-def _encoded(body: bytes) -> Any:
-    return base64.b64encode(body).decode()
-
-
 def _of_scored(page: ScoredPage) -> Answer:
     features = page.trust_features
     return Answer(
@@ -180,10 +175,7 @@ def _others(pages: list[LabelledPage]) -> list[Answers]:
         draft = CACHE.with_suffix(f".{os.getpid()}")
         draft.write_text(json.dumps({"of": cache_name(), "answers": kept}), "utf-8")
         draft.replace(CACHE)
-    return [
-        {name: _of_kept(found) for name, found in kept[key].items()} | {}
-        for key, page in zip(places, pages, strict=True)
-    ]
+    return [{name: _of_kept(found) for name, found in kept[key].items()} for key in places]
 
 
 def _ask_others(page: LabelledPage) -> dict[str, dict[str, Any]]:

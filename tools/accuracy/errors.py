@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tools import labelled
 from tools.accuracy.contestants import ask_assay
@@ -27,10 +26,10 @@ class Errors:
             (self.raised if answer.raised else self.refused).append((place, answer.failed))
 
 
-def read_all(folder: Path | None = None) -> Errors:
-    """Reads all pages of all sets below the folder (the labelled data)."""
+def read_all() -> Errors:
+    """Reads all pages of all sets."""
     errors = Errors()
-    for path in sorted((folder or labelled.DATA).glob("*/pages/*")):
+    for path in sorted(labelled.DATA.glob("*/pages/*")):
         data = path.read_bytes()
         name = path.parent.parent.name
         errors.add(name, f"{name}/pages/{path.name}", gzip.decompress(data) if path.suffix == ".gz" else data)

@@ -8,7 +8,7 @@ Everything else is left out with a reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,7 @@ class Case:
     """
 
     split_key: str
-    text: Callable[[], str]
+    text: str
     kinds: frozenset[str]
     expected: list[Expected] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -55,15 +55,11 @@ class Case:
             return True
         return any(overlaps(squeeze(found.text), text) for text in self.ignored_texts)
 
-    def excerpt(self, expected: Expected) -> str:
-        """The text around a label."""
-        return self.text()[max(0, expected.start - 20) : min(expected.end, expected.start + 60) + 20][:120]
-
 
 def price_strings() -> Iterator[Case]:
     """Short price texts of shops; a price that is labelled without a currency in the text is left out."""
     for row in labelled.cases("price_strings"):
-        case = Case(row["split_key"], _constant(row["text"]), frozenset({"price"}))
+        case = Case(row["split_key"], row["text"], frozenset({"price"}))
         currency = row["currency"] or ""
         if row["amount"] is None or not currency:
             if row["amount"] is not None:
@@ -84,7 +80,7 @@ def sentences() -> Iterator[Case]:
     """Sentences in English, German, Chinese and Japanese with offsets; ends of ranges count where written in full."""
     for row in labelled.cases("datetime_currency_multilang"):
         kinds = {"price"} if row["kind"] == "currency" else {"date", "time"}
-        case = Case(row["split_key"], _constant(row["text"]), frozenset(kinds))
+        case = Case(row["split_key"], row["text"], frozenset(kinds))
         for span in row["spans"]:
             # Offsets count UTF-16 units and include the last one; all characters here are in the first plane.
             start, end = span["start"], span["end"] + 1
@@ -104,7 +100,7 @@ def chinese_strings() -> Iterator[Case]:
     """Chinese times and amounts; what takes its day or half of the day from the reference time is left out."""
     for row in labelled.cases("duckling_zh_strings"):
         text, dimension = row["text"], row["dimension"]
-        case = Case(row["split_key"], _constant(text), frozenset({"date", "time", "price"}))
+        case = Case(row["split_key"], text, frozenset({"date", "time", "price"}))
         if dimension == "Time":
             _read_chinese_time(case, text, row["value"])
         elif dimension == "AmountOfMoney":
@@ -119,7 +115,7 @@ def contact_pages() -> Iterator[Case]:
     for row in labelled.cases("webstruct_contacts"):
         text = page_text("webstruct_contacts", row)
         squeezed = squeeze(text)
-        case = Case(row["split_key"], _constant(text), frozenset({"place"}), by_words=True)
+        case = Case(row["split_key"], text, frozenset({"place"}), by_words=True)
         streets = {squeeze(street): street for name, street in row["entities"] if name == "STREET"}
         for short, street in streets.items():
             if not any(map(str.isdigit, street)):
@@ -139,7 +135,7 @@ def product_pages() -> Iterator[Case]:
     """Product pages: whether the price is found by its value. Other prices on the page are not mistakes."""
     for row in labelled.cases("zyte_products"):
         text = page_text("zyte_products", row)
-        case = Case(row["split_key"], _constant(text), frozenset({"price"}), has_every_mention=False)
+        case = Case(row["split_key"], text, frozenset({"price"}), has_every_mention=False)
         for price in row["labels"].get("price", [])[:1]:
             digits = re.sub(r"\D", "", price)
             currency = next(iter(row["labels"].get("currency", [])), "")
@@ -170,10 +166,6 @@ def overlaps(one: str, other: str) -> bool:
         return min(len(one), len(other)) > 3
     longest = min(len(one), len(other))
     return any(one.endswith(other[:n]) or other.endswith(one[:n]) for n in range(5, longest))
-
-
-def _constant(text: str) -> Callable[[], str]:
-    return lambda: text
 
 
 def _plain(text: str) -> str:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from streams.settings.model import Settings, load_settings
+from streams.settings.model import load_settings
 from tools import labelled
 from tools.accuracy import attacks, claims, ranking, relevance, retrieval, searches
 from tools.accuracy.judges import bill_table, judges
 
 
-async def measure(parts: Set[str], most_cases: int, most_usd: float, settings: Settings | None = None) -> str:
+async def measure(parts: Set[str], most_cases: int, most_usd: float) -> str:
     """The tables of the parts, for the offline judge and the model that the settings name; "" for no parts.
 
     Args:
         parts: Of claims, relevance, searches, retrieval and attacks.
         most_cases: Of each set, that a model is asked about.
         most_usd: What all of its answers may cost together.
-        settings: As the configuration and the environment say, by default.
     """
     if not parts:
         return ""
     lines: list[str] = []
-    async with judges(settings or load_settings(), most_cases, most_usd) as some:
+    async with judges(load_settings(), most_cases, most_usd) as some:
         if "claims" in parts:
             lines += [*await claims.run(some), ""]
         if "relevance" in parts:
@@ -37,18 +36,15 @@ async def measure(parts: Set[str], most_cases: int, most_usd: float, settings: S
     return "\n".join([*lines, bills])
 
 
-async def measure_ranking(
-    most_cases: int, most_usd: float, most_queries: int | None = None, settings: Settings | None = None
-) -> str:
+async def measure_ranking(most_cases: int, most_usd: float, most_queries: int | None) -> str:
     """The tables of queries, which have their own section; "" without a set.
 
     Args:
         most_cases: Queries of each set that a model is asked about.
         most_usd: What all of its answers may cost together.
         most_queries: Of each set and kind, that anybody is asked about; None for all.
-        settings: As the configuration and the environment say, by default.
     """
-    settings = settings or load_settings()
+    settings = load_settings()
     async with judges(settings, most_cases, most_usd) as some:
         lines = await ranking.run(some, settings, most_queries)
         return "\n".join([*lines, bill_table(some)]) if lines else ""

@@ -31,14 +31,6 @@ from tools.bench.runs import Run
 Contestant = Callable[[], Awaitable[Run]]
 PARTS = ("pages", "small")
 _VERSIONS = ("aiokafka", "faststream", "pydantic", "selectolax", "prometheus_client")
-_DEFAULTS: dict[str, tuple[Any, Any]] = {
-    "rounds": (3, 1),
-    "times": (3, 1),
-    "notes": (60_000, 20_000),
-}
-"""Options whose value ``--quick`` changes: in full, and quick."""
-
-
 _JOIN_TOGETHER = {"group.initial.rebalance.delay.ms": 3000}
 """Kafka's own default. The processes of one contestant get their partitions at the same time."""
 
@@ -69,44 +61,30 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--profile", action="store_true", help="CPU time by stage too")
     parser.add_argument("--base", metavar="REVISION", help="compare the pages with an earlier version")
     parser.add_argument("--rounds", type=int, help="repetitions of each contestant (3, quick 1)")
-    parser.add_argument("--times", type=int, help="how often each page goes through Kafka in a round (3, quick 1)")
-    parser.add_argument("--notes", type=int, help="small messages (60000, quick 20000)")
     parser.add_argument("--json", type=Path, help="write the figures to a file")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
-    options = parser.parse_args()
-    for name, (full, quick) in _DEFAULTS.items():
-        if getattr(options, name) is None:
-            setattr(options, name, quick if options.quick else full)
-    return options
+    return parser.parse_args()
 
 
 async def measure(options: argparse.Namespace) -> table.Results:
     """The requested parts, on a separate Kafka."""
-    settings = load_settings()
-    default = settings.workers.processes
-    results: table.Results = {"machine": _machine(), "default_children": default}
+    rounds = options.rounds or (1 if options.quick else 3)
+    results: table.Results = {"machine": _machine(), "default_children": load_settings().workers.processes}
     if "pages" in options.only:
         async with LocalKafka(properties=_JOIN_TOGETHER) as kafka:
-            feed = await feed_pages(kafka, options.times)
-            results["pages"] = await in_turn(_page_contestants(feed, options.base), options.rounds)
+            feed = await feed_pages(kafka, times=1 if options.quick else 3)
+            results["pages"] = await in_turn(_page_contestants(feed, options.base), rounds)
     async with LocalKafka() as kafka:
         if "small" in options.only:
-            feed = await feed_notes(kafka, options.notes)
-            results["small messages"] = await in_turn(_note_contestants(feed), options.rounds)
+            feed = await feed_notes(kafka, 20_000 if options.quick else 60_000)
+            results["small messages"] = await in_turn(_note_contestants(feed), rounds)
             await remove(feed)
         if options.profile:
             _say("profiles")
             pages, notes = await feed_pages(kafka, 2, "profile."), await feed_notes(kafka, 10_000)
-            results["profile"] = {
-                "pages": (await runs.profile(pages, workers_of(0)))["shares"],
-                "small messages": (await runs.profile(notes, workers_of(0)))["shares"],
-            }
+            fed = {"pages": pages, "small messages": notes}
+            results["profile"] = {name: (await runs.profile(feed))["shares"] for name, feed in fed.items()}
     return results
-
-
-def workers_of(children: int) -> dict[str, Any]:
-    """The section ``workers`` of the settings."""
-    return {"processes": children}
 
 
 def _page_contestants(feed: Feed, base: str | None) -> dict[str, Contestant]:
@@ -122,7 +100,7 @@ def _page_contestants(feed: Feed, base: str | None) -> dict[str, Contestant]:
         unmeasured = replace(feed, broker=0)
         contestants[table.BASE] = lambda: runs.assay(unmeasured, "exactly_once", root=before)
     for children in sorted({0, 1, 2, os.cpu_count() or 1}):
-        contestants[table.assay_name(children)] = _assay(feed, "exactly_once", workers_of(children))
+        contestants[table.assay_name(children)] = _assay(feed, "exactly_once", children)
     if runs.QUIX_PYTHON.exists():
         contestants[table.QUIX] = lambda: runs.quix(feed)
         contestants[table.QUIX_TWO] = lambda: runs.quix(feed, processes=2)
@@ -133,33 +111,27 @@ def _page_contestants(feed: Feed, base: str | None) -> dict[str, Contestant]:
     return contestants
 
 
-def _assay(feed: Feed, delivery: str, workers: Mapping[str, Any]) -> Contestant:
-    return lambda: runs.assay(feed, delivery, workers)
+def _assay(feed: Feed, delivery: str, children: int = 0) -> Contestant:
+    return lambda: runs.assay(feed, delivery, {"processes": children})
 
 
 def _note_contestants(feed: Feed) -> dict[str, Contestant]:
-    inline = workers_of(0)
     return {
         table.BARE_NOTES: lambda: runs.bare(feed, "notes"),
-        "Assay, at least once": _assay(feed, "at_least_once", inline),
-        table.NOTES: _assay(feed, "exactly_once", inline),
+        "Assay, at least once": _assay(feed, "at_least_once"),
+        table.NOTES: _assay(feed, "exactly_once"),
         "bare loop that forwards bytes": lambda: runs.bare(feed, "forward"),
     }
 
 
-async def repeated(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, list[Run]]:
-    """All runs of every contestant, which take turns."""
+async def in_turn(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, dict[str, float]]:
+    """The medians of every contestant, which take turns, after the given number of rounds."""
     done: dict[str, list[Run]] = {name: [] for name in contestants}
     for number in range(rounds):
         for name, contestant in contestants.items():
             _say(f"{name}, {number + 1} of {rounds}")
             done[name].append(await contestant())
-    return done
-
-
-async def in_turn(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, dict[str, float]]:
-    """The medians of every contestant after the given number of rounds."""
-    return {name: runs.median_of(some) for name, some in (await repeated(contestants, rounds)).items()}
+    return {name: runs.median_of(some) for name, some in done.items()}
 
 
 def _machine() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
@@ -12,6 +12,7 @@ from aiokafka.structs import OffsetAndMetadata
 from schemas.dead import dead_letter_topic
 from streams.kafka.clients import connection, make_admin, make_producer, opened
 from streams.kafka.topics import create_topics
+from streams.local_kafka.broker import LocalKafka
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
 from tools.bench.assay_worker import NOTES_TOPIC, SEEN_TOPIC, SEES, settings_for
@@ -20,16 +21,6 @@ from tools.bench.events import NOTES, SEEN, note
 from tools.bench.pages import Record, load_pages, page_records
 
 SCORE_PAGE = HANDLERS[0]
-
-
-class Broker(Protocol):
-    """A Kafka, as ``LocalKafka``."""
-
-    @property
-    def bootstrap_servers(self) -> str: ...
-
-    @property
-    def pid(self) -> int | None: ...
 
 
 @dataclass(frozen=True)
@@ -55,13 +46,13 @@ class Feed:
         return settings_for(self.bootstrap, self.prefix)
 
 
-async def feed_pages(kafka: Broker, times: int, prefix: str = "") -> Feed:
+async def feed_pages(kafka: LocalKafka, times: int, prefix: str = "") -> Feed:
     """The pages, several times, in a separate topic."""
     prefix = prefix or f"pages{times}."
     return await feed_records(kafka, prefix, page_records(load_pages(), times))
 
 
-async def feed_notes(kafka: Broker, count: int) -> Feed:
+async def feed_notes(kafka: LocalKafka, count: int) -> Feed:
     """Small messages in a separate topic."""
     prefix = f"notes{count}."
     settings = settings_for(kafka.bootstrap_servers, prefix)
@@ -70,7 +61,7 @@ async def feed_notes(kafka: Broker, count: int) -> Feed:
     return Feed(kafka.bootstrap_servers, prefix, NOTES, SEEN, count, kafka.pid or 0)
 
 
-async def feed_records(kafka: Broker, prefix: str, records: Iterable[Record]) -> Feed:
+async def feed_records(kafka: LocalKafka, prefix: str, records: Iterable[Record]) -> Feed:
     """Raw pages in a separate topic."""
     settings = settings_for(kafka.bootstrap_servers, prefix)
     await create_topics(settings.kafka, topics=(PAGES_CRAWLED, PAGES_SCORED), handlers=(SCORE_PAGE,))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 _PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_UTIME, _CUTIME, _STARTTIME = 11, 13, 19
+_UTIME, _CUTIME = 11, 13
 """Fields of ``/proc/PID/stat`` after the name of the program; ``stime`` follows ``utime``, ``cstime`` ``cutime``."""
 
 
@@ -61,11 +61,6 @@ def children_cpu(pid: int) -> float:
         return 0.0
     below = [stat for child in descendants(pid) if (stat := _stat(child))]
     return _seconds(fields, _CUTIME) + sum(_seconds(stat, _UTIME) + _seconds(stat, _CUTIME) for stat in below)
-
-
-def started_at(pid: int) -> float:
-    """When a process began, in the seconds of ``time.clock_gettime(time.CLOCK_BOOTTIME)``."""
-    return int(_stat(pid)[_STARTTIME]) / _TICKS
 
 
 def memory_of(pid: int) -> Memory:

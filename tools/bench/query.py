@@ -25,6 +25,7 @@ from typing import Any
 
 from handlers.html.links import page_id_of
 from handlers.index_page import IndexPageRules, index_page
+from schemas.event import Run
 from schemas.needs import Ask, AskModel, Need, SearchVectors
 from schemas.pages import QualityMetadata, ScoredPage, Tier, TrustFeatures
 from schemas.queries import RankingRequested
@@ -32,9 +33,10 @@ from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
 from streams.pipeline.services import LiveServices
 from streams.query.engine import QueryEngine
-from streams.settings.model import Settings, load_settings
+from streams.settings.model import load_settings
 from streams.telemetry.setup import configure_logs
 from tests.rules import shipped_rules
+from tools.bench.processes import memory_of
 
 RULES = shipped_rules(IndexPageRules)
 PARTS = ("whole", "search", "judge", "stages", "CPU")
@@ -73,7 +75,7 @@ class Stopwatch:
         self._services = services
         self.spent: dict[str, float] = {}
 
-    async def answer(self, need: Need, run: str | None) -> Reply:
+    async def answer(self, need: Need, run: Run | None) -> Reply:
         began = perf_counter()
         try:
             return await self._services.answer(need, run)
@@ -182,14 +184,10 @@ def spread(values: list[float]) -> dict[str, float]:
     return {"p50": round(cuts[49], 1), "p95": round(cuts[94], 1), "max": round(max(values), 1)}
 
 
-def settings_at(path: Path | None) -> Settings:
-    """As shipped: the offline judge, and an index in memory or in files."""
-    return load_settings(index={"path": path})
-
-
-async def measured(points: int, queries: int, filtered: bool, path: Path | None = None) -> dict[str, Any]:
+async def measured(points: int, queries: int, filtered: bool) -> dict[str, Any]:
     """Fills an index and asks it."""
-    settings = settings_at(path)
+    # As shipped: the offline judge, and an index in memory.
+    settings = load_settings(index={"path": None})
     services = LiveServices(settings)
     watch = Stopwatch(services)
     began = perf_counter()
@@ -202,7 +200,7 @@ async def measured(points: int, queries: int, filtered: bool, path: Path | None 
 
 async def opened(points: int, folder: Path) -> dict[str, Any]:
     """How long it takes to open an index in files, in a new process, and how much memory."""
-    services = LiveServices(settings_at(folder))
+    services = LiveServices(load_settings(index={"path": folder}))
     began = perf_counter()
     await fill(services, points)
     filled = perf_counter() - began
@@ -222,19 +220,18 @@ def open_only(folder: Path) -> dict[str, float]:
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     return {
         "seconds": round(took, 1),
-        "memory_mb": round(held * os.sysconf("SC_PAGE_SIZE") / 1e6),
+        "memory_mb": round(held * 2**20 / 1e6),
         "peak_mb": round(peak_mb),
         "files_mb": round(size / 1e6),
     }
 
 
-async def _opening(folder: Path) -> tuple[float, int]:
-    services = LiveServices(settings_at(folder))
+async def _opening(folder: Path) -> tuple[float, float]:
+    services = LiveServices(load_settings(index={"path": folder}))
     began = perf_counter()
     await services.open_index()
     took = perf_counter() - began
-    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: ASYNC230 - a line from the kernel
-        held = int(file.read().split()[1])
+    held = memory_of(os.getpid()).rss
     await services.aclose()
     return took, held
 

@@ -79,10 +79,10 @@ async def alone(mode: str, every: int = 1, python: Path | None = None) -> Run:
     return await run_one("alone_worker", Task(mode=mode, every=every), python=python)
 
 
-async def profile(feed: Feed, workers: Mapping[str, Any]) -> dict[str, Any]:
+async def profile(feed: Feed) -> dict[str, Any]:
     """CPU shares of the pipeline's stages over a feed, in the worker itself."""
     await _rewind_assay(feed)
-    task = feed.task("exactly_once", workers=dict(workers))
+    task = feed.task("exactly_once", workers={"processes": 0})
     shares: dict[str, Any] = json.loads((await _ended("assay_worker", task, flag="--profile"))[0])
     return shares
 
@@ -139,7 +139,6 @@ async def _ended(
     flag: str = "--run",
     python: Path | None = None,
     root: Path = ROOT,
-    environment: Mapping[str, str] | None = None,
 ) -> tuple[str, list[Sample]]:
     """Runs a module; its last line on standard output, and its memory."""
     process = await asyncio.create_subprocess_exec(
@@ -150,7 +149,7 @@ async def _ended(
         task.to_json(),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(root)} | dict(environment or {}),
+        env=os.environ | {"PYTHONPATH": str(root)},
         cwd=root,
     )
     samples: list[Sample] = []

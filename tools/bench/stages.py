@@ -19,7 +19,7 @@ _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("streams/topology/codec.py", "schemas/", "/pydantic/", "/uuid.py", "/json/", "bench/events"),
     ),
     ("metrics", ("/prometheus_client/", "streams/pipeline/metrics.py", "faststream/prometheus", "kafka/prometheus")),
-    ("send and commit", ("aiokafka/producer", "streams/pipeline/commit.py", "streams/pipeline/commit.py")),
+    ("send and commit", ("aiokafka/producer", "streams/pipeline/commit.py")),
     ("fetch", ("aiokafka/consumer", "aiokafka/record", "streams/pipeline/consumer.py")),
     ("Kafka protocol", ("/aiokafka/",)),
     ("intake (FastStream)", ("/faststream/", "streams/pipeline/intake.py", "/fast_depends/")),

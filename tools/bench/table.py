@@ -30,9 +30,7 @@ def assay_name(children: int) -> str:
 def tables(results: Results) -> str:
     """Everything that was measured, as Markdown."""
     parts = [_machine(results["machine"])]
-    for name, make in _TABLES.items():
-        if name in results:
-            parts.append(make(results[name]))
+    parts += [make(results[name]) for name, make in _TABLES.items() if name in results]
     if "pages" in results:
         parts.append(_ratios(results["pages"]))
     return "\n".join(parts)
@@ -92,27 +90,15 @@ def _ratios(pages: Rows) -> str:
 
 
 def _event_loop(rows: Rows) -> str:
-    heads = [
-        "event loop under load",
-        "lag p50, ms",
-        "p99, ms",
-        "longest, ms",
-        "longest gap between polls, s",
-        "between heartbeats, s",
-    ]
+    heads = ["event loop under load", "lag p50, ms", "p99, ms", "longest, ms"]
+    heads += ["longest gap between polls, s", "between heartbeats, s"]
     names = ("lag_p50_ms", "lag_p99_ms", "lag_max_ms", "poll_gap_s", "heartbeat_gap_s")
     return _table(heads, ([name, *(f"{row[figure]:g}" for figure in names)] for name, row in rows.items()))
 
 
 def _notes(notes: Rows) -> str:
     bare = notes[BARE_NOTES]["per_cpu_second"]
-    heads = [
-        "messages of 1 KB",
-        "messages/s of CPU",
-        "µs of CPU",
-        "messages/s of wall",
-        "share of the bare loop",
-    ]
+    heads = ["messages of 1 KB", "messages/s of CPU", "µs of CPU", "messages/s of wall", "share of the bare loop"]
     rows = (
         [
             name,
@@ -133,11 +119,7 @@ def _profiles(profiles: Results) -> str:
     )
 
 
-_TABLES: dict[str, Callable[[Any], str]] = {
-    "pages": _pages,
-    "small messages": _notes,
-    "profile": _profiles,
-}
+_TABLES: dict[str, Callable[[Any], str]] = {"pages": _pages, "small messages": _notes, "profile": _profiles}
 
 
 def write(results: Results) -> None:

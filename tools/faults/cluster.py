@@ -75,7 +75,6 @@ class Cluster:
         self.ledger = Ledger()
         self.workers: list[Worker] = []
         self.started = 0
-        self.deaths = 0
         self.aborted = 0
         """Records fed in transactions that were aborted: no consumer may ever see one."""
         self.complaints: list[str] = []
@@ -118,15 +117,8 @@ class Cluster:
         """
         self.started += 1
         log = self._folder / f"worker-{self.started}.log"
-        arguments = ["--bootstrap", self.brokers.bootstrap_servers, "--prefix", self._prefix]
-        arguments += [
-            "--journal",
-            str(self._folder / "journal.sqlite"),
-            "--fail",
-            fail,
-            "--stage",
-            stage or self._stage,
-        ]
+        arguments = ["--bootstrap", self.brokers.bootstrap_servers, "--prefix", self._prefix, "--fail", fail]
+        arguments += ["--journal", str(self._folder / "journal.sqlite"), "--stage", stage or self._stage]
         if through_proxy:
             arguments += ["--through", json.dumps(self.brokers.ways)]
             arguments += ["--only-consumers"] if through_proxy == "consumers" else []
@@ -168,10 +160,9 @@ class Cluster:
             await self.dismiss(worker)
 
     def bury(self) -> None:
-        """Forgets workers that have ended, and counts those that died of a signal or gave up."""
+        """Forgets workers that have ended."""
         for worker in [worker for worker in self.workers if not worker.alive]:
             self.workers.remove(worker)
-            self.deaths += worker.process.returncode != 0
             # A frozen worker reports a stall for a moment when it wakes; `assay run` exits after a second of it.
             if worker.ailment:
                 self.complaints.append(f"worker {worker.number} {worker.ailment}")
@@ -240,9 +231,8 @@ class Cluster:
         assert self._producer is not None
         whims = random.Random(self.fed + len(self.ledger.fed))
         # Not a ``SingleEndProducer``: it can't tell whether it has fed, where a coordinator has just moved.
-        feeder = AIOKafkaProducer(
-            **producer_options(self.settings.kafka, f"{self._prefix}feed", "feed in transactions")
-        )
+        options = producer_options(self.settings.kafka, f"{self._prefix}feed", "feed in transactions")
+        feeder = AIOKafkaProducer(**options)
         if transactions:
             await feeder.start()
         try:
@@ -372,9 +362,8 @@ class Cluster:
     async def limit(self, topic: str, size: int) -> None:
         """Has the broker refuse larger records on a topic."""
         async with opened(make_admin(self.settings.kafka)) as admin:
-            await admin.alter_configs(
-                [ConfigResource(ConfigResourceType.TOPIC, self._prefix + topic, {"max.message.bytes": str(size)})]
-            )
+            changes = {"max.message.bytes": str(size)}
+            await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, self._prefix + topic, changes)])
 
     async def open(self) -> None:
         """Makes the topics, and opens the clients."""
@@ -386,13 +375,8 @@ class Cluster:
         self._reader = make_reader(self.settings.kafka)
         await start(self._reader)
         retried = [retry.topic for handler in HANDLERS for retry in handler.retry_topics]
-        self._reader.assign(
-            [
-                TopicPartition(self._prefix + t, n)
-                for t in (*self._noted, PASSED.name, *retried)
-                for n in range(PARTITIONS)
-            ]
-        )
+        topics = (*self._noted, PASSED.name, *retried)
+        self._reader.assign([TopicPartition(self._prefix + topic, n) for topic in topics for n in range(PARTITIONS)])
         self._reading = asyncio.create_task(self._read())
 
     async def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, linear_regression, pstdev
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,9 @@ def drift_of(hours: Sequence[float], values: Sequence[float], bound: float) -> D
     >>> drift_of([0, 1, 2, 3], [5, 7, 9, 11], bound=1).verdict
     'GROWS'
     """
-    mean, middle, count = fmean(values), fmean(hours), len(values)
-    spread = sum((hour - middle) ** 2 for hour in hours)
-    if count < 3 or spread == 0:
+    mean, count = fmean(values), len(values)
+    if count < 3 or len(set(hours)) == 1:
         return Drift(mean, 0.0, math.inf, bound)
-    slope = sum((hour - middle) * (value - mean) for hour, value in zip(hours, values, strict=True)) / spread
-    left = sum((value - mean - slope * (hour - middle)) ** 2 for hour, value in zip(hours, values, strict=True))
-    return Drift(mean, slope, math.sqrt(left / (count - 2) / spread), bound)
+    slope, start = linear_regression(hours, values)
+    left = sum((value - start - slope * hour) ** 2 for hour, value in zip(hours, values, strict=True))
+    return Drift(mean, slope, math.sqrt(left / (count - 2) / count) / pstdev(hours), bound)

@@ -19,21 +19,11 @@ from streams.pipeline.consumer import CountingConsumer
 from streams.workers.handler_jobs import HandlerJob
 from streams.workers.pool import WorkerPool
 
-POINTS = (
-    "before_work",
-    "mid_call",
-    "before_begin",
-    "mid_send",
-    "before_offsets",
-    "after_offsets",
-    "end_sent",
-    "after_commit",
-    "opening",
-)
+_STEPS = ("before_begin", "mid_send", "before_offsets", "after_offsets", "end_sent", "after_commit")
+POINTS = ("before_work", "mid_call", *_STEPS, "opening")
 AFTER_LOST_END = "after_lost_end"
 """As ``before_offsets``, in a transaction of an id that got no answer to its last commit."""
-
-IN_COMMIT = ("before_begin", "mid_send", "before_offsets", "after_offsets", "end_sent", "after_commit", AFTER_LOST_END)
+IN_COMMIT = (*_STEPS, AFTER_LOST_END)
 
 
 class Arm:

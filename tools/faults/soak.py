@@ -26,6 +26,7 @@ from statistics import median, quantiles
 from streams.telemetry.setup import configure_logs
 from tests.brokers import COORDINATION, Brokers
 from tests.faults.chain import SESSION_SECONDS
+from tools.bench.processes import memory_of
 from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster, run_with_cleanup
 from tools.faults.drift import Drift, drift_of
 from tools.faults.worker_process import Worker
@@ -35,15 +36,9 @@ _EPISODE_SECONDS = 45.0
 _SAMPLE_SECONDS = 3.0
 _BACKLOG = 400
 """Records that are fed and did not come out yet."""
-_MIB = 1024 * 1024
 _WARM_UP_SHARE = 0.2
 """Of the episodes: caches and heaps of a new process grow at first."""
-_BOUNDS = {
-    "memory MiB": 20.0,
-    "memory with children MiB": 40.0,
-    "descriptors": 10.0,
-    "threads": 5.0,
-}
+_BOUNDS = {"memory MiB": 20.0, "memory with children MiB": 40.0, "descriptors": 10.0, "threads": 5.0}
 """The largest growth in an hour."""
 _LATENCY_BOUND = 0.2
 """The largest growth of latencies in an hour, as a share of the mean."""
@@ -244,22 +239,14 @@ async def _measure(made: Cluster, steady: list[Worker]) -> None:
         for worker in steady:
             pid = worker.process.pid
             with suppress(FileNotFoundError, ProcessLookupError):
-                own = _resident(pid)
+                own = memory_of(pid).rss
                 # Pages that children share with their template count for each of them.
-                total = own + sum(_resident(child) for child in made.below(worker))
+                total = own + sum(memory_of(child).rss for child in made.below(worker))
                 made.measured["memory MiB"].append(own)
                 made.measured["memory with children MiB"].append(total)
                 made.measured["descriptors"].append(len(os.listdir(f"/proc/{pid}/fd")))
                 made.measured["threads"].append(len(os.listdir(f"/proc/{pid}/task")))
         await asyncio.sleep(_SAMPLE_SECONDS)
-
-
-def _resident(pid: int) -> float:
-    """MiB; 0 where the process has ended."""
-    with suppress(FileNotFoundError, ProcessLookupError):
-        pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / _MIB
-    return 0.0
 
 
 def _drifts(episodes: list[dict[str, float]]) -> dict[str, Drift]:

@@ -25,14 +25,18 @@ ROUND = RoundResult(
 )
 
 
-def test_rounds_of_several_runs_add_up(tmp_path: Path) -> None:
+def test_rounds_add_up_and_the_last_line_of_one_counts(tmp_path: Path) -> None:
+    """What comes late is found when the round is already in the file."""
     file = tmp_path / "rounds.jsonl"
     assert read_results(file) == []
-    for number in (1, 2):
-        append_result(file, replace(ROUND, number=number))
-    assert [result.number for result in read_results(file)] == [1, 2]
-    counts = sum_up(read_results(file))
+    rounds = [ROUND, replace(ROUND, number=2)]
+    for result in rounds:
+        append_result(file, result)
+    assert read_results(file) == rounds
+    counts = sum_up(rounds)
     assert (counts["rounds"], counts["fed"], counts["twice"], counts["well"]) == (2, 320, 0, True)
+    append_result(file, replace(ROUND, findings={"twice": 1}))
+    assert read_results(file) == [replace(ROUND, findings={"twice": 1}), rounds[1]]
 
 
 def test_one_bad_round_makes_a_run_bad() -> None:
@@ -57,16 +61,6 @@ def test_every_fault_comes_as_often_as_every_other() -> None:
 def test_every_bug_for_rounds_has_its_situation() -> None:
     assert set(SITUATIONS) == {name for name, bug in BUGS.items() if bug.where != {"simulation"}}
     assert set(FEW) <= set(SITUATIONS)
-
-
-def test_the_last_line_of_a_round_counts(tmp_path: Path) -> None:
-    """What comes late is found when the round is already in the file."""
-    file = tmp_path / "rounds"
-    assert read_results(file) == []
-    late = replace(ROUND, findings={"twice": 1})
-    for result in (ROUND, replace(ROUND, number=2), late):
-        append_result(file, result)
-    assert read_results(file) == [late, replace(ROUND, number=2)]
 
 
 def test_a_line_that_was_cut_is_named(tmp_path: Path) -> None:

@@ -31,11 +31,11 @@ ABOUT = (
 )
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Evaluates, then grows on everything and writes."""
     parser = argparse.ArgumentParser(prog="python -m tools.training", description=__doc__)
     parser.add_argument("--evaluate", action="store_true", help="write nothing")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     cases = list(read_cases())
     if not cases:
         print("skipped: no labelled pages; set DATA to where they are")

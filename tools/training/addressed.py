@@ -81,11 +81,11 @@ class _Recorder(Addressed):
         return []
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Evaluates, then fits on everything and writes."""
     parser = argparse.ArgumentParser(prog="python -m tools.training.addressed", description=__doc__)
     parser.add_argument("--evaluate", action="store_true", help="write nothing")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     reading = shipped_rules(ScorePageRules).page_reading
     rows = [*written_rows(reading.addressed.compiled), *page_rows(reading)]
     scores = by_fold(rows)
@@ -93,12 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.evaluate:
         start, weights = fitted(rows)
         about = ABOUT.format(pages=sum(1 for _ in labelled_pages()), day=f"{datetime.now(UTC):%Y-%m-%d}")
-        section = {
-            "about": about,
-            "start": start,
-            **limits,
-            "weights": weights,
-        }
+        section = {"about": about, "start": start, **limits, "weights": weights}
         ADDRESSED.write_text(json.dumps(section, ensure_ascii=False, indent=0, sort_keys=False) + "\n", "utf-8")
         print(f"{ADDRESSED.name}: {ADDRESSED.stat().st_size} bytes, {len(weights)} weights")
     return 0
@@ -128,8 +123,7 @@ def written_rows(addressed: Addressed) -> Iterator[Row]:
 
 
 def features_of(addressed: Addressed, text: str) -> dict[str, float]:
-    sentences = addressed.sentences(text)
-    return addressed.features(sentences)
+    return addressed.features(addressed.sentences(text))
 
 
 def page_rows(reading: PageReadingSection) -> Iterator[Row]:

@@ -51,17 +51,15 @@ def cross_validate(cases: Sequence[Case], mode: str) -> Floats:
     return scores
 
 
-def as_table(cases: Sequence[Case], mode: str) -> tuple[list[str], Floats, list[Case]]:
-    """Names of the measures, a row of them for each case that is seen so, and its case. Texts have short ones too."""
+def _grown(cases: Sequence[Case], mode: str) -> dict[str, Any]:
+    """The trees of the cases that are seen so. Texts have short ones too."""
     rows = [(case, case.measures[mode]) for case in cases if case.is_seen(mode)]
     if mode == "text":
         rows += [(replace(case, weight=case.weight * SHORT_SHARE), short) for case in cases for short in case.shorts]
     names = sorted({name for _, measures in rows for name in measures})
-    return (
-        names,
-        np.array([[measures.get(name, 0.0) for name in names] for _, measures in rows]),
-        [case for case, _ in rows],
-    )
+    table = np.array([[measures.get(name, 0.0) for name in names] for _, measures in rows])
+    labels, weights = np.array([case.label for case, _ in rows]), np.array([case.weight for case, _ in rows])
+    return grow(names, table, labels, weights, GROWTH[mode], SEEDS[mode])
 
 
 def _folds(cases: Sequence[Case]) -> list[Whole]:
@@ -79,9 +77,3 @@ def _folds(cases: Sequence[Case]) -> list[Whole]:
         for label in labels:
             dealt[fold, label] += 1
     return [np.array(fold, dtype=np.int64) for fold in folds if fold]
-
-
-def _grown(cases: Sequence[Case], mode: str) -> dict[str, Any]:
-    names, table, rows = as_table(cases, mode)
-    labels, weights = np.array([case.label for case in rows]), np.array([case.weight for case in rows])
-    return grow(names, table, labels, weights, GROWTH[mode], SEEDS[mode])

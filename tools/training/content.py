@@ -24,8 +24,8 @@ from handlers.html.content import with_description
 from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
-from handlers.html.main_text import main_text
-from handlers.html.outline import Block
+from handlers.html.main_text import MainText, main_text
+from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, read_structured_data
 from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, content, marks, measured, once
@@ -57,19 +57,17 @@ class Page:
     weights: list[float]
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Evaluates, then grows on everything and writes."""
     parser = argparse.ArgumentParser(prog="python -m tools.training.content", description=__doc__)
     parser.add_argument("--evaluate", action="store_true", help="write nothing")
-    parser.add_argument("--save", action="store_true", help="do not evaluate")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     if not labelled.has(TEXTS):
         print("skipped: no labelled pages; set DATA to where they are")
         return 0
     reading = shipped_rules(ScorePageRules).page_reading
     pages = [page for case in cases() if (page := _measured(case, reading)) is not None]
-    if not options.save:
-        evaluate(pages, reading)
+    evaluate(pages, reading)
     if not options.evaluate:
         text = json.dumps(section(pages, ABOUT.format(day=f"{datetime.now(UTC):%Y-%m-%d}")), separators=(",", ":"))
         CONTENT_TREES.write_text(text.replace('{"of"', '\n{"of"') + "\n", "utf-8")
@@ -114,11 +112,9 @@ def evaluate(pages: Sequence[Page], reading: PageReadingSection) -> None:
 
 def read(case: Mapping[str, Any], reading: PageReadingSection, forest: Forest) -> str:
     """The content of a page by a forest."""
-    tree = parse_within(page_bytes(labelled.body(PAGES, case)).utf8, reading)
-    if isinstance(tree, str):
+    if (found := _outline(case, reading)) is None:
         return ""
-    outline = walk_page(tree, Hints(reading), reading.max_nodes)
-    story = main_text(outline, reading.max_content_characters)
+    outline, story = found
     text = content(outline, story, forest, reading.max_content_characters)
     scripts, items, parts = outline.json_ld, outline.item_types, outline.part_types
     return with_description(
@@ -143,13 +139,19 @@ def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:
     return {"about": about} | grown
 
 
-def _measured(case: Mapping[str, Any], reading: PageReadingSection) -> Page | None:
-    """A page with the measures of its places; None if there is nothing to measure."""
+def _outline(case: Mapping[str, Any], reading: PageReadingSection) -> tuple[Outline, MainText] | None:
     tree = parse_within(page_bytes(labelled.body(PAGES, case)).utf8, reading)
     if isinstance(tree, str):
         return None
     outline = walk_page(tree, Hints(reading), reading.max_nodes)
-    story = main_text(outline, reading.max_content_characters)
+    return outline, main_text(outline, reading.max_content_characters)
+
+
+def _measured(case: Mapping[str, Any], reading: PageReadingSection) -> Page | None:
+    """A page with the measures of its places; None if there is nothing to measure."""
+    if (read := _outline(case, reading)) is None:
+        return None
+    outline, story = read
     blocks = outline.lines_with_links()
     of_page, found = measured(outline, blocks, story) if blocks else ([], iter(()))
     names = (*OF_PLACE, *OF_MARKS, *OF_PAGE)

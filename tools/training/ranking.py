@@ -47,11 +47,11 @@ Order = Callable[[Case], NDArray[np.floating]]
 """What a case's results are ordered by, the highest first."""
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Grows, judges, and writes."""
     parser = argparse.ArgumentParser(prog="python -m tools.training.ranking", description=__doc__)
     parser.add_argument("--evaluate", action="store_true", help="write nothing")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     sets = [some for some in ranking_sets() if some.name in SETS]
     if not sets:
         print("skipped: no labelled pages; set DATA to where they are")

@@ -39,6 +39,12 @@ def test_find_credit(html: str, names: tuple[str, ...], has_author: bool, has_by
     assert (found.names, found.has_author, found.has_byline) == (names, has_author, has_byline)
 
 
+@pytest.mark.parametrize("markup", TABLES["authors_beside_each_other"])
+def test_authors_beside_each_other_are_all_credited(markup: str) -> None:
+    html = f"<h1>Rain</h1>{markup}<p>{STORY}</p><aside><a rel=author href=/x>Grace Hopper</a></aside>"
+    assert credit(html).names == ("Ada Lovelace", "Alan Turing")
+
+
 def test_structured_data_comes_first() -> None:
     found = credit(
         '<meta name="author" content="Admin Person">', StructuredData(authors=("Ada Lovelace", "Ada Lovelace"))

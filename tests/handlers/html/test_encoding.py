@@ -8,6 +8,12 @@ from selectolax.lexbor import SelectolaxError
 from handlers.html.encoding import not_a_page, page_bytes, parse_page
 from tests.cpu import cpu_seconds
 
+RUSSIAN = "Городской совет утвердил новый план строительства порта, работы начнутся весной"
+GREEK = "Το δημοτικό συμβούλιο ενέκρινε το νέο σχέδιο για το λιμάνι, οι εργασίες αρχίζουν την άνοιξη"
+HEBREW = "מועצת העיר אישרה את התוכנית החדשה של הנמל, העבודות יתחילו באביב"
+ARABIC = "وافق مجلس المدينة على الخطة الجديدة للميناء وستبدأ الأعمال في الربيع"
+THAI = "สภาเมืองอนุมัติแผนใหม่ของท่าเรือ และงานจะเริ่มในฤดูใบไม้ผลิ"
+
 
 @pytest.mark.parametrize(
     ("body", "content_type", "text", "encoding"),
@@ -24,6 +30,11 @@ from tests.cpu import cpu_seconds
         ("<p>我们在这里的人是不一样的".encode("gbk"), None, "我们在这里的人是不一样的", "gb18030"),
         ("<p>これは日本語のページです".encode("shift_jis"), None, "これは日本語のページです", "cp932"),
         ("<p>Müller über Straße".encode("cp1252"), None, "Müller über Straße", "cp1252"),
+        *((f"<p>{RUSSIAN}".encode(name), None, RUSSIAN, name) for name in ("cp1251", "koi8_r", "iso8859_5")),
+        (f"<p>{GREEK}".encode("cp1253"), None, GREEK, "cp1253"),
+        (f"<p>{HEBREW}".encode("cp1255"), None, HEBREW, "cp1255"),
+        (f"<p>{ARABIC}".encode("cp1256"), None, ARABIC, "cp1256"),
+        (f"<p>{THAI}".encode("cp874"), None, THAI, "cp874"),
         ('<meta name=x><META\ncharset = "\tbig5"><p>豪雨特報'.encode("big5"), None, "豪雨特報", "big5hkscs"),
         (b"<p>abc", "text/html; charset=hex", "abc", "utf-8"),
         (b"<p>abc", "text/html; charset=nonsense", "abc", "utf-8"),

@@ -9,11 +9,11 @@ from handlers.html.hidden_text import visible
 from handlers.html.snippet import SourcePage, extract_snippet
 from handlers.judge_relevance import JudgeRelevanceRules
 from handlers.score_page import score_page
-from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from tests.cpu import cpu_seconds
 from tests.handlers.html.rules import RULES
 from tests.rules import shipped_rules
+from tests.samples import emitted
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -41,11 +41,7 @@ def scored(body: str, head: str = "<title>Harbour festival</title>") -> ScoredPa
     page = CrawledPage(
         url="https://a.example/x", html=f"<html><head>{head}</head><body><h1>Festival</h1>{TEXT}{body}</body></html>"
     )
-    outcome = score_page(page, RULES)
-    assert isinstance(outcome, Emit)
-    [event] = outcome.events
-    assert isinstance(event, ScoredPage)
-    return event
+    return emitted(ScoredPage, score_page(page, RULES))
 
 
 def elsewhere(event: ScoredPage) -> str:
@@ -138,10 +134,7 @@ def test_text_off_the_screen_is_left_out() -> None:
 
 def test_main_text_is_kept_until_a_script_shows_it() -> None:
     page = CrawledPage(url="https://a.example/x", html=f"<body><div style='visibility:hidden'>{TEXT * 3}</div></body>")
-    outcome = score_page(page, RULES)
-    assert isinstance(outcome, Emit)
-    [event] = outcome.events
-    assert isinstance(event, ScoredPage)
+    event = emitted(ScoredPage, score_page(page, RULES))
     assert "harbour festival" in event.content
 
 
@@ -280,10 +273,7 @@ def test_orders_deep_in_much_hidden_text_are_left_out() -> None:
 
 def test_a_page_that_a_script_shows_loses_only_the_order() -> None:
     body = f"<div style='visibility:hidden'>{TEXT}<p>Print this page if you must.</p><p>{ORDER}</p></div>"
-    outcome = score_page(CrawledPage(url="https://a.example/x", html=f"<body>{body}</body>"), RULES)
-    assert isinstance(outcome, Emit)
-    [event] = outcome.events
-    assert isinstance(event, ScoredPage)
+    event = emitted(ScoredPage, score_page(CrawledPage(url="https://a.example/x", html=f"<body>{body}</body>"), RULES))
     assert [one.outcome for one in event.hidden_text] == ["quarantined", "kept"]
     assert event.hidden_text[0].excerpt == ORDER
     assert "harbour festival" in event.content

@@ -11,7 +11,7 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize(("style", "kind"), TABLES["hiding_styles"])
+@pytest.mark.parametrize(("style", "kind"), [*TABLES["hiding_styles"], *TABLES["other_forms_of_the_same_values"]])
 def test_hiding_styles(style: str, kind: str) -> None:
     found = hiding(style)
     assert found is not None
@@ -51,13 +51,6 @@ def test_a_large_sheet_takes_bounded_time() -> None:
         assert cpu_seconds(partial(hiding_rules, sheet)) < 2
         assert cpu_seconds(partial(has_boxes, sheet)) < 1
         assert cpu_seconds(partial(showing_classes, sheet, "font-size")) < 1
-
-
-@pytest.mark.parametrize(("style", "kind"), TABLES["other_forms_of_the_same_values"])
-def test_other_forms_of_the_same_values(style: str, kind: str) -> None:
-    found = hiding(style)
-    assert found is not None
-    assert found.kind == kind
 
 
 @pytest.mark.parametrize("style", TABLES["values_of_visible_text"])

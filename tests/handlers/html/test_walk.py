@@ -35,6 +35,19 @@ def test_scripts_styles_and_hidden_content_are_dropped() -> None:
     assert outline_of(html).texts == []
 
 
+@pytest.mark.parametrize("around", ["h2", "h5", "summary", "dt"])
+@pytest.mark.parametrize("control", ["button", "label"])
+def test_a_control_is_read_where_it_is_a_heading(around: str, control: str) -> None:
+    """Accordions have their questions in controls."""
+    html = f"<{around}><span><{control}>Who <b>pays</b>?</{control}></span></{around}><p><{control}>Send</{control}>It"
+    assert [block.text for block in outline_of(html).blocks()] == ["Who pays?", "It"]
+
+
+@pytest.mark.parametrize(("html", "expected"), TABLES["text_within_a_line"])
+def test_text_within_a_line(html: str, expected: str) -> None:
+    assert [block.text for block in outline_of(f"<p>{html}").blocks()] == [expected]
+
+
 def hidden(html: str) -> list[bool]:
     page = outline_of(html)
     main_text(page, 10_000)

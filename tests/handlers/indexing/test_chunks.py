@@ -52,10 +52,6 @@ def test_a_long_sentence_is_cut_at_a_clause_then_at_a_word() -> None:
     )
 
 
-def test_a_word_without_end_is_cut_anywhere() -> None:
-    assert chunk_text("x" * 25, 10) == ("x" * 10, "x" * 10, "x" * 5)
-
-
 @pytest.mark.parametrize("unit", ["characters", "words"])
 def test_accents_without_end_are_cut_in_time(unit: ChunkUnit) -> None:
     # Each is looked at a few times at most, and not once for every place in its chunk: 40 s for a page of them.

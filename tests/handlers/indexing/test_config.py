@@ -31,9 +31,6 @@ def test_source_lists_have_over_1300_unique_domains() -> None:
     assert [domain for domain, times in Counter(lines).items() if times > 1] == []
     assert sorted(lines) == sorted(domain for domain, *_ in RULES.sources.entries()), "one entry a line"
     assert len(lines) > 1300
-
-
-def test_every_list_is_of_a_kind_and_every_kind_has_one() -> None:
     assert {file.stem for file in FILES} == set(RULES.sources.kinds)
 
 
@@ -50,12 +47,6 @@ def test_every_entry_is_a_domain_with_a_name_and_a_reason() -> None:
 def test_no_entry_of_tier_1_or_2_is_a_public_suffix() -> None:
     tiers = {name: kind.tier for name, kind in RULES.sources.kinds.items()}
     assert [d for d, kind, *_ in RULES.sources.entries() if tiers[kind] < 3 and is_public_suffix(d)] == []
-
-
-@pytest.mark.parametrize(("country", "domain"), TABLES["sources"])
-def test_a_government_without_a_suffix_is_in_tier_1(country: str, domain: str) -> None:
-    source = source_at(f"https://{domain}/", None, "", RULES.compiled.sources)
-    assert (source.tier, source.is_government) == (1, True), country
 
 
 def test_a_domain_in_two_lists_is_an_error() -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from handlers.index_page import IndexPageRules
 from handlers.indexing.points import MEMORY, WritePlan, document_id_of, places_to_read, plan_write, points_of
+from schemas.event import Run
 from schemas.needs import IndexDocument, IndexPoint
 from schemas.pages import ScoredPage, Tier
 from tests.handlers.indexing.pages import LONG, scored_page
@@ -113,7 +114,7 @@ class Index:
     def __init__(self) -> None:
         self.points: dict[str, dict[str, Any]] = {}
 
-    def put(self, document: IndexDocument, run: str | None = None, dies_after: int = 99) -> WritePlan:
+    def put(self, document: IndexDocument, run: Run | None = None, dies_after: int = 99) -> WritePlan:
         places = places_to_read(document.document_id)
         stored: Mapping[str, Any] = {place: self.points[place] for place in places if place in self.points}
         plan = plan_write(document, run, "embedder", stored)
@@ -200,9 +201,24 @@ def test_the_same_page_fetched_again_is_only_remembered_as_newer() -> None:
     assert index.put(version("C", 60, 2)).outdated
 
 
-def test_live_write_after_a_replay_of_one_fetch_is_outdated() -> None:
+@given(st.lists(st.tuples(st.text(max_size=9), st.integers(0, 2**31)), min_size=1, max_size=4))
+def test_the_run_that_began_last_wins_whatever_its_name(runs: list[tuple[str, int]]) -> None:
     index = Index()
-    index.put(version("A", 60, 0), run="replay-1")
+    index.put(version("B", 60, 0))
+    latest = 0
+    for name, began in runs:
+        written = index.put(version("A", 60, 0), run=Run(name, datetime.fromtimestamp(began, UTC)))
+        assert written.outdated == (began < latest)
+        latest = max(began, latest)
+        assert index.put(version("C", 60, 0)).outdated
+
+
+def test_what_an_older_version_wrote_is_as_live() -> None:
+    index = Index()
+    put = version("B", 60, 0)
+    index.put(put)
+    index.points[put.points[0].id][MEMORY] |= {"run": "replay-z"}
+    assert not index.put(version("A", 60, 0), run=Run("replay-a", datetime(2026, 1, 1, tzinfo=UTC))).outdated
     assert index.put(version("C", 60, 0)).outdated
 
 

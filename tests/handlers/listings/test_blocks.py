@@ -4,7 +4,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.fetch_page import FetchPageRules
-from handlers.listings.blocks import Element, Link, NamedElements, blocks_of, by_make, name_words
+from handlers.listings.blocks import Element, Link, NamedElements, blocks_of
 from tests.rules import shipped_rules
 from tests.tables import tables
 
@@ -53,16 +53,7 @@ def test_a_block_holds_one_address_of_its_group() -> None:
     assert blocks_of(links[:2]) == {99}
 
 
-def test_groups_are_by_make() -> None:
-    links = [Link(f"/{n}", Element((f"a.{n % 2}",), (n,))) for n in range(4)]
-    assert by_make(links) == [links[::2], links[1::2]]
-
-
 def test_depth_is_bounded() -> None:
     element = around("<div>" * 500 + "<a href=x>x</a>")[0]
     assert not element.in_menu
     assert len(element.chain) == 60
-
-
-def test_words_of_names() -> None:
-    assert name_words("site-navBar FAQ_list") == {"site", "nav", "bar", "faq", "list"}

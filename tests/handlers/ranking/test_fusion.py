@@ -39,17 +39,6 @@ def best(scored: Sequence[Fused]) -> int:
     return max(range(len(scored)), key=lambda place: scored[place].score)
 
 
-def test_words_bring_up_what_vectors_put_second() -> None:
-    found = [
-        candidate(0, "Harbours of the north", "Ships and sea.", similarity=0.50),
-        candidate(1, "Tide tables", "The tide tables of the harbour.", similarity=0.48),
-        candidate(2, "Cooking", "A soup.", similarity=0.10),
-    ]
-    assert best(fused("tide tables", found)) == 1
-    off = SECTION.model_copy(update={"enabled": False})
-    assert best(fused("tide tables", found, off)) == 0
-
-
 def test_vectors_decide_if_bm25_is_off() -> None:
     found = [candidate(0, "Tide", similarity=0.2), candidate(1, similarity=0.4), candidate(2, similarity=0.3)]
     scored = fused("tide today", found, SECTION.model_copy(update={"enabled": False}))
@@ -92,14 +81,6 @@ def test_page_that_repeats_the_query_ranks_below_an_answer() -> None:
         candidate(1, "Tides of the harbour", "The table shows the high and low tide for each day of the month."),
     ]
     assert best(fused("tide tables", found)) == 1
-
-
-def test_fused_scores_lie_in_0_to_1_and_irrelevant_pages_get_0() -> None:
-    found = [candidate(0, "Tide tables", "The tide tables."), candidate(1, "Soup", "Leek soup.")]
-    perfect, nothing = fused("tide tables", found)
-    assert 0.8 < perfect.score <= 1
-    assert nothing.score == 0
-    assert fused("boat race", found)[0].score == 0
 
 
 def test_what_is_years_old_or_dated_ahead_is_not_called_recent() -> None:

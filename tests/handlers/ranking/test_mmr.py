@@ -23,14 +23,6 @@ def order(chosen: tuple[tuple[int, float], ...]) -> list[int]:
     return [index for index, _ in chosen]
 
 
-def test_a_copy_goes_below_what_says_something_else() -> None:
-    likeness = np.array([[1.0, 1.0, 0.1], [1.0, 1.0, 0.1], [0.1, 0.1, 1.0]])
-    chosen = diversify([1.0, 0.9, 0.6], likeness, 0.5, 3)
-    assert order(chosen) == [0, 2, 1]
-    assert chosen[0][1] == pytest.approx(1.0)
-    assert chosen[1][1] == pytest.approx(0.45)
-
-
 def test_each_choice_is_compared_with_all_that_are_chosen() -> None:
     """The copy of the first choice stays last, although the second choice is unlike it."""
     likeness = np.eye(4)

@@ -111,11 +111,6 @@ def test_trust_decides_between_equals(first: int | None, second: int | None) -> 
     assert trusted("dam closed", *pages, weight=0.0)[0] == "Dam closed today"
 
 
-def test_trust_puts_no_irrelevant_page_above_a_relevant_one() -> None:
-    pages = page(0, "Tax return", "File it by July.", 100), page(1, "Dam closed", "The dam closed in May.", 0)
-    assert trusted("dam closed", *pages) == ["Dam closed", "Tax return"]
-
-
 def test_without_a_known_score_trust_changes_nothing() -> None:
     weighed = weigh("dam closed", (page(0, "Dam closed", ""), page(1, "Rain", "")), None, SECTION, frozenset())
     assert after_trust(weighed, weighed.standing, SECTION.trust) is weighed.standing

@@ -49,15 +49,12 @@ def reasons(under: RankingSection, judged_by: str = "model") -> list[tuple[str, 
 
 
 def test_explanation_begins_with_words_vectors_and_the_judge() -> None:
-    first, *_ = reasons(section())
+    first, *others = reasons(section())
     assert "3 of 3 words in the text" in first
     assert "the model gives it 1" in first
     assert "the offline judge gives it 1" in reasons(section(), "offline")[0]
-
-
-def test_explanation_says_where_the_judge_gave_no_score() -> None:
-    assert all("the model said nothing of it" in said for said in reasons(section())[1:])
-    assert all("the model said nothing of it" in said for said in reasons(section(shown=1))[1:])
+    for said in (*others, *reasons(section(shown=1))[1:]):
+        assert "the model said nothing of it" in said
 
 
 def test_trees_are_named_where_their_order_counts() -> None:

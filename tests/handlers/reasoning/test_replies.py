@@ -14,15 +14,6 @@ TABLES = tables(__file__)
 CITED = {"text": "It rained.", "sources": [1]}
 
 
-def test_what_is_in_the_protocol_is_read() -> None:
-    sentences = read_sentences(json.dumps({"sentences": [CITED]}))
-    findings = read_findings(json.dumps({"findings": []}))
-    assert sentences is not None
-    assert (sentences.sentences[0].text, sentences.sentences[0].sources) == ("It rained.", [1])
-    assert findings is not None
-    assert findings.findings == []
-
-
 @pytest.mark.parametrize(
     "text",
     [

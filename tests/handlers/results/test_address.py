@@ -37,10 +37,6 @@ def test_identifiers(url: str) -> None:
     assert read(url).identifier
 
 
-def test_what_follows_a_parent_is_a_selection() -> None:
-    assert read("https://example.com/category/live-jazz-and-blues").parent == "category"
-
-
 @pytest.mark.parametrize(
     "url", ["https://example.com/blog/2024", "https://example.com/x/page/120", "https://e.org/501"]
 )
@@ -48,20 +44,15 @@ def test_years_pages_and_numbers_are_not_identifiers(url: str) -> None:
     assert not read(url).identifier
 
 
-def test_a_slug_further_below_a_parent_is_one_thing() -> None:
-    assert not read("https://example.com/c/product/1082604/wide-angle-camera").parent
+def test_what_follows_a_parent_is_a_selection_but_no_slug_further_below() -> None:
+    assert read("https://example.com/category/live-jazz-and-blues").parent == "category"
     assert read("https://example.com/c/cameras/wide").parent == "c"
+    assert not read("https://example.com/c/product/1082604/wide-angle-camera").parent
 
 
-def test_a_word_of_a_short_segment_names_navigation() -> None:
+def test_a_word_of_a_short_segment_at_the_end_names_navigation() -> None:
     assert read("https://example.com/login-page").navigation == "login"
-
-
-def test_a_slug_with_a_word_of_navigation_is_one_thing() -> None:
     assert not read("https://example.com/blog/how-to-build-a-sitemap").navigation
-
-
-def test_navigation_above_a_slug_says_nothing() -> None:
     assert not read("https://example.com/home/how-to-paint-a-door").navigation
 
 

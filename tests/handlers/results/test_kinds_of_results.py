@@ -19,23 +19,7 @@ SNIPPETS = [(KINDS[kind], *rest) for kind, *rest in TABLES["snippets"]]
 
 @pytest.mark.parametrize(("kind", "path", "title", "text"), SNIPPETS)
 def test_snippets(kind: ResultType, path: str, title: str | None, text: str) -> None:
-    url = SITE + path if path else ""
-    result = RetrievedContent(url=url, title=title, content=text, content_kind="snippet")
-    assert CLASSIFIER.classify(result).result_type is kind
-
-
-@pytest.mark.parametrize(
-    ("url", "title", "text", "kind"),
-    [
-        ("https://jobs.example/stelle/77", "Pflegefachkraft (m/w/d)",
-         "Für unsere Station suchen wir ab 01.02.2026 eine Pflegefachkraft. Klinik Nord, Hauptstraße 7, 50667 Köln. "
-         "Zu den Aufgaben gehören die Pflege der Patienten und die Dokumentation.", ITEM),
-        ("https://search.example.com/syntax/operators", "Operators",
-         "Put a phrase in quotation marks to find the pages that have these words in this order. A minus sign before a "
-         "word leaves out the pages that have it.", ITEM),
-    ],
-)  # fmt: skip
-def test_content_outweighs_the_host(url: str, title: str, text: str, kind: ResultType) -> None:
+    url = path if "://" in path else SITE + path if path else ""
     result = RetrievedContent(url=url, title=title, content=text, content_kind="snippet")
     assert CLASSIFIER.classify(result).result_type is kind
 

@@ -18,14 +18,6 @@ PROSE = "The band played for two hours in the old hall, and nobody left before t
 HTML = f"<title>The opening</title><body><h1>The opening</h1>{f'<p>{PROSE}</p>' * 12}"
 
 
-@pytest.mark.parametrize(
-    ("links", "share", "leaf"), [(10.0, 0.5, 0.1), (10.0, 0.6, 0.2), (11.0, 2.0, 0.3), (11.0, 2.1, 0.4)]
-)
-def test_a_measure_above_the_threshold_goes_to_the_right(links: float, share: float, leaf: float) -> None:
-    forest = Forest(Trees(measures=("links", "share"), start=(0.0, 1.0, 0.0), trees=(TREE,)))
-    assert forest.scores({"links": links, "share": share}) == [0.0, 1.0 + leaf, 0.0]
-
-
 def _walked(trees: Trees, measures: dict[str, float]) -> list[float]:
     """The scores as one gets them by going down each tree, question by question."""
     scores = list(trees.start)

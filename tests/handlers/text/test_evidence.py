@@ -62,21 +62,6 @@ def test_no_dates(text: str) -> None:
     assert details(text, "date") == []
 
 
-@pytest.mark.parametrize(("text", "value"), TABLES["times"])
-def test_times(text: str, value: str) -> None:
-    assert [found for _, found in details(f"begins {text} sharp", "time")] == [value]
-
-
-@pytest.mark.parametrize("text", ["25:00", "10:75", "3小时", "192.168.0.1:8080", "16:9"])
-def test_no_times(text: str) -> None:
-    assert details(text, "time") == []
-
-
-@pytest.mark.parametrize(("text", "value"), TABLES["prices"])
-def test_prices(text: str, value: str) -> None:
-    assert [found for _, found in details(text, "price")] == [value]
-
-
 @pytest.mark.parametrize(("text", "value"), TABLES["places"])
 def test_places(text: str, value: str) -> None:
     assert [found for _, found in details(text, "place")] == [value]

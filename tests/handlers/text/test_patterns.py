@@ -66,13 +66,6 @@ def test_shipped_phrases(name: str, text: str, phrase: str) -> None:
     assert [*getattr(patterns, name).find(split_words(text.lower()))] == [tuple(phrase.split())]
 
 
-def test_each_word_is_in_one_pack_only() -> None:
-    packs = shipped_rules(ClassifyResultsRules).patterns
-    for name in ("listing_words", "link_phrases", "offer_phrases"):
-        words = [word for pack in packs.values() for word in getattr(pack, name)]
-        assert len(words) == len(set(words)), name
-
-
 @pytest.mark.parametrize("word", ["(free)", "((s))x", "foo(("])
 def test_a_word_list_refuses_brackets_that_mean_nothing(word: str) -> None:
     with pytest.raises(ValueError, match="brackets are"):

@@ -2,20 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.trust.labels import Thresholds, label_for, label_mark, label_of, tier_of, without_score
+from handlers.trust.labels import Thresholds, label_for, label_of, tier_of, without_score
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize(("source_tier", "expected"), [(1, ("A", "HIGH")), (2, ("B", "MEDIUM")), (3, ("C", "LOW"))])
-def test_without_a_score_the_source_decides(source_tier: int, expected: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("source_tier", "expected"),
+    [(1, ("A", "HIGH")), (2, ("B", "MEDIUM")), *((tier, ("C", "LOW")) for tier in (3, 0, 4, -1, None))],
+)
+def test_without_a_score_the_source_decides(source_tier: int | None, expected: tuple[str, str]) -> None:
     assert without_score(source_tier) == expected
-
-
-@pytest.mark.parametrize("source_tier", [0, 4, -1, None])
-def test_an_unknown_source_is_the_lowest(source_tier: int | None) -> None:
-    assert without_score(source_tier) == ("C", "LOW")
 
 
 @given(st.integers(0, 100), st.integers(0, 100), st.integers(0, 100))
@@ -48,8 +46,3 @@ def test_a_score_decides_and_without_one_the_source(
 ) -> None:
     judgment = label_for(score, source_tier, Thresholds(70, 40))
     assert (judgment.label, judgment.label_source) == (label, label_source)
-
-
-def test_a_mark_is_as_the_plan_prints_it() -> None:
-    """R-252."""
-    assert label_mark("MEDIUM") == "[TRUST_TIER: MEDIUM]"

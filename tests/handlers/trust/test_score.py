@@ -65,11 +65,6 @@ def test_every_component_says_what_was_seen(said: dict[str, Any]) -> None:
     assert tuple(line.because for line in others) == said["because"]
 
 
-def test_citations_without_a_doi_are_counted() -> None:
-    score = score_trust(40, "", Observations(citation_count=2), RULES.points)
-    assert score.components[1].because == "2 citations"
-
-
 UNSEEN = Observations(
     external_links_count=None,
     headings_count=None,

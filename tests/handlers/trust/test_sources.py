@@ -114,15 +114,6 @@ def test_own_sources_override_longer_shipped_entries() -> None:
     assert (demoted.tier, demoted.kind, demoted.tags) == (3, "broadcaster", ("news",))
 
 
-def test_own_source_with_a_tier_has_the_tag_of_the_tier() -> None:
-    rules = own(
-        one_example=ListedSource(None, 1), two_example=ListedSource(None, 2), three_example=ListedSource(None, 3)
-    )
-    tags = [source_at(f"{name}.example", rules).tags for name in ("one", "two", "three")]
-    assert tags == [(), ("news",), ("blog",)]
-    assert source_at("one.example", rules).kind is None
-
-
 def test_a_publisher_may_have_a_kind() -> None:
     rules = replace(RULES, publishers={"the wire": ListedSource("news_agency")})
     source = source_of("news.example", "news.example", "The Wire", "", rules)

@@ -65,17 +65,11 @@ async def test_two_applications_do_not_share_their_metrics(settings: Settings) -
     assert Application(settings).registry is not Application(settings).registry
 
 
-async def test_each_handler_reads_its_topic_in_its_own_prefixed_group(settings: Settings) -> None:
+async def test_prefixed_groups_read_committed_without_commits(settings: Settings) -> None:
     subscribers: list[Any] = list(Application(settings).broker.subscribers)
     topics = {topic.name for subscriber in subscribers for topic in subscriber.topics}
     assert topics == {f"shop.{one.topic}" for one in ALL}
     assert {subscriber.group_id for subscriber in subscribers} == {f"shop.{one.group}" for one in ALL}
-
-
-async def test_groups_read_committed_from_the_start_without_commits(
-    settings: Settings,
-) -> None:
-    subscribers: list[Any] = list(Application(settings).broker.subscribers)
     for options in [subscriber._connection_args for subscriber in subscribers]:
         assert (options["isolation_level"], options["auto_offset_reset"]) == ("read_committed", "earliest")
         assert options["enable_auto_commit"] is False
@@ -244,13 +238,8 @@ async def test_run_leaves_signals_alone_in_another_thread(settings: Settings, mo
     assert after is before
 
 
-async def test_the_asyncapi_document_has_the_names_of_the_cluster() -> None:
-    settings = load_settings(kafka={"bootstrap_servers": "kafka.invalid:9092", "topic_prefix": "shop."})
-    async with (
-        HttpServer(Application(settings).asgi, HttpSettings(port=0)) as server,
-        httpx.AsyncClient(base_url=f"http://{server.address}", trust_env=False) as client,
-    ):
-        answer = await client.get("/asyncapi.yaml")
+async def test_the_asyncapi_document_has_the_names_of_the_cluster(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/asyncapi.yaml")
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("application/yaml")
     assert yaml.safe_load(answer.text) == json.loads(json.dumps(asyncapi_document("shop.")))

@@ -434,14 +434,6 @@ async def test_an_answer_that_was_paid_for_is_not_paid_for_again(
     assert (first["cost_usd"] > 0, again["cost_usd"]) == (True, 0)
 
 
-async def test_the_day_s_budget_holds_for_answers_too(answer: Answers, server: ModelServer) -> None:
-    llm = LlmSettings(base_url=server.base_url, model="model-1", budget_usd_per_day=0.0)
-    code, out, err = await answer(llm=llm, as_json=True)
-    assert (code, out, server.asked, err.count("\n")) == (1, "", [], 1)
-    assert err.startswith("assay answer: the day's budget is spent")
-    assert "--no-model" in err
-
-
 async def test_nothing_found_is_said(answer: Answers, server: ModelServer) -> None:
     code, out, _ = await answer(filters={"domains": ("nowhere.example",)})
     assert (code, server.asked) == (0, [])
@@ -465,27 +457,8 @@ async def test_failed_model_is_not_named_as_the_writer(answer: Answers, server: 
     assert "Written by" not in out
 
 
-async def test_further_lines_of_a_source_begin_below_its_label(
-    answer: Answers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    _, out, _ = await answer(no_model=True)
-    listed = out.split("\n\n")[1].splitlines()
-    assert len(listed) > 3
-    assert all(line.startswith("    " if line[0] == " " else "[") and len(line) <= 60 for line in listed)
-    assert not any(line.endswith(" ") for line in listed)
-
-
 @pytest.mark.parametrize("text", ["", "   "])
 async def test_a_question_is_needed(answer: Answers, text: str) -> None:
     code, out, err = await answer(text)
     assert (code, out) == (2, "")
     assert err.startswith("assay answer: ")
-
-
-async def test_candidates_come_from_a_file(answer: Answers, tmp_path: Path) -> None:
-    file = tmp_path / "candidates.jsonl"
-    rows = list(TABLES["candidates_come_from_a_file_2"])
-    file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8")
-    _, out, _ = await answer("石門水庫何時關閉", candidates=file, no_model=True)
-    assert out.splitlines()[:5] == list(TABLES["candidates_come_from_a_file"])

@@ -43,16 +43,7 @@ def test_the_default_address_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> No
         where = f"127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setattr("streams.settings.model.LOCAL_KAFKA", where)
         [finding] = check_kafka(load_settings())
-    assert (finding.state, where in finding.detail) == ("fail", True)
-
-
-def test_a_kafka_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor_kafka, "SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        where = f"127.0.0.1:{silent.getsockname()[1]}"
-        [finding] = check_kafka(load_settings(kafka={"bootstrap_servers": where}))
-    assert finding.state == "fail"
-    assert "did not answer within" in finding.detail
+    assert (finding.state, where in finding.detail, "did not answer within" in finding.detail) == ("fail", True, True)
 
 
 def test_stopped_and_late_groups_are_reported() -> None:

@@ -54,19 +54,6 @@ def test_spending_of_the_day_is_reported(tmp_path: Path) -> None:
     assert found(**bound)["spent"].state == "warn"
 
 
-def test_prices_are_wanted_and_with_a_budget_needed(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
-    without = found(api_key="k", model="m", cache_path=path)
-    assert (without["prices"].state, "budget" in without) == ("warn", False)
-    bound = found(api_key="k", model="m", cache_path=path, budget_usd_per_day=3)
-    assert (bound["prices"].state, bound["budget"].state) == ("fail", "ok")
-    priced = found(api_key="k", model="m", cache_path=path, limits={"m": {"price_in": 1, "price_out": 2}})
-    assert "prices" not in priced
-    assert priced["budget"].state == "warn"
-    own = found(api_key="k", model="m", cache_path=path, limits={"m": {"price_in": 0, "price_out": 0}})
-    assert "budget" not in own
-
-
 def test_where_paid_answers_are_kept_is_looked_at(tmp_path: Path) -> None:
     assert found(api_key="k", model="m", cache_path=tmp_path / "a.sqlite")["paid answers"].state == "ok"
     assert found(api_key="k", model="m", cache_path=None)["paid answers"].state == "warn"

@@ -109,20 +109,6 @@ def test_standard_input_is_read(export: Ran, tmp_path: Path, monkeypatch: pytest
     assert "standard input:2: undecodable: " in done.err
 
 
-@pytest.mark.parametrize("source", ["-", "pages"])
-def test_a_line_that_is_too_long_is_passed_over(
-    export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
-) -> None:
-    monkeypatch.setattr(streams.publish.lines, "LARGEST_LINE", 2000)
-    monkeypatch.chdir(tmp_path)
-    Path("pages").write_bytes(lines(event(1), b"x" * 100_000, event(2)))
-    with Path("pages").open("rb") as pages:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(pages))
-        done = export(source=Path(source))
-    assert (done.status, addresses(done.out)) == (1, ["https://a.example/1", "https://a.example/2"])
-    assert ":2: too_large: the line is longer than 2000 bytes" in done.err
-
-
 @pytest.mark.parametrize(
     ("wishes", "status", "says"),
     [

@@ -211,13 +211,6 @@ def test_invalid_request_is_reported_in_one_line(
     assert said in err
 
 
-def test_missing_index_is_reported_and_not_created(tmp_path: Path, ask: Shown) -> None:
-    status, out, err = ask(settings_at(tmp_path))
-    assert (status, out, err.count("\n")) == (1, "", 1)
-    assert "assay run" in err
-    assert list(tmp_path.iterdir()) == []
-
-
 async def test_an_index_that_an_application_has_is_asked_for_there(
     tmp_path: Path, ask: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:

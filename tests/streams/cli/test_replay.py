@@ -1,13 +1,8 @@
-"""``assay replay`` without a broker: its arguments, and the errors for invalid ones."""
-
-from pathlib import Path
+"""``assay replay`` without a broker: a bound of its cost, where Kafka was looked for, and help."""
 
 import pytest
 
 from tests.samples import run_assay, variables_of_assay
-from tests.tables import tables
-
-TABLES = tables(__file__)
 
 
 @pytest.fixture(autouse=True)
@@ -16,17 +11,6 @@ def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     # Port 1 refuses connections.
     monkeypatch.setenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:1")
-
-
-@pytest.mark.parametrize(("arguments", "said"), TABLES["wrong_usage"])
-def test_wrong_usage_is_one_line_that_says_what_to_do(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
-) -> None:
-    assert run_assay("replay", *arguments) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    [line] = told.err.splitlines()
-    assert said in line
 
 
 def test_a_paid_handler_needs_a_bound(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,10 +31,3 @@ def test_without_kafka_it_is_said_where_one_was_looked_for(capsys: pytest.Captur
 def test_help_is_at_hand(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert run_assay("replay", *arguments) == (0 if arguments else 2)
     assert "assay replay" in capsys.readouterr().out
-
-
-def test_invalid_configuration_is_reported_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    other = tmp_path / "other.yaml"
-    other.write_text("no_such_section: 1\n")
-    assert run_assay("replay", "score_page", "--config", str(other)) == 2
-    assert "no_such_section" in capsys.readouterr().err

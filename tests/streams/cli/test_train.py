@@ -135,10 +135,3 @@ def test_without_xgboost_it_says_what_to_install(train: Train, tmp_path: Path, m
     done = train(tmp_path / "one")
     assert (done.status, (tmp_path / "one").exists()) == (1, False)
     assert "pip install 'assay[rank]'" in done.err
-
-
-def test_without_a_kafka_it_says_what_to_do(train: Train, tmp_path: Path) -> None:
-    settings = {"kafka": {"bootstrap_servers": "127.0.0.1:1"}}
-    done = train(tmp_path / "one", settings, completed=None, feedback=None)
-    assert done.status == 1
-    assert "no Kafka at 127.0.0.1:1; start one with `assay broker --detach`" in done.err

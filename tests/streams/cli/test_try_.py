@@ -126,20 +126,6 @@ def test_answers_of_one_trial_are_the_input_of_the_next(assay: Any) -> None:
     assert answers(indexed)[0]["events"][0]["topic"] == "documents.indexed.v1"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b'{"outcome":"emit","reason":null,"events":[{"topic":"pages.scored.v1"}]}',
-        b'{"outcome":"emit","reason":null,"events":7}',
-        b'{"outcome":"emit","url":"https://a.example/"}',
-        b'{"outcome":' + b"[" * 100_000,
-    ],
-)
-def test_line_that_only_resembles_an_answer_is_an_event(assay: Any, line: bytes) -> None:
-    [(outcome, _)] = outcomes(assay("try", "index_page", given=line))
-    assert outcome == "dead"
-
-
 def test_huge_lines_are_answered_and_the_run_continues(assay: Any) -> None:
     def page_of(size: int) -> bytes:
         text = b"<p>" + b"words in it " * 16 + b"</p>"
@@ -256,16 +242,6 @@ def complaint(done: Done) -> str:
     return line
 
 
-def test_unknown_handler_is_refused_with_the_known_ones(assay: Any) -> None:
-    done = assay("try", "no_such")
-    assert done.returncode == 2
-    line = complaint(done)
-    assert all(
-        name in line
-        for name in ("no_such", "follow_listing", "extract_snippet", *(handler.name for handler in HANDLERS))
-    )
-
-
 def test_unreadable_file_is_reported_in_one_line(assay: Any, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for name in ("nowhere.jsonl", "empty"):
@@ -290,25 +266,6 @@ def test_output_is_utf_8_on_any_terminal(tmp_path: Path) -> None:
     [answer] = answers(Done(done.returncode, done.stdout, done.stderr))
     assert answer["events"][0]["key"] == "https://a.example/å"
     assert answer["events"][0]["value"]["title"] == "中央社"
-
-
-def test_a_reader_that_has_seen_enough_ends_the_run_quietly(tmp_path: Path) -> None:
-    source = tmp_path / "in.jsonl"
-    source.write_bytes((PAGE + b"\n") * 3000)
-    process = subprocess.Popen(
-        command("try", "score_page", str(source)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=tmp_path,
-        env=environment(),
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with process, process.stdout, process.stderr:
-        assert json.loads(process.stdout.readline())["outcome"] == "emit"
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait(60) == 1
 
 
 def test_answers_stream(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from streams.cli.main import _run
-from streams.replay.comparisons import comparable
 from tests.samples import EXAMPLES, environment
 from tests.tables import tables
 
@@ -185,10 +184,6 @@ def test_unreadable_file_is_reported_in_one_line(tmp_path: Path, capsys: pytest.
     arguments = ["try", "score_page", str(tmp_path / "nowhere"), "--diff", "--config", str(tmp_path / "other.yaml")]
     assert _run(arguments) == 1
     assert "nowhere: No such file" in capsys.readouterr().err
-
-
-def test_these_handlers_can_be_compared() -> None:
-    assert [handler.name for handler in comparable()] == ["score_page", "classify_results"]
 
 
 # --- the process -----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from starlette.testclient import TestClient
 
 from schemas.dead import dead_letter_topic
-from schemas.event import Envelope, Event
+from schemas.event import Envelope, Event, Run
 from streams.console.app import SCREENS, make_app, make_context
 from streams.console.context import Context, Screen
 from streams.console.entries import Position, dead_entry, entry_of, mentions_of
@@ -86,7 +86,7 @@ class OwnConsole:
         topic, at = topic_of(event), BEGAN + timedelta(seconds=after)
         position = self._next(topic.name)
         source, identity = f"assay/{handler}" if handler else "crawler", f"id-{len(self.records.written)}"
-        envelope = Envelope(identity, source, at, "root", None, run=run)
+        envelope = Envelope(identity, source, at, "root", None, run=Run(run) if run else None)
         record = encode(topic, event, envelope)
         self._keep(position, at, record.key, record.value, record.headers)
         read = decode(topic, record.value, record.headers, at)

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import pytest
+
 from handlers.index_page import IndexPageRules
 from schemas.claims import ClaimBand, ClaimEvaluated, ClaimStatus
 from schemas.documents import DocumentIndexed, IndexChange
@@ -183,39 +185,26 @@ def test_each_input_is_answered_dead_or_dropped() -> None:
     assert faults({"score_page": balance(account, dropped=1)}) == []
 
 
-def test_several_outputs_of_one_input_are_one_answer() -> None:
-    account = account_of("a")
-    account.see(WRITTEN, Trace("out 1", "a", "score_page"))
-    account.see(WRITTEN, Trace("out 2", "a", "score_page"))
-    assert (balance(account).answered, balance(account).twice) == (1, 0)
-
-
-def test_the_same_output_again_is_counted_as_twice() -> None:
-    account = account_of("a")
-    for _ in range(2):
-        account.see(WRITTEN, Trace("out", "a", "score_page"))
-    assert balance(account).twice == 1
-
-
-def test_an_input_that_was_given_twice_may_be_answered_twice() -> None:
-    account = account_of("a", "a")
-    for _ in range(2):
-        account.see(WRITTEN, Trace("out", "a", "score_page"))
-    assert balance(account) == Balance(taken=2, answered=2, dead=0, dropped=0, missing=0, twice=0)
-
-
-def test_an_answer_beside_a_dead_letter_is_counted_as_twice() -> None:
-    account = account_of("a")
-    account.see(WRITTEN, Trace("out", "a", "score_page"))
-    account.see_dead("score_page", "a")
-    assert balance(account).twice == 1
-
-
-def test_output_of_another_handler_does_not_answer_an_input() -> None:
-    account = account_of("a")
-    account.see(WRITTEN, Trace("out", "a", "fetch_page"))
-    account.see(WRITTEN, Trace("from outside"))
-    assert balance(account).missing == 1
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "dead", "expected"),
+    [
+        ("a", [("1", "a", "score_page"), ("2", "a", "score_page")], "", Balance(1, 1, 0, 0, missing=0, twice=0)),
+        ("a", [("1", "a", "score_page")] * 2, "", Balance(1, 1, 0, 0, missing=0, twice=1)),
+        ("aa", [("1", "a", "score_page")] * 2, "", Balance(2, 2, 0, 0, missing=0, twice=0)),
+        ("a", [("1", "a", "score_page")], "a", Balance(1, 1, 1, 0, missing=0, twice=1)),
+        ("a", [("1", "a", "fetch_page"), ("from outside",)], "", Balance(1, 0, 0, 0, missing=1, twice=0)),
+    ],
+    ids=["several outputs", "one again", "given twice", "dead and answered", "of another handler"],
+)
+def test_outputs_and_dead_letters_are_told_apart(
+    inputs: str, outputs: list[tuple[str, ...]], dead: str, expected: Balance
+) -> None:
+    account = account_of(*inputs)
+    for output in outputs:
+        account.see(WRITTEN, Trace(*output))
+    for identity in dead:
+        account.see_dead("score_page", identity)
+    assert balance(account) == expected
 
 
 def test_account_covers_every_handler_of_the_topology() -> None:

@@ -102,19 +102,6 @@ async def test_invalid_cache_file_is_replaced_by_memory(tmp_path: Path) -> None:
         assert await cache.get("q", URL) == page(time)
 
 
-async def test_a_file_that_breaks_later_is_done_without_for_a_while(tmp_path: Path) -> None:
-    time = VirtualTime()
-    file = tmp_path / "c.sqlite"
-    async with caching(time, cache_path=file) as cache:
-        await cache.put("q", URL, page(time))
-        with closing(sqlite3.connect(file)) as other:
-            other.execute("DROP TABLE fetches")
-            other.commit()
-        assert await cache.get("q", URL) is None
-        await cache.put("q", URL, page(time))
-        assert await cache.get("q", URL) == page(time)
-
-
 @pytest.mark.parametrize("damage", TABLES["damaged_row_is_a_miss_and_other_rows_stay"])
 async def test_damaged_row_is_a_miss_and_other_rows_stay(tmp_path: Path, damage: str) -> None:
     time, file = VirtualTime(), tmp_path / "c.sqlite"

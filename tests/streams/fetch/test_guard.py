@@ -72,27 +72,8 @@ async def test_address_of_this_machine_is_refused_even_if_global(own: str, monke
     assert isinstance(await judge("http://name.example.com/", own, allow_private=True), Admitted)
 
 
-async def test_temporary_name_failure_is_retried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
-        asked.append(host)
-        if host == "gone.example.com" or (host == "busy.example.com" and len(asked) == 1):
-            raise socket.gaierror(socket.EAI_AGAIN if host.startswith("busy") else socket.EAI_NONAME, "no")
-        return [(0, 0, 0, "", (PUBLIC, port))]
-
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    resolver = SystemResolver(1)
-    try:
-        assert await resolver("busy.example.com", 80) == [PUBLIC]
-        with pytest.raises(socket.gaierror):
-            await resolver("gone.example.com", 80)
-    finally:
-        resolver.close()
-    assert asked == ["busy.example.com", "busy.example.com", "gone.example.com"]
-
-
 async def test_look_ups_use_the_port_and_their_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a failure that may pass is tried once more."""
     asked: list[Any] = []
     threads: list[str] = []
     busy, most = 0, 0
@@ -108,8 +89,8 @@ async def test_look_ups_use_the_port_and_their_own_threads(monkeypatch: pytest.M
         again.wait(0.05)
         with turn:
             busy -= 1
-        if len(asked) == 1:
-            raise socket.gaierror(socket.EAI_AGAIN, "not now")
+        if len(asked) == 1 or host == "gone.example":
+            raise socket.gaierror(socket.EAI_NONAME if host == "gone.example" else socket.EAI_AGAIN, "no")
         return [(0, 0, 0, "", (PUBLIC, port))]
 
     again = threading.Event()
@@ -118,9 +99,12 @@ async def test_look_ups_use_the_port_and_their_own_threads(monkeypatch: pytest.M
     try:
         assert await resolver("one.example", 8080) == [PUBLIC]
         await asyncio.gather(*(resolver("two.example", 80) for _ in range(6)))
+        with pytest.raises(socket.gaierror):
+            await resolver("gone.example", 80)
     finally:
         resolver.close()
     assert asked[:2] == [("one.example", 8080, {"type": socket.SOCK_STREAM})] * 2
+    assert [host for host, *_ in asked].count("gone.example") == 1
     assert all(name.startswith("resolve") for name in threads)
     assert most <= 2, "no more look-ups at a time than threads"
 

@@ -24,7 +24,6 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 PAGE = response("<h1>Hello</h1>")
-PLAIN = response("<p>a", content_type="text/plain")
 GZIPPED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
 
 
@@ -87,15 +86,6 @@ async def test_what_was_fetched_for_a_query_is_not_fetched_again(web: Web, tmp_p
     async with FetchWorker(settings(web, cache_path=file)) as worker:
         await fetch(worker, "http://site.example/a", query="another")
     assert web.seen["/a"] == 2
-
-
-async def test_a_cache_that_cannot_be_opened_is_done_without(web: Web, tmp_path: Path) -> None:
-    web.routes["/a"] = PAGE
-    (tmp_path / "file").write_text("no folder")
-    async with FetchWorker(settings(web, cache_path=tmp_path / "file" / "cache.sqlite")) as worker:
-        assert await reason(worker, "http://site.example/a") is None
-        assert await reason(worker, "http://site.example/a") is None
-    assert web.seen["/a"] == 1
 
 
 async def test_redirects_are_followed_within_limits_and_checked(web: Web) -> None:

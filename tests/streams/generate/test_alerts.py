@@ -10,7 +10,6 @@ from streams.generate.grafana import dashboards
 from streams.generate.prometheus import Alert, alerts, prometheus
 from streams.telemetry.metrics import METRICS
 from streams.telemetry.settings import AlertSettings
-from streams.topology import HANDLERS
 from tests.samples import ROOT
 
 TOLD = alerts(AlertSettings())
@@ -74,8 +73,3 @@ def test_handlers_that_are_not_run_raise_no_alert() -> None:
         assert 'handler!~"index_page|fetch_page"' in told[name]
     with pytest.raises(ValidationError, match="no handler 'score'"):
         AlertSettings(not_run=("score",))
-
-
-def test_no_handler_is_forgotten() -> None:
-    [down] = [alert for alert in TOLD if alert.name == "AssayWorkerDown"]
-    assert len(down.conditions) == 1 + len(HANDLERS)

@@ -19,7 +19,6 @@ from streams.generate.compose_workers import HTTP_PORT, service_name
 from streams.generate.kubernetes import AUTOSCALING, BASE, EXAMPLE, FOLDER, Installation, manifests, scaled_object
 from streams.runtime.settings_files import read_document
 from streams.settings.model import load_settings
-from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler, handler_named
 from tests.samples import ROOT
 
@@ -176,22 +175,6 @@ def test_fetching_reaches_no_private_address() -> None:
     assert [block["cidr"] for block in blocks] == ["0.0.0.0/0", "::/0"]
     assert {"10.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"} <= set(blocks[0]["except"])
     assert {"::1/128", "fc00::/7", "fe80::/10"} <= set(blocks[1]["except"])
-
-
-@pytest.mark.parametrize("its", HANDLERS, ids=HANDLER_IDS)
-def test_replicas_follow_the_lag_in_seconds_and_leave_slowly(its: Handler) -> None:
-    spec = found("ScaledObject")[service_name(its)]["spec"]
-    assert spec["maxReplicaCount"] <= its.consumes.partitions
-    lag, work = spec["triggers"]
-    assert lag["metricType"] == "Value"
-    assert Metrics.group_lag_seconds.name in lag["metadata"]["query"]
-    assert f'topic="{its.consumes.name}"' in lag["metadata"]["query"]
-    assert float(lag["metadata"]["threshold"]) < its.slo_seconds
-    assert lag["metadata"]["ignoreNullValues"] == "false"
-    assert work["metricType"] == "AverageValue"
-    down = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]["scaleDown"]
-    assert down["stabilizationWindowSeconds"] >= 600
-    assert down["policies"] == [{"type": "Pods", "value": 1, "periodSeconds": 300}]
 
 
 def test_partitions_bound_the_replicas() -> None:

@@ -1,12 +1,10 @@
 """The scrape configuration and the recording rules, checked by reading them."""
 
-import re
-
 import pytest
 import yaml
 
 from streams.generate.compose_workers import HTTP_PORT
-from streams.generate.prometheus import recording_rules, refuse_undeclared, scraping, services
+from streams.generate.prometheus import refuse_undeclared, scraping, services
 from streams.telemetry.metrics import AGE_BUCKETS
 from streams.topology import HANDLERS
 from tests.samples import ROOT
@@ -34,21 +32,6 @@ def test_the_rules_that_are_named_are_there() -> None:
 def test_every_objective_is_a_bound_of_the_age_histogram() -> None:
     """Otherwise the share within the objective could not be told from the buckets."""
     assert {float(handler.slo_seconds) for handler in HANDLERS} <= set(AGE_BUCKETS)
-
-
-def test_each_handler_has_its_own_objective() -> None:
-    rules = recording_rules()
-    of_age = "handler:assay_event_age_seconds:"
-    assert {rule["record"] for rule in rules} == {
-        *(of_age + name for name in ("p99_10m", "in_time10m", "late10m")),
-        "tier:assay_pages_scored_total:share1h",
-    }
-    for name in (f"{of_age}in_time10m", f"{of_age}late10m"):
-        held = {rule["labels"]["handler"]: rule["expr"] for rule in rules if rule["record"] == name}
-        assert list(held) == [handler.name for handler in HANDLERS]
-        for handler in HANDLERS:
-            assert re.findall(r'handler="(\w+)"', held[handler.name]) == [handler.name] * 2
-            assert f'le="{float(handler.slo_seconds)}"' in held[handler.name]
 
 
 @pytest.mark.parametrize(("expression", "why"), TABLES["an_expression_over_what_is_not_declared_is_refused"])

@@ -132,27 +132,6 @@ async def test_a_long_page_is_written_in_requests_of_bounded_size(
     assert await bench.points() == 301
 
 
-async def test_an_embedder_that_fails_half_way_loses_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    long = "\n".join(f"{number} {'x' * 500}" for number in range(300))
-    embed, calls = bench.embedder.embed, 0
-
-    async def failing(texts: Sequence[str]) -> list[Vector]:
-        nonlocal calls
-        calls += 1
-        if calls == 2:
-            raise IndexDownError("no vectors any more")
-        return await embed(texts)
-
-    monkeypatch.setattr(bench.embedder, "embed", failing)
-    page = scored_page("A", long, url="https://a.example/1")
-    points = points_of(page, RULES.tiered_indexing, RULES.index_points)
-    document = IndexDocument(document_id_of(page.url), points, START)
-    assert isinstance(await bench.worker.index(document, None), IndexUnavailable)
-    assert (await bench.put("A", content=long)).written == len(points)
-    assert (await bench.put("C", 1)).removed == len(points) - 1
-    assert await bench.points() == 1
-
-
 async def test_unreachable_store_is_a_reply_and_no_exception() -> None:
     bench = Bench(IndexSettings(url="http://127.0.0.1:9", timeout_seconds=1.0))
     page = scored_page("C")

@@ -10,10 +10,9 @@ from aiokafka.errors import NotCoordinatorForGroupError, TopicAuthorizationFaile
 from aiokafka.protocol.commit import OffsetFetchResponse_v3
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.kafka.clients import MAX_REQUEST_BYTES, connection, make_admin, make_producer, make_reader
+from streams.kafka.clients import connection, make_admin, make_producer
 from streams.kafka.settings import KafkaSettings
 from streams.pipeline.consumer import CountingConsumer
-from streams.topology import DEAD_LETTER_BYTES, TOPIC_BYTES
 from tests.samples import instance
 
 
@@ -38,18 +37,6 @@ def test_tls_checks_the_certificate_and_the_name(protocol: str) -> None:
     context = instance(ssl.SSLContext, connection(settings(security_protocol=protocol))["ssl_context"])
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
-
-
-def test_what_a_topic_takes_fits_into_a_request() -> None:
-    assert TOPIC_BYTES < DEAD_LETTER_BYTES < MAX_REQUEST_BYTES
-
-
-async def test_clients_are_made_without_connecting() -> None:
-    for transactional_id in (None, "shop.assay.score_page.pages.crawled.v1.0"):
-        producer = make_producer(settings(), transactional_id, "assay.score_page")
-        await producer.stop()
-    await make_reader(settings(), "pages.scored.v1").stop()
-    await make_admin(settings()).close()
 
 
 async def test_records_of_partitions_that_were_refused_are_not_sent() -> None:

@@ -465,12 +465,6 @@ async def test_a_line_is_foreseen_to_move_with_what_is_lent() -> None:
 
 
 @virtually
-async def test_the_smallest_share_may_have_one_call_under_way() -> None:
-    asked = Lending({"one": 0.5, "other": 0.5}, in_flight=1).limiter
-    assert isinstance(await asked.turn("one", 1, 10.0), ModelTurn)
-
-
-@virtually
 async def test_concurrent_calls_are_lent_within_the_limit() -> None:
     lending = Lending({"one": 0.5, "other": 0.5}, in_flight=4)
     turns = [await lending.limiter.turn("one", 1, 30.0) for _ in range(4)]

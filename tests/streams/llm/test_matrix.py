@@ -57,14 +57,6 @@ async def test_under_a_fault(fault: str, task: str, expected: str, tmp_path: Pat
     assert again == (expected if fault in PAID else BEHAVED[task])
 
 
-@pytest.mark.parametrize("task", TASKS)
-async def test_a_server_that_behaves_is_believed_and_paid_once(task: str) -> None:
-    async with served(says(GOOD[task])) as (server, gateway):
-        words = [in_a_word(await judge(task, input_of(task), gateway.answer)) for _ in range(3)]
-        assert len(server.asked) == 1
-    assert words == [BEHAVED[task]] * 3
-
-
 @pytest.mark.parametrize("fault", ["prose", "out of range", "unknown tool", "speaks of what was not shown"])
 @pytest.mark.parametrize("task", TASKS)
 async def test_unreadable_reply_is_kept_for_an_hour_then_asked_again(task: str, fault: str) -> None:

@@ -95,11 +95,6 @@ async def test_answers(store: RedisJournal, server: Server) -> None:
     assert server.asked.ttl(f"{PREFIX}costs:{DAY}") >= 86_400
 
 
-async def test_an_answer_is_forgotten_after_its_time(store: RedisJournal, server: Server) -> None:
-    await store.keep("k", "{}", 0, 1.9, DAY, 0.5)
-    assert 0 < server.asked.pttl(f"{PREFIX}answer:k") <= 1000
-
-
 async def test_what_is_kept_for_no_time_is_not_kept(store: RedisJournal) -> None:
     assert await store.keep("k", "{}", 0, 0, DAY, 0.5) == 0.5
     assert await store.get("k", 0) is None

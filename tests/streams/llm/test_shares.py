@@ -11,15 +11,8 @@ MODELS = {"gate": "small", "claims": "large", "search": "large"}
 def test_weights_count_against_the_same_model_s() -> None:
     shares = Shares(MODELS, {"gate": 5.0, "claims": 3.0, "search": 1.0})
     assert (shares.of("gate"), shares.of("claims"), shares.of("search")) == (1.0, 0.75, 0.25)
-
-
-def test_a_task_without_weight_leaves_its_part_to_the_others() -> None:
-    shares = Shares(MODELS, {"claims": 1.0, "search": 0.0})
-    assert (shares.of("claims"), shares.of("search")) == (1.0, 0.0)
-
-
-def test_unconfigured_task_gets_the_whole_share() -> None:
-    assert Shares({}, {}).of("anything") == 1.0
+    none = Shares(MODELS, {"claims": 1.0, "search": 0.0})
+    assert (none.of("claims"), none.of("search"), none.of("not configured")) == (1.0, 0.0, 1.0)
 
 
 def test_replays_and_live_traffic_have_the_whole_together() -> None:

@@ -140,23 +140,6 @@ def test_full_disk_refuses_new_writes_until_there_is_room(path: Path) -> None:
     assert ended.stdout.strip() == "['refused', 'refused', '{}', (True, 0.75), None]", ended.stderr
 
 
-def test_damaged_journal_file_is_reported(path: Path) -> None:
-    """As a refusal, so that no model is asked, and not as an answer."""
-    store = SqliteJournal(path)
-    with asyncio.Runner() as runner:
-        for number in range(200):
-            runner.run(store.keep(f"k{number}", "x" * 500, 0, 100, DAY, 0.0))
-        runner.run(store.aclose())
-        whole = path.read_bytes()
-        path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
-        store = SqliteJournal(path)
-        with pytest.raises(JournalError):
-            runner.run(store.get("k7", 0))
-        with pytest.raises(JournalError):
-            runner.run(store.book(DAY, 1.0, None))
-        runner.run(store.aclose())
-
-
 async def test_unreadable_kept_answer_is_ignored(path: Path) -> None:
     store = SqliteJournal(path)
     await store.keep("k", "{}", 0, 100, DAY, 0.0)

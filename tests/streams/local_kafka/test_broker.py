@@ -119,21 +119,18 @@ class TestKafkaJars:
         monkeypatch.setitem(sys.modules, "jgo.maven", maven)
         return asked
 
-    def test_are_fetched_once_and_said_to_be(self, tmp_path: Path, resolver: list[str]) -> None:
+    def test_are_fetched_once_and_said_to_be(
+        self, tmp_path: Path, resolver: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         said: list[str] = []
         first = kafka_jars(tmp_path / "cache", said.append)
         assert [jar.name for jar in first] == ["a.jar", "b.jar"]
+        for name in ("jgo", "jgo.env", "jgo.maven"):  # a later start needs no resolver
+            monkeypatch.setitem(sys.modules, name, None)
         assert kafka_jars(tmp_path / "cache", said.append) == first
         assert resolver == [install.ENDPOINT]
         assert len(said) == 1
         assert [path.name for path in (tmp_path / "cache").iterdir()] == [f"kafka-{install.KAFKA_VERSION}"]
-
-    @pytest.mark.usefixtures("resolver")
-    def test_a_later_start_needs_no_resolver(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        jars = kafka_jars(tmp_path, print)
-        for name in ("jgo", "jgo.env", "jgo.maven"):
-            monkeypatch.setitem(sys.modules, name, None)
-        assert kafka_jars(tmp_path, print) == jars
 
     @pytest.mark.parametrize("harm", ["missing", "cut", "replaced"])
     def test_a_damaged_cache_is_fetched_again(self, tmp_path: Path, resolver: list[str], harm: str) -> None:
@@ -392,13 +389,6 @@ class TestProcess:
         assert gone(pid)
         assert stubborn.pid is None
 
-    def test_a_process_that_ended_by_itself_can_be_stopped(self, tmp_path: Path) -> None:
-        process = BrokerProcess([str(executable(tmp_path / "java", "echo bye"))], tmp_path / "log", None)
-        process.wait()
-        process.stop(1)
-        process.kill()
-        assert process.tail() == "bye"
-
     def test_a_java_that_cannot_be_run_says_so_in_the_log(self, tmp_path: Path) -> None:
         process = BrokerProcess([str(tmp_path / "none")], tmp_path / "log", None)
         process.wait()
@@ -410,6 +400,7 @@ class TestProcess:
         java = executable(tmp_path / "java", "i=0; while [ $i -lt 999 ]; do echo line $i; i=$((i+1)); done")
         process = BrokerProcess([str(java)], tmp_path / "log", None)
         process.wait()
+        process.stop(1)
         process.kill()
         assert process.tail().endswith("line 998")
         assert len(process.tail()) <= 3000

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from schemas.event import Run
 from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Drop, DropReason, Outcome
 from schemas.replies import PagesReply, Reply
@@ -25,22 +26,6 @@ def opened(clock: VirtualClock) -> Breaker:
     for record in range(3):
         breaker.failed(record, None)
     return breaker
-
-
-def test_breaker_opens_when_different_records_fail_in_a_row() -> None:
-    breaker = breaker_of(VirtualClock())
-    breaker.failed("a", None)
-    breaker.failed("b", None)
-    assert breaker.closed
-    breaker.failed("c", None)
-    assert not breaker.closed
-
-
-def test_one_bad_record_does_not_open_it() -> None:
-    breaker = breaker_of(VirtualClock())
-    for _ in range(50):
-        breaker.failed("a", None)
-    assert breaker.closed
 
 
 async def test_breaker_closes_when_its_last_waiter_has_left() -> None:
@@ -65,17 +50,6 @@ async def test_breaker_stays_open_during_a_probe() -> None:
     assert await breaker.turn()
     breaker.on_revoked()
     assert not breaker.closed
-
-
-def test_listeners_are_called_on_opening_and_closing_only() -> None:
-    breaker, heard = breaker_of(VirtualClock()), list[bool]()
-    breaker.listen(lambda: heard.append(breaker.closed))
-    for record in range(6):
-        breaker.failed(record, None)
-    breaker.failed(7, None, probe=True)
-    breaker.succeeded()
-    breaker.succeeded()
-    assert heard == [False, True]
 
 
 async def test_open_breaker_admits_one_probe_and_closes_on_success() -> None:
@@ -140,7 +114,7 @@ class Provider:
     def __init__(self, clock: VirtualClock, back_at: float) -> None:
         self.clock, self.back_at, self.asked = clock, back_at, list[float]()
 
-    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002
         self.asked.append(self.clock.monotonic())
         await asyncio.sleep(0)
         if self.clock.monotonic() < self.back_at:
@@ -224,9 +198,10 @@ def test_exactly_the_share_does_not_pause() -> None:
 
 
 def test_records_after_the_pause_are_judged_again() -> None:
+    """Those that were in work when it began count nowhere."""
     clock = VirtualClock()
     share, causes = watched(clock, pause_seconds=5)
-    done(share, "x" * 10)
+    done(share, "x" * 30)
     clock.seconds += 5
     assert share.pause() == 0
     done(share, "x" * 9)
@@ -236,15 +211,6 @@ def test_records_after_the_pause_are_judged_again() -> None:
     assert len(causes) == 2
 
 
-def test_records_in_work_do_not_start_another_pause() -> None:
-    clock = VirtualClock()
-    share, causes = watched(clock)
-    done(share, "x" * 30)
-    clock.seconds += 60
-    assert share.pause() == 0
-    assert len(causes) == 1
-
-
 def test_earlier_minutes_do_not_count() -> None:
     clock = VirtualClock()
     share, _ = watched(clock)
@@ -252,9 +218,3 @@ def test_earlier_minutes_do_not_count() -> None:
     clock.seconds += 61
     done(share, "x" * 10)
     assert share.pause() == 60
-
-
-def test_share_of_1_never_pauses() -> None:
-    share, causes = watched(VirtualClock(), max_share=1)
-    done(share, "x" * 1000)
-    assert causes == []

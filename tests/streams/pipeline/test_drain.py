@@ -149,13 +149,6 @@ async def test_transaction_on_a_foreign_partition_is_timed_too() -> None:
     assert look.held_up == (5.0, "a transaction is open on one")
 
 
-async def test_a_group_that_knows_no_partition_yet_is_not_done() -> None:
-    topics = Topics()
-    group = Group(topics, ONE, elsewhere=True)
-    group.consumer.known = False
-    assert not await quiescence(topics, VirtualClock(), group).reached()
-
-
 async def test_each_reason_to_wait_is_reported_once() -> None:
     topics, told = Topics(), list[str]()
     topics.written[ONE], topics.readable_at_look = 1, 40
@@ -217,11 +210,3 @@ async def test_other_work_does_not_reset_a_transactions_age() -> None:
         group.rebalancing = False
         assert not await look.reached()
     assert look.held_up == (10.0, "a transaction is open on one")
-
-
-async def test_silent_kafka_does_not_end_the_drain() -> None:
-    topics = Topics()
-    topics.silent = True
-    look = quiescence(topics, VirtualClock(), Group(topics, ONE))
-    assert not await look.reached()
-    assert look.held_up == (0.0, "")

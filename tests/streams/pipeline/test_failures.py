@@ -125,11 +125,6 @@ def test_oversized_headers_are_dropped_and_their_size_noted() -> None:
         assert "x-orig-binary-headers" not in kept
 
 
-def test_oversized_identity_is_ignored() -> None:
-    kept = notes(letter(headers=[("ce_id", b"x" * 5000)]))
-    assert kept["x-id"] == "shop.pages.crawled.v1/3/17"
-
-
 def test_oversized_key_is_cut_and_its_size_noted() -> None:
     record = letter(key=b"k" * (2 * MIB))
     assert record.key == b"k" * KEPT_BYTES

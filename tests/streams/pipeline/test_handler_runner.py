@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.event import Event
+from schemas.event import Event, Run
 from schemas.needs import Ask, FetchPages, IndexDocument, Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.replies import ModelUnavailable, PagesReply, Reply
@@ -17,7 +17,7 @@ from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, exhaus
 from streams.settings.model import BreakerSettings, RetrySettings
 from streams.topology import Handler
 from streams.topology.codec import MAX_DETAIL
-from tests.samples import instance, scored
+from tests.samples import instance
 from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
 
 PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)
@@ -32,9 +32,9 @@ class World:
     trouble: Callable[[int], None] = lambda _: None
     replies: list[Reply] = field(default_factory=list)
     needs: list[Need] = field(default_factory=list)
-    runs: list[str | None] = field(default_factory=list)
+    runs: list[Run | None] = field(default_factory=list)
 
-    async def answer(self, need: Need, run: str | None) -> Reply:
+    async def answer(self, need: Need, run: Run | None) -> Reply:
         self.needs.append(need)
         self.runs.append(run)
         await asyncio.sleep(0)
@@ -57,7 +57,6 @@ async def come_to_an_end(
     services: World | None = None,
     clock: VirtualClock | None = None,
     chance: float = 0.5,
-    retries: list[Retry] | None = None,
 ) -> Outcome:
     clock = clock or VirtualClock()
     runner = HandlerRunner(
@@ -68,7 +67,6 @@ async def come_to_an_end(
         clock,
         lambda: chance,
         Breaker(BreakerSettings(), clock),
-        lambda again, _: retries.append(again) if retries is not None else None,
     )
     answer = runner.decide(PAGE)
     if not isinstance(answer, Ask | Retry):
@@ -130,14 +128,6 @@ async def test_the_words_of_a_bug_are_bounded() -> None:
 
 
 # --- retries ---------------------------------------------------------------------------------------------------------
-
-
-async def test_what_passes_by_itself_is_tried_again() -> None:
-    clock, retries = VirtualClock(), list[Retry]()
-    handler = handler_of(answers([UNAVAILABLE, UNAVAILABLE, Emit((scored(),))]))
-    assert await come_to_an_end(handler, clock=clock, retries=retries) == Emit((scored(),))
-    assert clock.pauses == [0.25, 0.5], "half of 0.5 and of twice that"
-    assert retries == [UNAVAILABLE, UNAVAILABLE]
 
 
 async def test_attempts_are_bounded_and_the_last_reason_is_kept() -> None:
@@ -211,21 +201,6 @@ async def test_undeclared_request_is_a_bug_and_is_not_made() -> None:
     assert services.needs == []
 
 
-async def test_a_retry_after_an_ask_starts_over_with_rounds_of_its_own() -> None:
-    rounds: list[int] = []
-
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome | Ask:
-        rounds.append(len(replies))
-        if len(replies) < 2:
-            return ask()
-        return UNAVAILABLE if len(rounds) < 4 else DROP
-
-    clock, services = VirtualClock(), World()
-    assert await come_to_an_end(handler_of(lambda *_: ask(), read, rounds=2), services, clock) == DROP
-    assert rounds == [1, 2, 1, 2]
-    assert len(clock.pauses) == 1
-
-
 async def test_an_ask_after_a_retry_is_answered() -> None:
     handler = handler_of(answers([UNAVAILABLE, ask()]), lambda *_: DROP, rounds=1)
     assert await come_to_an_end(handler) == DROP
@@ -260,7 +235,7 @@ async def test_handler_gets_event_and_rules_and_services_get_the_run() -> None:
         return UNAVAILABLE if len(seen) < 4 else DROP
 
     clock, retried = VirtualClock(), list[tuple[Retry, bool]]()
-    for run in ("plan", None):
+    for run in (Run("plan"), None):
         seen.clear()
         runner = HandlerRunner(
             handler_of(fn, read, rounds=1),
@@ -276,7 +251,7 @@ async def test_handler_gets_event_and_rules_and_services_get_the_run() -> None:
         assert await runner.finish(PAGE, first, record=1, run=run) == AttemptResult(DROP, 2)
         assert len(seen) == 4
         assert all(event is PAGE and its is rules for event, its in seen)
-    assert services.runs == ["plan", "plan", None, None]
+    assert services.runs == [Run("plan"), Run("plan"), None, None]
     assert retried == [(UNAVAILABLE, True), (UNAVAILABLE, False)]
 
 
@@ -377,7 +352,7 @@ async def test_busy_model_is_retried_after_most_of_the_wait(wish: float | None, 
 
 
 class Forever(World):
-    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002
         await asyncio.Event().wait()
         raise AssertionError("nobody sets it")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from schemas.event import Event, OutputIds
+from schemas.event import Event, OutputIds, Run
 from schemas.needs import Ask, FetchPages, Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage
@@ -33,7 +33,7 @@ PLACE = "pages.crawled.v1/3/17"
 
 
 class EmptyWorld:
-    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002
         await asyncio.sleep(0)
         return PagesReply(())
 

@@ -13,46 +13,6 @@ def make(max_records: int = 10, max_bytes: int = 1000, ordered: bool = True) -> 
     return Window(max_records, max_bytes, ordered)
 
 
-def test_a_key_waits_for_its_turn() -> None:
-    window = make()
-    first = window.admit(5, b"a", 1, "r5")
-    assert first is not None
-    assert window.admit(6, b"a", 1, "r6") is None
-    other = window.admit(7, b"b", 1, "r7")
-    assert other is not None
-    assert window.admit(8, b"a", 1, "r8") is None
-    following = window.finish(first, "done", 1)
-    assert following is not None
-    assert (following.offset, following.record) == (6, "r6")
-    last = window.finish(following, "done", 1)
-    assert last is not None
-    assert (last.offset, last.record) == (8, "r8")
-    assert window.finish(last, "done", 1) is None
-    assert window.admit(9, b"a", 1, "r9") is not None, "its key is free again"
-
-
-def test_entry_has_its_window_and_record_until_it_is_finished() -> None:
-    window = make()
-    entry = window.admit(5, b"a", 1, "r5")
-    assert entry is not None
-    assert entry.home is window
-    assert (entry.record, entry.finished) == ("r5", False)
-    window.finish(entry, "", 1)
-    assert (entry.record, entry.done, entry.finished) == (None, "", True)
-
-
-def test_a_prefix_is_bounded_in_bytes_but_never_empty_for_it() -> None:
-    window = make()
-    for offset in range(3):
-        entry = window.admit(offset, None, 1, "")
-        assert entry is not None
-        window.finish(entry, "done", 40)
-    assert len(window.finished_prefix(10, 90)) == 2
-    assert len(window.finished_prefix(10, 80)) == 2
-    assert len(window.finished_prefix(10, 79)) == 1
-    assert len(window.finished_prefix(10, 1)) == 1
-
-
 def test_room_follows_from_the_mean_size_of_the_records_before() -> None:
     window = make(max_records=8, max_bytes=100)
     assert window.room == 8
@@ -136,6 +96,7 @@ class WindowMachine(RuleBasedStateMachine):
         return [key for offset, key in self.admitted if offset not in self.finished]
 
     def start(self, entry: Held) -> None:
+        assert (entry.home, entry.record, entry.finished) == (self.window, "r", False)
         self.now += 1
         entry.started_at = self.now
         self.started.append(entry)
@@ -146,7 +107,8 @@ class WindowMachine(RuleBasedStateMachine):
         entry = self.started.pop(data.draw(st.integers(0, len(self.started) - 1)))
         self.finished.add(entry.offset)
         self.sizes[[offset for offset, _ in self.admitted].index(entry.offset)] = size
-        following = self.window.finish(entry, "done", size)
+        following = self.window.finish(entry, "", size)
+        assert (entry.record, entry.done, entry.finished) == (None, "", True)
         assert (following is None) is (not self.ordered or entry.key is None or entry.key not in self.unfinished)
         if following is not None:
             self.start(following)

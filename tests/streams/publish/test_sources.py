@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from schemas.event import Run
 from schemas.pages import MAX_PAGE_BYTES
 from streams.publish.entries import Entry, Refused, SourceError
 from streams.publish.sources import Format, check_source, event_of, format_of, read
@@ -18,7 +19,7 @@ TABLES = tables(__file__)
 
 
 def read_all(path: Path, run: str | None = None, stated: Format | None = None) -> list[OutputRecord | Refused]:
-    found = (entry.record(PAGES_CRAWLED, run) for entry in read(path, PAGES_CRAWLED, stated))
+    found = (entry.record(PAGES_CRAWLED, Run(run) if run else None) for entry in read(path, PAGES_CRAWLED, stated))
     return [item for item in found if item is not None]
 
 
@@ -35,7 +36,8 @@ def refusals(path: Path) -> list[str]:
 def read_line(
     content: bytes | None, topic: Topic = PAGES_CRAWLED, run: str | None = None, written: Format = "jsonl"
 ) -> OutputRecord | Refused | None:
-    return Entry("x:1", b"", 0, partial(event_of, content, topic, written), content).record(topic, run)
+    entry = Entry("x:1", b"", 0, partial(event_of, content, topic, written), content)
+    return entry.record(topic, Run(run) if run else None)
 
 
 def headers(record: OutputRecord) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from schemas.event import Run
 from schemas.needs import Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
@@ -32,7 +33,7 @@ class Gated(Answers):
         self.given_up = asyncio.Event()
         self._asked = asyncio.Semaphore(0)
 
-    async def answer(self, need: Need, run: str | None) -> Reply:
+    async def answer(self, need: Need, run: Run | None) -> Reply:
         reply = await super().answer(need, run)
         self._asked.release()
         try:

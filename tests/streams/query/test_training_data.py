@@ -29,23 +29,6 @@ def read(feedback: list[Any], answers: list[Any]) -> ServedLog:
     return served
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        ANSWER,
-        {"topic": "x.ranking.completed.v1", "partition": 0, "offset": 3, "headers": {}, "key": "r", "value": ANSWER},
-        {"outcome": "emit", "reason": None, "events": [{"topic": "ranking.completed.v1", "key": "r", "value": ANSWER}]},
-    ],
-    ids=["bare", "of assay tail --json", "of assay try"],
-)
-def test_events_may_come_in_every_form_that_assay_writes(line: dict[str, Any]) -> None:
-    reading = read([CLICK], [line])
-    assert reading.unreadable == []
-    [request] = reading.joined().requests
-    assert request.features[:, 19].tolist() == [0.5, 0.25]
-    assert reading.joined().labelled == 1
-
-
 def test_repeated_event_counts_once_by_id_or_content() -> None:
     dwell = {"request_id": "r", "url": address(0), "dwell_ms": 6000}
     tailed = [
@@ -77,11 +60,6 @@ def test_invalid_event_is_reported_with_its_line_and_skipped() -> None:
     assert [line.split(": ")[0].rpartition(":")[2] for line in reading.unreadable] == [*"123456"]
     assert "feedback needs clicked, dwell_ms or grade" in reading.unreadable[3]
     assert reading.joined().labelled == 1
-
-
-def test_try_without_events_is_ignored() -> None:
-    reading = read([CLICK], [{"outcome": "dead", "reason": "invalid", "events": []}, ANSWER])
-    assert (reading.unreadable, reading.joined().labelled) == ([], 1)
 
 
 def test_ctrl_c_while_a_file_is_read_stays_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:

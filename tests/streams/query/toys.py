@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from schemas.event import Run
 from schemas.needs import Ask, Need, SearchVectors
 from schemas.outcome import Emit, Outcome
 from schemas.queries import RankingRequested
@@ -41,7 +42,7 @@ class Answers:
         self.needs: list[Need] = []
         self._answer = answer or (lambda _: VectorsReply(()))
 
-    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002 - the signature is the world's
+    async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002 - the signature is the world's
         self.needs.append(need)
         return self._answer(need)
 

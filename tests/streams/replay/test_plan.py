@@ -9,7 +9,7 @@ from streams.cli.replay import replay
 from streams.replay.plan import ReplayError, ReplayRequest, make_plan, routes
 from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
-from streams.topology.names import replay_dead_letters, replay_group
+from streams.topology.names import replay_dead_letters
 from tests.samples import the_handler
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -27,9 +27,6 @@ def test_results_go_to_shadows_and_names_are_the_plan_s() -> None:
     assert (made.state, made.target) == (ReplayState.PLANNED, ReplayTarget.SHADOW)
     assert (stage.topic, stage.rewritten) == ("pages.crawled.v1", ("pages.scored.v1",))
     assert made.run.startswith("replay-again-")
-    assert replay_group("score_page", "again") == "assay.score_page.replay.again"
-    handler = the_handler("score_page")
-    assert replay_dead_letters(handler, "again") == "pages.crawled.v1.assay.score_page.replay.again.dlq"
     assert made.run != make_plan(ReplayRequest(plan="again", handler="score_page"), OFFLINE, NOW.replace(hour=9)).run
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from aiokafka import ConsumerRecord
 from prometheus_client import CollectorRegistry
 
 from schemas.dead import dead_letter_topic
+from schemas.event import Run
 from schemas.needs import Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.replies import ModelUnavailable, Reply
@@ -29,7 +31,7 @@ from tests.samples import instance, scored
 from tests.streams.doubles import NoRules, VirtualClock, handler_of, raw_record
 from tests.streams.llm.questions import question
 
-RUN = "replay-again-1"
+RUN = Run("replay-again-1", datetime(2026, 11, 29, tzinfo=UTC))
 SHADOW = "pages.scored.v1.replay.again"
 LETTERS = "pages.crawled.v1.assay.toy.replay.again.dlq"
 
@@ -88,7 +90,7 @@ def test_replayed_results_differ_only_in_topic_and_run() -> None:
     [live], [again] = done(context.live.begin(record)).outputs, done(context.replay.begin(record)).outputs
     assert (again.topic, again.key, again.value) == (SHADOW, live.key, live.value)
     [was], [now] = headers(Done.of(live)), headers(Done.of(again))
-    assert now.pop("assay_run") == RUN
+    assert (now.pop("assay_run"), now.pop("assay_run_began")) == (RUN.name, "2026-11-29T00:00:00+00:00")
     assert now == was
     assert (context.replay.replayed, context.counted("replayed")) == (1, 1)
 
@@ -96,7 +98,7 @@ def test_replayed_results_differ_only_in_topic_and_run() -> None:
 def test_the_run_of_an_earlier_backfill_gives_way_to_this_one() -> None:
     record = raw_record(headers=[("ce_id", b"one"), ("assay_run", b"earlier"), ("x", None)])
     [now] = headers(done(Bench().replay.begin(record)))
-    assert (now["assay_run"], now["ce_causationid"]) == (RUN, "one")
+    assert (now["assay_run"], now["ce_causationid"]) == (RUN.name, "one")
 
 
 def test_unselected_record_is_skipped_without_a_turn() -> None:
@@ -124,7 +126,7 @@ async def test_what_waits_for_the_world_ends_in_the_plan_s_topics_too() -> None:
     [letter] = (await context.replay.complete(pending)).outputs
     assert letter.topic == LETTERS
     assert dict(letter.headers)["x-reason"] == b"retries_exhausted"
-    assert dict(letter.headers)["x-run"] == RUN.encode()
+    assert dict(letter.headers)["x-run"] == RUN.name.encode()
 
 
 def test_what_has_no_place_is_withheld() -> None:
@@ -140,7 +142,7 @@ class Down:
     def __init__(self) -> None:
         self.answers = asyncio.Event()
 
-    async def answer(self, need: Need, run: str | None) -> Reply:  # noqa: ARG002
+    async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002
         await self.answers.wait()
         return DOWN
 

@@ -42,6 +42,7 @@ def test_a_probe_that_works_closes_it() -> None:
     clock.seconds = 10
     breaker.enter("d")
     breaker.succeeded("d")
+    breaker.succeeded("d")
     breaker.leave("d")
     assert breaker.closed
     assert breaker.enter("e") is None
@@ -49,7 +50,7 @@ def test_a_probe_that_works_closes_it() -> None:
 
 
 def test_a_probe_that_fails_doubles_the_pause_up_to_a_bound() -> None:
-    breaker, clock, _ = opened()
+    breaker, clock, told = opened()
     pauses = []
     for _ in range(3):
         clock.seconds += breaker.pause() or 0
@@ -58,7 +59,7 @@ def test_a_probe_that_fails_doubles_the_pause_up_to_a_bound() -> None:
         breaker.failed("d")
         breaker.leave("d")
         pauses.append(breaker.pause())
-    assert pauses == [20, 30, 30]
+    assert (pauses, told) == ([20, 30, 30], [True])
 
 
 def test_breaker_can_be_opened_at_once() -> None:

@@ -1,9 +1,5 @@
 import re
-import subprocess
-import sys
-from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
@@ -16,14 +12,6 @@ from tests.streams.telemetry.setters import ELSEWHERE, setters
 def registered() -> dict[str, MetricWrapperBase]:
     metrics = Metrics(CollectorRegistry())
     return {f"assay_{name}": value for name, value in vars(metrics).items() if isinstance(value, MetricWrapperBase)}
-
-
-def test_each_declared_metric_is_registered_by_name_and_kind() -> None:
-    attributes = registered()
-    assert set(attributes) == {metric.name for metric in METRICS}
-    for metric in METRICS:
-        assert attributes[metric.name]._type == metric.kind
-        assert attributes[metric.name]._labelnames == metric.labels
 
 
 def test_what_is_scraped_has_the_declared_name_and_meaning() -> None:
@@ -40,9 +28,7 @@ def test_names_follow_the_conventions_of_prometheus() -> None:
     for metric in METRICS:
         assert re.fullmatch(r"assay_[a-z]+(_[a-z]+)*", metric.name)
         assert metric.name.endswith("_total") == (metric.kind == "counter")
-        assert metric.meaning.endswith(".")
-        assert ("seconds" in metric.name) == (metric.unit == "seconds")
-        assert ("bytes" in metric.name) == (metric.unit == "bytes")
+        assert ("seconds" in metric.name, "bytes" in metric.name) == (metric.unit == "seconds", metric.unit == "bytes")
 
 
 def test_every_declared_metric_is_set_by_some_code() -> None:
@@ -50,12 +36,6 @@ def test_every_declared_metric_is_set_by_some_code() -> None:
     assert [name for name, files in sources.items() if not files] == []
     for name, place in ELSEWHERE.items():
         assert any(file.startswith(place) for file in sources[name]), f"{name} is not set in {place}"
-
-
-def test_only_histograms_have_buckets_in_ascending_order() -> None:
-    for metric in METRICS:
-        assert bool(metric.buckets) == (metric.kind == "histogram")
-        assert list(metric.buckets) == sorted(set(metric.buckets))
 
 
 @given(st.lists(st.sampled_from((0.0, 0.5, 0.0625, 1.0, 59.5, 60.0, 86400.0, 1e9)), min_size=1))
@@ -74,20 +54,3 @@ def test_many_values_count_as_one_after_another(values: list[float]) -> None:
         for metrics in (together, apart)
     ]
     assert samples[0] == samples[1]
-
-
-@pytest.mark.slow
-def test_the_type_checker_refuses_a_metric_that_is_not_declared(tmp_path: Path) -> None:
-    wrong = tmp_path / "wrong.py"
-    wrong.write_text(
-        "from streams.telemetry.metrics import Metrics\n\n"
-        "def count(metrics: Metrics) -> None:\n"
-        "    metrics.handler_events_total.labels('a', 'b', 'c', 'd').inc()\n"
-        "    metrics.no_such_total.inc()\n"
-    )
-    root = Path(__file__).parents[3]
-    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--follow-imports=silent"]
-    done = subprocess.run([*command, str(wrong)], cwd=root, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert '"Metrics" has no attribute "no_such_total"' in done.stdout
-    assert "Found 1 error" in done.stdout

@@ -32,6 +32,7 @@ def as_it_was() -> Iterator[None]:
 
 def test_log_is_json_without_a_terminal(capsys: Capture) -> None:
     configure_logs("info", "auto")
+    configure_logs("info", "auto")
     structlog.get_logger("streams.test").warning("Extraction needed: so", batch_id="b", text="中")
     shown = capsys.readouterr()
     entry = json.loads(shown.err)
@@ -45,16 +46,6 @@ def test_the_libraries_log_in_the_same_form(capsys: Capture) -> None:
     logging.getLogger("a.library").info("found %d", 3)
     entry = json.loads(capsys.readouterr().err)
     assert (entry["event"], entry["level"], entry["logger"]) == ("found 3", "info", "a.library")
-
-
-def test_an_error_is_one_line_with_its_traceback(capsys: Capture) -> None:
-    configure_logs("info", "json")
-    try:
-        raise KeyError("x")
-    except KeyError:
-        structlog.get_logger("streams.test").exception("failed")
-    [line] = capsys.readouterr().err.splitlines()
-    assert "KeyError: 'x'" in json.loads(line)["exception"]
 
 
 def test_console_log_has_no_json_and_no_colours_off_a_terminal(capsys: Capture) -> None:
@@ -83,13 +74,6 @@ def test_library_info_is_dropped_and_library_warnings_kept(capsys: Capture) -> N
     assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == ["trouble"] * 3
 
 
-def test_configuring_twice_writes_once(capsys: Capture) -> None:
-    configure_logs("info", "json")
-    configure_logs("info", "json")
-    structlog.get_logger("streams.test").info("once")
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
 @pytest.mark.parametrize("form", ["json", "console"])
 def test_an_error_is_shown_without_the_values_that_it_met(form: str, capsys: Capture) -> None:
     """Among them may be keys, and what others wrote."""
@@ -105,6 +89,8 @@ def test_an_error_is_shown_without_the_values_that_it_met(form: str, capsys: Cap
         structlog.get_logger("streams.test").error("a record met a fault", exc_info=True)
         logging.getLogger("another.library").exception("so did another")
     shown = capsys.readouterr().err
+    if form == "json":
+        assert all("ValueError: 1 went" in json.loads(line)["exception"] for line in shown.splitlines())
     assert shown.count("1 went wrong") == 2
     assert "sesamesesame" not in shown
 

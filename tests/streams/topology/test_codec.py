@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.event import Envelope, Event
+from schemas.event import Envelope, Event, Run
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import MAX_CONTENT_TYPE, CrawledPage
 from schemas.queries import RankingRequested
@@ -20,7 +20,7 @@ TABLES = tables(__file__)
 
 GOLDEN = [(topic, path) for topic in TOPICS for path in sorted((EXAMPLES / topic.name).glob("*.json"))]
 NOON = datetime(2025, 1, 2, 12, tzinfo=UTC)
-ENVELOPE = Envelope(id="one", source="assay/test", time=NOON, correlation_id="first", run="backfill-7")
+ENVELOPE = Envelope(id="one", source="assay/test", time=NOON, correlation_id="first", run=Run("backfill-7", NOON))
 RAW: list[tuple[str, bytes | None]] = [("content-type", b"text/html"), ("assay_url", b"https://a.example/")]
 BATCH = b'{"batchId":"b","query":"q","retrievedContent":[]}'
 

@@ -70,24 +70,6 @@ def test_latest_grade_wins_in_any_order() -> None:
     assert signals.grade == 4
 
 
-def test_an_event_that_comes_twice_counts_once() -> None:
-    served = ServedLog()
-    served.add_feedback(given(dwell_ms=1000), "same")
-    served.add_feedback(given(dwell_ms=1000), "same")
-    served.add_feedback(given(dwell_ms=1000), "another")
-    answer = completed("r", [row()])
-    served.add_answer(answer, "a")
-    served.add_answer(answer, "a")
-
-    joined = served.joined()
-    [signals] = joined.requests[0].signals
-    assert signals is not None
-    assert signals.dwell_ms == 2000
-    assert joined.left_out[LeftOut.DUPLICATE_FEEDBACK] == 1
-    assert joined.left_out[LeftOut.DUPLICATE_ANSWER] == 1
-    assert joined.labelled == 1
-
-
 def test_first_answer_is_joined_and_later_ones_are_dropped() -> None:
     served = log(given(clicked=True))
     served.add_answer(completed("r", [row(0.25)]), "live")

@@ -148,18 +148,6 @@ def test_model_that_does_not_fit_fails_on_load(folder: Path) -> None:
         load_settings(**trees(changed(folder, features=names), "shadow"))
 
 
-def test_a_command_says_what_differs_in_one_line(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("ASSAY_RANKING__TREES__MODE", "on")
-    monkeypatch.setenv("ASSAY_RANKING__TREES__MODEL", changed(folder, features=list(NAMES[:29])))
-    status = run_assay("config", "show")
-    said = capsys.readouterr()
-    assert status != 0
-    assert "the manifest has 29 features and ranking-features-41.v2 has 41" in said.err
-    assert said.err.count("\n") == 1
-
-
 def test_the_configuration_shows_the_manifest_and_not_the_trees(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

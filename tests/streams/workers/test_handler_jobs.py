@@ -20,7 +20,7 @@ from schemas.pages import CrawledPage, ScoredPage
 from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules, Section
 from streams.telemetry.metrics import Metrics
-from streams.topology import HANDLERS, TOPICS, Handler
+from streams.topology import HANDLERS, Handler
 from streams.workers.handler_jobs import Answer, RawRecord, Trials, answer_in, answer_of, handler_pool, warm_up
 from streams.workers.pool import WorkerPool
 from streams.workers.settings import WorkersSettings
@@ -171,20 +171,6 @@ def test_no_pool_is_made_without_processes_or_their_handlers() -> None:
     assert handler_pool([inline], SMALL, metrics) is None
     assert handler_pool([], SMALL, metrics) is None
     assert handler_pool([inline, pages], SMALL, metrics) is not None
-
-
-@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
-def test_every_handler_can_be_sent_to_a_child(handler: Handler) -> None:
-    sent = pickle.loads(pickle.dumps(handler))  # noqa: S301
-    assert (sent.name, sent.fn, sent.read, sent.rules) == (handler.name, handler.fn, handler.read, handler.rules)
-
-
-@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-def test_every_topic_can_be_sent_to_a_child(topic: Any) -> None:
-    sent = pickle.loads(pickle.dumps(topic))  # noqa: S301
-    path = next(iter(sorted((EXAMPLES / topic.name).glob("*.json"))))
-    event = topic.event.model_validate_json(path.read_bytes())
-    assert (sent.event, sent.key(event)) == (topic.event, topic.key(event))
 
 
 def test_warming_up_reads_every_example_of_the_topic() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 import pytest
 
 from handlers.score_page import ScorePageRules, score_page
-from schemas.outcome import Dead, DeadReason, Emit, Outcome
+from schemas.outcome import DeadReason, Emit, Outcome
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.workers.child import JobLimits, Work
 from streams.workers.pool import WorkerPool
@@ -35,11 +34,6 @@ def _score(rules: ScorePageRules, page: CrawledPage) -> Outcome:
 
 def crawled(body: bytes) -> CrawledPage:
     return CrawledPage(url="https://hostile.example/", html_base64=body)
-
-
-async def outcomes(limits: JobLimits, *pages: bytes) -> list[Any]:
-    async with WorkerPool(make_scorer, 1, limits) as pool:
-        return list(await asyncio.gather(*(pool.run(crawled(page)) for page in pages)))
 
 
 async def check(limits: JobLimits, size: int, names: Iterable[str]) -> None:
@@ -69,15 +63,9 @@ async def test_every_shape_ends(size: int, names: Iterable[str]) -> None:
     await check(JobLimits(cpu_seconds=0.3, wall_seconds=60, memory_bytes=1 << 30), size, names)
 
 
-async def test_a_page_above_the_largest_size_is_refused_at_once() -> None:
-    limits = JobLimits(cpu_seconds=2, wall_seconds=60, memory_bytes=1 << 30)
-    found, ordinary = await outcomes(limits, SHAPES["div"](12 << 20), ORDINARY(50_000))
-    assert instance(Dead, found).reason is DeadReason.TOO_LARGE
-    assert isinstance(ordinary, Emit)
-
-
 async def test_a_parser_without_memory_is_out_of_memory() -> None:
     """The parser has an error of its own for it, which must not count as an error of the handler."""
     limits = JobLimits(cpu_seconds=10, wall_seconds=60, memory_bytes=100 << 20)
-    [found] = await outcomes(limits, SHAPES["tags of 4"](3_000_000))
+    async with WorkerPool(make_scorer, 1, limits) as pool:
+        found = await pool.run(crawled(SHAPES["tags of 4"](3_000_000)))
     assert found.reason == "out_of_memory"
