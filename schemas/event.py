@@ -31,7 +31,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticUseDefault, to_json
 
 from schemas.addresses import MAX_URL, without_user
-from schemas.instants import read_instant
+from schemas.instants import read_instant, why_too_late
 
 RUN_HEADER = "assay_run"
 """Names the replay or backfill that wrote a record; live records do not have it."""
@@ -172,6 +172,11 @@ class Event(Part):
             return self.model_copy(update={"event_id": event_id}).to_json()
         before, _, after = self.to_json().partition(b"null")
         return before + to_json(event_id) + after
+
+    def why_too_late(self, now: datetime | None) -> str:
+        """Why its time cannot have been stated in a record of that time; "" if it can."""
+        why = why_too_late(getattr(self, self.time_field), now) if self.time_field else ""
+        return why and f"{self.time_field}: {why}"
 
     def arrived(self, produced_at: datetime | None) -> Self:
         """The event as read from a record of that time (UTC): an absent time is filled in."""

@@ -16,6 +16,7 @@ _CALENDAR = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
 _EPOCH = {10: 1, 13: 1000}
 """Units in a second since 1970, by the number of digits before a decimal point."""
 _NUMBER = re.compile(r"(\d{1,20})(?:\.\d{1,9})?", re.ASCII)
+_ISO = re.compile(r"[0-9:.,+TWZ -]{1,40}")
 _AHEAD = timedelta(days=1)
 """How far a clock that stamped an instant may be ahead of the one that stamped the record."""
 
@@ -31,7 +32,7 @@ def read_instant(value: Any) -> datetime:
         if isinstance(value, datetime):
             found = value
         elif (number := _NUMBER.fullmatch(text)) is None:
-            found = datetime.fromisoformat(text.upper())
+            found = datetime.fromisoformat(text.upper() if _ISO.fullmatch(text.upper()) else "")
         elif len(number[1]) in _EPOCH:
             found = datetime.fromtimestamp(float(text) / _EPOCH[len(number[1])], UTC)
         else:
@@ -44,7 +45,7 @@ def read_instant(value: Any) -> datetime:
 
 def why_too_late(instant: datetime | None, now: datetime | None) -> str:
     """Why an instant cannot have been stated in a record of that time; "" if it can, or if one of them is missing."""
-    if instant is None or now is None or instant <= now + _AHEAD:
+    if instant is None or now is None or instant - now <= _AHEAD:
         return ""
     return f"{instant.isoformat()} is more than a day after {now.isoformat(timespec='seconds')}"
 

@@ -26,8 +26,8 @@ MAX_MOVED = 50_000
 """Texts in a table that are in none of its cells, which the parser puts before the table."""
 _SHORT, _LONG = 4_000, 480_000
 """Bytes of a page whose tags need no look, and of attributes that may have too many names."""
-_LEAST = 4
-"""Bytes of an attribute, of which few have shorter names."""
+_LEAST = 1
+"""Bytes between two looks for each attribute that a tag may have."""
 _MOST_ODD = 2_000
 """Attributes of elements of formatting that are no plain ones."""
 _FEW_TAGS, _FEW_MERGED = 20_000, 40

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from typer import Argument, BadParameter, Option
 
-from schemas.event import Run, derive_id
+from schemas.event import derive_id
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, Exact, command_group, load_settings, print_rows, say, show, tell
 from streams.cli.progress import ProgressLine
@@ -142,9 +142,8 @@ def dlq_redrive(
 
     Dead letters of a replay are not sent again: another replay reads their inputs.
     """
-    now = datetime.now(UTC)
-    run = Run(run_id or f"redrive-{derive_id(now.isoformat())[:8]}", now)
-    options = RedriveOptions(run, dry_run=dry_run, again=again, limit=limit, rate=rate)
+    run_id = run_id or f"redrive-{derive_id(datetime.now(UTC).isoformat())[:8]}"
+    options = RedriveOptions(run_id, dry_run=dry_run, again=again, limit=limit, rate=rate)
     selection = _selection(handlers, reasons, stage, key, since, until)
     settings = load_settings(config).with_kafka()
 
@@ -153,11 +152,11 @@ def dlq_redrive(
             done = await redrive(settings, selection, options, advance)
         rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
         sent = 0 if dry_run else done.sent
-        counts = {"run": run.name, "dry_run": dry_run, "matched": done.matched, "redriven": sent}
+        counts = {"run": run_id, "dry_run": dry_run, "matched": done.matched, "redriven": sent}
         document = counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows}
         lines = [f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}" for row in rows]
         skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
-        end = f"{done.sent} {'would be sent' if dry_run else f'sent again as run {run.name}'}{skipped}"
+        end = f"{done.sent} {'would be sent' if dry_run else f'sent again as run {run_id}'}{skipped}"
         return show(as_json, document, *lines, end)
 
     return run_with_kafka("dlq redrive", settings, work())

@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from schemas.event import Run, derive_id
+from schemas.event import derive_id
 from schemas.outcome import DeadReason
 from streams.console.context import Context, Screen
 from streams.console.objects import MOST_LISTED
@@ -223,7 +223,7 @@ class _DeadLetters:
             selection = replace(selection, until=selection.until or now)
             if ticket.action == "purge":
                 return asdict(await purge(settings, selection, only_redriven=False, dry_run=dry_run)), ""
-            run = Run(f"redrive-{derive_id(now.astimezone(UTC).isoformat())[:8]}", now)
+            run = f"redrive-{derive_id(now.astimezone(UTC).isoformat())[:8]}"
             options = RedriveOptions(run, dry_run=dry_run, again=bool(chosen.again), limit=_MOST_SENT)
             sent = await redrive(settings, selection, options)
         except SelectionError as error:
@@ -235,7 +235,7 @@ class _DeadLetters:
             for (handler, reason, topic), count in sorted(sent.targets.items())
         ]
         skipped = [(why, count) for why, count in sorted(sent.skipped.items()) if count]
-        return {"run": run.name, "sent": sent.sent, "rows": rows, "skipped": skipped, "most": _MOST_SENT}, ""
+        return {"run": run, "sent": sent.sent, "rows": rows, "skipped": skipped, "most": _MOST_SENT}, ""
 
     async def _letter(self, request: Request) -> DeadLetterRecord | str:
         """The letter of an address, or why it is gone. Raises KafkaError."""

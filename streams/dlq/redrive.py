@@ -44,14 +44,14 @@ class RedriveOptions:
     """How dead letters are sent again.
 
     Attributes:
-        run: Named in the headers of every record.
+        run_id: Named in the headers of every record.
         dry_run: Only count.
         again: Include dead letters that were sent again before.
         limit: Maximum number; None for no maximum.
         rate: Maximum number a second; None for no maximum.
     """
 
-    run: Run
+    run_id: str
     dry_run: bool = False
     again: bool = False
     limit: int | None = None
@@ -88,7 +88,7 @@ async def redrive(
                 async for batch in _batches(letters, handler, partition, options, result):
                     if writer is not None:
                         # A transaction has both the records and their markers.
-                        markers = [_marker(partition, letter, options.run) for letter, _ in batch]
+                        markers = [_marker(partition, letter, options.run_id) for letter, _ in batch]
                         await writer.write("", [*(record for _, record in batch), *markers], abort_on_error=True)
                     result.targets.update((handler, letter.note.reason, record.topic) for letter, record in batch)
                     result.sent += len(batch)
@@ -128,7 +128,7 @@ async def _batches(
         if letter.redriven_by is not None and not options.again:
             result.skipped["redriven_before"] += 1
             continue
-        record = revive(letter, options.run)
+        record = revive(letter, options.run_id)
         if isinstance(record, str):
             result.skipped[record] += 1
             continue
@@ -140,15 +140,15 @@ async def _batches(
         yield batch
 
 
-def _marker(partition: TopicPartition, letter: DeadLetterRecord, run: Run) -> OutputRecord:
+def _marker(partition: TopicPartition, letter: DeadLetterRecord, run_id: str) -> OutputRecord:
     """The record in the dead letter topic that marks a dead letter as sent again."""
-    notes = {REDRIVEN_OF: str(letter.record.offset), "x-run": run.name, "x-redriven-at": datetime.now(UTC).isoformat()}
+    notes = {REDRIVEN_OF: str(letter.record.offset), "x-run": run_id, "x-redriven-at": datetime.now(UTC).isoformat()}
     key = letter.record.key
     headers = tuple((name, text.encode()) for name, text in notes.items())
     return OutputRecord(partition.topic, key, b"" if key is None else None, headers, partition.partition)
 
 
-def revive(letter: DeadLetterRecord, run: Run) -> OutputRecord | str:
+def revive(letter: DeadLetterRecord, run_id: str) -> OutputRecord | str:
     """The original record with its identity and the run; or the reason why it cannot be restored."""
     texts = {name: value.decode("utf-8", "replace") for name, value in letter.record.headers if value is not None}
     if any(name in texts for name in _CUT):
@@ -163,6 +163,9 @@ def revive(letter: DeadLetterRecord, run: Run) -> OutputRecord | str:
         headers += [(name, None if value is None else b64decode(value)) for name, value in binary.items()]
     except (ValueError, AttributeError, TypeError, RecursionError):
         return "unreadable"
+    # A decision that is old stays so: the order of versions in the index is that of the run that wrote the letter.
+    before = Run.of({name: value.decode("utf-8", "replace") for name, value in headers if value is not None})
+    run = Run(run_id, before.began if before else None)
     headers = run.marked([*headers, ("x-root-id", letter.note.root_id.encode())])
     key, value = letter.record.key, letter.record.value
     if "x-tombstone" in texts and key is not None:

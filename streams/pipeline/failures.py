@@ -22,10 +22,11 @@ from typing import NamedTuple, Self
 from aiokafka import ConsumerRecord
 
 from schemas.dead import KEPT_BYTES, dead_letter_topic
-from schemas.event import Provenance
+from schemas.event import Provenance, Run
+from schemas.instants import why_too_late
 from schemas.outcome import Dead, Retry, Stage
 from streams.topology import DEAD_LETTER_BYTES, MIB, Handler, RetryTopic
-from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord
+from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord, timestamp
 
 _DUE = "x-not-before"
 _ORIGIN = ("x-orig-topic", "x-orig-partition", "x-orig-offset", "x-orig-ts", "x-attempt")
@@ -71,7 +72,11 @@ class Input(NamedTuple):
     def of(cls, record: ConsumerRecord, retried: bool = False) -> Self:
         """Reads the headers; ``retried`` says that the record was read from a retry topic. Never raises."""
         origin = Origin.of(record, retried)
-        return cls(record, origin, Provenance.of(record.headers, origin.identity))
+        provenance = Provenance.of(record.headers, origin.identity)
+        if provenance.run and why_too_late(provenance.run.began, timestamp(record.timestamp)):
+            # Such a beginning would keep later versions of a page out of the index.
+            provenance = provenance._replace(run=Run(provenance.run.name))
+        return cls(record, origin, provenance)
 
     @property
     def replayed(self) -> bool:

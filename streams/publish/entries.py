@@ -19,7 +19,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from schemas.event import Envelope, Event, Run, derive_id
-from schemas.instants import BAD_INSTANT, why_too_late
+from schemas.instants import BAD_INSTANT
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
 from streams.topology.codec import OutputRecord, encode, refusal
@@ -89,11 +89,10 @@ def record_of(topic: Topic, event: Event, run: Run | None = None) -> OutputRecor
         EntryError: The page or the record is too large.
     """
     now = datetime.now(UTC)
-    if isinstance(event, CrawledPage):
-        if _page_bytes(event) > MAX_PAGE_BYTES:
-            raise EntryError(f"the page is larger than {MAX_PAGE_BYTES} bytes")
-        if why := why_too_late(event.fetched_at, now):
-            raise EntryError(f"{BAD_INSTANT}: fetched_at: {why}")
+    if isinstance(event, CrawledPage) and _page_bytes(event) > MAX_PAGE_BYTES:
+        raise EntryError(f"the page is larger than {MAX_PAGE_BYTES} bytes")
+    if why := event.why_too_late(now):
+        raise EntryError(f"{BAD_INSTANT}: {why}")
     digest = sha256(event.model_dump_json(by_alias=True, exclude_defaults=True, exclude={"html_base64"}).encode())
     if isinstance(event, CrawledPage):
         digest.update(event.html_base64 or b"")  # its base64 would take longer than to read it from an archive

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from schemas.event import Envelope, Event
-from schemas.instants import BAD_INSTANT, why_too_late
+from schemas.instants import BAD_INSTANT
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
@@ -92,9 +92,8 @@ def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: dat
         return Dead(DeadReason.UNDECODABLE, str(error)[:MAX_DETAIL])
     if isinstance(event, Dead):
         return event
-    stated = getattr(event, event.time_field) if event.time_field else None
-    if why := why_too_late(stated, produced_at):
-        return Dead(DeadReason.BAD_INSTANT, f"{event.time_field}: {why}")
+    if why := event.why_too_late(produced_at):
+        return Dead(DeadReason.BAD_INSTANT, why)
     return event.arrived(produced_at)
 
 

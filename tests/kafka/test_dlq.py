@@ -9,7 +9,6 @@ import pytest
 from aiokafka import ConsumerRecord, TopicPartition
 
 from schemas.dead import REDRIVEN_OF, is_marker
-from schemas.event import Run
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
@@ -167,10 +166,10 @@ async def test_original_bytes_and_headers_come_back(assay: Installation, capfd: 
 
 
 async def test_two_at_a_time_send_nothing_twice(with_letters: Installation) -> None:
-    both = (redrive(with_letters.settings, ALL, RedriveOptions(Run(f"run-{n}"))) for n in range(2))
+    both = (redrive(with_letters.settings, ALL, RedriveOptions(f"run-{n}")) for n in range(2))
     runs = await asyncio.gather(*both, return_exceptions=True)
     if any(isinstance(run, BaseException) for run in runs):
-        await redrive(with_letters.settings, ALL, RedriveOptions(Run("run-3")))
+        await redrive(with_letters.settings, ALL, RedriveOptions("run-3"))
     sent = Counter(r.key for r in await with_letters.read(CRAWLED) if dict(r.headers).get("assay_run"))
     assert len(sent) == 30
     assert set(sent.values()) == {1}
@@ -191,8 +190,8 @@ async def test_redrive_marks_behind_a_foreign_open_transaction_count(
     try:
         with monkeypatch.context() as patch:
             patch.setattr(DeadLetterReader, "settle", settle_and_write_something_else)
-            assert (await redrive(with_letters.settings, PAGES, RedriveOptions(Run("first")))).sent == 30
-        second = asyncio.ensure_future(redrive(with_letters.settings, PAGES, RedriveOptions(Run("second"))))
+            assert (await redrive(with_letters.settings, PAGES, RedriveOptions("first"))).sent == 30
+        second = asyncio.ensure_future(redrive(with_letters.settings, PAGES, RedriveOptions("second")))
         await asyncio.wait([second], timeout=1)
         assert not second.done()
     finally:
@@ -211,7 +210,7 @@ async def test_a_redrive_that_is_killed_is_resumed(assay: Installation) -> None:
 
     async with until_killed(await process(assay.settings, "dlq", "redrive", "--run-id", "first", "--rate", "300")):
         await until(many_are_sent)
-    done = await redrive(assay.settings, ALL, RedriveOptions(Run("second")))
+    done = await redrive(assay.settings, ALL, RedriveOptions("second"))
     sent = Counter(r.key for r in await assay.read(CRAWLED) if dict(r.headers).get("assay_run"))
     assert 0 < done.sent < 1500
     assert len(sent) == 1500

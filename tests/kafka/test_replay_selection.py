@@ -8,7 +8,6 @@ from contextlib import aclosing
 import pytest
 from aiokafka import ConsumerRecord
 
-from schemas.event import Run
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage
 from schemas.relevance import RelevanceJudged, RelevanceOutcome, RelevanceRequested
@@ -204,7 +203,7 @@ async def test_inputs_without_a_decision_and_dead_ones(installing: Installing) -
     assert await chosen(place, SCORER, until, outcomes=["C"]) == list(range(0, 40, 2))
     assert await chosen(place, SCORER, until, outcomes=["A", "none"]) == list(range(40, 44))
     # What was sent again and decided on is dead no longer, and is still the input that it was.
-    await redrive(place.settings, Selection(reasons=("handler_bug",)), RedriveOptions(Run("again")))
+    await redrive(place.settings, Selection(reasons=("handler_bug",)), RedriveOptions("again"))
     await place.drain(scorer())
     until = await until_now(place, SCORER, **both)
     again = await chosen(place, SCORER, until, outcomes=["dead"])

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance
-from schemas.event import Event, Run
+from schemas.event import Event
 from schemas.extraction import ExtractionCompleted
 from schemas.needs import Ask
 from schemas.outcome import Outcome
@@ -188,7 +188,7 @@ async def test_dead_letter_delays_its_request_until_the_redrive(
         assert await assay.read(COMPLETED) == []
         assert len(await assay.read("relevance.requested.v1.assay.judge_relevance.dlq")) == 1
         for expected in (1, 0):
-            done = await redrive(assay.settings, Selection(("judge_relevance",)), RedriveOptions(Run("mend")))
+            done = await redrive(assay.settings, Selection(("judge_relevance",)), RedriveOptions("mend"))
             assert done.sent == expected, "each letter is sent again once"
         async with assay.running(*OURS) as application:
             await assay.quiet(application)

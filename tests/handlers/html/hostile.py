@@ -41,6 +41,7 @@ SHAPES: dict[str, Shape] = {
     "select title": lambda size: b"<select><title><p " + _many(b"a%d ")(size) + b">",
     "tags of 120": _tags(120),
     "tags of 500": _tags(500),
+    "around a value": lambda size: _tags(962)(size).replace(b" ev ", b' x=">" '),
     "elements": lambda size: b"".join(b"<x%d></x%d>" % (number, number) for number in range(size // 17)),
     # open elements
     "div p": _then(b"<div>", b"</p>"),

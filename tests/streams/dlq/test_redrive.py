@@ -14,7 +14,7 @@ from streams.dlq.redrive import revive
 from streams.topology.codec import OutputRecord
 from tests.samples import instance
 
-RUN = Run("run", datetime(2026, 1, 3, tzinfo=UTC))
+RUN = Run("run")
 NOTES = (
     ("x-orig-topic", b"pages.crawled.v1"),
     ("x-root-id", b"root"),
@@ -32,7 +32,7 @@ def letter(
 
 
 def revived(*headers: tuple[str, bytes | None], **record: Any) -> OutputRecord:
-    return instance(OutputRecord, revive(letter(*NOTES, *headers, **record), RUN))
+    return instance(OutputRecord, revive(letter(*NOTES, *headers, **record), "run"))
 
 
 def test_notes_go_and_the_records_own_headers_stay() -> None:
@@ -54,15 +54,15 @@ def test_a_tombstone_is_one_again_where_it_has_a_key() -> None:
 
 @pytest.mark.parametrize("note", ["x-orig-size", "x-orig-key-size", "x-orig-headers-dropped"])
 def test_what_is_not_whole_is_not_sent(note: str) -> None:
-    assert revive(letter(*NOTES, (note, b"9")), RUN) == "cut"
+    assert revive(letter(*NOTES, (note, b"9")), "run") == "cut"
 
 
 @pytest.mark.parametrize(
     "kept", [b"{", b"[]", b'{"a": 1}', b'{"a": "\xc3\xa9"}', b"null", b"[" * 100_000, b'{"a": "x"}']
 )
 def test_malformed_binary_headers_are_unreadable(kept: bytes) -> None:
-    assert revive(letter(*NOTES, ("x-orig-binary-headers", kept)), RUN) == "unreadable"
+    assert revive(letter(*NOTES, ("x-orig-binary-headers", kept)), "run") == "unreadable"
 
 
 def test_letter_without_an_origin_is_not_redriven() -> None:
-    assert revive(letter(("x-reason", b"invalid")), RUN) == "no_origin"
+    assert revive(letter(("x-reason", b"invalid")), "run") == "no_origin"
