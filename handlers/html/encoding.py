@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
+from handlers.html.inline import write_inline
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
 _SAMPLE_BYTES = 64 * 1024
@@ -92,9 +93,11 @@ def page_bytes(body: str | bytes, content_type: str | None = None) -> PageBytes:
 def parse_bytes(utf8: bytes) -> LexborHTMLParser:
     """The parse of a page's UTF-8 bytes. The parser fails only if it gets no memory."""
     try:
-        return LexborHTMLParser(utf8, options=_OPTIONS)
+        tree = LexborHTMLParser(utf8, options=_OPTIONS)
     except SelectolaxError as error:
         raise MemoryError("the parser has no memory for the page") from error
+    write_inline(tree, utf8)
+    return tree
 
 
 def not_a_page(body: str | bytes, content_type: str | None) -> str | None:

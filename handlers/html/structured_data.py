@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from html import unescape
+from typing import Any
 
 from handlers.html.outline import Outline
 from handlers.html.reading import PageReadingSection
@@ -31,7 +32,9 @@ _THING, _PART, _CONTAINER = 10_000, 20_000, 50_000
 _TITLE_SEPARATOR = re.compile(r"(\s[|–—·•»«-]\s)")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_HEADINGS = 30
-_MAX_SITE_WORDS = 4
+_MAX_SITE_WORDS, _MAX_SECTION, _MAX_GENERIC = 4, 2, 3
+_TAG = re.compile(r"</?[a-z][a-z0-9]{0,10}(?:\s[^<>]{0,200})?/?>", re.IGNORECASE)
+_WORD = re.compile(r"[぀-ヿ㐀-鿿가-힣]|[^\W_぀-ヿ㐀-鿿가-힣]+")
 _MIN_SHARE = 0.3
 
 
@@ -245,26 +248,35 @@ def find_title(page: Outline, data: StructuredData, stated: str, heading: str, s
     """The title without the site's name, or the part of it that a heading repeats.
 
     The title is the one that the metadata states, else an article's headline, else the window's title, else the
-    story's heading. One that is only the site's name does not count.
+    story's heading. Two that agree go before a third: the window's title and the heading before the stated title. One
+    that is only the site's name does not count, nor a short one ("Home") that shares no word with a heading as long.
     """
-    own = frozenset(name for name in (_squashed(site_name), _squashed(data.publisher)) if name)
-    places = [label for label in host.split(".") if len(label) > 2 and label != "www"]
     headings = [text for level, text in page.headings[:_MAX_HEADINGS] if level < 3]
-    site = _Site(own, places, frozenset(map(_squashed, headings)))
-    window = page.title.casefold()
-    if heading and heading.casefold() in window and not _share_words(heading, stated):
-        # The same on each page, such as the brand.
-        stated = ""
-    texts = (stated, data.headline if data.is_article else "", page.title)
-    titles = (site.cut_from(" ".join(text[: 2 * _MAX_TITLE_CHARACTERS].split())) for text in texts)
-    title = next(filter(None, titles), "")
+    named = _SiteNames({_squashed(site_name), _squashed(data.publisher)}, host, {_squashed(text) for text in headings})
+    texts = (stated, data.headline if data.is_article else "", page.title, heading)
+    *texts, heading = (_plain(text, headings) for text in texts)
+    window = texts[-1].casefold()
+    titles = [title for text in texts if (title := named.cut_from(text))]
+    if not named.is_site(heading) and (words := _words(heading)):
+        most = min(len(words), _MAX_GENERIC)
+        titles = [title for title in titles if len(_words(title)) > most or not words.isdisjoint(_words(title))]
+        if titles and heading.casefold() in window and titles[0].casefold() not in window:
+            titles = [title for title in titles[:1] if heading.casefold() in title.casefold()] or [heading]
+    title = next(iter(titles), "")
     least, lower = _MIN_SHARE * len(title), title.casefold()
     repeated = [text for text in headings if least <= len(text) < len(title) and text.casefold() in lower]
     return (max(repeated, key=len, default="") or title or heading or page.title)[:_MAX_TITLE_CHARACTERS]
 
 
-def _share_words(one: str, other: str) -> bool:
-    return not set(one.casefold().split()).isdisjoint(other.casefold().split())
+def _plain(text: str, headings: list[str]) -> str:
+    """A title without entities and tags, unless a heading shows the tags too."""
+    text = unescape(" ".join(text[: 2 * _MAX_TITLE_CHARACTERS].split()))
+    is_about_tags = "<" not in text or any(tag in heading for tag in _TAG.findall(text) for heading in headings)
+    return text if is_about_tags else _TAG.sub("", text)
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
 
 
 def site_in_title(title: str, host: str) -> str:
@@ -280,55 +292,65 @@ def site_in_title(title: str, host: str) -> str:
     return parts[-1].strip() if len(squashed) > 2 and squashed in _squashed(host) else ""
 
 
-class _Site(NamedTuple):
-    """What names a site in titles: its stated names and the labels of its host, but for what a heading repeats."""
+class _SiteNames:
+    """What names a site in titles: its stated names and its host, but for what a heading repeats."""
 
-    own: frozenset[str]
-    places: list[str]
-    headings: frozenset[str]
+    def __init__(self, stated: set[str], host: str, headings: set[str]) -> None:
+        self._labels = [label for label in host.split(".")[:-1] if len(label) > 2 and label != "www"]
+        self._stated = stated - {""}
+        self._host = _squashed(host.removeprefix("www."))
+        self._headings = headings
+
+    def is_site(self, title: str) -> bool:
+        """Whether a whole title is the site's name."""
+        squashed = _squashed(title).removeprefix("www")
+        return squashed in self._stated or squashed == self._host or (squashed in self._labels and squashed not in self._headings)
 
     def cut_from(self, title: str) -> str:
         """A title without first and last parts that are the site's name; "" if it is only the site's name."""
         parts = _TITLE_SEPARATOR.split(title)
         if len(parts) == 1:
-            return "" if _squashed(title) in self.own else title
-        while len(parts) > 2 and self._is_named(parts[-1], is_last=True):
+            return "" if self.is_site(title) else title
+        while len(parts) > 2 and self._is_part(parts[-1], _MAX_SECTION):
             parts = parts[:-2]
-        while len(parts) > 2 and self._is_named(parts[0], is_last=False):
+        while len(parts) > 2 and self._is_part(parts[0], 0):
             parts = parts[2:]
         return "".join(parts)
 
-    def _is_named(self, text: str, *, is_last: bool) -> bool:
-        """Whether a part of a title is the site's name. A headline may begin with the name too, but it is not last."""
+    def _is_part(self, text: str, most_words: int) -> bool:
+        """Whether a part of a title is the site's name, or in so many words a section's, such as "BBC News"."""
         squashed, words = _squashed(text), text.casefold().split()
-        if not squashed or squashed in self.own:
+        if not squashed or squashed in self._stated:
             return True
-        if squashed in self.headings or len(words) > _MAX_SITE_WORDS:
+        if squashed in self._headings or len(words) > _MAX_SITE_WORDS:
             return False
-        if any(len(squashed) > 2 and squashed in place for place in self.places):
-            return True
-        if not is_last:
-            return squashed == "".join(self.places)
-        return any(squashed.startswith(place) or _abbreviates(place, words) for place in self.places)
+        return squashed == self._host or any(
+            (len(squashed) > 2 and squashed in label)
+            or (len(words) <= most_words and squashed.startswith(label))
+            or _abbreviates(label, words)
+            for label in self._labels
+        )
 
 
 def _abbreviates(label: str, words: list[str]) -> bool:
-    """Whether a label has the beginnings of all words, one after the other.
+    """Whether a label has the beginnings of all words, or of all but the first, one after the other.
 
     >>> _abbreviates("ghgprotocol", ["greenhouse", "gas", "protocol"]), _abbreviates("who", ["who", "declares"])
     (True, False)
     """
-    rest = {label}
-    for word in words:
-        ends = range(1, len(label) + 1)
-        rest = {left[end:] for left in rest for end in ends if left[:end] and _is_within(left[:end], word)}
-    return "" in rest
-
-
-def _is_within(letters: str, word: str) -> bool:
-    """Whether a word begins with the first of some letters, and has the others in this order."""
-    left = iter(word)
-    return word[:1] == letters[:1] and all(letter in left for letter in letters)
+    ends = {0}
+    for number, word in enumerate(words):
+        reached = {0} if number == 0 and len(words) > 2 else set[int]()
+        for start in ends:
+            rest = iter(word)
+            for end in range(start, len(label)):
+                if label[end] not in (word[0] if end == start else rest):
+                    break
+                if end == start:
+                    next(rest)
+                reached.add(end + 1)
+        ends = reached
+    return len(label) in ends
 
 
 def _squashed(text: str) -> str:

@@ -116,12 +116,6 @@ def test_a_headline_may_begin_with_the_sites_name(window: str, host: str, headin
     assert find_title(page, StructuredData(), "", heading, "", host) == expected
 
 
-def test_a_stated_title_that_the_page_does_not_repeat_is_the_brand() -> None:
-    html = "<title>The Darwin Machine: it improves itself</title><h1>The Darwin Machine</h1>"
-    assert title(html, "Sakura") == "The Darwin Machine"
-    assert title(html, "A machine like Darwin") == "A machine like Darwin"
-
-
 @given(st.text(max_size=60), st.text(max_size=30))
 def test_any_title_is_read(stated: str, site: str) -> None:
     assert len(title("<h1>Rain</h1>", stated, site)) <= 500
