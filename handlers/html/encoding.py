@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
-from handlers.html.inline import write_inline
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
+
+from handlers.html.inline import write_inline
 
 _SAMPLE_BYTES = 64 * 1024
 _SAMPLE_WORDS = 16 * 1024
@@ -83,11 +84,11 @@ def page_bytes(body: str | bytes, content_type: str | None = None) -> PageBytes:
     b'<p>'
     """
     if isinstance(body, str):
-        return PageBytes(_utf8(body.removeprefix("\ufeff")), "utf-8")
+        return PageBytes(whole(body.removeprefix("\ufeff")).encode(), "utf-8")
     encoding = _find_encoding(body, content_type)
     if encoding == "utf-8":
         return PageBytes(body.removeprefix(codecs.BOM_UTF8), encoding)
-    return PageBytes(_utf8(body.decode(encoding, "replace").removeprefix("\ufeff")), encoding)
+    return PageBytes(whole(body.decode(encoding, "replace").removeprefix("\ufeff")).encode(), encoding)
 
 
 def parse_bytes(utf8: bytes) -> LexborHTMLParser:
@@ -132,12 +133,17 @@ def not_a_page(body: str | bytes, content_type: str | None) -> str | None:
     return None
 
 
-def _utf8(text: str) -> bytes:
+def whole(text: str) -> str:
+    r"""A text with U+FFFD in place of lone surrogates, which come from JSON escapes and are no characters.
+
+    >>> whole("a\ud83d b") == "a\ufffd b"
+    True
+    """
     try:
-        return text.encode()
+        text.encode()
     except UnicodeEncodeError:
-        # Lone surrogates come from JSON escapes and are no characters.
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def _find_encoding(body: bytes, content_type: str | None) -> str:

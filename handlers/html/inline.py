@@ -1,6 +1,6 @@
 """Raised and lowered text and formulas as plain text, in the tree: all readers join the texts of a line alike.
 
-Otherwise 10<sup>6</sup> would be 106, a price of $11<sup>99</sup> would be 1199, and the mark of a note would be a digit.
+Otherwise 10<sup>6</sup> would be 106, a price of $11<sup>99</sup> would be 1199, and the mark of a note another digit.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _LONGEST, _LONGEST_FORMULA = 8, 500
 _DEEPEST = 60
 _CONTEXT = 12
 _RAISED = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
-_NUMBERS = re.compile(r"[-+−–,; \d]*\d[-+−–,; \d]*")
+_OPENING = ("[", "(")
 _YEAR = re.compile(r"(?<![\d.,])(?:1[5-9]|20)\d\d$")
-_AMOUNT = re.compile(r"(?:(\S|[A-Z]{3})\s?)?\d[\d.,' ]*$")
+_AMOUNT = re.compile(r"(?:(\S|[A-Z]{3})\s?)?\d[\d.,' ]{0,8}$")
 _CODE = re.compile(r"\s?([A-Z]{3}\b|\S)")
 _TEX_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{3,}")
 _TEX_STYLE = re.compile(r"^\{\\(?:display|text)style\s?(.*)\}$")
@@ -51,18 +51,17 @@ def _short(node: LexborNode) -> str | None:
 
 def _raised(node: LexborNode, text: str) -> str:
     """A power, the cents of a price, the mark of a note, or letters such as those of ordinal numbers."""
-    if text[:1] not in "[(" and _is_note(node):
-        return ""
+    if text[:1] in _OPENING or _is_note(node):
+        return text if text[:1] in _OPENING else ""
     before = _before(node)
     follows = ((node.next.text_content or "") if node.next is not None and node.next.is_text_node else "")[:_CONTEXT]
     is_behind_number = before[-1:].isdecimal()
     if follows.startswith(_SLASHES) and text.isdecimal():
         return f" {text}" if is_behind_number else text
-    if not _NUMBERS.fullmatch(text):
-        is_power = is_behind_number and not text.isalpha() and any(map(str.isalnum, text)) and text[0] not in "[("
-        return _power(text) if is_power else text
     if not is_behind_number:
         return text.translate(_RAISED) if before.strip() else text
+    if text.isalpha() or not any(map(str.isalnum, text)):
+        return text
     if len(text) == 2 and text.isdecimal() and _is_price(before, follows):
         return f".{text}"
     return "" if _YEAR.search(before) else _power(text)

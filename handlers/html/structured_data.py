@@ -1,6 +1,7 @@
 """The schema.org data of a page: JSON-LD in all its shapes, types of microdata and RDFa, and the title.
 
-Commas and comments that break JSON are removed; of other broken JSON a few properties are read. Never raises (R-199).
+Commas and quotation marks that break JSON are repaired; of other broken JSON a few properties are read. Never
+raises (R-199).
 """
 
 from __future__ import annotations
@@ -8,19 +9,28 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from html import unescape
 from typing import Any
 
+from handlers.html.encoding import whole
 from handlers.html.outline import Outline
 from handlers.html.reading import PageReadingSection
 
 _MAX_NODES = 20_000
 _MAX_AUTHORS = 30
-_COMMENT = re.compile(r"<!--|-->|(?://|/\*|#)?[ \t]?(?:<!\[CDATA\[|\]\]>)(?:[ \t]?\*/)?")
+_MAX_TEXT = 2000
+_PARTS_OF_NAME = ("givenName", "additionalName", "familyName")
+_DECODER = json.JSONDecoder(strict=False)
+_BEGIN = re.compile(r'(?<!CDATA)[{\[](?=\s*[{\["\]}])')
 _TRAILING_COMMA = re.compile(r",(?=\s{0,200}[}\]])")
-_LOOSE = re.compile(r'"(@type|datePublished|dateCreated|dateModified|headline)"\s{0,20}:\s{0,20}"([^"\\]{1,300})"')
+_QUOTE = re.compile(r'(\\.|[\[{,:]\s{0,20}")|"(?!\s{0,20}[\]},:])', re.DOTALL)
+"""A quotation mark inside of a text, after none that is written right."""
+_LOOSE = re.compile(
+    r'"(@type|datePublished|dateCreated|dateModified|headline)"\s{0,20}:\s{0,20}"([^"\\]{1,300})"\s{0,20}[,}]'
+)
 _LOOSE_AUTHOR = re.compile(
-    r'"author"\s{0,20}:\s{0,20}\[?\s{0,20}\{[^{}]{0,300}?"name"\s{0,20}:\s{0,20}"([^"\\]{1,200})"'
+    r'"author"\s{0,20}:\s{0,20}\[?\s{0,20}\{[^{}]{0,300}?"name"\s{0,20}:\s{0,20}"([^"\\]{1,200})"\s{0,20}[,}]'
 )
 _ORGANIZATIONS = ("Organization", "Corporation", "Brand")
 _UNRELATED = frozenset(
@@ -147,12 +157,13 @@ def read_structured_data(
 
 
 def _load(script: str) -> Any:
-    text = script.strip().rstrip(";")
-    for attempt in (0, 1):
-        if attempt:
-            text = _TRAILING_COMMA.sub("", _COMMENT.sub("", text)).strip().rstrip(";")
+    """The JSON in a script, whatever is around it, such as comments."""
+    begin = _BEGIN.search(script)
+    text = script[begin.start() :] if begin else ""
+    for repair in (str, partial(_TRAILING_COMMA.sub, ""), partial(_QUOTE.sub, lambda found: found[1] or r"\"")):
+        text = repair(text)
         try:
-            return json.loads(text, strict=False)
+            return _DECODER.raw_decode(text)[0]
         except (ValueError, RecursionError):
             continue
     loose: dict[str, Any] = {}
@@ -226,7 +237,7 @@ def _names(value: Any, by_id: dict[str, dict[str, Any]], *, organizations: bool 
 
 def _own_name(item: dict[str, Any]) -> Any:
     """The name of a person or organisation; of a person also by its parts."""
-    return item.get("name") or " ".join(filter(None, (_text(item.get("givenName")), _text(item.get("familyName")))))
+    return item.get("name") or " ".join(filter(None, (_text(item.get(part)) for part in _PARTS_OF_NAME)))
 
 
 def _is_organization(item: dict[str, Any]) -> bool:
@@ -241,7 +252,7 @@ def _text(value: Any) -> str:
         value = value.get("@value")
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**13:
         return str(value)
-    return " ".join(value.split())[:2000] if isinstance(value, str) else ""
+    return " ".join(unescape(whole(value[:_MAX_TEXT])).split()) if isinstance(value, str) else ""
 
 
 def find_title(page: Outline, data: StructuredData, stated: str, heading: str, site_name: str, host: str) -> str:
@@ -304,7 +315,11 @@ class _SiteNames:
     def is_site(self, title: str) -> bool:
         """Whether a whole title is the site's name."""
         squashed = _squashed(title).removeprefix("www")
-        return squashed in self._stated or squashed == self._host or (squashed in self._labels and squashed not in self._headings)
+        return (
+            squashed in self._stated
+            or squashed == self._host
+            or (squashed in self._labels and squashed not in self._headings)
+        )
 
     def cut_from(self, title: str) -> str:
         """A title without first and last parts that are the site's name; "" if it is only the site's name."""
