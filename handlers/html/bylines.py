@@ -15,7 +15,7 @@ import regex
 from handlers.html.marks import Story
 from handlers.html.outline import A, Mark
 from handlers.html.reading import PageReadingSection
-from handlers.html.structured_data import StructuredData
+from handlers.html.structured_data import StructuredData, letters_of
 from handlers.html.walk import short_text
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import HAN, KANA, has_cjk, has_han
@@ -271,7 +271,7 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
     meta = story.outline.meta
     publishers = (text[:_MAX_MARK_CHARACTERS] for name in words.publishers for text in meta.get(name, ())[:2])
     reader = _CreditReader(
-        words, {_squashed(site), _squashed(data.publisher)}, " ".join(map(_squashed, (host, *publishers)))
+        words, {letters_of(site), letters_of(data.publisher)}, " ".join(map(letters_of, (host, *publishers)))
     )
     stated = _best(_stated(meta, data, words, reader))
     stated_agencies = len(reader.agencies)
@@ -319,7 +319,7 @@ class _CreditReader:
 
     def ranked(self, names: Iterable[str], seen_in: str) -> _Named:
         """Names without agencies; those of persons, if there are any."""
-        found = list({_squashed(name): name for name in reversed(list(names))}.values())[::-1]
+        found = list({letters_of(name): name for name in reversed(list(names))}.values())[::-1]
         agencies = [name for name in found if name.casefold() in self._words.agencies]
         self.agencies += agencies
         found = [name for name in found if name not in agencies]
@@ -330,7 +330,7 @@ class _CreditReader:
         return _Named(tuple(found), seen_in, int(bool(found)))
 
     def _is_person(self, name: str) -> bool:
-        squashed = _squashed(name)
+        squashed = letters_of(name)
         if squashed in self._own or (len(squashed) >= _MIN_OWN and squashed in self._own_texts):
             return False
         return bool(self._words.names.reporters(name)) or not self._words.names.is_organization(name)
@@ -399,7 +399,7 @@ def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Name
         if names and story.is_own(block.element, block.start) and not story.is_teased(block.start):
             credits.append(reader.ranked(names, "text"))
     credits += [reader.ranked(names, "aside") for _, names in _asides(story, words)]
-    found = {tuple(map(_squashed, named.names)): named for named in credits if named.names}
+    found = {tuple(map(letters_of, named.names)): named for named in credits if named.names}
     return next((named for named in found.values() if len(found) == 1 and named.rank == _FULL), None)
 
 
@@ -433,7 +433,7 @@ def _together(marks: list[Mark], texts: list[str]) -> list[list[Mark]]:
         if mark.index < 0 or mark.index - last.index > len(between):
             is_beside = last is not mark and last.place == mark.place
         else:
-            is_beside = len(_squashed("".join(between))) <= len(_squashed(last.text)) + _MAX_AND
+            is_beside = len(letters_of("".join(between))) <= len(letters_of(last.text)) + _MAX_AND
         if not groups or not is_beside:
             groups.append([mark])
         elif mark.index < 0 or mark.index > last.index:
@@ -461,7 +461,3 @@ def _path(segments: tuple[str, ...]) -> re.Pattern[str]:
     """Addresses with one of the segments before a last one."""
     end = r"[/=][^/?#]{1,100}/?(?:[?#]|$)|\.\w{2,4}\?[^/#]{1,100}$|;\w{1,3}=\d{1,12}$"
     return re.compile(rf"(?:^|[/?=])(?:{alternatives(segments)})(?:{end})", re.IGNORECASE)
-
-
-def _squashed(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))

@@ -263,16 +263,19 @@ def find_title(page: Outline, data: StructuredData, stated: str, heading: str, s
     that is only the site's name does not count, nor a short one ("Home") that shares no word with a heading as long.
     """
     headings = [text for level, text in page.headings[:_MAX_HEADINGS] if level < 3]
-    named = _SiteNames({_squashed(site_name), _squashed(data.publisher)}, host, {_squashed(text) for text in headings})
-    texts = (stated, data.headline if data.is_article else "", page.title, heading)
-    *texts, heading = (_plain(text, headings) for text in texts)
+    named = _SiteNames(
+        {letters_of(site_name), letters_of(data.publisher)}, host, {letters_of(text) for text in headings}
+    )
+    heading = _plain(heading, headings)
+    texts = [_plain(text, headings) for text in (stated, data.headline if data.is_article else "", page.title)]
     window = texts[-1].casefold()
     titles = [title for text in texts if (title := named.cut_from(text))]
     if not named.is_site(heading) and (words := _words(heading)):
         most = min(len(words), _MAX_GENERIC)
         titles = [title for title in titles if len(_words(title)) > most or not words.isdisjoint(_words(title))]
-        if titles and heading.casefold() in window and titles[0].casefold() not in window:
-            titles = [title for title in titles[:1] if heading.casefold() in title.casefold()] or [heading]
+        stated = titles[0].casefold() if titles else ""
+        if stated not in window and heading.casefold() in window and heading.casefold() not in stated:
+            titles = [heading]
     title = next(iter(titles), "")
     least, lower = _MIN_SHARE * len(title), title.casefold()
     repeated = [text for text in headings if least <= len(text) < len(title) and text.casefold() in lower]
@@ -299,8 +302,8 @@ def site_in_title(title: str, host: str) -> str:
     ''
     """
     parts = _TITLE_SEPARATOR.split(title[: 2 * _MAX_TITLE_CHARACTERS])
-    squashed = _squashed(parts[-1]) if len(parts) > 2 else ""
-    return parts[-1].strip() if len(squashed) > 2 and squashed in _squashed(host) else ""
+    squashed = letters_of(parts[-1]) if len(parts) > 2 else ""
+    return parts[-1].strip() if len(squashed) > 2 and squashed in letters_of(host) else ""
 
 
 class _SiteNames:
@@ -309,17 +312,13 @@ class _SiteNames:
     def __init__(self, stated: set[str], host: str, headings: set[str]) -> None:
         self._labels = [label for label in host.split(".")[:-1] if len(label) > 2 and label != "www"]
         self._stated = stated - {""}
-        self._host = _squashed(host.removeprefix("www."))
+        self._host = letters_of(host.removeprefix("www."))
         self._headings = headings
 
     def is_site(self, title: str) -> bool:
         """Whether a whole title is the site's name."""
-        squashed = _squashed(title).removeprefix("www")
-        return (
-            squashed in self._stated
-            or squashed == self._host
-            or (squashed in self._labels and squashed not in self._headings)
-        )
+        name = letters_of(title).removeprefix("www")
+        return name in self._stated or name == self._host or (name in self._labels and name not in self._headings)
 
     def cut_from(self, title: str) -> str:
         """A title without first and last parts that are the site's name; "" if it is only the site's name."""
@@ -334,7 +333,7 @@ class _SiteNames:
 
     def _is_part(self, text: str, most_words: int) -> bool:
         """Whether a part of a title is the site's name, or in so many words a section's, such as "BBC News"."""
-        squashed, words = _squashed(text), text.casefold().split()
+        squashed, words = letters_of(text), text.casefold().split()
         if not squashed or squashed in self._stated:
             return True
         if squashed in self._headings or len(words) > _MAX_SITE_WORDS:
@@ -368,5 +367,6 @@ def _abbreviates(label: str, words: list[str]) -> bool:
     return len(label) in ends
 
 
-def _squashed(text: str) -> str:
+def letters_of(text: str) -> str:
+    """Letters and digits only, without case: names are compared by them."""
     return "".join(filter(str.isalnum, text.casefold()))

@@ -7,12 +7,9 @@ from selectolax.lexbor import SelectolaxError
 
 from handlers.html.encoding import not_a_page, page_bytes, parse_page
 from tests.cpu import cpu_seconds
+from tests.tables import tables
 
-RUSSIAN = "Городской совет утвердил новый план строительства порта, работы начнутся весной"
-GREEK = "Το δημοτικό συμβούλιο ενέκρινε το νέο σχέδιο για το λιμάνι, οι εργασίες αρχίζουν την άνοιξη"
-HEBREW = "מועצת העיר אישרה את התוכנית החדשה של הנמל, העבודות יתחילו באביב"
-ARABIC = "وافق مجلس المدينة على الخطة الجديدة للميناء وستبدأ الأعمال في الربيع"
-THAI = "สภาเมืองอนุมัติแผนใหม่ของท่าเรือ และงานจะเริ่มในฤดูใบไม้ผลิ"
+TABLES = tables(__file__)
 
 
 @pytest.mark.parametrize(
@@ -30,11 +27,6 @@ THAI = "สภาเมืองอนุมัติแผนใหม่ขอ
         ("<p>我们在这里的人是不一样的".encode("gbk"), None, "我们在这里的人是不一样的", "gb18030"),
         ("<p>これは日本語のページです".encode("shift_jis"), None, "これは日本語のページです", "cp932"),
         ("<p>Müller über Straße".encode("cp1252"), None, "Müller über Straße", "cp1252"),
-        *((f"<p>{RUSSIAN}".encode(name), None, RUSSIAN, name) for name in ("cp1251", "koi8_r", "iso8859_5")),
-        (f"<p>{GREEK}".encode("cp1253"), None, GREEK, "cp1253"),
-        (f"<p>{HEBREW}".encode("cp1255"), None, HEBREW, "cp1255"),
-        (f"<p>{ARABIC}".encode("cp1256"), None, ARABIC, "cp1256"),
-        (f"<p>{THAI}".encode("cp874"), None, THAI, "cp874"),
         ('<meta name=x><META\ncharset = "\tbig5"><p>豪雨特報'.encode("big5"), None, "豪雨特報", "big5hkscs"),
         (b"<p>abc", "text/html; charset=hex", "abc", "utf-8"),
         (b"<p>abc", "text/html; charset=nonsense", "abc", "utf-8"),
@@ -45,6 +37,19 @@ def test_encodings(body: str | bytes, content_type: str | None, text: str, encod
     assert page.tree.body is not None
     assert page.tree.body.text() == text
     assert page.encoding == encoding
+
+
+@pytest.mark.parametrize(("encoding", "text"), TABLES["undeclared"])
+def test_undeclared_single_bytes_are_read_by_their_alphabet(encoding: str, text: str) -> None:
+    body = f"<p>{text}".encode(encoding)
+    assert page_bytes(body).utf8.decode() == f"<p>{text}"
+
+
+@given(st.sampled_from(["don’t", "Zürich", "señor", "café®", "naïve", "smørrebrød", "20°", "“so”", "¶", "144×144"]))
+def test_few_letters_of_western_text_are_no_other_script(word: str) -> None:
+    assert (
+        page_bytes(f"<p>It rained again in the old town, {word}, as they say. ".encode("cp1252")).encoding == "cp1252"
+    )
 
 
 def test_text_cut_within_a_character_is_still_utf8() -> None:
