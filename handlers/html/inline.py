@@ -11,7 +11,7 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_MARKUP = (b"<sup", b"<sub", b"<math", b"<SUP", b"<SUB", b"<MATH")
+_MARKUP = re.compile(rb"</(?:su[bp]|math)>", re.IGNORECASE)
 _MOST = 5_000
 _MOST_NODES = 12
 _LONGEST, _LONGEST_FORMULA = 8, 500
@@ -31,7 +31,7 @@ _SLASHES = ("/", "⁄", "∕")
 def write_inline(tree: LexborHTMLParser, utf8: bytes) -> None:
     """Replaces ``sup``, ``sub`` and ``math`` by their texts; ``utf8`` is the page, most of which have none of them."""
     root = tree.root
-    if root is None or not any(tag in utf8 for tag in _MARKUP):
+    if root is None or not _MARKUP.search(utf8):
         return
     # The inner ones first: an element that is replaced takes those inside with it.
     for node in reversed(root.css("math")[:_MOST]):
