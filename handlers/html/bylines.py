@@ -189,7 +189,7 @@ class NameWords:
         elif len(names) < len(parts) and len(parts) > 1:
             # Single words among other parts are pieces of a sentence.
             return ()
-        return tuple({name.casefold(): name for name in reversed(names)}.values())[::-1]
+        return tuple(_distinct(names))
 
     def _in_order(self, text: str) -> str:
         """A name with the surname last: "Doe, Jane", "Doe, Jane; Roe, J. R."."""
@@ -319,7 +319,7 @@ class _CreditReader:
 
     def ranked(self, names: Iterable[str], seen_in: str) -> _Named:
         """Names without agencies; those of persons, if there are any."""
-        found = list({letters_of(name): name for name in reversed(list(names))}.values())[::-1]
+        found = _distinct(names)
         agencies = [name for name in found if name.casefold() in self._words.agencies]
         self.agencies += agencies
         found = [name for name in found if name not in agencies]
@@ -455,6 +455,14 @@ def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iter
                 continue
             if story.is_own(outline.element_of(index), index) and not story.is_teased(index):
                 yield Mark("author's link", "", short_text(node), 0, boilerplate=False, index=index)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Names once each, as they are written first."""
+    found: dict[str, str] = {}
+    for name in names:
+        found.setdefault(letters_of(name), name)
+    return list(found.values())
 
 
 def _path(segments: tuple[str, ...]) -> re.Pattern[str]:
