@@ -1,13 +1,4 @@
-"""``assay answer``: answers a question from ranked sources, with citations and trust labels.
-
-The search is that of ``assay query``. Analyst, critic and writer are then asked through the same gateway, budget and
-journal. Without a model the answer consists of sentences of the sources, and says so.
-
-Examples:
-    assay answer "When was the dam closed?"
-    assay answer 水庫何時關閉 --tier A --json
-    assay answer "What does it cost?" --candidates pages.jsonl --no-model
-"""
+"""``assay answer``: answers a question from ranked sources, with citations and trust labels."""
 
 from __future__ import annotations
 
@@ -19,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.text import Text
+from typer import Argument, Option
 
 from handlers.prompts.untrusted import for_model, one_line
 from handlers.reasoning.answer import Answer, AnswerOutcome, AnswerRules, Sentence, answer_query
@@ -30,9 +21,8 @@ from schemas.needs import Ask, AskModel
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
-from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.output import say_json, text_console
-from streams.cli.query import LABEL_STYLE, QueryOptions, run_search, steps_shown
+from streams.cli.output import LABEL_STYLE, AsJson, Config, load_settings, say_json, text_console
+from streams.cli.query import Domains, QueryOptions, Since, Tags, Tiers, Until, run_search, steps_shown
 from streams.llm.tasks import answer_offline
 from streams.pipeline.handler_runner import Services
 from streams.pipeline.services import LiveServices
@@ -49,18 +39,18 @@ _NAME_A_MODEL = (
 
 
 def answer(
-    text: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
-    limit: Annotated[int | None, typer.Option(min=1, max=100, help="Sources; ranking.limit by default.")] = None,
+    text: Annotated[str, Argument(help="The question; - reads it from standard input.")],
+    limit: Annotated[int | None, Option(min=1, max=100, help="Sources; ranking.limit by default.")] = None,
     tier: Tiers = None,
     domain: Domains = None,
     tag: Tags = None,
     since: Since = None,
     until: Until = None,
     candidates: Annotated[
-        Path | None, typer.Option(help="Answer from these instead of the index's: one a line, or an array.")
+        Path | None, Option(help="Answer from these instead of the index's: one a line, or an array.")
     ] = None,
-    no_model: Annotated[bool, typer.Option("--no-model", help="Quote the sources instead of asking a model.")] = False,
-    app: Annotated[str, typer.Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
+    no_model: Annotated[bool, Option("--no-model", help="Quote the sources instead of asking a model.")] = False,
+    app: Annotated[str, Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -74,7 +64,6 @@ def answer(
 
 
 def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> None:
-    """Prints an answer or why there is no answer, and how to configure a model if ``offline``."""
     console = text_console()
     if answer.outcome is AnswerOutcome.NO_SOURCES:
         todo = "Are filters such as --tier or --since too narrow? `assay doctor` shows what the index has."
@@ -89,8 +78,7 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
         console.print(Text("`assay query` with the same question shows them."))
     for sentence in answer.sentences:
         console.print(Text(_cited(sentence)))
-    cited = cited_sources(answer)
-    if cited:
+    if cited := cited_sources(answer):
         console.print()
         for source in cited:
             console.print(_source(source, answer, console))
@@ -181,8 +169,7 @@ def _cost(calls: tuple[LlmCall, ...]) -> float | None:
 
 _WEIGHT = 1.0
 """The weight of each role in the model's limits: the configuration has no weights for the roles of this command."""
-_ENOUGH_FAILURES = 2
-"""Failures of a model, that of the ranking included, after which this answer does not ask it again."""
+_ENOUGH_FAILURES = 2  # failures of a model, that of the ranking included, after which this answer does not ask it again
 
 
 def run_answer(settings: Settings, options: QueryOptions) -> int:
@@ -220,19 +207,14 @@ async def _search(settings: Settings, options: QueryOptions, request: RankingReq
 async def converse(
     settings: Settings, ranked: RankingCompleted, services: Services, tell: Callable[[str], None], seconds: float
 ) -> Answer | ModelUnavailable:
-    """Asks the roles one after another, until there is an answer or no model can be asked.
-
-    After a timeout or two failures of the model, the offline judge answers for the remaining roles: the user waits,
-    and sentences of the sources are better than no answer.
-    """
+    """Asks the roles one after another, until there is an answer or no model can be asked."""
     rules, sources = settings.rules(AnswerRules), order_sources(ranked.results)
     replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...] = ()
     failures = int(_is_failure(ranked.llm))
     ends, given_up = time.monotonic() + seconds, ""
     while isinstance(step := answer_query(ranked.query, sources, replies, rules), Ask):
         need = step.need
-        if not isinstance(need, AskModel):
-            raise TypeError(f"a model is to be asked for {type(need).__name__}")
+        assert isinstance(need, AskModel)  # noqa: S101 - these rules ask for nothing else
         reply: Reply | None = None
         if not given_up:
             tell(f"asking the {need.task}")
@@ -243,8 +225,7 @@ async def converse(
                 given_up = f"no model answered in time (query.answer_seconds, {settings.query.answer_seconds:g} s)"
         if reply is None:
             reply = answer_offline(need)
-        if not isinstance(reply, ModelReply | ModelFailed | ModelUnavailable):
-            raise TypeError(f"a question for a model was answered by {type(reply).__name__}")
+        assert isinstance(reply, ModelReply | ModelFailed | ModelUnavailable)  # noqa: S101 - what models answer
         if isinstance(reply, ModelFailed):
             failures += _is_failure(reply.call)
             if failures >= _ENOUGH_FAILURES:
@@ -260,9 +241,6 @@ def _is_failure(call: LlmCall | None) -> bool:
 
 
 def _with_weights(settings: Settings) -> Settings:
-    """The settings with a weight in the models' limits for each role."""
     models = settings.models
-    tasks = dict(models.tasks)
-    for role in ROLES:
-        tasks[role] = models.task(role).model_copy(update={"weight": _WEIGHT})
+    tasks = models.tasks | {role: models.task(role).model_copy(update={"weight": _WEIGHT}) for role in ROLES}
     return settings.model_copy(update={"models": models.model_copy(update={"tasks": tasks})})

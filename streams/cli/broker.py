@@ -1,10 +1,4 @@
-"""``assay broker``: runs a real Kafka on this machine until Ctrl-C or SIGTERM, or in the background with ``--detach``.
-
-Examples:
-    assay broker --detach
-    assay broker --stop
-    assay broker --port 19092 --data ~/kafka
-"""
+"""``assay broker``: runs a real Kafka on this machine until Ctrl-C or SIGTERM, or in the background."""
 
 from __future__ import annotations
 
@@ -18,10 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import BadParameter, Option
 
-from streams.cli.options import AsJson
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import AsJson, say, show, tell
 from streams.local_kafka.broker import HOST, STOP_SECONDS, BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import cache_folder, kafka_jars
 from streams.local_kafka.running import RunningBroker, note_of, noted, running_at, stop
@@ -31,17 +24,14 @@ _STOP_MARGIN_SECONDS = 10.0
 
 
 def broker(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = DEFAULT_PORT,
-    data: Annotated[Path | None, typer.Option(help="Folder for its data; a temporary one by default.")] = None,
-    detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Run it in the background; return when it answers.")
-    ] = False,
-    stop_it: Annotated[bool, typer.Option("--stop", help="Stop the broker that runs at --port.")] = False,
+    port: Annotated[int, Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = DEFAULT_PORT,
+    data: Annotated[Path | None, Option(help="Folder for its data; a temporary one by default.")] = None,
+    detach: Annotated[bool, Option("--detach", "-d", help="Run it in the background; return when it answers.")] = False,
+    stop_it: Annotated[bool, Option("--stop", help="Stop the broker that runs at --port.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run a real Apache Kafka on this machine; no Docker needed."""
     if detach and stop_it:
-        raise typer.BadParameter("it cannot be used with --stop", param_hint="'--detach'")
+        raise BadParameter("it cannot be used with --stop", param_hint="'--detach'")
     if stop_it:
         return _stop(port)
     if detach:
@@ -78,8 +68,7 @@ def _detach(port: int, data_dir: Path | None, *, as_json: bool) -> int:
     if (other := _running(port)) is not None:
         if data_dir is not None and Path(other.data_dir) != data_dir.absolute():
             return tell("broker", f"{_already(other)} (its data: {other.data_dir})", 1)
-        say_json(asdict(other) | {"kafka_pid": None}) if as_json else say(_already(other))
-        return 0
+        return show(as_json, asdict(other) | {"kafka_pid": None}, _already(other))
     command = [sys.executable, "-m", "assay", "broker", "--json", "--port", str(port)]
     command += [] if data_dir is None else ["--data", str(data_dir.absolute())]
     try:
@@ -110,7 +99,6 @@ def _detach(port: int, data_dir: Path | None, *, as_json: bool) -> int:
 
 
 def _stop(port: int) -> int:
-    """Stops the broker at a port; returns 1 if no broker runs there, or if it does not end."""
     if (running := _running(port)) is None:
         return tell("broker", f"no broker of `assay broker` runs at {HOST}:{port}", 1)
     if not stop(note_of(cache_folder(), port), running, STOP_SECONDS + _STOP_MARGIN_SECONDS):
@@ -137,13 +125,12 @@ def _stop_command(broker: RunningBroker) -> str:
 
 
 def _show(broker: RunningBroker, kafka_pid: int | None, end: str, *, as_json: bool) -> None:
-    if as_json:
-        say_json(asdict(broker) | {"kafka_pid": kafka_pid})
-        return
     hint = "Commands use it by default."
     if _port(broker) != DEFAULT_PORT:
         hint = f"In another terminal:\n  export ASSAY_KAFKA__BOOTSTRAP_SERVERS={broker.bootstrap_servers}"
-    say(
+    show(
+        as_json,
+        asdict(broker) | {"kafka_pid": kafka_pid},
         f"Kafka answers at {broker.bootstrap_servers} (process {broker.pid}).",
         f"Data and log: {broker.data_dir} ({'kept' if broker.kept else 'removed at the end'})",
         *f"\n{hint}\n\n{end}".split("\n"),

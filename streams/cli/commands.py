@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from inspect import getdoc
 from keyword import iskeyword
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from streams.cli.options import HELP_OPTIONS
-from streams.cli.output import say, tell
+from streams.cli.output import HELP_OPTIONS, say, tell
 from streams.runtime.extras import missing_extra
 from streams.runtime.process import gc_paused
 from streams.runtime.settings_files import SettingsError
@@ -49,12 +50,11 @@ COMMANDS = {
     "generate": "Write the files that derive from the topology.",
     "doctor": "Check the machine, the configuration and Kafka, and say what to do.",
 }
-"""For each command its line in the help. Its module and function have its name, with ``_`` after a Python keyword."""
+"""For each command its line in the help. Its function has its name, with ``_`` after a Python keyword."""
+_MODULES = {"reply": "why", "graph": "generate", "try": "try_"}  # others have a module of their own name
 
 
 class _ImportOnCall(TyperGroup):
-    """A group that imports the module of a command when the command is called."""
-
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         return name, imported_command(name) if name in COMMANDS else command, rest
@@ -63,19 +63,16 @@ class _ImportOnCall(TyperGroup):
 def imported_command(name: str) -> Any:
     attribute = f"{name}_" if iskeyword(name) else name
     with gc_paused():
-        command = getattr(import_module(f"{__package__}.{attribute}"), attribute)
+        command = getattr(import_module(f"{__package__}.{_MODULES.get(name, name)}"), attribute)
     if not isinstance(command, typer.Typer):
         function, command = command, typer.Typer(context_settings=HELP_OPTIONS, add_completion=False)
-        command.command(name)(function)
+        # A command whose help is its line in the table has no docstring.
+        command.command(name, help=getdoc(function) or COMMANDS[name])(function)
     return get_command(command)
 
 
 app = typer.Typer(
-    name="assay",
-    cls=_ImportOnCall,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings=HELP_OPTIONS,
+    name="assay", cls=_ImportOnCall, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP_OPTIONS
 )
 for _name, _line in COMMANDS.items():
     app.command(_name, help=_line)(lambda: None)
@@ -117,9 +114,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def assay(
-    _: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+    _: Annotated[bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Checks web pages and search results before a language model reads them."""
 

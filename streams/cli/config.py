@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
 from pydantic_settings import EnvSettingsSource
 from rich.text import Text
+from typer import Argument
 
-from streams.cli.options import AsJson, Config
-from streams.cli.output import say_json
+from streams.cli.output import AsJson, Config, say_json
 from streams.runtime.settings_files import config_dir, read_layers, read_yaml
 from streams.runtime.terminal import dumped
 from streams.settings.model import Settings, load_settings
@@ -24,20 +23,14 @@ _ENVIRONMENT = "environment"
 
 
 def config(
-    action: Annotated[Action, typer.Argument(help="What to do.")] = "show",
-    as_json: AsJson = False,
-    config: Config = None,
+    action: Annotated[Action, Argument(help="What to do.")] = "show", as_json: AsJson = False, config: Config = None
 ) -> int:
-    """Show the configuration in force and where it comes from, or describe every key."""
-    if action == "schema":
-        say_json(Settings.model_json_schema(), indent=2)
-        return 0
-    keys = keys_in_force(config)
-    if as_json:
-        say_json(keys)
+    if action == "schema" or as_json:
+        schema = action == "schema"
+        say_json(Settings.model_json_schema() if schema else keys_in_force(config), indent=2 if schema else None)
         return 0
     console = Screen(soft_wrap=True)
-    for name, key in keys.items():
+    for name, key in keys_in_force(config).items():
         value = dumped(key["value"])
         console.print(Text.assemble((name, "bold"), " = ", value, (f"  # {key['from']}", "dim")))
     return 0
@@ -57,10 +50,8 @@ def keys_in_force(overlay: Path | None) -> dict[str, dict[str, Any]]:
     keys = {}
     for path, value in _leaves(settings.model_dump(mode="json"), ()):
         origin = origins.get(path, "default")
-        keys[".".join(path)] = {
-            "value": value,
-            "from": f"{origin} {_variable(path)}" if origin == _ENVIRONMENT else origin,
-        }
+        source = f"{origin} {_variable(path)}" if origin == _ENVIRONMENT else origin
+        keys[".".join(path)] = {"value": value, "from": source}
     return keys
 
 
@@ -72,7 +63,6 @@ def _variable(path: tuple[str, ...]) -> str:
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The keys whose values are not mappings, or are empty mappings."""
     if not isinstance(value, dict) or not value:
         yield path, value
         return

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import Config, load_settings
-from streams.cli.output import tell
+from streams.cli.output import Config, load_settings, tell
 from streams.cli.run import stop_on_signals
 from streams.http.server import PortTakenError
 from streams.query.access import application_url
@@ -19,8 +18,8 @@ from streams.telemetry.setup import configure_logs
 
 
 def console(
-    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = None,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on; that of http.host by default.")] = "",
+    port: Annotated[int | None, Option(min=0, max=65535, help="Port; 0 takes a free one.")] = None,
+    host: Annotated[str, Option(help="Address to listen on; that of http.host by default.")] = "",
     config: Config = None,
 ) -> int:
     """Show the decisions in a browser: what flows, why, and what can be done.

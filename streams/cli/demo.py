@@ -10,13 +10,12 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.live import Live
+from typer import Option
 
 from streams.cli.console import console_http
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, say_json, tell
 from streams.cli.run import stop_on_signals
 from streams.demo.report import tell_decisions
 from streams.demo.run import Demo, running
@@ -34,27 +33,19 @@ from streams.views.screen import Screen
 _PLAIN_WIDTH = 110
 _LOOK_SECONDS = 0.25
 _CLOSE_SECONDS = 5.0
-_INTERRUPTED = 130
-"""The exit status after Ctrl-C."""
+_INTERRUPTED = 130  # the exit status after Ctrl-C
 
 
 def demo(
-    once: Annotated[bool, typer.Option("--once", help="Stop when everything is done.")] = False,
+    once: Annotated[bool, Option("--once", help="Stop when everything is done.")] = False,
     as_json: AsJson = False,
-    pages: Annotated[Path | None, typer.Option("--pages", help="Score a folder of real pages as well.")] = None,
+    pages: Annotated[Path | None, Option(help="Score a folder of real pages as well.")] = None,
     config: Config = None,
 ) -> int:
-    """Run all handlers on a small sample web, on a Kafka of its own."""
     return run_demo(load_settings(config), once=once, as_json=as_json, pages=pages)
 
 
 def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | None) -> int:
-    """Runs the demonstration, on a local Kafka if none is configured.
-
-    Returns:
-        0; 1 if an input has no outcome, or something could not be started; 2 for missing pages; 130 if interrupted
-        before everything was done.
-    """
     if pages is not None and not pages.exists():
         return tell("demo", f"{pages}: No such file or folder", 2)
     # The table shows the progress; the log adds only errors.
@@ -125,7 +116,6 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
 
 @contextlib.asynccontextmanager
 async def _console(say: Callable[[str], None], settings: Settings, application: str) -> AsyncIterator[None]:
-    """The web console of the demonstration, if its packages are installed."""
     try:
         from streams.console.app import make_context, served
     except ModuleNotFoundError as error:

@@ -7,44 +7,24 @@ from typing import Any
 
 from rich.text import Text
 
-from streams.cli.output import plain_table, table_console
-from streams.replay.comparisons import (
-    Comparison,
-    ExtractionChange,
-    FirstFew,
-    PageDifferences,
-    PageMove,
-    ResultFlip,
-    ResultsDifferences,
-)
+from streams.cli.output import LABEL_STYLE, plain_table, table_console
+from streams.demo.report import TIER_STYLE, TYPE_STYLE
+from streams.replay.comparisons import Comparison, FirstFew, PageDifferences, PageMove, ResultsDifferences
 from streams.runtime.terminal import printable
 from streams.views.screen import Screen
 
-_STYLES = {
-    "A": "green",
-    "B": "yellow",
-    "C": "red",
-    "HIGH": "green",
-    "MEDIUM": "yellow",
-    "LOW": "red",
-    "SPECIFIC_CONTENT": "green",
-    "AGGREGATOR": "yellow",
-    "NAVIGATION": "blue",
-    "dead": "bold red",
-}
+_STYLES = TIER_STYLE | LABEL_STYLE | TYPE_STYLE | {"dead": "bold red"}
 _SHOWN_CHARACTERS = 300
 
 
 def show_differences(comparison: Comparison[Any], *, same_rules: bool = False) -> None:
-    """Prints a comparison of pages or of results; with ``same_rules``, also that the configurations decide alike."""
     console = table_console()
     if same_rules:
         console.print(Text("the other configuration changes no rule of these decisions", style="yellow"))
-    match comparison:
-        case PageDifferences():
-            _show_pages(console, comparison)
-        case ResultsDifferences():
-            _show_results(console, comparison)
+    if isinstance(comparison, PageDifferences):
+        _show_pages(console, comparison)
+    elif isinstance(comparison, ResultsDifferences):
+        _show_results(console, comparison)
 
 
 def _show_pages(console: Screen, found: PageDifferences) -> None:
@@ -71,13 +51,8 @@ def _show_move(console: Screen, move: PageMove) -> None:
     )
     _show_heading(console, changes, move.url)
     for component in move.components:
-        _show_reason(
-            console,
-            f"  {component.component} {component.points_now} → {component.points_then}: ",
-            component.because_now,
-            component.because_then,
-            "no such component",
-        )
+        points = f"  {component.component} {component.points_now} → {component.points_then}: "
+        _show_reason(console, points, component.because_now, component.because_then, "no such component")
     for when, detail in (("now", move.detail_now), ("then", move.detail_then)):
         if detail:
             console.print(Text(f"  {when} {_shown(detail)}", style="red"))
@@ -97,26 +72,17 @@ def _show_results(console: Screen, found: ResultsDifferences) -> None:
     console.print(Text.assemble("extractions: ", fetched, different))
     _show_dead(console, found)
     for flip in found.moved.items:
-        _show_flip(console, flip)
+        pairs = ((flip.type_now, flip.type_then), (_or_dash(flip.score_now), _or_dash(flip.score_then)))
+        _show_heading(console, pairs, flip.url or "no address", f"  in {_shown(flip.batch_id)}")
+        _show_reason(console, "  ", "; ".join(flip.because_now[:3]), "; ".join(flip.because_then[:3]), "dead")
     _show_more(console, found.moved)
     for change in found.extractions.items:
-        _show_extractions(console, change)
+        query = (f"“{_shown(change.query)}”", "bold")
+        console.print(Text.assemble("\nextractions for ", query, f" in {_shown(change.batch_id)}"))
+        for sign, urls, style in (("+", change.more, "green"), ("-", change.fewer, "red")):
+            for url in urls:
+                console.print(Text(f"  {sign} {_shown(url)}", style=style))
     _show_more(console, found.extractions)
-
-
-def _show_flip(console: Screen, flip: ResultFlip) -> None:
-    changes = ((flip.type_now, flip.type_then), (_or_dash(flip.score_now), _or_dash(flip.score_then)))
-    _show_heading(console, changes, flip.url or "no address", f"  in {_shown(flip.batch_id)}")
-    _show_reason(console, "  ", "; ".join(flip.because_now[:3]), "; ".join(flip.because_then[:3]), "dead")
-
-
-def _show_extractions(console: Screen, change: ExtractionChange) -> None:
-    console.print()
-    query = (f"“{_shown(change.query)}”", "bold")
-    console.print(Text.assemble("extractions for ", query, f" in {_shown(change.batch_id)}"))
-    for sign, urls, style in (("+", change.more, "green"), ("-", change.fewer, "red")):
-        for url in urls:
-            console.print(Text(f"  {sign} {_shown(url)}", style=style))
 
 
 def _show_heading(console: Screen, changes: Iterable[tuple[str, str]], name: str, place: str = "") -> None:
@@ -152,15 +118,13 @@ def _show_matrix(console: Screen, title: str, matrix: Mapping[str, Mapping[str, 
         table.add_column(_styled(name), justify="right", no_wrap=True)
     table.add_column("all now", justify="right", no_wrap=True, style="dim")
     for now in shown:
-        cells = [_cell(matrix[now][then], stays=now == then) for then in shown]
+        styles = ((then, "" if now == then else "bold cyan") for then in shown)
+        counts = ((matrix[now][then], style) for then, style in styles)
+        cells = [Text(f"{count:,}", style=style) if count else Text("·", style="dim") for count, style in counts]
         table.add_row(_styled(now), *cells, f"{sum(matrix[now].values()):,}")
     table.add_row("all then", *(Text(f"{sums[then]:,}", style="dim") for then in shown), "")
     console.print(table)
     console.print()
-
-
-def _cell(count: int, stays: bool) -> Text:
-    return Text(f"{count:,}" if count else "·", style="dim" if not count else "" if stays else "bold cyan")
 
 
 def _show_dead(console: Screen, found: Comparison[Any]) -> None:

@@ -7,14 +7,14 @@ import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from typer import Argument, BadParameter, Option
 
 from schemas.event import Run, derive_id
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import Exact, print_rows, say, say_json, tell
+from streams.cli.output import AsJson, Config, Exact, command_group, load_settings, print_rows, say, show, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
 from streams.dlq.description import LetterCounts, described, header_texts, shown_value
@@ -27,14 +27,14 @@ _SHOWN_BYTES = 2000
 
 dlq = command_group("Count dead letters, show one, send them again, or delete them.")
 
-OfHandler = Annotated[list[str] | None, typer.Option("--handler", help="Only of this handler; may be repeated.")]
-OfReason = Annotated[list[str] | None, typer.Option("--reason", help="Only with this reason; may be repeated.")]
-OfStage = Annotated[str | None, typer.Option("--stage", help="Only from decode, handle or encode.")]
-OfKey = Annotated[str | None, typer.Option("--key", help="Only with this record key.")]
-Since = Annotated[str, typer.Option("--since", help="Died at or after: 2026-11-21T08:00 (UTC), or 90m, 2h, 7d ago.")]
-Until = Annotated[str, typer.Option("--until", help="Died before; as --since.")]
-OfPlan = Annotated[str, typer.Option("--plan", help="Dead letters of this replay instead of those of live traffic.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only count.")]
+OfHandler = Annotated[list[str] | None, Option("--handler", help="Only of this handler; may be repeated.")]
+OfReason = Annotated[list[str] | None, Option("--reason", help="Only with this reason; may be repeated.")]
+OfStage = Annotated[str | None, Option("--stage", help="Only from decode, handle or encode.")]
+OfKey = Annotated[str | None, Option("--key", help="Only with this record key.")]
+Since = Annotated[str, Option("--since", help="Died at or after: 2026-11-21T08:00 (UTC), or 90m, 2h, 7d ago.")]
+Until = Annotated[str, Option("--until", help="Died before; as --since.")]
+OfPlan = Annotated[str, Option("--plan", help="Dead letters of this replay instead of those of live traffic.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only count.")]
 
 
 @dlq.command("list")
@@ -45,8 +45,8 @@ def dlq_list(
     key: OfKey = None,
     since: Since = "",
     until: Until = "",
-    each: Annotated[bool, typer.Option("--each", "--letters", help="List each dead letter.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Include dead letters that were sent again.")] = False,
+    each: Annotated[bool, Option("--each", "--letters", help="List each dead letter.")] = False,
+    everything: Annotated[bool, Option("--all", help="Include dead letters that were sent again.")] = False,
     plan: OfPlan = "",
     as_json: AsJson = False,
     config: Config = None,
@@ -64,17 +64,19 @@ def dlq_list(
             for handler, partition in found.partitions:
                 async for letter in found.selected(handler, partition):
                     if each and (everything or letter.redriven_by is None):
-                        say_json(described(letter)) if as_json else say(_line(letter))
+                        show(as_json, described(letter), _line(letter))
                     counts.add(letter)
         if each:
             return 0
         rows = counts.rows(everything=everything)
-        if as_json:
-            say_json({"waiting": counts.waiting, "letters": rows, "any_topic": bool(found.partitions)})
-        elif not rows:
-            say(none_waiting(settings.kafka, any_topic=bool(found.partitions)))
+        any_topic = bool(found.partitions)
+        if as_json or not rows:
+            document = {"waiting": counts.waiting, "letters": rows, "any_topic": any_topic}
+            show(as_json, document, none_waiting(settings.kafka, any_topic=any_topic))
         else:
-            _print_rows(rows)
+            numbers = {name for name, cell in rows[0].items() if isinstance(cell, int)}
+            most = len("2026-11-21T08:00:00") if sys.stdout.isatty() else None
+            print_rows(rows[0], [[str(cell)[:most] for cell in row.values()] for row in rows], right=numbers)
         return 0
 
     return run_with_kafka("dlq list", settings, work())
@@ -82,8 +84,8 @@ def dlq_list(
 
 @dlq.command("show")
 def dlq_show(
-    letter: Annotated[str, typer.Argument(help="HANDLER/PARTITION/OFFSET, as `list --each` prints it.")],
-    value_to: Annotated[str | None, typer.Option("--value", help="Write the original bytes to a file, or - .")] = None,
+    letter: Annotated[str, Argument(help="HANDLER/PARTITION/OFFSET, as `list --each` prints it.")],
+    value_to: Annotated[str | None, Option("--value", help="Write the original bytes to a file, or - .")] = None,
     plan: OfPlan = "",
     as_json: AsJson = False,
     config: Config = None,
@@ -110,13 +112,11 @@ def dlq_show(
         elif value_to is not None:
             await asyncio.to_thread(Path(value_to).write_bytes, value)
             say(f"{len(value)} bytes written to {value_to}")
-        elif as_json:
-            headers = {"headers": header_texts(found), "value": shown_value(value, len(value))}
-            say_json(described(found) | headers)
         else:
-            for what, text in (described(found) | header_texts(found)).items():
-                say(f"{what:24} {text}")
-            say(f"{'value':24} {shown_value(value, _SHOWN_BYTES)}")
+            about, headers = described(found), header_texts(found)
+            lines = [f"{what:24} {text}" for what, text in (about | headers).items()]
+            document = about | {"headers": headers, "value": shown_value(value, len(value))}
+            show(as_json, document, *lines, f"{'value':24} {shown_value(value, _SHOWN_BYTES)}")
         return 0
 
     return run_with_kafka("dlq show", settings, work())
@@ -130,11 +130,11 @@ def dlq_redrive(
     key: OfKey = None,
     since: Since = "",
     until: Until = "",
-    run_id: Annotated[str | None, typer.Option("--run-id", help="Run id of the records; generated by default.")] = None,
+    run_id: Annotated[str | None, Option(help="Run id of the records; generated by default.")] = None,
     dry_run: DryRun = False,
-    again: Annotated[bool, typer.Option("--again", help="Include dead letters that were sent again before.")] = False,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Maximum number of dead letters.")] = None,
-    rate: Annotated[float | None, typer.Option("--rate", min=0.001, help="Maximum dead letters a second.")] = None,
+    again: Annotated[bool, Option("--again", help="Include dead letters that were sent again before.")] = False,
+    limit: Annotated[int | None, Option(min=1, help="Maximum number of dead letters.")] = None,
+    rate: Annotated[float | None, Option(min=0.001, help="Maximum dead letters a second.")] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -152,16 +152,13 @@ def dlq_redrive(
         with ProgressLine("dlq redrive", "sending again") as advance:
             done = await redrive(settings, selection, options, advance)
         rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
-        if as_json:
-            sent = 0 if options.dry_run else done.sent
-            counts = {"run": run.name, "dry_run": options.dry_run, "matched": done.matched, "redriven": sent}
-            say_json(counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows})
-            return 0
-        for row in rows:
-            say(f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}")
+        sent = 0 if dry_run else done.sent
+        counts = {"run": run.name, "dry_run": dry_run, "matched": done.matched, "redriven": sent}
+        document = counts | {"skipped": done.skipped.total(), "reasons": done.skipped, "letters": rows}
+        lines = [f"{row['handler']}  {row['reason']}: {row['letters']} to {row['topic']}" for row in rows]
         skipped = "".join(f", {count} skipped ({why})" for why, count in sorted(done.skipped.items()))
-        say(f"{done.sent} {'would be sent' if options.dry_run else f'sent again as run {run.name}'}{skipped}")
-        return 0
+        end = f"{done.sent} {'would be sent' if dry_run else f'sent again as run {run.name}'}{skipped}"
+        return show(as_json, document, *lines, end)
 
     return run_with_kafka("dlq redrive", settings, work())
 
@@ -174,34 +171,32 @@ def dlq_purge(
     key: OfKey = None,
     since: Since = "",
     until: Until = "",
-    only_redriven: Annotated[bool, typer.Option("--redriven", help="Only dead letters that were sent again.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="All dead letters.")] = False,
+    only_redriven: Annotated[bool, Option("--redriven", help="Only dead letters that were sent again.")] = False,
+    everything: Annotated[bool, Option("--all", help="All dead letters.")] = False,
     dry_run: DryRun = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Delete matching dead letters, oldest first; stops at the first one that does not match."""
     selection = _selection(handlers, reasons, stage, key, since, until)
     if selection.open and not (only_redriven or everything):
-        raise typer.BadParameter("say which dead letters: --redriven, --handler, --reason, --until, or --all")
+        raise BadParameter("say which dead letters: --redriven, --handler, --reason, --until, or --all")
     if not (dry_run or yes):
         if not sys.stdin.isatty():
-            raise typer.BadParameter("confirm with --yes if there is no terminal; --dry-run only counts")
+            raise BadParameter("confirm with --yes if there is no terminal; --dry-run only counts")
         typer.confirm("Delete them?", abort=True)
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
         done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
-        if as_json:
-            counts = asdict(done) | {"deleted": 0 if dry_run else done.deleted, "would_delete": done.deleted}
-            say_json(counts | {"dry_run": dry_run})
-            return 0
+        counts = {"deleted": 0 if dry_run else done.deleted, "would_delete": done.deleted, "dry_run": dry_run}
         deleted = "would be deleted" if dry_run else "deleted"
-        say(f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again")
+        lines = [f"{done.deleted} {deleted}, {done.not_sent_again} of them never sent again"]
         if done.held_back:
-            say(f"{done.held_back} more are behind dead letters that stay; Kafka can delete only the oldest records")
-        return 0
+            held = f"{done.held_back} more are behind dead letters that stay"
+            lines.append(f"{held}; Kafka can delete only the oldest records")
+        return show(as_json, asdict(done) | counts, *lines)
 
     return run_with_kafka("dlq purge", settings, work())
 
@@ -212,7 +207,7 @@ def _selection(
     try:
         return selection_of(handlers or [], reasons or [], stage, key, since, until, datetime.now(UTC))
     except SelectionError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise BadParameter(str(error)) from None
 
 
 def none_waiting(kafka: KafkaSettings, *, any_topic: bool) -> str:
@@ -221,18 +216,10 @@ def none_waiting(kafka: KafkaSettings, *, any_topic: bool) -> str:
     where = f"at {kafka.bootstrap_servers} {prefix}"
     if any_topic:
         return f"no dead letters are waiting {where}"
-    return (
-        f"no dead letters are waiting, and there is no dead letter topic {where}; are these the workers' settings"
-        " (ASSAY_KAFKA__BOOTSTRAP_SERVERS, ASSAY_KAFKA__TOPIC_PREFIX)?"
-    )
+    asked = "are these the workers' settings (ASSAY_KAFKA__BOOTSTRAP_SERVERS, ASSAY_KAFKA__TOPIC_PREFIX)?"
+    return f"no dead letters are waiting, and there is no dead letter topic {where}; {asked}"
 
 
 def _line(letter: DeadLetterRecord) -> str:
     note, mark = letter.note, f" (redriven by {letter.redriven_by})" if letter.redriven_by is not None else ""
     return f"{letter.id}  {note.died_at[:19]}  {note.reason}: {note.error[:200]}{mark}"
-
-
-def _print_rows(rows: list[dict[str, Any]]) -> None:
-    numbers = {name for name, cell in rows[0].items() if isinstance(cell, int)}
-    most = len("2026-11-21T08:00:00") if sys.stdout.isatty() else None
-    print_rows(rows[0], [[str(cell)[:most] for cell in row.values()] for row in rows], right=numbers)

@@ -1,7 +1,4 @@
-"""``assay doctor``: checks the machine and the configuration, and says what to do about each problem.
-
-The command creates, fetches and changes nothing.
-"""
+"""``assay doctor``: checks the machine and the configuration, and says what to do about each problem."""
 
 from __future__ import annotations
 
@@ -18,13 +15,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.text import Text
+from typer import Option
 
 from handlers.ranking.model import ModelMismatchError
 from streams.cli.doctor_kafka import check_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say_json
+from streams.cli.output import AsJson, Config, load_settings, say_json
 from streams.llm.checks import Check, CheckState
 from streams.local_kafka.install import KAFKA_VERSION, BrokerUnavailable, are_cached, cache_folder, find_java
 from streams.runtime.settings_files import config_dir
@@ -32,17 +28,15 @@ from streams.settings.model import HttpSettings, Settings
 from streams.views.screen import Screen
 
 _DISTRIBUTION = "assay"
-_SLOW = frozenset({"faststream", "openai", "qdrant-client"})
-"""The packages whose import takes most of a second."""
+_SLOW = frozenset({"faststream", "openai", "qdrant-client"})  # the packages whose import takes most of a second
 _MARKS = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "red")}
 
 
 def doctor(
-    models: Annotated[bool, typer.Option("--models", help="Also ask the model server for its list of models.")] = False,
+    models: Annotated[bool, Option("--models", help="Also ask the model server for its list of models.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Check the machine, the configuration and Kafka, and say what to do."""
     return run_doctor(load_settings(config), as_json=as_json, ask_models=models)
 
 
@@ -84,11 +78,6 @@ def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
 
 
 def check_packages() -> Check:
-    """Whether the packages that Assay needs are installed and can be imported, in the versions it was tested with.
-
-    The packages of ``_SLOW`` are not imported: all their files and requirements must be there. An import that fails
-    for another reason is not found.
-    """
     fix = "run `make setup`, or install assay again with its constraints.txt"
     try:
         names = _required(_DISTRIBUTION)
@@ -118,7 +107,6 @@ def check_jars(cache: Path, *, needed: bool) -> Check:
 
 
 def check_trees(settings: Settings) -> Iterator[Check]:
-    """Whether the configured ranking trees can be used, and get the features that they were trained on."""
     if (model := settings.ranking_model) is None:
         return
     try:

@@ -1,7 +1,4 @@
-"""The checks of ``assay doctor`` of Kafka: the cluster, its topics and groups, clocks, and the rules of the workers.
-
-They only read, and never a whole topic. If the cluster does not answer, there is one finding.
-"""
+"""The checks of ``assay doctor`` of Kafka: the cluster, its topics and groups, clocks, and the rules of the workers."""
 
 from __future__ import annotations
 
@@ -29,18 +26,13 @@ from streams.settings.model import Settings
 from streams.topology import HANDLERS, RETENTION_DAYS
 from streams.views.amounts import in_time
 
-SECONDS = 15.0
-"""The time that the cluster has for each check."""
+SECONDS = 15.0  # the time that the cluster has for each check
 _CONNECT_SECONDS = 3.0
-_OLDEST_TESTED = "3.9"
-"""The last version before 4.0, and the oldest that the tests run on."""
-_SKEW_SECONDS = 60.0
-"""How far a record's timestamp may be ahead of this machine's clock."""
-_LITTLE = 0.25
-"""The share of the retention below which the rest is reported."""
+_OLDEST_TESTED = "3.9"  # the last version before 4.0, and the oldest that the tests run on
+_SKEW_SECONDS = 60.0  # how far a record's timestamp may be ahead of this machine's clock
+_LITTLE = 0.25  # the share of the retention below which the rest is reported
 _NAMED = 3
-_OWN_EPOCH = 5
-"""The EndTxn version from which a late end of a transaction can't end the next one (KIP-890)."""
+_OWN_EPOCH = 5  # the EndTxn version from which a late end of a transaction can't end the next one (KIP-890)
 
 
 def check_kafka(settings: Settings) -> Iterator[Check]:

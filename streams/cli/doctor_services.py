@@ -1,8 +1,4 @@
-"""The checks of ``assay doctor`` of folders, fetching, the index and the language models.
-
-The files of an embedded index belong to one process. If an application has them open, the check reads its metrics. A
-model server is asked on request only, and only for its list of models, which costs nothing.
-"""
+"""The checks of ``assay doctor`` of folders, fetching, the index and the language models."""
 
 from __future__ import annotations
 
@@ -39,23 +35,17 @@ from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 from streams.views.amounts import in_money
 
-FREE_BYTES = 1024**3
-"""Free space below which a folder gets a warning."""
+FREE_BYTES = 1024**3  # free space below which a folder gets a warning
 _MOST_FILES = 1000
 _SECONDS = 4.0
 _MODEL_SECONDS = 10.0
 _LIST_BYTES = 4 * 1024 * 1024
-_NAMES = 3
-"""The models of the server that are listed if the configured one is missing."""
-_LITTLE = 0.1
-"""The share of the day's budget below which the rest gets a warning."""
+_NAMES = 3  # the models of the server that are listed if the configured one is missing
+_LITTLE = 0.1  # the share of the day's budget below which the rest gets a warning
 
 
 def check_folder(name: str, folder: Path, variable: str, files: Iterable[Path] = ()) -> Check:
-    """Whether a folder exists or could be made, it and those of ``files`` that exist can be written, and has space.
-
-    Makes nothing.
-    """
+    """Whether a folder exists or could be made, it and those of ``files`` that exist can be written, and has space."""
     there = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
     for path in (there, *islice(files, _MOST_FILES)):
         if hindrance := _hindrance(path, is_folder=path == there):
@@ -86,7 +76,6 @@ def _hindrance(path: Path, *, is_folder: bool) -> str:
 
 
 def check_fetching(fetch: FetchSettings) -> Iterator[Check]:
-    """Which limits on fetching are off, and whether the cache of pages can be written."""
     if fetch.allow_private:
         todo = "unset fetch.allow_private, and permit single hosts with fetch.resolve"
         yield Check("fetching", "warn", "pages from the web can make Assay fetch any address of your network", todo)
@@ -163,7 +152,6 @@ async def _counted(index: IndexSettings) -> StoreCounts | None:
 
 
 def _of_owner(where: str, url: str, otherwise: str) -> Check:
-    """The finding for files that another process owns, perhaps the application."""
     try:
         response = httpx2.get(f"{url}/metrics", timeout=_SECONDS, trust_env=False)
         response.raise_for_status()
@@ -185,9 +173,7 @@ def _counts_in(metrics: str) -> StoreCounts | None:
                 points = int(sample.value)
             elif sample.name == Metrics.index_documents.name:
                 by_tier[sample.labels.get("tier", "")] = int(sample.value)
-    if points is None:
-        return None
-    return StoreCounts(points, by_tier)
+    return None if points is None else StoreCounts(points, by_tier)
 
 
 def _content(counts: StoreCounts | None) -> str:
@@ -253,7 +239,6 @@ async def _spent_today(llm: LlmSettings) -> float:
 
 
 async def _listed(llm: LlmSettings, models: Collection[str]) -> Check:
-    """Whether the server answers and has the models; only their names are shown."""
     from streams.llm.client import OPENAI  # its import takes long
 
     what, where, key = "model server", llm.base_url or OPENAI, llm.api_key.get_secret_value()

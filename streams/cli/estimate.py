@@ -1,8 +1,4 @@
-"""``assay estimate``: estimates the points of an index and the size of its vectors.
-
-The input is a number of articles with an assumed mix of tiers, or scored pages. The result compares the points by tier
-with an index in which every article is chunked in full.
-"""
+"""``assay estimate``: estimates the points of an index and the size of its vectors."""
 
 from __future__ import annotations
 
@@ -10,14 +6,13 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from rich.table import Table
 from rich.text import Text
+from typer import Option
 
 from schemas.pages import ScoredPage
-from streams.cli.file_events import read_events
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, say_json, table_console, tell
+from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
+from streams.cli.progress import read_events
+from streams.demo.report import TIER_STYLE
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
 from streams.settings.model import Settings
 from streams.topology import PAGES_SCORED
@@ -28,34 +23,31 @@ ASSUMED_MIX = "10/50/40"
 
 
 def estimate(
-    articles: Annotated[int | None, typer.Option(help="Articles; 10 million, or those of --from, by default.")] = None,
-    mix: Annotated[str | None, typer.Option(help="Percentages of tiers A/B/C; 10/50/40 by default.")] = None,
-    chunks: Annotated[float | None, typer.Option(help="Chunks of an article; index.planned_chunks by default.")] = None,
-    sample: Annotated[
-        Path | None, typer.Option("--from", help="Scored pages, one a line; - for standard input.")
-    ] = None,
-    dimensions: Annotated[int | None, typer.Option(help="Dimensions; those of the embedder by default.")] = None,
+    articles: Annotated[int | None, Option(help="Articles; 10 million, or those of --from, by default.")] = None,
+    mix: Annotated[str | None, Option(help="Percentages of tiers A/B/C; 10/50/40 by default.")] = None,
+    chunks: Annotated[float | None, Option(help="Chunks of an article; index.planned_chunks by default.")] = None,
+    sample: Annotated[Path | None, Option("--from", help="Scored pages, one a line; - for standard input.")] = None,
+    dimensions: Annotated[int | None, Option(help="Dimensions; those of the embedder by default.")] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Estimate how many points the index will hold."""
     settings = load_settings(config)
     if sample is not None and (mix is not None or chunks is not None):
-        return _refused("--from takes mix and chunks from the pages; leave --mix and --chunks out")
+        return tell("estimate", "--from takes mix and chunks from the pages; leave --mix and --chunks out", 2)
     if articles is not None and articles < 1:
-        return _refused(f"--articles takes a number of at least 1, not {articles}")
+        return tell("estimate", f"--articles takes a number of at least 1, not {articles}", 2)
     dimensions = settings.index.embedder.dimensions if dimensions is None else dimensions
     if dimensions < 1:
-        return _refused(f"--dimensions takes a number of at least 1, not {dimensions}")
+        return tell("estimate", f"--dimensions takes a number of at least 1, not {dimensions}", 2)
     if sample is not None:
         return _estimate_from(sample, articles, settings, dimensions, as_json)
     chunks = settings.index.planned_chunks if chunks is None else chunks
     if not (isfinite(chunks) and chunks > 0):
-        return _refused(f"--chunks takes a number above 0, not {chunks:g}")
+        return tell("estimate", f"--chunks takes a number above 0, not {chunks:g}", 2)
     try:
         shares = parse_mix(ASSUMED_MIX if mix is None else mix)
     except ValueError as error:
-        return _refused(f"--mix {error}")
+        return tell("estimate", f"--mix {error}", 2)
     found = estimate_points(articles or ASSUMED_ARTICLES, shares, chunks, settings.tiered_indexing)
     basis = {"assumed": {"chunks": chunks}, "sampled": None}
     return _report(found, f", {chunks:g} chunks each on average", basis, dimensions, as_json)
@@ -82,70 +74,44 @@ def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimen
     return _report(found, f" like the {pages} of the sample{left}", basis, dimensions, as_json)
 
 
-def _refused(problem: str) -> int:
-    return tell("estimate", " ".join(problem.split()), 2)
-
-
 def _report(found: IndexEstimate, in_words: str, basis: dict[str, Any], dimensions: int, as_json: bool) -> int:
-    """Prints the estimate with the assumption or the sample that it is based on, in words and for programs."""
-    if as_json:
-        say_json(_document(found, basis, dimensions))
-    else:
+    if not as_json:
         show_estimate(found, in_words, dimensions)
+        return 0
+
+    def counted(points: int) -> dict[str, Any]:
+        saved = found.saved(points)
+        vectors = {"vector_bytes": points * dimensions * FLOAT_BYTES}
+        return {"points": points, "saved": None if saved is None else round(saved, 6)} | vectors
+
+    tiers = {
+        tier.tier: {
+            "chunking": tier.chunking,
+            "articles": tier.articles,
+            "share": tier.articles / found.articles,
+            "full_chunks": tier.full_chunks,
+            "points": tier.points,
+            "article_embeddings": tier.article_embeddings,
+            "points_with_article_embeddings": tier.points_with_articles,
+        }
+        for tier in found.tiers
+    }
+    full = {"points": found.full_chunks, "vector_bytes": found.full_chunks * dimensions * FLOAT_BYTES}
+    document = {"articles": found.articles, **basis, "dimensions": dimensions, "tiers": tiers, "untiered": full}
+    with_articles = {"tiered_with_article_embeddings": counted(found.points_with_articles)}
+    say_json(document | {"tiered": counted(found.points)} | with_articles)
     return 0
 
 
-def _document(estimate: IndexEstimate, basis: dict[str, Any], dimensions: int) -> dict[str, Any]:
-    def counted(points: int) -> dict[str, Any]:
-        saved = estimate.saved(points)
-        return {
-            "points": points,
-            "saved": None if saved is None else round(saved, 6),
-            "vector_bytes": points * dimensions * FLOAT_BYTES,
-        }
-
-    return {
-        "articles": estimate.articles,
-        **basis,
-        "dimensions": dimensions,
-        "tiers": {
-            tier.tier: {
-                "chunking": tier.chunking,
-                "articles": tier.articles,
-                "share": tier.articles / estimate.articles,
-                "full_chunks": tier.full_chunks,
-                "points": tier.points,
-                "article_embeddings": tier.article_embeddings,
-                "points_with_article_embeddings": tier.points_with_articles,
-            }
-            for tier in estimate.tiers
-        },
-        "untiered": {
-            "points": estimate.full_chunks,
-            "vector_bytes": estimate.full_chunks * dimensions * FLOAT_BYTES,
-        },
-        "tiered": counted(estimate.points),
-        "tiered_with_article_embeddings": counted(estimate.points_with_articles),
-    }
-
-
-TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
 _BAR_WIDTH = 20
 
 
 def show_estimate(estimate: IndexEstimate, in_words: str, dimensions: int) -> None:
-    """Prints an estimate; its basis in words follows the number of articles."""
     console = table_console()
     articles = f"{estimate.articles:,} article{'' if estimate.articles == 1 else 's'}"
     vectors = f"; vectors of {dimensions:,} x {FLOAT_BYTES} bytes"
     console.print(Text.assemble((articles, "bold"), in_words, (vectors, "dim")), soft_wrap=True)
     console.print()
-    console.print(_tiers(estimate))
-    console.print()
-    console.print(_sums(estimate, dimensions))
-
-
-def _tiers(estimate: IndexEstimate) -> Table:
     numbers = ("share", "articles", "points each", "points", "article embeddings")
     table = plain_table("tier", "chunking", numbers=numbers)
     for tier in estimate.tiers:
@@ -158,10 +124,8 @@ def _tiers(estimate: IndexEstimate) -> Table:
             f"{tier.points:,}",
             f"+ {tier.article_embeddings:,}" if tier.article_embeddings else "",
         )
-    return table
-
-
-def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
+    console.print(table)
+    console.print()
     table = plain_table("the index", numbers=("points", "", "vectors"))
     table.add_column(no_wrap=True)
     most = estimate.points_with_articles
@@ -179,4 +143,4 @@ def _sums(estimate: IndexEstimate, dimensions: int) -> Table:
             Text("█" * round(_BAR_WIDTH * points / longest), style="dim"),
             style=style,
         )
-    return table
+    console.print(table)

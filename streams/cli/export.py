@@ -1,10 +1,4 @@
-"""``assay export``: writes scored pages as TSV, or editors' marks as JSON lines with the decisions and their inputs.
-
-An export contains what the topic holds when the command starts. The output file appears as a whole at the end: it is
-written beside its place and then moved. Pages that are published again get the same scores (see
-``streams.publish.tsv``). A reviewed decision is one row, and its newest mark counts. A row whose decision or input is
-gone names that in ``missing``.
-"""
+"""``assay export``: writes scored pages as TSV, or editors' marks as JSON lines with the decisions and their inputs."""
 
 from __future__ import annotations
 
@@ -22,17 +16,15 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Annotated, BinaryIO, Literal
 
-import typer
 from aiokafka import TopicPartition
+from typer import Argument, Option
 
 from schemas.event import Event
 from schemas.pages import ScoredPage
 from schemas.review import DecisionReviewed
 from streams.cli.errors import run_with_kafka
-from streams.cli.file_events import read_events
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Exact, Refusals, say, say_json, tell
-from streams.cli.progress import ProgressLine
+from streams.cli.output import AsJson, Config, Exact, Refusals, load_settings, say, say_json, tell
+from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import is_start, partitions_of
 from streams.console.review_agreement import newest_marks
 from streams.console.review_join import joined
@@ -50,18 +42,17 @@ Form = Literal["tsv", "reviews"]
 
 
 def export(
-    form: Annotated[Form, typer.Argument(help="Scored pages as tsv, or reviews as JSON lines.")],
-    start: Annotated[str, typer.Option("--from", help="earliest, latest, or an offset.")] = "earliest",
-    most: Annotated[int | None, typer.Option("--max", min=1, help="Stop after so many records.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Output file; else standard output.")] = None,
-    newest: Annotated[bool, typer.Option("--latest", help="Only the newest page of each address.")] = False,
+    form: Annotated[Form, Argument(help="Scored pages as tsv, or reviews as JSON lines.")],
+    start: Annotated[str, Option("--from", help="earliest, latest, or an offset.")] = "earliest",
+    most: Annotated[int | None, Option("--max", min=1, help="Stop after so many records.")] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="Output file; else standard output.")] = None,
+    newest: Annotated[bool, Option("--latest", help="Only the newest page of each address.")] = False,
     source: Annotated[
-        Path | None, typer.Option("--input", help="Scored pages, one a line, without Kafka; - for standard input.")
+        Path | None, Option("--input", help="Scored pages, one a line, without Kafka; - for standard input.")
     ] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Write scored pages as TSV, or the reviewed decisions with their inputs as JSON lines."""
     settings = load_settings(config)
     work = Export(form=form, start=start, most=most, output=output, newest=newest, source=source)
     return work.run(settings if source else settings.with_kafka(), as_json=as_json)
@@ -91,12 +82,7 @@ class Export:
             self._counts |= {"right": 0, "wrong": 0, "without_input": 0}
 
     def run(self, settings: Settings, *, as_json: bool = False) -> int:
-        """Writes the rows, and the summary to standard error if the rows go to standard output.
-
-        Returns:
-            0; 1 if a record is not an event of the topic, and for trouble with Kafka or a file; 2 for wrong usage or a
-            missing topic. A file is written only for 0, and for records that are not events.
-        """
+        """Writes the rows, and the summary to standard error if the rows go to standard output."""
         if wrong := self._wrong_usage():
             return tell("export", wrong, 2)
         began = time.monotonic()
@@ -182,7 +168,6 @@ class Export:
                             return
 
     def _event(self, found: LineEvent) -> Event | None:
-        """The event; None for anything else, which is reported."""
         if isinstance(found.event, Event):
             return found.event
         self._refusals.add(f"{found.place}: {found.problem}")
@@ -216,11 +201,7 @@ def _events_of(source: Path, *, quiet: bool) -> Iterator[LineEvent]:
 
 
 class PageRows:
-    """A row for each page.
-
-    With ``newest`` there is one row for each address: of the page that was fetched last, as in the index, and of the
-    later record among equals. Such rows wait on the disk; in memory there are about 250 bytes for each address.
-    """
+    """A row for each page; with ``newest`` for each address, whose rows wait on the disk until the newest is known."""
 
     def __init__(self, target: BinaryIO | Exact, *, newest: bool = False) -> None:
         self._target = target
@@ -254,12 +235,7 @@ class PageRows:
 
 @contextlib.contextmanager
 def written(output: Path | None) -> Iterator[BinaryIO | Exact]:
-    """A file, an existing device or pipe, or standard output where None; an exception removes the unfinished file.
-
-    Raises:
-        FileError: The output cannot be written.
-        BrokenPipeError: The reader of standard output has gone.
-    """
+    """A file, an existing device or pipe, or standard output where None; an exception removes the unfinished file."""
     try:
         if output is None:
             yield Exact()

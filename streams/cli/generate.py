@@ -1,8 +1,4 @@
-"""``assay generate``: writes the files that derive from the topology, or reports drift, lost files and incompatibility.
-
-The files of a checkout depend only on its own ``config/``, not on the environment. Prometheus's files and Kubernetes
-manifests for the settings in force go to a folder that the user names.
-"""
+"""``assay generate``: writes the files that derive from the topology, or reports drift and incompatibility."""
 
 from __future__ import annotations
 
@@ -13,16 +9,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from pydantic import ValidationError
+from typer import BadParameter, Option
 
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, say, show, tell
+from streams.generate import graph as picture
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.kubernetes import Installation, manifests
 from streams.generate.outputs import drift, write
 from streams.generate.prometheus import prometheus as prometheus_of
 from streams.settings.model import Settings, explain
+from streams.topology import HANDLERS, TOPICS
 
 CHECKOUT = Path(__file__).parents[2]
 _THERE = "Write {} there instead, for the settings in force."
@@ -30,48 +27,36 @@ _DONE = {"drifted": "written anew", "missing": "written", "stale": "removed"}
 
 
 def generate(
-    check: Annotated[bool, typer.Option("--check", help="Only report files that have drifted.")] = False,
-    release: Annotated[bool, typer.Option("--release", help="Store today's schemas as those of this version.")] = False,
-    prometheus: Annotated[
-        Path | None, typer.Option("--prometheus", metavar="FOLDER", help=_THERE.format("Prometheus's files"))
-    ] = None,
-    kubernetes: Annotated[
-        Path | None, typer.Option("--kubernetes", metavar="FOLDER", help=_THERE.format("the Kubernetes manifests"))
-    ] = None,
+    check: Annotated[bool, Option("--check", help="Only report files that have drifted.")] = False,
+    release: Annotated[bool, Option("--release", help="Store today's schemas as those of this version.")] = False,
+    prometheus: Annotated[Path | None, Option(metavar="FOLDER", help=_THERE.format("Prometheus's files"))] = None,
+    kubernetes: Annotated[Path | None, Option(metavar="FOLDER", help=_THERE.format("the Kubernetes manifests"))] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Write the files that derive from the topology."""
     if check and release:
-        raise typer.BadParameter("it cannot be used with --check", param_hint="'--release'")
+        raise BadParameter("it cannot be used with --check", param_hint="'--release'")
     for option, folder, files in (
         ("--prometheus", prometheus, prometheus_files),
         ("--kubernetes", kubernetes, kubernetes_files),
     ):
         if folder is not None:
             if check or release:
-                raise typer.BadParameter("it cannot be used with --check or --release", param_hint=f"'{option}'")
+                raise BadParameter("it cannot be used with --check or --release", param_hint=f"'{option}'")
             return _write_files(files, load_settings(config), folder, as_json=as_json)
     if config is not None:
-        raise typer.BadParameter("the files of the checkout derive from its own config/", param_hint="'--config'")
+        raise BadParameter("the files of the checkout derive from its own config/", param_hint="'--config'")
     return run_generate(check=check, as_json=as_json, keep=release)
 
 
 def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: bool = False) -> int:
-    """Writes the generated files of a checkout, or with ``check`` compares them; ``keep`` also stores today's schemas.
-
-    Returns:
-        0; 1 if a check found a difference, a stored file is lost, today's events break readers of released ones, or the
-        configuration cannot be used; 2 without a checkout, and if settings are in force that its files would not have.
-    """
+    """Writes the generated files of a checkout, or with ``check`` compares them; ``keep`` stores the schemas."""
     if not (root / "pyproject.toml").is_file():
         return tell("generate", f"it works on a checkout of Assay, and {root} is not one", 2)
     if variable := _set_elsewhere(root):
-        advice = (
-            f"{variable} would not be in the checkout's files, which derive from its config/; unset it, or write "
-            "Prometheus's files for it with `assay generate --prometheus FOLDER`"
-        )
-        return tell("generate", advice, 2)
+        todo = "unset it, or write Prometheus's files for it with `assay generate --prometheus FOLDER`"
+        here = f"{variable} would not be in the checkout's files, which derive from its config/"
+        return tell("generate", f"{here}; {todo}", 2)
     try:
         for path in release(root, version("assay")) if keep else ():
             say(f"kept: {path.as_posix()}", to=sys.stderr)
@@ -80,16 +65,10 @@ def run_generate(*, check: bool, as_json: bool, root: Path = CHECKOUT, keep: boo
         return _refused(error)
     kinds = {kind: [path.as_posix() for path, how in found.items() if how == kind] for kind in _DONE}
     gone, broken = lost(root), incompatible(root)
-    if as_json:
-        say_json({**kinds, "lost": gone, "incompatible": broken})
-    else:
-        for kind, names in kinds.items():
-            for name in names:
-                say(f"{kind if check else _DONE[kind]}: {name}")
-        if not found:
-            say("everything generated is up to date")
-        elif check:
-            say("run `assay generate` and commit what it writes", to=sys.stderr)
+    lines = [f"{kind if check else _DONE[kind]}: {name}" for kind, names in kinds.items() for name in names]
+    show(as_json, {**kinds, "lost": gone, "incompatible": broken}, *(lines or ["everything generated is up to date"]))
+    if found and check and not as_json:
+        say("run `assay generate` and commit what it writes", to=sys.stderr)
     for line in (*gone, *(f"breaks readers of released events: {line}" for line in broken)):
         tell("generate", line)
     return 1 if (check and found) or gone or broken else 0
@@ -107,7 +86,6 @@ def kubernetes_files(settings: Settings) -> dict[Path, str]:
 def _write_files(
     files: Callable[[Settings], dict[Path, str]], settings: Settings, folder: Path, *, as_json: bool
 ) -> int:
-    """Writes files for the settings in force; 1 if the settings contradict each other."""
     written = []
     try:
         for path, text in files(settings).items():
@@ -116,8 +94,7 @@ def _write_files(
             written.append((folder / path).as_posix())
     except ValueError as error:
         return _refused(error)
-    say_json({"written": written}) if as_json else say(*(f"written: {path}" for path in written))
-    return 0
+    return show(as_json, {"written": written}, *(f"written: {path}" for path in written))
 
 
 def _refused(error: ValueError) -> int:
@@ -126,8 +103,30 @@ def _refused(error: ValueError) -> int:
 
 def _set_elsewhere(root: Path) -> str:
     """A variable whose alert settings the checkout's configuration does not have; "" if there is no such variable."""
-    for name in sorted(os.environ):
-        if name.upper().split("__")[0] == "ASSAY_ALERTS":
-            return name
+    if names := [name for name in sorted(os.environ) if name.upper().split("__")[0] == "ASSAY_ALERTS"]:
+        return names[0]
     named = os.environ.get("ASSAY_CONFIG_DIR")
     return "ASSAY_CONFIG_DIR" if named and Path(named).resolve() != (root / "config").resolve() else ""
+
+
+def graph(
+    mermaid: Annotated[bool, Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
+) -> int:
+    topics = [
+        {
+            "name": topic.name,
+            "event": topic.event.__name__,
+            "key": topic.key_means,
+            "partitions": topic.partitions,
+            "written_by": list(picture.writers(topic)),
+            "read_by": list(picture.readers(topic)),
+        }
+        for topic in TOPICS
+    ]
+    handlers = [
+        {"name": handler.name, "consumes": handler.consumes.name, "emits": [topic.name for topic in handler.emits]}
+        | {name: getattr(handler, name) for name in ("group", "lane", "concurrency", "replay", "slo_seconds")}
+        for handler in HANDLERS
+    ]
+    lines = (picture.mermaid() if mermaid else picture.plain_text()).split("\n")
+    return show(as_json, {"topics": topics, "handlers": handlers}, *lines)

@@ -7,18 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from handlers.html.links import host_of, is_public_suffix
-from streams.cli.options import load_settings
-from streams.cli.output import say, tell
+from streams.cli.output import load_settings, say, tell
 from streams.runtime.settings_files import SettingsError
 
 _FILE = Path("assay.local.yaml")
-_TIERS = {
-    1: "government, academic, and other primary sources",
-    2: "media with an editor",
-    3: "blogs and niche sites",
-}
+_TIERS = {1: "government, academic, and other primary sources", 2: "media with an editor", 3: "blogs and niche sites"}
 _RESERVED = ("gov", "gob", "gouv", "go", "govt", "gv", "edu", "ac")
 """Names below which a country registers its government and its universities only, where it has them as suffixes."""
 _TEXT = """\
@@ -49,11 +45,11 @@ source_tiers:
 
 
 def init(
-    country: Annotated[str, typer.Option("--country", help="Two letters, such as dk: its government is tier 1.")] = "",
+    country: Annotated[str, Option(help="Two letters, such as dk: its government is tier 1.")] = "",
     source: Annotated[
-        list[str] | None, typer.Option("--source", metavar="DOMAIN=TIER", help="A source and its tier; repeatable.")
+        list[str] | None, Option(metavar="DOMAIN=TIER", help="A source and its tier; repeatable.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file; it must not exist.")] = _FILE,
+    out: Annotated[Path, Option("--out", "-o", help="The file; it must not exist.")] = _FILE,
 ) -> int:
     """Write a configuration for your country and your sources.
 
@@ -113,8 +109,7 @@ def _source(text: str) -> tuple[str, int]:
 
 def _prompted_sources() -> list[str]:
     say("Your sources, such as dr.dk=2; an empty line ends. The tiers:")
-    for tier, meaning in _TIERS.items():
-        say(f"  {tier}  {meaning}")
+    say(*(f"  {tier}  {meaning}" for tier, meaning in _TIERS.items()))
     sources: list[str] = []
     while text := typer.prompt("source", default="", show_default=False).strip():
         try:

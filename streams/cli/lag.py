@@ -1,7 +1,4 @@
-"""``assay lag``: prints how far the consumer groups are behind, checks limits, or serves the lag to Prometheus.
-
-The figures come from the cluster, so they include handlers without a worker.
-"""
+"""``assay lag``: prints how far the consumer groups are behind, checks limits, or serves the lag to Prometheus."""
 
 from __future__ import annotations
 
@@ -10,43 +7,35 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
 from rich.text import Text
+from typer import Argument, Option
 
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, say_json, table_console, tell
+from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, no_such
 from streams.views.amounts import in_time
 
-_FEW = 0.25
-"""The share of the retention below which the rest is red."""
+_FEW = 0.25  # the share of the retention below which the rest is red
 _NARROW = 80
-_WIDE = 108
-"""The columns that a table with topics needs."""
+_WIDE = 108  # the columns that a table with topics needs
 
 
 def lag(
-    handlers: Annotated[list[str] | None, typer.Argument(help="Which handlers; all by default.")] = None,
-    replays: Annotated[bool, typer.Option("--replays", help="Include groups of replays.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Refresh every --every seconds.")] = False,
-    every: Annotated[float, typer.Option(min=0.5, help="Seconds between two refreshes of --watch.")] = 5.0,
-    max_records: Annotated[
-        int | None, typer.Option("--max-records", min=0, help="Exit 1 if more records wait on a topic.")
-    ] = None,
-    max_seconds: Annotated[
-        float | None, typer.Option("--max-seconds", min=0, help="Exit 1 if a record has waited longer.")
-    ] = None,
+    handlers: Annotated[list[str] | None, Argument(help="Which handlers; all by default.")] = None,
+    replays: Annotated[bool, Option("--replays", help="Include groups of replays.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Refresh every --every seconds.")] = False,
+    every: Annotated[float, Option(min=0.5, help="Seconds between two refreshes of --watch.")] = 5.0,
+    max_records: Annotated[int | None, Option(min=0, help="Exit 1 if more records wait on a topic.")] = None,
+    max_seconds: Annotated[float | None, Option(min=0, help="Exit 1 if a record has waited longer.")] = None,
     serve: Annotated[
-        str | None, typer.Option("--serve", metavar="[HOST:]PORT", help="Serve the lag to Prometheus there instead.")
+        str | None, Option(metavar="[HOST:]PORT", help="Serve the lag to Prometheus there instead.")
     ] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Show how far each consumer group is behind, including stopped ones."""
     known = {handler.name: handler for handler in HANDLERS}
     if unknown := [name for name in handlers or () if name not in known]:
         return tell("lag", no_such("handler", unknown[0], known), 2)
@@ -61,12 +50,9 @@ def lag(
             dead = await read_dead_letters(settings.kafka, chosen, SystemClock())
             exceeded = limits_exceeded(groups, max_records, max_seconds)
             if as_json:
-                document = {
-                    "groups": [asdict(group) | {"lost": group.lost} for group in groups],
-                    "dead_letters": [asdict(letters) for letters in dead],
-                    "exceeded": exceeded,
-                }
-                say_json(document)
+                lags = [asdict(group) | {"lost": group.lost} for group in groups]
+                letters = [asdict(standing) for standing in dead]
+                say_json({"groups": lags, "dead_letters": letters, "exceeded": exceeded})
             else:
                 if watch:
                     table_console().print(Text(f"{SystemClock().now():%H:%M:%S} UTC", "bold"))
@@ -98,9 +84,8 @@ def limits_exceeded(groups: Sequence[GroupLag], max_records: int | None, max_sec
         if max_records is not None and lag.records > max_records:
             found.append(f"{lag.handler}: {lag.records:,} records wait on {lag.topic}, limit {max_records:,}")
         if max_seconds is not None and lag.late_seconds > max_seconds:
-            found.append(
-                f"{lag.handler}: {in_time(lag.late_seconds)} behind on {lag.topic}, limit {in_time(max_seconds)}"
-            )
+            late, limit = in_time(lag.late_seconds), in_time(max_seconds)
+            found.append(f"{lag.handler}: {late} behind on {lag.topic}, limit {limit}")
     return found
 
 
@@ -130,7 +115,6 @@ def show_lags(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], e
 
 
 def _where(lag: GroupLag, wide: bool) -> str:
-    """The text beside the handler's name, or below it on a narrow terminal."""
     if lag.delay_seconds:
         return f"waits {in_time(lag.delay_seconds)}{' to be tried again' if wide else ''}"
     if lag.plan:

@@ -1,13 +1,10 @@
-"""``assay lag --serve``: serves the lag of all groups to Prometheus at ``/metrics``, and ``/healthz``.
-
-A scrape reads the cluster. If the cluster cannot be read, ``/metrics`` answers 503, so that the target is down instead
-of reporting old figures.
-"""
+"""``assay lag --serve``: serves the lag of all groups to Prometheus at ``/metrics``, and ``/healthz``."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from aiokafka.errors import KafkaError
 from prometheus_client import generate_latest
@@ -30,10 +27,8 @@ from streams.settings.model import Settings
 from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import Handler
 
-_FRESH_SECONDS = 5.0
-"""Scrapes within so many seconds share a reading."""
-_PATIENCE_SECONDS = 9.0
-"""Prometheus waits 10 s for an answer."""
+_FRESH_SECONDS = 5.0  # scrapes within so many seconds share a reading
+_PATIENCE_SECONDS = 9.0  # prometheus waits 10 s for an answer
 _OF_GROUPS: Sequence[tuple[MetricDef, Callable[[GroupLag], float | None]]] = (
     (Metrics.group_lag_records, lambda lag: lag.records),
     (Metrics.group_lag_seconds, lambda lag: lag.seconds),
@@ -73,7 +68,6 @@ async def serve_lag(settings: Settings, handlers: Sequence[Handler], host: str, 
 
 
 def lag_exporter(settings: Settings, handlers: Sequence[Handler], clock: Clock) -> Starlette:
-    """The application with ``/metrics`` of these handlers and ``/healthz``."""
     reading, read_at, answer = asyncio.Lock(), float("-inf"), Response()
 
     async def metrics(_: Request) -> Response:
@@ -102,22 +96,22 @@ async def _read(settings: Settings, handlers: Sequence[Handler], clock: Clock) -
     return Response(generate_latest(LagCollector(lags, dead)), media_type=CONTENT_TYPE_LATEST)
 
 
+@dataclass
 class LagCollector(Collector):
     """The metrics of groups and of dead letter topics; missing topics have no series."""
 
-    def __init__(self, lags: Sequence[GroupLag], dead: Sequence[DeadLettersStanding]) -> None:
-        self._lags = [lag for lag in lags if lag.exists]
-        self._dead = dead
+    lags: Sequence[GroupLag]
+    dead: Sequence[DeadLettersStanding]
 
     def collect(self) -> Iterator[Metric]:
         for definition, value in _OF_GROUPS:
             family = _family(definition)
-            for lag in self._lags:
-                if (figure := value(lag)) is not None:
+            for lag in self.lags:
+                if lag.exists and (figure := value(lag)) is not None:
                     family.add_metric((lag.handler, lag.topic), figure)
             yield family
         family = _family(Metrics.topic_dead_letters)
-        for letters in self._dead:
+        for letters in self.dead:
             family.add_metric((letters.handler,), letters.records)
         yield family
 

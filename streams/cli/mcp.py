@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from streams.cli.options import Config, load_settings
-from streams.cli.output import tell
+from streams.cli.output import Config, load_settings, tell
 from streams.telemetry.setup import configure_logs
 from streams.workers.template import ChildStartError
 
 
 def mcp(
-    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of standard input and output.")] = False,
+    http: Annotated[bool, Option("--http", help="Serve over HTTP instead of standard input and output.")] = False,
     config: Config = None,
 ) -> int:
     """Serve the tools search, fetch, score and check_claim to an agent (MCP).

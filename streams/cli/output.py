@@ -1,4 +1,7 @@
-"""Prints tables, texts and amounts: a terminal's width cuts nothing off, and its encoding stops nothing."""
+"""What commands share: options, the settings in force, and output.
+
+A terminal's width cuts nothing off, and its encoding stops nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,47 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
 
+import typer
+from typer import Option
+from typer.core import TyperGroup
+
+from streams.runtime.process import gc_paused
 from streams.runtime.terminal import dumped, escaped, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from streams.settings.model import Settings
     from streams.views.screen import Screen
 
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+
+AsJson = Annotated[bool, Option("--json", help="Write JSON for programs.")]
+Config = Annotated[Path | None, Option("--config", help="A YAML file whose keys override the shipped ones.")]
+
+LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
 _LEAST_WIDTH = 120
 _SHOWN_REFUSALS = 20
 _TAB = "\t"
-_NARROWEST = 24
-"""Below so many columns, words would be broken everywhere."""
+_NARROWEST = 24  # below so many columns, words would be broken everywhere
+
+
+def command_group(help_text: str, kind: type[TyperGroup] | None = None) -> typer.Typer:
+    return typer.Typer(
+        cls=kind, help=help_text, no_args_is_help=True, add_completion=False, context_settings=HELP_OPTIONS
+    )
+
+
+def load_settings(overlay: Path | None = None) -> Settings:
+    """The configuration in force, with the keys of the file of ``--config`` over it. Raises SettingsError."""
+    with gc_paused():
+        # ``--help`` does not wait for the sections of all handlers.
+        from streams.settings.model import load_settings
+
+        return load_settings(overlay)
 
 
 def say(*lines: str, to: TextIO | None = None) -> None:
@@ -52,6 +82,12 @@ class Exact:
         self.target.write(content)
 
 
+def show(as_json: bool, document: Any, *lines: str) -> int:
+    """Prints a document for programs or lines for people, and returns the exit status 0."""
+    say_json(document) if as_json else say(*lines)
+    return 0
+
+
 def tell(command: str, message: str, status: int = 0) -> int:
     """Prints one line on standard error, and returns the exit status."""
     say(f"{f'assay {command}'.strip()}: {' '.join(message.split())}", to=sys.stderr)
@@ -71,18 +107,13 @@ class Refusals:
             tell(self.command, message)
 
     def tell_rest(self, what: str = "refused") -> int:
-        """Reports how many were not shown; returns how many there were."""
         if self.count > _SHOWN_REFUSALS:
             tell(self.command, f"and {self.count - _SHOWN_REFUSALS} more {what}")
         return self.count
 
 
 def table_console(narrowest: int = _LEAST_WIDTH) -> Screen:
-    """Standard output for tables and lines: long lines are wrapped, because a figure that is cut off is wrong.
-
-    Args:
-        narrowest: The width in columns that the caller's tables need on a terminal; pipes have no limit.
-    """
+    """Standard output for tables and lines: long lines are wrapped, because a figure that is cut off is wrong."""
     from streams.views.screen import Screen
 
     _replace_what_can_not_be_written()

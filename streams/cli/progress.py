@@ -15,18 +15,22 @@ from streams.views.amounts import in_rate, in_time
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from streams.publish.event_lines import LineEvent, events_of
+from streams.publish.lines import STANDARD_INPUT_PATH, read_lines
+from streams.topology import Topic
+
 _LINE_SECONDS = 5.0
 _DRAW_SECONDS = 0.1
-_SPEED_SECONDS = 15.0
-"""The rate and the time left follow from the last so many seconds."""
+_SPEED_SECONDS = 15.0  # the rate and the time left follow from the last so many seconds
 
 
 @dataclass
 class ProgressLine:
-    """Shows how far a command is while the block runs: ``with ProgressLine(…) as advance: … advance()``.
-
-    ``total`` is the end, in units or, with the position ``at``, in bytes; None or 0 if it is unknown.
-    """
+    """Shows how far a command is while the block runs: ``with ProgressLine(…) as advance: … advance()``."""
 
     command: str
     doing: str
@@ -46,7 +50,6 @@ class ProgressLine:
         self._next = now + _LINE_SECONDS
 
     def __enter__(self) -> Self:
-        """Shows the bar if there is a terminal."""
         if not self.quiet and sys.stderr.isatty():
             from rich.progress import BarColumn, Progress, TextColumn
 
@@ -60,12 +63,10 @@ class ProgressLine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Removes the bar."""
         if self._bar is not None:
             self._bar.stop()
 
     def __call__(self, count: int = 1) -> None:
-        """Counts so many more units."""
         self._count += count
         self._show()
 
@@ -103,3 +104,15 @@ class ProgressLine:
             if at > at_before:
                 parts.append(f"{in_time(max(0, self.total - at) * seconds / (at - at_before))} left")
         return ", ".join([*parts, *self._notes])
+
+
+def read_events(command: str, path: Path, topic: Topic, *, quiet: bool = False) -> Iterator[LineEvent]:
+    """The events of a topic in a file or in standard input, with the command's progress unless ``quiet``."""
+    done, size = 0, path.stat().st_size if path.is_file() else 0
+    at = (lambda: done) if size else None
+    quiet = quiet or path == STANDARD_INPUT_PATH
+    with ProgressLine(command, f"reading {path.name}", size, unit="lines", at=at, quiet=quiet) as advance:
+        for line in read_lines(path):
+            done = line.end
+            yield from events_of(line, topic)
+            advance()

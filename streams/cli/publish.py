@@ -1,16 +1,4 @@
-"""``assay publish``: publishes events or pages from files or standard input, as live traffic or as a backfill.
-
-A backfill commits its records and its position in the sources together, so the same command continues after a kill.
-Live traffic is sent as it is read, and counted as the cluster acknowledges it. ``--check`` and ``--dry-run`` validate
-and estimate, and send nothing.
-
-Examples:
-    assay publish pages.crawled.v1 pages.jsonl
-    assay publish pages.crawled.v1 crawl-2026-11/ --run-id november --rate 200 --refused refused.jsonl
-    assay publish pages.crawled.v1 crawl-2026-11/ --resume november
-    assay publish pages.crawled.v1 pages.tsv --check
-    assay publish claims.extracted.v1 claims.jsonl --dry-run --rate 50
-"""
+"""``assay publish``: publishes events or pages from files or standard input, as live traffic or as a backfill."""
 
 from __future__ import annotations
 
@@ -26,13 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
 from aiokafka.errors import KafkaError
+from typer import Argument, BadParameter, Option
 
 from schemas.event import Run
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Refusals, say, say_json, tell
+from streams.cli.output import AsJson, Config, Refusals, load_settings, say, show, tell
 from streams.cli.progress import ProgressLine
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.topics import create_topics
@@ -51,31 +38,22 @@ from streams.views.amounts import in_kinds, in_time
 
 
 def publish(
-    topic: Annotated[str, typer.Argument(help="Such as pages.crawled.v1.")],
-    paths: Annotated[
-        list[Path], typer.Argument(help="JSON lines, TSV, a page folder, cases.jsonl; - for standard input.")
-    ],
-    rate: Annotated[float | None, typer.Option(help="Maximum records a second.")] = None,
-    run_id: Annotated[
-        str | None, typer.Option("--run-id", help="Publish as a backfill with this id, which can be resumed.")
-    ] = None,
-    resume: Annotated[str | None, typer.Option("--resume", help="Resume this run; it must exist.")] = None,
-    refused: Annotated[Path | None, typer.Option("--refused", help="A file for refused entries.")] = None,
-    lines: Annotated[
-        Format | None, typer.Option("--format", help="Format; derived from the file name by default.")
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only validate; nothing is sent, and no Kafka is needed.")
-    ] = False,
+    topic: Annotated[str, Argument(help="Such as pages.crawled.v1.")],
+    paths: Annotated[list[Path], Argument(help="JSON lines, TSV, a page folder, cases.jsonl; - for standard input.")],
+    rate: Annotated[float | None, Option(help="Maximum records a second.")] = None,
+    run_id: Annotated[str | None, Option(help="Publish as a backfill with this id, which can be resumed.")] = None,
+    resume: Annotated[str | None, Option(help="Resume this run; it must exist.")] = None,
+    refused: Annotated[Path | None, Option(help="A file for refused entries.")] = None,
+    lines: Annotated[Format | None, Option("--format", help="Format; derived from the file name by default.")] = None,
+    check: Annotated[bool, Option("--check", help="Only validate; nothing is sent, and no Kafka is needed.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Validate, and estimate the time and the costs of handlers.")
+        bool, Option("--dry-run", help="Validate, and estimate the time and the costs of handlers.")
     ] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Publish events or pages, as live traffic or as a backfill that can be resumed."""
     if resume is not None and run_id is not None and resume != run_id:
-        raise typer.BadParameter(f"--run-id {run_id} is another run", param_hint="'--resume'")
+        raise BadParameter(f"--run-id {run_id} is another run", param_hint="'--resume'")
     if (found := topic_named(topic)) is None:
         return tell("publish", no_such("topic", topic, [known.name for known in TOPICS]), 2)
     if found is DECISIONS_REVIEWED:
@@ -98,17 +76,6 @@ def publish(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """What is published, and how.
-
-    Attributes:
-        run: The id of the backfill; None for live traffic.
-        resume: The run must exist.
-        stated: The format of lines; None derives it from the file's name.
-        rate: Maximum records a second.
-        config: The file of ``--config``, for the command that resumes the run.
-        mode: "check" only validates; "estimate" also estimates the work of the handlers.
-    """
-
     topic: Topic
     paths: Sequence[Path]
     run: str | None = None
@@ -122,11 +89,7 @@ class Publication:
 
 
 class Input:
-    """The entries of a publication in order; counts and keeps the refused ones, and reports the first of them.
-
-    Attributes:
-        refusals: Entries of this call that were refused.
-    """
+    """The entries of a publication in order; counts and keeps the refused ones, and reports the first of them."""
 
     def __init__(self, asked: Publication) -> None:
         self.asked = asked
@@ -147,11 +110,7 @@ class Input:
         self.file.kept = position.kept
 
     async def records(self) -> AsyncIterator[OutputRecord | None]:
-        """The record of each entry; None for a refused entry, which is in the file of refused entries by then.
-
-        Raises:
-            SourceError: With what to do.
-        """
+        """The record of each entry; None for a refused entry, which is in the file of refused entries by then."""
         with self.file.opened():
             async for entry in self._entries:
                 await asyncio.sleep(0)  # lets Ctrl-C in, also if nothing else is awaited
@@ -162,22 +121,15 @@ class Input:
                     record = None
                 yield record
 
-    def passed_over(self) -> str:
-        """The part of the summary about records of archives that are no pages."""
-        return f", {kinds}" if (kinds := in_kinds(self.walk.passed)) else ""
-
-    def tell_rest(self) -> None:
-        """Reports how many more entries were refused than were reported one by one."""
+    def summarize(self, document: dict[str, Any], line: str, end: str) -> None:
+        """Prints what happened, after how many more entries were refused than were reported one by one."""
         self.refusals.tell_rest("refused" if self.asked.refused else "refused; --refused FILE keeps them all")
+        kinds = in_kinds(self.walk.passed)
+        show(self.asked.as_json, document, f"{line}{f', {kinds}' if kinds else ''}, {end}")
 
 
 def run_publish(settings: Settings, asked: Publication) -> int:
-    """Publishes every record of every path, or only checks them, which needs no Kafka (C-33).
-
-    Returns:
-        0; 1 if a record was refused, Kafka failed, or another copy of the run took over; 2 for wrong usage, an
-        unreadable path, and a source that has changed since the run read it; 130 after Ctrl-C.
-    """
+    """Publishes every record of every path, or only checks them, which needs no Kafka (C-33)."""
     source = Input(asked)
     if wrong := _wrong(source):
         return tell("publish", wrong, 2)
@@ -194,17 +146,15 @@ def _wrong(source: Input) -> str | None:
     if asked.run is not None and not _RUN_ID.fullmatch(asked.run):
         return f"a run id is 1 to 100 letters, digits, dots, underscores or hyphens, not {asked.run!r}"
     try:
-        if wrong := source.file.problem(asked.paths):
-            return wrong
-        for path in asked.paths:
+        wrong = source.file.problem(asked.paths)
+        for path in asked.paths if not wrong else ():
             check_source(path, asked.topic, asked.stated)
     except SourceError as error:
         return str(error)
-    return None
+    return wrong
 
 
 async def _check(source: Input, settings: Settings) -> int:
-    """Reads and validates everything, and in the mode "estimate" also estimates what its handlers would do and cost."""
     asked = source.asked
     valid = size = status = 0
     estimate: Estimate | None = None
@@ -231,7 +181,6 @@ async def _check(source: Input, settings: Settings) -> int:
     except JournalError as error:
         status = tell("publish", f"the journal of answers can't be read: {error}", 1)
     finally:
-        source.tell_rest()
         _summarize_checked(source, valid, size, time.monotonic() - began, estimate)
     return status or (1 if source.refusals.count else 0)
 
@@ -239,28 +188,21 @@ async def _check(source: Input, settings: Settings) -> int:
 def _summarize_checked(source: Input, valid: int, size: int, seconds: float, estimate: Estimate | None) -> None:
     asked, refused = source.asked, source.refusals.count
     at_rate = valid / asked.rate if asked.rate else None
-    if asked.as_json:
-        document: dict[str, Any] = {"published": 0, "valid": valid, "refused": refused}
-        document |= {"passed_over": dict(source.walk.passed), "seconds": round(seconds, 3)}
-        document |= {"bytes": size, "seconds_at_rate": at_rate}
-        say_json(document | ({"estimate": estimate.to_wire()} if estimate is not None else {}))
-        return
+    document: dict[str, Any] = {"published": 0, "valid": valid, "refused": refused}
+    document |= {"passed_over": dict(source.walk.passed), "seconds": round(seconds, 3)}
+    document |= {"bytes": size, "seconds_at_rate": at_rate} | ({"estimate": estimate.to_wire()} if estimate else {})
     long = f", {in_time(at_rate)} at {asked.rate:g} a second" if at_rate is not None else ""
-    counts = f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused{source.passed_over()}"
-    say(f"{counts}, in {seconds:.1f} s; nothing was sent")
-    if estimate is not None and estimate.handlers:
-        from streams.cli.replay_reports import show_estimate
+    counts = f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused"
+    source.summarize(document, counts, f"in {seconds:.1f} s; nothing was sent")
+    if estimate and estimate.handlers and not asked.as_json:
+        from streams.cli.replay_run import show_estimate
 
         say("", "what its handlers would do:")
         show_estimate(estimate)
 
 
 async def _send(source: Input, settings: Settings) -> int:
-    """Publishes live traffic, or what a run has not published yet; returns as ``run_publish``.
-
-    Raises:
-        KafkaError, TimeoutError: Kafka failed; the command that resumes a run was printed.
-    """
+    """Publishes live traffic, or what a run has not published yet; returns as ``run_publish``."""
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)
     try:
@@ -277,12 +219,9 @@ async def _send_run(source: Input, run: str, settings: Settings) -> int:
     topic = source.asked.topic
     log = RunLog(settings, topic, run)
     if source.asked.resume and await log.read() is None:
-        return tell(
-            "publish",
-            f"Kafka knows no run {run!r} for {topic.name}; begin it with --run-id {run} (a run that has not moved for "
-            "as long as Kafka keeps offsets, 7 days by default, is forgotten)",
-            2,
-        )
+        kept = "a run that has not moved for as long as Kafka keeps offsets, 7 days by default, is forgotten"
+        unknown = f"Kafka knows no run {run!r} for {topic.name}; begin it with --run-id {run} ({kept})"
+        return tell("publish", unknown, 2)
     try:
         if (position := await log.open()) is not None:
             await source.resume(position)
@@ -300,18 +239,14 @@ async def _send_run(source: Input, run: str, settings: Settings) -> int:
 
 
 async def _pass_on(source: Input, sending: Sending | RunSending, before: Position) -> int:
-    """Sends what is behind the position, and prints the summary."""
     asked, taken = source.asked, 0
     began = time.monotonic()
     try:
         with source.progress(f"publishing to {asked.topic.name}") as advance:
             async for record in source.records():
                 taken += record is not None
-                counts = {
-                    "published": before.published + taken,
-                    "refused": before.refused + source.refusals.count,
-                    "kept": source.file.kept,
-                }
+                counts = {"published": before.published + taken, "refused": before.refused + source.refusals.count}
+                counts["kept"] = source.file.kept
                 await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))
                 advance(record is not None)
                 if asked.rate and record is not None:
@@ -325,7 +260,6 @@ async def _pass_on(source: Input, sending: Sending | RunSending, before: Positio
     finally:
         # Also after Ctrl-C: waits for the records that were sent, and prints the summary.
         await sending.stop()
-        source.tell_rest()
         _summarize_sent(source, before, sending.committed, time.monotonic() - began)
     if sending.failure is not None:
         if asked.run is not None and not isinstance(sending.failure, RunTakenError):
@@ -339,11 +273,11 @@ def _summarize_sent(source: Input, before: Position, after: Position, seconds: f
     published, refused = after.published - before.published, after.refused - before.refused
     document: dict[str, Any] = {"published": published, "refused": refused}
     document |= {"passed_over": dict(source.walk.passed), "seconds": round(seconds, 3)}
-    line = f"published {published} to {asked.topic.name}, refused {refused}{source.passed_over()}, in {seconds:.1f} s"
+    end = f"in {seconds:.1f} s"
     if asked.run is not None:
         document |= {"run": asked.run, "run_published": after.published, "run_refused": after.refused}
-        line += f"; run {asked.run} in all: {after.published} published, {after.refused} refused"
-    say_json(document) if asked.as_json else say(line)
+        end += f"; run {asked.run} in all: {after.published} published, {after.refused} refused"
+    source.summarize(document, f"published {published} to {asked.topic.name}, refused {refused}", end)
 
 
 def _interrupted(asked: Publication, published: int) -> str:
@@ -355,10 +289,7 @@ def _interrupted(asked: Publication, published: int) -> str:
 
 
 def _command(asked: Publication, *run: str) -> str:
-    """The command that publishes the same, with the options of a run."""
     rate = None if asked.rate is None else f"{asked.rate:g}"
     options = {"--format": asked.stated, "--rate": rate, "--refused": asked.refused, "--config": asked.config}
-    words = ["assay", "publish", asked.topic.name, *map(str, asked.paths), *run]
-    for option, value in options.items():
-        words += [] if value is None else [option, str(value)]
-    return shlex.join(words)
+    given = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
+    return shlex.join(["assay", "publish", asked.topic.name, *map(str, asked.paths), *run, *given])

@@ -1,11 +1,4 @@
-"""``assay query``: ranks the index, or candidates from a file, for a query, and explains each result.
-
-Examples:
-    assay query "carbon tax" --tier A --since 2025-01-01
-    echo 台北 展覽 | assay query - --json
-    assay query "carbon tax" --candidates pages.jsonl --without mmr
-    assay query "carbon tax" --prompt analyst
-"""
+"""``assay query``: ranks the index, or candidates from a file, for a query, and explains each result."""
 
 from __future__ import annotations
 
@@ -21,17 +14,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
-import typer
 from pydantic import SecretStr, ValidationError
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, BadParameter, Option
 
 from handlers.html.links import host_of
 from handlers.reasoning.context import order_sources, role_messages
 from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutcome
-from streams.cli.options import AsJson, Config, Domains, Since, Tags, Tiers, Until, load_settings
-from streams.cli.output import say, say_json, tell, text_console
+from streams.cli.output import LABEL_STYLE, AsJson, Config, load_settings, say, say_json, show, tell, text_console
 from streams.publish.entries import UNREADABLE, explain, opened
 from streams.publish.event_lines import values_in
 from streams.query.access import NoQueriesError, open_queries
@@ -43,37 +35,44 @@ from streams.topology import TOPIC_BYTES
 from streams.topology.codec import refusal
 from streams.views.screen import Screen
 
+Tiers = Annotated[list[str] | None, Option("--tier", help="Tier of the index, A, B or C; repeatable.")]
+Domains = Annotated[list[str] | None, Option("--domain", help="A domain or host; repeatable.")]
+Tags = Annotated[list[str] | None, Option("--tag", help="news, academic, government, blog; repeatable.")]
+Since = Annotated[str | None, Option("--since", help="Published on this day or later, such as 2025-01-31.")]
+Until = Annotated[str | None, Option("--until", help="Published on this day or earlier.")]
+
 Role = Literal["analyst", "critic", "writer"]
-_LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1
-"""Bytes of standard input; a longer query is refused."""
+_LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1  # bytes of standard input; a longer query is refused
 
 
-LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
-_SHOWN_CHARACTERS = 300
-"""Of a title, an address, or a reason."""
+_FILL_IT = (
+    "Is the index filled (`assay run` indexes pages as they come, `assay doctor` says what is in it)? "
+    "Where it is, filters such as --tier or --since may be too narrow."
+)
+_SHOWN_CHARACTERS = 300  # of a title, an address, or a reason
 _SECTIONS = {"bm25": "bm25", "ranking": "model_ranking", "trees": "trees", "mmr": "mmr", "reasoning": ""}
 """The stages that ``--without`` can leave out, with their sections in ``ranking``; reasoning has its own."""
 _STAGES = ", ".join(_SECTIONS)
 
 
 def query(
-    text: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
-    limit: Annotated[int | None, typer.Option(min=1, max=100, help="Results; ranking.limit by default.")] = None,
+    text: Annotated[str, Argument(help="The question; - reads it from standard input.")],
+    limit: Annotated[int | None, Option(min=1, max=100, help="Results; ranking.limit by default.")] = None,
     tier: Tiers = None,
     domain: Domains = None,
     tag: Tags = None,
     since: Since = None,
     until: Until = None,
     candidates: Annotated[
-        Path | None, typer.Option(help="Rank these instead of the index's: one a line, or an array.")
+        Path | None, Option(help="Rank these instead of the index's: one a line, or an array.")
     ] = None,
     without: Annotated[
-        list[str] | None, typer.Option(metavar="STAGE", help=f"Leave a stage out, of {_STAGES}; repeatable.")
+        list[str] | None, Option(metavar="STAGE", help=f"Leave a stage out, of {_STAGES}; repeatable.")
     ] = None,
-    no_model: Annotated[bool, typer.Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
-    context: Annotated[bool, typer.Option("--context", help="Print the context that a model would get.")] = False,
-    prompt: Annotated[Role | None, typer.Option(help="Print the prompt of this role.")] = None,
-    app: Annotated[str, typer.Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
+    no_model: Annotated[bool, Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
+    context: Annotated[bool, Option("--context", help="Print the context that a model would get.")] = False,
+    prompt: Annotated[Role | None, Option(help="Print the prompt of this role.")] = None,
+    app: Annotated[str, Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -82,11 +81,11 @@ def query(
     assay query "carbon tax 2025" --tier A --since 2025-01-01
     """
     if context and prompt:
-        raise typer.BadParameter("it cannot be used with --context", param_hint="'--prompt'")
+        raise BadParameter("it cannot be used with --context", param_hint="'--prompt'")
     if app and (without or no_model):
-        raise typer.BadParameter("that application's configuration decides; leave it out", param_hint="'--without'")
+        raise BadParameter("that application's configuration decides; leave it out", param_hint="'--without'")
     if unknown := set(without or ()) - _SECTIONS.keys():
-        raise typer.BadParameter(f"{min(unknown)!r} is not a stage; there are {_STAGES}", param_hint="'--without'")
+        raise BadParameter(f"{min(unknown)!r} is not a stage; there are {_STAGES}", param_hint="'--without'")
     filters = {"tiers": tier, "domains": domain, "tags": tag, "date_from": since, "date_to": until}
     leave_out = frozenset(without or ())
     options = QueryOptions(text, limit, filters, candidates, leave_out, no_model, context, prompt, app, as_json)
@@ -242,7 +241,6 @@ def _candidates(path: Path) -> list[tuple[int, Any]]:
 
 
 def _switched(settings: Settings, options: QueryOptions) -> Settings:
-    """The settings without the stages of ``--without``."""
     ranking, reasoning, llm = settings.ranking, settings.reasoning, settings.llm
     off: dict[str, Any] = {}
     for stage in options.without - {"reasoning"}:
@@ -260,10 +258,8 @@ def _show(answer: RankingCompleted, settings: Settings, options: QueryOptions, s
     if options.prompt is not None:
         sources = order_sources(answer.results)
         messages = role_messages(options.prompt, answer.query, sources, (), settings.reasoning, settings.prompts)
-        if options.as_json:
-            say_json([{"role": one.role, "content": one.content} for one in messages])
-        else:
-            say(*"\n\n".join(f"--- {one.role} ---\n{one.content}" for one in messages).split("\n"))
+        lines = "\n\n".join(f"--- {message.role} ---\n{message.content}" for message in messages).split("\n")
+        show(options.as_json, [{"role": message.role, "content": message.content} for message in messages], *lines)
     elif options.as_json:
         say_json(answer.to_json())
     elif options.context:
@@ -286,7 +282,10 @@ def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
         if any(result.reasoning_metadata.label_source == "fallback" for result in answer.results):
             console.print(Text("* the page has no score: by the tier of its source", style="dim"))
     else:
-        _advise(console, answer)
+        searched = any(note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.RAN for note in answer.notes)
+        console.print(Text("\nno results", style="bold"))
+        none = "None of the candidates fits; are filters such as --tier or --since too narrow?"
+        console.print(_FILL_IT if searched else none)
     console.print()
     console.print(Text(_summary(answer, seconds, place)))
 
@@ -300,21 +299,16 @@ def _table(results: tuple[RankedResult, ...]) -> Table:
     for result in results:
         fallback = result.reasoning_metadata.label_source == "fallback"
         label = Text(result.trust_label + "*" * fallback, style=LABEL_STYLE[result.trust_label])
-        score = Text(f"{result.score:.2f}")
-        table.add_row(Text(str(result.rank)), label, _result(result), score)
+        cts = "no CTS" if result.cts_score is None else f"CTS {result.cts_score}"
+        lines = [
+            (_cut(result.title) or "(no title)", "bold"),
+            (", ".join(_cut(fact) for fact in (host_of(result.url), result.date, cts) if fact), "dim"),
+            ("; ".join(_cut(reason) for reason in result.reasons), ""),
+            (_cut(result.url), "dim"),
+        ]
+        about = Text("\n").join([Text(text, style=style) for text, style in lines if text])
+        table.add_row(Text(str(result.rank)), label, about, Text(f"{result.score:.2f}"))
     return table
-
-
-def _result(result: RankedResult) -> Text:
-    cts = "no CTS" if result.cts_score is None else f"CTS {result.cts_score}"
-    facts = (host_of(result.url) or "", result.date or "", cts)
-    lines = [
-        (_cut(result.title) or "(no title)", "bold"),
-        (", ".join(_cut(fact) for fact in facts if fact), "dim"),
-        ("; ".join(_cut(reason) for reason in result.reasons), ""),
-        (_cut(result.url), "dim"),
-    ]
-    return Text("\n").join([Text(text, style=style) for text, style in lines if text])
 
 
 def _head(answer: RankingCompleted) -> Table:
@@ -332,17 +326,6 @@ def _head(answer: RankingCompleted) -> Table:
         style = "red" if note.outcome is StageOutcome.FAILED else "dim"
         table.add_row("", Text(f"{note.stage}{did}{because}", style=style))
     return table
-
-
-def _advise(console: Screen, answer: RankingCompleted) -> None:
-    advice = "None of the candidates fits; are filters such as --tier or --since too narrow?"
-    if any(note.stage is StageName.RETRIEVAL and note.outcome is StageOutcome.RAN for note in answer.notes):
-        advice = (
-            "Is the index filled (`assay run` indexes pages as they come, `assay doctor` says what is in it)? "
-            "Where it is, filters such as --tier or --since may be too narrow."
-        )
-    console.print(Text("\nno results", style="bold"))
-    console.print(advice)
 
 
 def _summary(answer: RankingCompleted, seconds: float, place: str) -> str:

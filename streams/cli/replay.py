@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
-from schemas.replays import PLAN_NAME, ReplayPlan, ReplaySelection, ReplayState
+from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import print_rows, say, say_json, tell
+from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, show, tell
 from streams.cli.replay_run import Work, carry_out, preview, refused, run_replay
 from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of
-from streams.replay.plan_store import NoPlanTopicError, PlanSession, PlanStore
+from streams.replay.plan_store import NoPlanTopicError, PlanStore
 from streams.replay.ranges import bounds_of, count
 from streams.replay.run import run_plan
 from streams.replay.transitions import existing
@@ -50,66 +51,56 @@ replay = command_group(
 
 def _finite(number: float | None) -> float | None:
     if number is not None and not math.isfinite(number):
-        raise typer.BadParameter(f"{number:g} is not a limit; leave the option out for no limit")
+        raise BadParameter(f"{number:g} is not a limit; leave the option out for no limit")
     return number
 
 
-Plan = Annotated[str, typer.Argument(help="The plan's name; `assay replay list` lists them.")]
+Plan = Annotated[str, Argument(help="The plan's name; `assay replay list` lists them.")]
 Rate = Annotated[
-    float | None,
-    typer.Option("--rate", min=0.001, callback=_finite, help="Maximum records a second, over all processes."),
+    float | None, Option("--rate", min=0.001, callback=_finite, help="Maximum records a second, over all processes.")
 ]
-MaxCost = Annotated[
-    float | None, typer.Option("--max-cost", min=0, callback=_finite, help="Maximum cost of models in USD.")
-]
-AllowMissing = Annotated[
-    bool, typer.Option("--allow-missing", help="Exit 0 although records of the range are deleted.")
-]
-Http = Annotated[bool, typer.Option("--http", help="Serve /metrics while it runs.")]
+MaxCost = Annotated[float | None, Option("--max-cost", min=0, callback=_finite, help="Maximum cost of models in USD.")]
+AllowMissing = Annotated[bool, Option("--allow-missing", help="Exit 0 although records of the range are deleted.")]
+Http = Annotated[bool, Option("--http", help="Serve /metrics while it runs.")]
 ReadersDedupe = Annotated[
-    bool, typer.Option("--readers-dedupe", help="Confirm that readers of the live topics drop duplicate ids.")
+    bool, Option("--readers-dedupe", help="Confirm that readers of the live topics drop duplicate ids.")
 ]
 
 
 @replay.command(_RUN)
 def replay_run(
-    handler: Annotated[str, typer.Argument(help="Which handler.")],
-    plan: Annotated[str, typer.Option("--plan", help="The plan's name; made from handler and time by default.")] = "",
+    handler: Annotated[str, Argument(help="Which handler.")],
+    plan: Annotated[str, Option(help="The plan's name; made from handler and time by default.")] = "",
     start: Annotated[
-        str, typer.Option("--from", help="earliest, a time (UTC), how long ago (7d), an offset, or PARTITION:OFFSET,…")
+        str, Option("--from", help="earliest, a time (UTC), how long ago (7d), an offset, or PARTITION:OFFSET,…")
     ] = "",
-    end: Annotated[str, typer.Option("--to", help="As --from; the current end by default.")] = "",
-    since: Annotated[str, typer.Option("--since", help="Start so long ago: 90m, 2h, 7d.")] = "",
-    keys: Annotated[list[str] | None, typer.Option("--key", help="Only this record key; may be repeated.")] = None,
-    domains: Annotated[list[str] | None, typer.Option("--domain", help="Only pages of this domain.")] = None,
-    tiers: Annotated[list[str] | None, typer.Option("--tier", help="Only this tier; or A,B.")] = None,
+    end: Annotated[str, Option("--to", help="As --from; the current end by default.")] = "",
+    since: Annotated[str, Option(help="Start so long ago: 90m, 2h, 7d.")] = "",
+    keys: Annotated[list[str] | None, Option("--key", help="Only this record key; may be repeated.")] = None,
+    domains: Annotated[list[str] | None, Option("--domain", help="Only pages of this domain.")] = None,
+    tiers: Annotated[list[str] | None, Option("--tier", help="Only this tier; or A,B.")] = None,
     outcomes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--outcome", help="Only inputs with this earlier outcome: error,timeout; FIELD=VALUE; none; dead."
-        ),
+        Option("--outcome", help="Only inputs with this earlier outcome: error,timeout; FIELD=VALUE; none; dead."),
     ] = None,
-    judged_by: Annotated[
-        Literal["model", "offline"] | None,
-        typer.Option("--judged-by", help="Only inputs that it decided before."),
-    ] = None,
-    to_live: Annotated[bool, typer.Option("--to-live", help="Write to the live topics, not to shadows.")] = False,
+    judged_by: Annotated[Literal["model", "offline"] | None, Option(help="Only inputs that it decided before.")] = None,
+    to_live: Annotated[bool, Option("--to-live", help="Write to the live topics, not to shadows.")] = False,
     readers_dedupe: ReadersDedupe = False,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Allow requests to the web.")] = False,
+    fetch: Annotated[bool, Option("--fetch", help="Allow requests to the web.")] = False,
     rate: Rate = None,
     max_cost: MaxCost = None,
-    give_way: Annotated[bool, typer.Option(help="Wait while live traffic is behind.")] = True,
+    give_way: Annotated[bool, Option(help="Wait while live traffic is behind.")] = True,
     allow_missing: AllowMissing = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate records, time and costs.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Only report what --config would change.")] = False,
-    limit: Annotated[int, typer.Option(min=0, help="Differences that --diff shows in full.")] = 50,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only estimate records, time and costs.")] = False,
+    diff: Annotated[bool, Option("--diff", help="Only report what --config would change.")] = False,
+    limit: Annotated[int, Option(min=0, help="Differences that --diff shows in full.")] = 50,
     http: Http = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Make a plan and carry it out: read a part of the handler's topic, write to topics of its own."""
     if diff and config is None:
-        raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
+        raise BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
     request = ReplayRequest(
         plan=_plan_name(plan, handler),
         handler=handler,
@@ -141,7 +132,7 @@ def replay_run(
 
 @replay.command("list")
 def replay_list(
-    everything: Annotated[bool, typer.Option("--all", help="Include dropped plans.")] = False,
+    everything: Annotated[bool, Option("--all", help="Include dropped plans.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -151,12 +142,23 @@ def replay_list(
     async def listed(store: PlanStore) -> int:
         plans = [plan for plan in store.plans.values() if everything or plan.state is not ReplayState.DROPPED]
         found = await plan_status(settings, sorted(plans, key=lambda plan: plan.created_at))
-        if as_json:
-            say_json({"plans": [account.to_wire() for account in found]})
-        elif not found:
-            say("there are no replays")
-        else:
-            _print_table(found)
+        if as_json or not found:
+            return show(as_json, {"plans": [account.to_wire() for account in found]}, "there are no replays")
+        rows = [
+            (
+                account.plan.plan,
+                str(account.plan.state),
+                stage_of(account.plan).handler,
+                str(account.plan.target),
+                f"{account.remaining:,} of {account.total:,}" if account.total else "",
+                str(account.members or ""),
+                _money(account.spent_usd) if account.spent_usd != 0 else "",
+                account.plan.updated_at.strftime("%Y-%m-%d %H:%M"),
+            )
+            for account in found
+        ]
+        columns = ("plan", "state", "handlers", "target", "left", "processes", "cost", "updated")
+        print_rows(columns, rows, right=("left", "processes", "cost"))
         return 0
 
     return _with_store("replay list", settings, listed, without='{"plans": []}' if as_json else "there are no replays")
@@ -169,11 +171,7 @@ def replay_show(plan: Plan, as_json: AsJson = False, config: Config = None) -> i
 
     async def shown(store: PlanStore) -> int:
         [account] = await plan_status(settings, [existing(store.plans.get(plan), plan)])
-        if as_json:
-            say_json(account.to_wire() | {"entry": account.plan.to_wire()})
-        else:
-            _print_plan(account)
-        return 0
+        return show(as_json, account.to_wire() | {"entry": account.plan.to_wire()}, *_plan_lines(account))
 
     return _with_store("replay show", settings, shown)
 
@@ -191,11 +189,8 @@ def replay_resume(
     """Continue a plan, or share it with the processes that work on it."""
     terms = {name: value for name, value in (("max_cost_usd", max_cost), ("rate", rate)) if value is not None}
 
-    async def work(session: PlanSession) -> ReplayPlan:
-        return await run_plan(session, terms)
-
     async def prepare() -> Work:
-        return work
+        return partial(run_plan, terms=terms)
 
     settings = _settings(config)
     return carry_out("replay resume", settings, plan, prepare, allow_missing=allow_missing, http=http, as_json=as_json)
@@ -208,11 +203,9 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
 
     async def cancelled(store: PlanStore) -> int:
         account = await cancel(settings, store, plan, SystemClock())
-        if as_json:
-            say_json(account.to_wire())
-        else:
-            left = f"{account.remaining:,} of {account.total:,} left in {stage_of(account.plan).handler}"
-            say(f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`")
+        left = f"{account.remaining:,} of {account.total:,} left in {stage_of(account.plan).handler}"
+        done = f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`"
+        show(as_json, account.to_wire(), done)
         if account.members:
             busy = f"{account.members} processes have not left its group: they are finishing, or were killed just now"
             tell("replay cancel", busy)
@@ -224,24 +217,21 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
 @replay.command("drop")
 def replay_drop(
     plan: Plan,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Delete a plan and its topics."""
     if not yes:
         if not sys.stdin.isatty():
-            raise typer.BadParameter("confirm with --yes if there is no terminal; see `assay replay show`")
+            raise BadParameter("confirm with --yes if there is no terminal; see `assay replay show`")
         typer.confirm(f"Delete {printable(plan)} and its output?", abort=True)
     settings = _settings(config)
 
     async def dropped(store: PlanStore) -> int:
         gone = await drop(settings, store, plan)
-        if as_json:
-            say_json({"plan": plan, "deleted": gone})
-        else:
-            say(f"{plan} is dropped; deleted: {', '.join(gone) or 'nothing, because it had nothing'}")
-        return 0
+        done = f"{plan} is dropped; deleted: {', '.join(gone) or 'nothing, because it had nothing'}"
+        return show(as_json, {"plan": plan, "deleted": gone}, done)
 
     return _with_store("replay drop", settings, dropped)
 
@@ -252,7 +242,7 @@ def _settings(config: Path | None) -> Settings:
 
 def _plan_name(given: str, handler: str) -> str:
     if given and re.fullmatch(PLAN_NAME, given) is None:
-        raise typer.BadParameter("a name has up to 48 of a-z, 0-9, - and _, such as rescore-2", param_hint="'--plan'")
+        raise BadParameter("a name has up to 48 of a-z, 0-9, - and _, such as rescore-2", param_hint="'--plan'")
     return given or f"{handler[:24]}-{datetime.now(UTC):%Y%m%d-%H%M%S}".lower()
 
 
@@ -279,31 +269,13 @@ def _with_store(
         return 0
 
 
-def _print_table(found: list[PlanStatus]) -> None:
-    rows = [
-        (
-            account.plan.plan,
-            str(account.plan.state),
-            stage_of(account.plan).handler,
-            str(account.plan.target),
-            f"{account.remaining:,} of {account.total:,}" if account.total else "",
-            str(account.members or ""),
-            _money(account.spent_usd) if account.spent_usd != 0 else "",
-            account.plan.updated_at.strftime("%Y-%m-%d %H:%M"),
-        )
-        for account in found
-    ]
-    columns = ("plan", "state", "handlers", "target", "left", "processes", "cost", "updated")
-    print_rows(columns, rows, right=("left", "processes", "cost"))
-
-
 def _money(usd: float | None) -> str:
     return "not known here" if usd is None else in_money(usd)
 
 
-def _print_plan(account: PlanStatus) -> None:
+def _plan_lines(account: PlanStatus) -> Iterator[str]:
     plan = account.plan
-    say(f"{plan.plan}  {plan.state}{f': {plan.detail}' if plan.detail else ''}")
+    yield f"{plan.plan}  {plan.state}{f': {plan.detail}' if plan.detail else ''}"
     lines: dict[str, object] = {
         "run": plan.run,
         "target": plan.target,
@@ -317,11 +289,9 @@ def _print_plan(account: PlanStatus) -> None:
         lines["cost"] = f"{_money(account.spent_usd)} of {in_money(plan.max_cost_usd)}"
     if chosen := [f"{key} {value}" for key, value in plan.selection.to_wire().items() if value]:
         lines["records"] = "; ".join(chosen)
-    for what, text in lines.items():
-        say(f"  {what:10} {text}")
+    yield from (f"  {what:10} {text}" for what, text in lines.items())
     stage = stage_of(plan)
     state = "done" if plan.stage else f"{account.remaining:,} of {account.total:,} left"
     state += f", {gone:,} deleted before they could be read" if (gone := count(stage.deleted)) else ""
-    say(f"  {stage.handler}: {state}; reads {stage.topic}, writes to")
-    for topic in routes(plan).values():
-        say(f"    {topic}")
+    yield f"  {stage.handler}: {state}; reads {stage.topic}, writes to"
+    yield from (f"    {topic}" for topic in routes(plan).values())

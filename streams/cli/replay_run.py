@@ -1,4 +1,4 @@
-"""Runs ``assay replay``: makes a plan and carries it out, or resumes one, with its progress."""
+"""Runs ``assay replay``: previews a plan, or makes it and carries it out with its progress."""
 
 from __future__ import annotations
 
@@ -6,37 +6,43 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
 from prometheus_client import CollectorRegistry, make_asgi_app
+from rich.text import Text
 
 from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
 from streams.cli.errors import run_with_kafka
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import plain_table, say_json, show, table_console, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.run import stop_on_signals
+from streams.cli.try_ import not_comparable, print_comparison
 from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics
 from streams.llm.journal import JournalError
 from streams.replay.admin import begin, resolved
-from streams.replay.plan import ReplayError, ReplayRequest, ReplayTroubleError, make_plan, routes, stage_of
+from streams.replay.budget import cost_problems
+from streams.replay.comparisons import compare, comparison_of
+from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
+from streams.replay.plan import ReplayError, ReplayRequest, ReplayTroubleError, handler_of, make_plan, routes, stage_of
 from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress
 from streams.replay.ranges import Bound, count, places_of
 from streams.replay.run import run_plan
+from streams.replay.selection import raw_record, read_selected
 from streams.runtime.clock import SystemClock
 from streams.runtime.process import freeze_gc
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import configure_logs
-from streams.views.amounts import in_money, in_time
+from streams.views.amounts import in_bytes, in_money, in_time
+from streams.views.screen import Screen
 
 
 def show_progress(line: ProgressLine, progress: ReplayProgress) -> None:
-    """Shows how far a replay is; called about twice a second."""
     notes = (
         in_money(progress.spent_usd) if progress.spent_usd else "",
         f"{progress.dead:,} dead" if progress.dead else "",
@@ -47,12 +53,12 @@ def show_progress(line: ProgressLine, progress: ReplayProgress) -> None:
     line.set(progress.handler, done, progress.total, [note for note in notes if note])
 
 
-_POLITE = 10
-"""The niceness that a replay adds, so that live traffic on the same machine goes first."""
+_POLITE = 10  # the niceness that a replay adds, so that live traffic on the same machine goes first
+
+_GOES_ON = (ReplayState.PAUSED, ReplayState.RUNNING)
 
 Bounds = tuple[Bound, Bound]
-Work = Callable[[PlanSession], Awaitable[ReplayPlan]]
-"""Carries a plan out."""
+Work = Callable[[PlanSession], Awaitable[ReplayPlan]]  # carries a plan out
 Prepare = Callable[[], Awaitable[Work | None]]
 """Returns the work, or None for an empty range; until then nothing is made."""
 
@@ -67,15 +73,6 @@ def run_replay(
     http: bool,
     as_json: bool,
 ) -> int:
-    """Makes a plan and carries it out.
-
-    Returns:
-        0 if it finished, or if there is nothing in its range; 1 if it paused at its cost limit, if records of its range
-        are deleted and that is not allowed, and for trouble; 2 for wrong usage; 130 after Ctrl-C.
-
-    Raises:
-        ReplayError: The plan cannot be made.
-    """
     plan = make_plan(request, settings, now)  # refuses wrong usage before Kafka is needed
 
     async def prepare() -> Work | None:
@@ -106,8 +103,6 @@ async def preview(
     as_json: bool,
 ) -> int:
     """Estimates a plan; with another configuration, reports what that would change. Nothing is written."""
-    from streams.cli.replay_reports import tell_diff, tell_estimate
-
     # A preview costs nothing, so it needs no cost limit.
     free = replace(request, max_cost_usd=request.max_cost_usd or 0.0)
     plan = make_plan(free, settings, datetime.now(UTC)).model_copy(update={"max_cost_usd": request.max_cost_usd})
@@ -124,7 +119,6 @@ def carry_out(
     """Runs long work on a plan, with signals, metrics, progress and a summary."""
     configure_logs("warning", settings.logs.format)
     os.nice(_POLITE)
-
     try:
         work = _carry_out(command, settings, name, prepare, allow_missing=allow_missing, http=http, as_json=as_json)
         return run_with_kafka(command, settings, work)
@@ -169,28 +163,25 @@ async def _carry_out(
 def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, as_json: bool) -> None:
     deleted = max(done.deleted, count(stage_of(plan).deleted))
     topics = list(routes(plan).values())
-    if as_json:
-        counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead, "deleted": deleted}
-        remaining = 0 if plan.stage else done.remaining if done.handler else None
-        left = {"remaining": remaining, "cost_usd": done.spent_usd}
-        where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
-        say_json(where | counts | left | {"seconds": round(seconds, 2), "topics": topics})
-        return
+    counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead, "deleted": deleted}
+    remaining = 0 if plan.stage else done.remaining if done.handler else None
+    left = {"remaining": remaining, "cost_usd": done.spent_usd, "seconds": round(seconds, 2), "topics": topics}
+    where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
     counted = f"{done.replayed:,} replayed" + (f", {done.passed_over:,} passed over" if done.passed_over else "")
     counted += f", {done.dead:,} dead" if done.dead else ""
     counted += f", {in_money(done.spent_usd)}" if done.spent_usd else ""
-    say(f"{plan.plan} is {plan.state}: {counted}, in {in_time(seconds)} here")
-    if plan.detail:
-        say(f"  {plan.detail}")
-    if done.dead:
-        say(f"  why they are dead: `assay dlq list --each --plan {plan.plan}`")
-    if deleted:
-        places = f": {places_of(stage_of(plan).deleted)}" if stage_of(plan).deleted else ""
-        say(f"  {deleted:,} offsets were deleted (retention) before they could be read{places}")
-    if plan.state in (ReplayState.PAUSED, ReplayState.RUNNING):
-        say(f"  continue with `assay replay resume {plan.plan}`")
-    if plan.state is ReplayState.FINISHED and plan.target is ReplayTarget.SHADOW:
-        say(f"  results: {', '.join(topics)}")
+    places = f": {places_of(stage_of(plan).deleted)}" if stage_of(plan).deleted else ""
+    lost = f"{deleted:,} offsets were deleted (retention) before they could be read{places}"
+    is_shadow = plan.state is ReplayState.FINISHED and plan.target is ReplayTarget.SHADOW
+    notes = (
+        plan.detail,
+        f"why they are dead: `assay dlq list --each --plan {plan.plan}`" if done.dead else "",
+        lost if deleted else "",
+        f"continue with `assay replay resume {plan.plan}`" if plan.state in _GOES_ON else "",
+        f"results: {', '.join(topics)}" if is_shadow else "",
+    )
+    head = f"{plan.plan} is {plan.state}: {counted}, in {in_time(seconds)} here"
+    show(as_json, where | counts | left, head, *(f"  {note}" for note in notes if note))
 
 
 def _is_empty(plan: ReplayPlan) -> bool:
@@ -209,3 +200,91 @@ def refused(command: str, error: ReplayError) -> int:
 def _status(error: BaseException | None) -> int:
     """2 for wrong usage, which stops a command before it begins anything; 1 for trouble."""
     return 2 if isinstance(error, ReplayError) and not isinstance(error, ReplayTroubleError) else 1
+
+
+async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:
+    try:
+        with ProgressLine("replay", "estimating", offsets_read(settings, plan)) as advance:
+            found = await estimate(settings, plan, advance)
+    except JournalError as error:
+        raise ReplayError(f"the journal of answers can't be read: {error}") from error
+    if as_json:
+        say_json({"plan": plan.plan, "max_cost_usd": plan.max_cost_usd, **found.to_wire()})
+    else:
+        show_estimate(found, plan.max_cost_usd)
+    for problem in cost_problems(settings, handler_of(plan)):
+        tell("replay", f"it cannot be carried out yet: {problem}")
+    return 0
+
+
+def show_estimate(found: Estimate, max_cost_usd: float | None = None) -> None:
+    console = table_console()
+    records = f"{found.records:,} record{'' if found.records == 1 else 's'}"
+    about = "about " if found.sampled is not None else ""
+    took = f", {in_bytes(found.bytes)}, {in_time(found.seconds)} in one process"
+    sampled = f", after a sample of {found.sampled:,}" if found.sampled is not None else ""
+    console.print(Text.assemble((f"{about}{records}", "bold"), took, (sampled, "dim")))
+    if not found.records:
+        return
+    console.print()
+    _show_handlers(console, found)
+    for handler in found.handlers:
+        _show_notes(console, handler)
+    if any(handler.paid is not None for handler in found.handlers):
+        _show_money(console, found, max_cost_usd)
+
+
+def _show_handlers(console: Screen, found: Estimate) -> None:
+    table = plain_table("handler", numbers=("records", "bytes", "time"))
+    table.add_column("basis", style="dim")
+    for part in found.handlers:
+        table.add_row(part.handler, f"{part.records:,}", in_bytes(part.bytes), in_time(part.seconds), part.because)
+    console.print(table)
+    paid = [(part.handler, part.paid) for part in found.handlers if part.paid is not None]
+    if not paid:
+        return
+    console.print()
+    numbers = ("calls", "kept", "tokens in", "tokens out", "cost", "saved")
+    table = plain_table("asks", "model", numbers=numbers)
+    table.add_column("basis", style="dim")
+    for handler, asked in paid:
+        counts = (asked.calls, asked.kept, asked.prompt_tokens, asked.completion_tokens)
+        money = (in_money(asked.usd), in_money(asked.saved_usd))
+        table.add_row(handler, asked.model or "-", *(f"{number:,.0f}" for number in counts), *money, asked.because)
+    console.print(table)
+
+
+def _show_notes(console: Screen, found: HandlerEstimate) -> None:
+    notes = (
+        (found.open, "records wait for unknown answers; their downstream records are not counted"),
+        (found.offline, "questions for the offline judge, which costs nothing"),
+        (found.pages, "pages to fetch at first; the records they lead to are not counted"),
+        (found.points, "points for the index"),
+    )
+    for amount, words in notes:
+        if amount:
+            console.print(Text(f"{found.handler}: {amount:,} {words}", style="dim"))
+
+
+def _show_money(console: Screen, found: Estimate, max_cost_usd: float | None) -> None:
+    console.print()
+    if found.usd is None:
+        console.print(Text("the costs are not known: set price_in and price_out in models.limits", style="yellow"))
+        return
+    saved = f"; answers in the journal save {in_money(found.saved_usd)}" if found.saved_usd else ""
+    console.print(Text.assemble("costs: about ", (in_money(found.usd), "bold"), saved))
+    if max_cost_usd is not None and max_cost_usd < found.usd:
+        warning = f"that is more than --max-cost {max_cost_usd:g}: the replay would pause before its end"
+        console.print(Text(warning, style="yellow"))
+
+
+async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit: int, as_json: bool) -> int:
+    handler, ranges = handler_of(plan), stage_of(plan).ranges
+    if (comparison := comparison_of(handler, limit)) is None:
+        return tell("replay", not_comparable(handler.name), 2)
+    with ProgressLine("replay", f"comparing {handler.name}", count(ranges)) as advance:
+        async with aclosing(read_selected(settings, plan, [ranges], advance)) as records:
+            sources = (raw_record(record) async for record in records)
+            await compare(settings, other, handler, sources, comparison)
+    print_comparison(handler, comparison, settings, other, as_json=as_json)
+    return 0

@@ -1,8 +1,7 @@
 """``assay run``: runs handlers as consumer groups until a signal or, with ``--drain``, until they are caught up.
 
-SIGTERM and Ctrl-C finish and commit the work in progress within the drain's budget and exit 0. A second signal, or work
-that does not end, exits 1. A process that fails its liveness checks exits 1, because only a restart helps. So does one
-that cannot start, or that cannot drain because a service stays down.
+A first signal finishes the work in progress and exits 0; a second one, or work that does not end, exits 1. Failed
+liveness checks exit 1, because only a restart helps.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import structlog
-import typer
 from aiokafka.errors import KafkaError
+from typer import Argument, Option
 
 from streams.app.application import Application
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, say_json, tell
 from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.llm.checks import checks_of_models
@@ -35,17 +33,15 @@ from streams.topology import HANDLERS, Handler, no_such
 log = structlog.get_logger("assay")
 
 _LOOK_SECONDS = 0.3
-_CANCEL_SECONDS = 5.0
-"""The time that cancelled tasks have, before the rest is stopped."""
+_CANCEL_SECONDS = 5.0  # the time that cancelled tasks have, before the rest is stopped
 
 
 def run(
-    handlers: Annotated[list[str] | None, typer.Argument(help="Which handlers; all by default.")] = None,
-    drain: Annotated[bool, typer.Option("--drain", help="Stop when caught up.")] = False,
+    handlers: Annotated[list[str] | None, Argument(help="Which handlers; all by default.")] = None,
+    drain: Annotated[bool, Option("--drain", help="Stop when caught up.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Run handlers as consumer groups."""
     settings = load_settings(config).with_kafka()
     known = {handler.name: handler for handler in HANDLERS}
     names = handlers or list(known)
@@ -113,16 +109,13 @@ async def _work(application: Application, address: str, drain: bool) -> None:
     freeze_gc()
     log.info("running", handlers=list(dict.fromkeys(group.handler.name for group in application.groups)), http=address)
     if drain:
-        await application.drain_detector.wait(_tell_waiting)
+        await application.drain_detector.wait(lambda reason: log.info("waiting", reason=reason))
     else:
         await asyncio.Event().wait()
 
 
 async def _watch(application: Application, stop: asyncio.Event, address: str, drain: bool) -> tuple[int, bool]:
-    """Works until a signal, failed liveness checks, the end of the work, or the end of the patience with its delays.
-
-    The start is watched too: a group without partitions, and a request to a silent Kafka, would wait for ever.
-    """
+    """Works until a signal, failed liveness checks, the end of the work, or the end of the patience with its delays."""
     asked = asyncio.create_task(stop.wait())
     working = asyncio.create_task(_work(application, address, drain))
     try:
@@ -147,10 +140,6 @@ async def _watch(application: Application, stop: asyncio.Event, address: str, dr
                 task.exception()  # retrieved, so that asyncio does not log it
 
 
-def _tell_waiting(reason: str) -> None:
-    log.info("waiting", reason=reason)
-
-
 def _out_of_patience(application: Application) -> Sequence[str]:
     """What has delayed the work for too long; empty if nothing has."""
     settings = application.settings
@@ -171,10 +160,9 @@ def _summary_of(metrics: Metrics, handlers: Sequence[str]) -> dict[str, Any]:
             done["in"] += count
             done["outcomes"][" ".join(filter(None, (labels["outcome"], labels["reason"])))] += count
     if "score_page" in found:
-        tiers = Counter(dict.fromkeys("ABC", 0))
+        found["score_page"]["tiers"] = tiers = Counter(dict.fromkeys("ABC", 0))
         for labels, count in _samples(metrics.pages_scored_total):
             tiers[labels["tier"]] += count
-        found["score_page"]["tiers"] = tiers
     if "index_page" in found:
         found["index_page"]["points"] = sum(count for _, count in _samples(metrics.index_points_written_total))
     return found

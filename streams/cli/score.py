@@ -1,7 +1,6 @@
 """``assay score``: how far pages can be trusted, and why. The pages are addresses, files, folders or standard input.
 
-Addresses are fetched with the guarded client of ``fetch_page``. Pages are read in child processes, which limit the time
-and the memory of a page. The command imports neither the other handlers nor Kafka, so its first line comes at once.
+The command imports neither the other handlers nor Kafka, so its first line comes at once.
 """
 
 from __future__ import annotations
@@ -17,15 +16,14 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote
 
-import typer
 from pydantic import BaseModel, ValidationError
+from typer import Argument, Option
 
 from handlers.score_page import ScorePageRules, score_page
 from schemas.addresses import without_user
 from schemas.outcome import Dead, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
-from streams.cli.options import AsJson, Config
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import AsJson, Config, say, say_json, tell
 from streams.fetch.settings import FetchSettings
 from streams.runtime.terminal import printable
 from streams.settings.lazy import LazySettings
@@ -55,10 +53,8 @@ Result = ScoredPage | Refused
 
 
 def score(
-    sources: Annotated[
-        list[str], typer.Argument(help="Addresses, HTML files, JSON lines, folders; - is standard input.")
-    ],
-    url: Annotated[str, typer.Option("--url", help="The address of the page of a file or of standard input.")] = "",
+    sources: Annotated[list[str], Argument(help="Addresses, HTML files, JSON lines, folders; - is standard input.")],
+    url: Annotated[str, Option(help="The address of the page of a file or of standard input.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -167,8 +163,7 @@ def _read(source: str, url: str, passed: Counter[str]) -> Iterator[CrawledPage |
     elif piped and not _begins_with(getattr(sys.stdin.buffer, "peek", bytes)(1), b"{"):
         yield _html("standard input", sys.stdin.buffer.read(MAX_PAGE_BYTES + 1), url)
     elif path.is_file() and (path.suffix.lower() in _PAGE_SUFFIXES or _begins_with(_head(path), b"<")):
-        with path.open("rb") as file:
-            yield _html(source, file.read(MAX_PAGE_BYTES + 1), url)
+        yield _html(source, _head(path, MAX_PAGE_BYTES + 1), url)
     elif not piped and not path.exists():
         yield Refused(source, "invalid", "No such file or folder; an address begins with https:// or http://")
     else:
@@ -199,9 +194,9 @@ def _page(place: str, fields: dict[str, Any]) -> CrawledPage | Refused:
         return Refused(place, "invalid", refusal(error).detail)
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Path, most: int = 64) -> bytes:
     with path.open("rb") as file:
-        return file.read(64)
+        return file.read(most)
 
 
 def _begins_with(head: bytes, sign: bytes) -> bool:
@@ -211,27 +206,16 @@ def _begins_with(head: bytes, sign: bytes) -> bool:
 
 def _write_json(result: Result) -> None:
     if isinstance(result, Refused):
-        line: dict[str, Any] = {"page": result.place, "refused": result.kind, "detail": result.detail}
-    else:
-        line = {
-            "url": result.url,
-            "cts_score": result.cts_score,
-            "tier": result.tier,
-            "trust_label": result.trust_label,
-            "reasons": [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown],
-            "hidden_text": [part.model_dump(mode="json") for part in result.hidden_text],
-            "injection_suspected": result.injection_suspected,
-            "date": result.to_wire()["date"],
-            "authors": list(result.authors),
-            "title": result.title,
-            "summary": result.summary,
-        }
-    say_json(line)
+        say_json({"page": result.place, "refused": result.kind, "detail": result.detail})
+        return
+    event, decision = result.to_wire(), ("url", "cts_score", "tier", "trust_label")
+    reasons = [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown]
+    fields = ("hidden_text", "injection_suspected", "date", "authors", "title", "summary")
+    line = {name: event[name] for name in decision} | {"reasons": reasons}
+    say_json(line | {name: event[name] for name in fields})
 
 
 class _Screen:
-    """Results for people: one page with its reasons, or a line for each page."""
-
     def __init__(self) -> None:
         self._width = shutil.get_terminal_size().columns
         self._first: Result | None = None
@@ -250,7 +234,6 @@ class _Screen:
         self._row(result)
 
     def close(self) -> None:
-        """Shows the only page, or counts the pages."""
         if self._first is not None:
             self._whole(self._first)
         elif self._tiers.total():

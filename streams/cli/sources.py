@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 import yaml
+from typer import Argument, BadParameter, Option
 
 from handlers.html.links import host_of, is_public_suffix, registered_domain
 from handlers.indexing.config import KindSection, listed_name, source_at
@@ -19,8 +19,7 @@ from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
 from handlers.trust.sources import ListedSource, SourceRules, host_suffixes, suffix_forms
 from schemas.addresses import without_user
-from streams.cli.options import AsJson, Config, command_group, load_settings
-from streams.cli.output import print_rows, say, say_json, tell
+from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, say_json, show, tell
 from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml, user_file
 from streams.runtime.terminal import unshown
 from streams.settings.model import Settings, SettingsError
@@ -30,8 +29,7 @@ _DOMAIN_COLUMNS = ("domain", "host", "url")
 _TIER = re.compile(r"(?:tier[ _]?)?([123])")
 _DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)++(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})")
 _HEAD = "# Written by `assay sources import`; docs/sources.md describes the entries.\n"
-_SHOWN = 20
-"""The changed tiers that are listed."""
+_SHOWN = 20  # the changed tiers that are listed
 
 Entries = dict[str, dict[str, Any]]
 
@@ -40,9 +38,9 @@ sources = command_group("Show which kind and tier an address has, or import your
 
 @sources.command("check")
 def sources_check(
-    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Addresses or hosts.")],
-    publisher: Annotated[str, typer.Option(help="The publisher's name, as a crawler would give it.")] = "",
-    explain: Annotated[bool, typer.Option("--explain", help="Show each suffix and rule that was tried.")] = False,
+    urls: Annotated[list[str], Argument(metavar="URL...", help="Addresses or hosts.")],
+    publisher: Annotated[str, Option(help="The publisher's name, as a crawler would give it.")] = "",
+    explain: Annotated[bool, Option("--explain", help="Show each suffix and rule that was tried.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -52,13 +50,9 @@ def sources_check(
     """
     rules = load_settings(config).rules(ScorePageRules)
     found = [_described(_address(text), publisher or None, rules, explain=explain) for text in urls]
-    if as_json:
-        for answer in found:
-            say_json(answer)
-        return 0
-    if explain:
-        for answer in found:
-            _print_steps(answer)
+    if as_json or explain:
+        for described in found:
+            say_json(described) if as_json else _print_steps(described)
         return 0
     rows = [(a["url"], str(a["tier"]), a["kind"] or "-", a["entry"] or "-", _reason(a)) for a in found]
     print_rows(("address", "tier", "kind", "entry", "reason"), rows)
@@ -68,7 +62,7 @@ def sources_check(
 def _address(text: str) -> str:
     url = without_user(text.strip() if "://" in text else f"https://{text.strip()}")
     if not host_of(url):
-        raise typer.BadParameter(f"{url!r} has no host", param_hint="'URL...'")
+        raise BadParameter(f"{url!r} has no host", param_hint="'URL...'")
     return url
 
 
@@ -78,13 +72,9 @@ def _described(url: str, publisher: str | None, rules: ScorePageRules, *, explai
     matched = source.entry or ""
     shipped = lists.listed.get(matched)
     entry = lists.own.get(matched) or shipped or lists.publishers.get(matched)
-    answer = {
-        "url": url,
-        "tier": source.tier,
-        "kind": source.kind,
-        "tags": source.tags,
-        "base_score": source.base_score,
-        "entry": source.entry,
+    decided = ("tier", "kind", "tags", "base_score", "entry")
+    answer = {"url": url} | {name: getattr(source, name) for name in decided}
+    answer |= {
         "own": entry is not None and entry.own,
         "name": shipped.name if shipped else "",
         "country": shipped.country if shipped else "",
@@ -142,23 +132,20 @@ def _print_steps(answer: dict[str, Any]) -> None:
         "tier": f"{answer['tier']}, tags {', '.join(answer['tags']) or 'none'}",
         "score": f"{answer['base_score']} base points, {how['highest_score']} at most: {how['highest_label']}",
     }
-    for name, value in lines.items():
-        say(f"{name:11}{value}")
-    say("")
+    say(*(f"{name:11}{value}" for name, value in lines.items()), "")
 
 
 @sources.command("import")
 def sources_import(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSON lines, or one domain a line.")],
+    file: Annotated[Path, Argument(help="CSV, TSV, JSON lines, or one domain a line.")],
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default."),
+        Path | None, Option("--out", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default.")
     ] = None,
-    kind: Annotated[str, typer.Option(help="The kind of lines that state neither kind nor tier.")] = "",
+    kind: Annotated[str, Option(help="The kind of lines that state neither kind nor tier.")] = "",
     tier: Annotated[
-        int | None, typer.Option(min=1, max=3, help="The tier of lines that state neither kind nor tier.")
+        int | None, Option(min=1, max=3, help="The tier of lines that state neither kind nor tier.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Validate and count; write nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Validate and count; write nothing.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -169,12 +156,11 @@ def sources_import(
     settings = load_settings(config)
     kinds = settings.sources.kinds
     if kind and kind not in kinds:
-        message = f"{kind!r} is not a kind; there are {', '.join(kinds)}"
-        raise typer.BadParameter(message, param_hint="'--kind'")
+        raise BadParameter(f"{kind!r} is not a kind; there are {', '.join(kinds)}", param_hint="'--kind'")
     target = out or user_file(OWN_SOURCES)
     if target is None:
         message = "the installed configuration must not be changed: name a file, or set ASSAY_CONFIG_DIR"
-        raise typer.BadParameter(message, param_hint="'--out'")
+        raise BadParameter(message, param_hint="'--out'")
     before = _own_entries(target)
     try:
         text = file.read_text("utf-8-sig")
@@ -189,9 +175,12 @@ def sources_import(
     if not found.entries:
         return tell("sources import", f"{file}: no entries", 1)
     if not dry_run:
-        _write(target, before | found.entries)
-    _print_import(found.entries, before, settings, target, dry_run=dry_run, as_json=as_json)
-    return 0
+        own = {"sources": {"own": before | found.entries}}
+        written = yaml.safe_dump(own, allow_unicode=True, width=10_000, default_flow_style=None)
+        part = target.with_name(f"{target.name}.part")
+        part.write_text(_HEAD + written, "utf-8")
+        os.replace(part, target)
+    return _print_import(found.entries, before, settings, target, dry_run=dry_run, as_json=as_json)
 
 
 class _LineError(ValueError):
@@ -199,11 +188,7 @@ class _LineError(ValueError):
 
 
 class _Import:
-    """The entries of a file by domain, and what is reported of its lines, with their numbers.
-
-    A line is ``domain[,kind or tier][,reason]``. CSV and TSV may begin with a line of column names; JSON lines have the
-    keys ``domain``, ``kind``, ``tier``, ``reason``. ``default`` is the kind or tier of lines that state neither.
-    """
+    """The entries of a file by domain, and what is reported of its lines, with their numbers."""
 
     def __init__(self, kinds: Mapping[str, KindSection], default: Mapping[str, Any]) -> None:
         self._kinds = kinds
@@ -302,17 +287,9 @@ def _own_entries(out: Path) -> Entries:
     return own
 
 
-def _write(out: Path, entries: Entries) -> None:
-    text = yaml.safe_dump({"sources": {"own": entries}}, allow_unicode=True, width=10_000, default_flow_style=None)
-    part = out.with_name(f"{out.name}.part")
-    part.write_text(_HEAD + text, "utf-8")
-    os.replace(part, out)
-
-
 def _print_import(
     entries: Entries, before: Entries, settings: Settings, out: Path, *, dry_run: bool, as_json: bool
-) -> None:
-    """Prints the counts, the tiers that change, and how to use the file."""
+) -> int:
     rules = settings.rules(ScorePageRules).compiled.sources
     changed = []
     for domain, entry in entries.items():
@@ -328,13 +305,10 @@ def _print_import(
         use = f"Assay reads {out} when it starts: restart running workers"
     else:
         use = f"use it with --config {out}, or as {OWN_SOURCES} in the directory ASSAY_CONFIG_DIR"
-    if as_json:
-        told = {"out": str(out), "written": not dry_run, **counts, "tiers_changed": changed, "use": use}
-        say_json(told)
-        return
-    for change in changed[:_SHOWN]:
-        say(f"{change['domain']}: tier {change['from']} becomes {change['to']}")
+    document = {"out": str(out), "written": not dry_run, **counts, "tiers_changed": changed, "use": use}
+    lines = [f"{change['domain']}: tier {change['from']} becomes {change['to']}" for change in changed[:_SHOWN]]
     if len(changed) > _SHOWN:
-        say(f"and {len(changed) - _SHOWN} more with another tier (--json lists all)")
+        lines.append(f"and {len(changed) - _SHOWN} more with another tier (--json lists all)")
     numbers = ", ".join(f"{number} {name}" for name, number in counts.items())
-    say(f"{len(entries)} sources {'would be written' if dry_run else 'written'} to {out}: {numbers}", use)
+    done = f"{len(entries)} sources {'would be written' if dry_run else 'written'} to {out}: {numbers}"
+    return show(as_json, document, *lines, done, use)

@@ -7,23 +7,22 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import aclosing
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from schemas.event import Event
 from schemas.outcome import Dead, Drop
 from schemas.pages import ScoredPage
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from streams.cli.errors import run_with_kafka
-from streams.cli.file_events import read_events
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say, say_json, tell
-from streams.cli.progress import ProgressLine
+from streams.cli.output import AsJson, Config, load_settings, say, say_json, tell
+from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import no_topic
-from streams.dlq.dead_letters import DeadLetterReader, Selection, SelectionError, moment
+from streams.cli.why import begin_of
+from streams.dlq.dead_letters import DeadLetterReader, Selection
 from streams.kafka.log_reader import read_log
 from streams.publish.lines import STANDARD_INPUT_PATH
 from streams.replay.decisions import DECISION_FIELDS
@@ -34,19 +33,17 @@ from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
 from streams.topology.codec import decode, timestamp
 
-_BAND = 10
-"""Points of a bar of the histogram."""
+_BAND = 10  # points of a bar of the histogram
 _DEAD_LINE = b'{"outcome": "dead"'
-_MOST_VALUES = 8
-"""Values of a field that are shown."""
+_MOST_VALUES = 8  # values of a field that are shown
 
 
 def stats(
-    topic: Annotated[str, typer.Argument(help="The topic of decisions.")] = "pages.scored.v1",
+    topic: Annotated[str, Argument(help="The topic of decisions.")] = "pages.scored.v1",
     source: Annotated[
-        Path | None, typer.Option("--input", help="Events or answers of `assay try`, one a line, without Kafka; or -.")
+        Path | None, Option("--input", help="Events or answers of `assay try`, one a line, without Kafka; or -.")
     ] = None,
-    since: Annotated[str, typer.Option("--since", help="Not before: 2026-11-21T08:00 (UTC), or 90m, 7d ago.")] = "",
+    since: Annotated[str, Option(help="Not before: 2026-11-21T08:00 (UTC), or 90m, 7d ago.")] = "",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -58,11 +55,8 @@ def stats(
     if known is None:
         return tell("stats", no_such("topic", topic, [its.name for its in TOPICS]), 2)
     if source is not None and since:
-        raise typer.BadParameter("lines of a file have no time; leave it out", param_hint="'--since'")
-    try:
-        begin = moment("--since", since, datetime.now(UTC))
-    except SelectionError as error:
-        raise typer.BadParameter(str(error), param_hint="'--since'") from None
+        raise BadParameter("lines of a file have no time; leave it out", param_hint="'--since'")
+    begin = begin_of(since)
     settings = load_settings(config)
     if source is not None:
         if source != STANDARD_INPUT_PATH and not source.exists():
@@ -72,8 +66,6 @@ def stats(
 
 
 class Tally:
-    """The counts of a field's values, the scores of pages, and refusals by reason."""
-
     def __init__(self) -> None:
         self.events = 0
         self.fields: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -113,7 +105,6 @@ def _band(band: int, between: str) -> str:
 
 
 def _values(event: Event) -> Iterator[tuple[str, str]]:
-    """The fields of a decision that are counted."""
     match event:
         case ScoredPage():
             yield from (("tier", event.tier), ("label", event.trust_label), ("language", event.language or "unknown"))
@@ -133,11 +124,7 @@ def _word(value: object) -> str:
 
 
 def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:
-    """Counts the events of a file; 1 if a line is neither an event nor a refusal.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
+    """Counts the events of a file; 1 if a line is neither an event nor a refusal."""
     tally, wrong = Tally(), 0
     for found in read_events("stats", file, topic, quiet=as_json):
         if isinstance(found.event, Event):
@@ -155,8 +142,6 @@ def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:
 
 
 def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *, as_json: bool) -> int:
-    """Counts the committed decisions of a topic, and the dead letters of the handlers that write it."""
-
     async def work() -> int:
         try:
             ranges = (await find_ranges(settings, topic.name, Bound(at=since) if since else EARLIEST)).ranges

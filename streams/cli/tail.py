@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any
 
-import typer
 from aiokafka import ConsumerRecord, TopicPartition
 from rich.text import Text
+from typer import Argument, Option
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.cli.errors import NoTopicError, run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, say_json, tell
 from streams.kafka import log_reader
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.settings import KafkaSettings
@@ -26,19 +25,17 @@ from streams.topology.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 from streams.views.screen import Screen
 
 _SHOWN_KEY = 80
-_SHOWN_CHARACTERS = 400
-"""The characters of a key and of a value that are shown."""
+_SHOWN_CHARACTERS = 400  # the characters of a key and of a value that are shown
 
 
 def tail(
-    topic: Annotated[str, typer.Argument(help="A topic, also a dead letter topic.")],
-    start: Annotated[str, typer.Option("--from", help="earliest, latest, or an offset.")] = "latest",
-    most: Annotated[int | None, typer.Option("--max", min=1, help="Stop after so many records.")] = None,
-    follow: Annotated[bool, typer.Option(help="Wait for new records at the end.")] = True,
+    topic: Annotated[str, Argument(help="A topic, also a dead letter topic.")],
+    start: Annotated[str, Option("--from", help="earliest, latest, or an offset.")] = "latest",
+    most: Annotated[int | None, Option("--max", min=1, help="Stop after so many records.")] = None,
+    follow: Annotated[bool, Option(help="Wait for new records at the end.")] = True,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Show the records of a topic as they come."""
     if not is_start(start):
         return tell("tail", f"--from takes earliest, latest or an offset, not {start!r}", 2)
     settings = load_settings(config).with_kafka()
@@ -119,12 +116,10 @@ def as_line(record: ConsumerRecord) -> Text:
 
 
 def _header(value: bytes | None) -> Any:
-    if value is None:
-        return None
     try:
-        return value.decode("utf-8")
+        return None if value is None else value.decode("utf-8")
     except UnicodeDecodeError:
-        return {"base64": b64encode(value).decode()}
+        return {"base64": b64encode(value or b"").decode()}
 
 
 def _value(value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> str:

@@ -1,8 +1,4 @@
-"""``assay top``: shows the rate, lag, age, dead letters and costs of each handler, refreshed on a terminal.
-
-It reads the workers' ``/metrics`` and the cluster, and changes nothing. On a terminal q ends it and other keys sort.
-Elsewhere it prints a plain table or one line of JSON. The screen fits 80 columns.
-"""
+"""``assay top``: shows the rate, lag, age, dead letters and costs of each handler, refreshed on a terminal."""
 
 from __future__ import annotations
 
@@ -10,22 +6,24 @@ import asyncio
 import contextlib
 import os
 import sys
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import httpx2
-import typer
 from aiokafka.errors import KafkaError
+from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
+from typer import Option
 
+from schemas.addresses import web_address, without_user
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import plain_table, say_json, table_console, tell
-from streams.cli.top_workers import AGE_BUCKETS, Worker, WorkerError, look_at, worker_url
+from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
 from streams.kafka.lag import GroupLag, read_lags
 from streams.kafka.trouble import explain_trouble
 from streams.runtime.clock import SystemClock
@@ -33,16 +31,19 @@ from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
 from streams.views.amounts import in_money, in_rate, in_short, in_time
-from streams.views.flow import HandlerFlow, lag_of, quantiles, rate, total
+from streams.views.flow import HandlerFlow, History, Key, lag_of, quantiles, rate, total
 from streams.views.screen import Screen
 
-NARROW = 80
-"""The columns that the narrow table needs."""
-_WIDE = 104
-"""The columns that the wide table needs."""
+NARROW = 80  # the columns that the narrow table needs
+_WIDE = 104  # the columns that the wide table needs
 _KAFKA_SECONDS = 8.0
 _QUIT = ("q", "Q", "\x1b", "\x04", "")
 """The keys that end the command. An arrow key only begins with an escape. The last one is a closed terminal."""
+
+
+def _age(row: HandlerFlow) -> float:
+    return row.age_p99_seconds or 0.0
+
 
 Cell = Callable[[HandlerFlow], Text | str]
 _COLUMNS: Sequence[tuple[str, str, Cell]] = (
@@ -50,11 +51,7 @@ _COLUMNS: Sequence[tuple[str, str, Cell]] = (
     ("lag", "lag", lambda row: in_short(row.lag_records)),
     ("oldest", "oldest", lambda row: in_time(row.lag_seconds) if row.lag_records else "-"),
     ("p50", "age p50", lambda row: in_time(row.age_p50_seconds)),
-    (
-        "p99",
-        "age p99",
-        lambda row: Text(in_time(row.age_p99_seconds), "red" if (row.age_p99_seconds or 0) > row.slo_seconds else ""),
-    ),
+    ("p99", "age p99", lambda row: Text(in_time(row.age_p99_seconds), "red" * (_age(row) > row.slo_seconds))),
     ("", "slo", lambda row: in_time(row.slo_seconds)),
     ("work", "in work", lambda row: in_short(row.in_flight)),
     ("again", "retried", lambda row: Text(in_short(row.retries), "yellow" if row.retries else "")),
@@ -67,7 +64,7 @@ SORTS: Mapping[str, Callable[[HandlerFlow], float]] = {
     "topology": lambda _: 0.0,
     "rate": lambda row: -(row.rate_per_second or 0.0),
     "lag": lambda row: -(row.lag_records or 0),
-    "age": lambda row: -(row.age_p99_seconds or 0.0),
+    "age": lambda row: -_age(row),
     "dead": lambda row: -(row.dead or 0.0),
     "cost": lambda row: -(row.cost_usd or 0.0),
 }
@@ -76,15 +73,14 @@ SORTS: Mapping[str, Callable[[HandlerFlow], float]] = {
 
 def top(
     urls: Annotated[
-        list[str] | None, typer.Option("--url", help="A worker's address; repeatable. A local one by default.")
+        list[str] | None, Option("--url", help="A worker's address; repeatable. A local one by default.")
     ] = None,
-    every: Annotated[float, typer.Option(min=0.2, help="Seconds between two refreshes.")] = 2.0,
-    once: Annotated[bool, typer.Option("--once", help="Print one table and exit.")] = False,
-    sort: Annotated[str, typer.Option("--sort", help="topology, rate, lag, age, dead or cost.")] = "topology",
+    every: Annotated[float, Option(min=0.2, help="Seconds between two refreshes.")] = 2.0,
+    once: Annotated[bool, Option("--once", help="Print one table and exit.")] = False,
+    sort: Annotated[str, Option(help="topology, rate, lag, age, dead or cost.")] = "topology",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Watch the handlers at work: rate, lag, age, dead letters, costs."""
     if sort not in SORTS:
         return tell("top", f"there is no order {sort!r}; there are {', '.join(SORTS)}", 2)
     settings = load_settings(config).with_kafka()
@@ -114,18 +110,6 @@ def top(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The figures of all handlers at a moment.
-
-    Attributes:
-        at: The moment, ISO 8601.
-        workers: The number of workers that answered.
-        worker_problems: By address, why the other workers did not answer.
-        kafka_problem: Why there are no lags; "" if there are.
-        cost_usd: Of all models since the workers started; None without a model.
-        cost_today_usd: Of the UTC day; None without a budget.
-        models_left_alone: Models whose breaker is open.
-    """
-
     at: str
     rows: tuple[HandlerFlow, ...]
     workers: int
@@ -156,7 +140,6 @@ async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
 
 
 def make_view(settings: Settings, workers: Sequence[Worker], lags: Sequence[GroupLag], problem: str) -> View:
-    """The view of what the workers and the cluster reported."""
     ready = [worker for worker in workers if not worker.problem]
     values = [value for worker in ready for value in worker.values.items()]
     costs = [usd for (name, *_), usd in values if name == Metrics.llm_cost_usd_total.name]
@@ -244,7 +227,6 @@ def _problems(view: View) -> Iterator[Text]:
 
 
 async def _show_live(console: Screen, views: AsyncIterator[View], sort: str) -> int:
-    """Shows each view until a key ends the command."""
     events: asyncio.Queue[View | str] = asyncio.Queue()
 
     async def follow() -> None:
@@ -293,3 +275,112 @@ def _here(host: str) -> str:
     if host in ("", "0.0.0.0", "::"):  # noqa: S104 - not an address to listen on
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
+
+
+_SECONDS = 4.0
+_LARGEST_BYTES = 16 * 1024 * 1024
+_LARGEST_VALUE = 1e18
+AGE_BUCKETS = f"{Metrics.event_age_seconds.name}_bucket"
+_READ = {
+    Metrics.handler_events_total.name: ("handler",),
+    AGE_BUCKETS: ("handler", "le"),
+    Metrics.handler_in_flight.name: ("handler",),
+    Metrics.retries_total.name: ("handler",),
+    Metrics.dead_events_total.name: ("handler",),
+    Metrics.breaker_open.name: ("handler",),
+    Metrics.llm_cost_usd_total.name: ("task",),
+    Metrics.llm_breaker_open.name: ("model",),
+    Metrics.llm_budget_left_usd.name: (),
+}
+"""The metrics that are read, and the labels that they are read by; the values of other labels are added."""
+
+
+class WorkerError(Exception):
+    """A text is not a worker's address, or its metrics cannot be used; the message says why."""
+
+
+class Worker(History):
+    """The metrics of a worker by name and labels, and why its last request failed: "" if it did not."""
+
+    def __init__(self, url: str, problem: str = "") -> None:
+        super().__init__()
+        self.url = url
+        self.problem = problem
+
+
+def worker_url(text: str) -> str:
+    """The address of a worker's metrics.
+
+    >>> worker_url("8080"), worker_url("worker-1:8080"), worker_url("https://w.example/assay/metrics")
+    ('http://127.0.0.1:8080/metrics', 'http://worker-1:8080/metrics', 'https://w.example/assay/metrics')
+
+    Raises:
+        WorkerError: The text is not an address.
+    """
+    whole = text if "://" in text else f"http://127.0.0.1:{text}" if text.isdecimal() else f"http://{text}"
+    if without_user(whole) != whole:
+        raise WorkerError("a worker's address has no user and no password")
+    address = web_address(whole)
+    if address and address.port != 0:
+        return whole if address.path.strip("/") else whole.rstrip("/") + "/metrics"
+    raise WorkerError(f"{text!r} is not a worker's address, such as 8080, worker-1:8080, http://worker-1:8080")
+
+
+async def look_at(workers: Sequence[Worker], client: httpx2.AsyncClient) -> None:
+    """Asks all workers at once; a worker that does not answer keeps its values and gets a problem."""
+    await asyncio.gather(*(_look_at(worker, client) for worker in workers))
+
+
+async def _look_at(worker: Worker, client: httpx2.AsyncClient) -> None:
+    try:
+        async with asyncio.timeout(_SECONDS):
+            text = await _get(worker.url, client)
+        worker.add(asyncio.get_running_loop().time(), read_metrics(text))
+        worker.problem = ""
+    except TimeoutError:
+        worker.problem = "no answer"
+    except WorkerError as error:
+        worker.problem = str(error)
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        worker.problem = type(error).__name__
+
+
+async def _get(url: str, client: httpx2.AsyncClient) -> str:
+    body = bytearray()
+    async with client.stream("GET", url) as response:
+        if response.status_code != 200:
+            raise WorkerError(f"it answers {response.status_code}")
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > _LARGEST_BYTES:
+                break
+    return body.decode("utf-8", "replace")
+
+
+def read_metrics(text: str) -> dict[Key, float]:
+    """The values of the metrics of ``_READ`` in an exposition. Raises WorkerError."""
+    try:
+        samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    except (ValueError, LookupError, TypeError):
+        raise WorkerError("its answer is not in Prometheus's format") from None
+    if not any(sample.name.startswith("assay_") for sample in samples):
+        raise WorkerError("it is not a worker of Assay")
+    values: defaultdict[Key, float] = defaultdict(float)
+    for name, labels, value, *_ in samples:
+        if (needed := _READ.get(name)) is not None:
+            if problem := _problem(needed, labels, value):
+                raise WorkerError(f"{name} {problem}; is it a worker of Assay?")
+            values[name, *(labels[label] for label in needed)] += value
+    return values
+
+
+def _problem(needed: Sequence[str], labels: Mapping[str, str], value: float) -> str:
+    """Why a sample would spoil the figures of all workers; "" if it would not."""
+    if missing := [label for label in needed if label not in labels]:
+        return f"has no label {missing[0]}"
+    if not -_LARGEST_VALUE <= value <= _LARGEST_VALUE:  # not a number is neither
+        return f"is {value}"
+    with suppress(ValueError):
+        if "le" not in needed or float(labels["le"]) > 0:
+            return ""
+    return "has a bucket without a bound"

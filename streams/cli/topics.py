@@ -6,12 +6,11 @@ from dataclasses import asdict
 from operator import itemgetter
 from typing import Annotated, Any, Literal
 
-import typer
 from aiokafka import TopicPartition
+from typer import Argument, Option
 
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import print_rows, say, say_json
+from streams.cli.output import AsJson, Config, load_settings, print_rows, say, say_json, show
 from streams.kafka.acls import command_of, needed_acls
 from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.topics import create_topics, find_differences, plan_topics
@@ -21,16 +20,13 @@ Action = Literal["create", "list", "diff", "acl"]
 
 
 def topics(
-    action: Annotated[Action, typer.Argument(help="What to do.")] = "list",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what create would do.")] = False,
-    commands: Annotated[bool, typer.Option("--commands", help="Print acl as commands of Kafka's own tool.")] = False,
-    principal: Annotated[
-        str, typer.Option("--principal", metavar="TEXT", help="Principals of acl; {} is the account.")
-    ] = "User:{}",
+    action: Annotated[Action, Argument(help="What to do.")] = "list",
+    dry_run: Annotated[bool, Option("--dry-run", help="Report what create would do.")] = False,
+    commands: Annotated[bool, Option("--commands", help="Print acl as commands of Kafka's own tool.")] = False,
+    principal: Annotated[str, Option(metavar="TEXT", help="Principals of acl; {} is the account.")] = "User:{}",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Create the topics, list them, compare them with what is declared, or list needed rights."""
     settings = load_settings(config).with_kafka()
     if action == "acl":
         return _print_acls(settings, principal, commands=commands, as_json=as_json)
@@ -38,12 +34,9 @@ def topics(
 
 
 def run_topics(action: Action, settings: Settings, *, as_json: bool = False, dry_run: bool = False) -> int:
-    """Runs the command; 1 if ``diff`` finds a difference."""
     if action == "create":
-        work = _create(settings, as_json=as_json, dry_run=dry_run)
-    else:
-        work = (_list if action == "list" else _diff)(settings, as_json=as_json)
-    return run_with_kafka("topics", settings, work)
+        return run_with_kafka("topics", settings, _create(settings, as_json=as_json, dry_run=dry_run))
+    return run_with_kafka("topics", settings, (_list if action == "list" else _diff)(settings, as_json=as_json))
 
 
 def _print_acls(settings: Settings, principal: str, *, commands: bool, as_json: bool) -> int:
@@ -66,13 +59,9 @@ async def _create(settings: Settings, *, as_json: bool, dry_run: bool) -> int:
         made = await create_topics(settings.kafka)
     planned = [topic.name for topic in plan_topics(settings.kafka)]
     existing = [name for name in planned if name not in made]
-    if as_json:
-        counts = {"created": [] if dry_run else made, "missing": made if dry_run else [], "existing": existing}
-        say_json(counts)
-        return 0
-    for name in planned:
-        say(f"{('would be made' if dry_run else 'made') if name in made else 'existed':14} {name}")
-    return 0
+    counts = {"created": [] if dry_run else made, "missing": made if dry_run else [], "existing": existing}
+    done = "would be made" if dry_run else "made"
+    return show(as_json, counts, *(f"{done if name in made else 'existed':14} {name}" for name in planned))
 
 
 async def _list(settings: Settings, *, as_json: bool) -> int:
@@ -100,12 +89,10 @@ async def _list(settings: Settings, *, as_json: bool) -> int:
 
 async def _diff(settings: Settings, *, as_json: bool) -> int:
     differences = await find_differences(settings.kafka)
-    if as_json:
-        say_json({"differences": [asdict(difference) for difference in differences]})
-    elif not differences:
-        say("the cluster's topics are as declared")
-    else:
-        for difference in differences:
-            actual = difference.actual or "missing: assay topics create"
-            say(f"{difference.topic}: {difference.what} should be {difference.planned}, is {actual}")
+    lines = [
+        f"{found.topic}: {found.what} should be {found.planned}, is {found.actual or 'missing: assay topics create'}"
+        for found in differences
+    ]
+    document = {"differences": [asdict(difference) for difference in differences]}
+    show(as_json, document, *(lines or ["the cluster's topics are as declared"]))
     return 1 if differences else 0

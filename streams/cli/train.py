@@ -1,9 +1,4 @@
-"""``assay train``: trains a ranking model from feedback, and compares it with the order that users were shown.
-
-assay train --out models/november
-assay train --out models/november --features 41 --seed 7 --json
-assay train --out models/november --completed completed.jsonl --feedback feedback.jsonl
-"""
+"""``assay train``: trains a ranking model from feedback, and compares it with the order that users were shown."""
 
 from __future__ import annotations
 
@@ -11,16 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import BadParameter, Option
 
 from handlers.ranking.config import features_config
-from handlers.ranking.model import OBJECTIVES, ModelMismatchError, RankingModel
+from handlers.ranking.model import OBJECTIVES, ModelMismatchError
 from schemas.outcome import Dead, Drop
 from streams.cli.errors import run_with_kafka
-from streams.cli.file_events import read_events
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say, say_json, tell
-from streams.cli.progress import ProgressLine
+from streams.cli.output import AsJson, Config, load_settings, say, say_json, tell
+from streams.cli.progress import ProgressLine, read_events
 from streams.publish.event_lines import LineEvent
 from streams.query.training_data import MANIFEST_FILE, EmptyTopicError, is_free, read_topics, write_model
 from streams.settings.model import Settings
@@ -31,35 +24,29 @@ from streams.training.report import write_card
 from streams.training.train import Refusal, Trained, XgboostMissingError
 from streams.training.train import train as train_model
 
-_SHOWN = 10
-"""The unreadable places that are shown."""
+_SHOWN = 10  # the unreadable places that are shown
 
 
 def train(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Output folder; it must not exist, or be empty.")],
+    out: Annotated[Path, Option("--out", "-o", help="Output folder; it must not exist, or be empty.")],
     completed: Annotated[
-        Path | None, typer.Option("--completed", help="Answers, one event a line, instead of ranking.completed.v1.")
+        Path | None, Option(help="Answers, one event a line, instead of ranking.completed.v1.")
     ] = None,
-    feedback: Annotated[
-        Path | None, typer.Option("--feedback", help="Feedback, one event a line, instead of ranking.feedback.v1.")
-    ] = None,
+    feedback: Annotated[Path | None, Option(help="Feedback, one event a line, instead of ranking.feedback.v1.")] = None,
     features: Annotated[
         Literal["29", "41"] | None,
-        typer.Option("--features", help="29, or 41 with trust features; 41 by default once there is enough data."),
+        Option(help="29, or 41 with trust features; 41 by default once there is enough data."),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**31 - 1, help="Random seed; the same seed gives the same model.")
-    ] = 1,
+    seed: Annotated[int, Option(min=0, max=2**31 - 1, help="Random seed; the same seed gives the same model.")] = 1,
     skip_other_versions: Annotated[
-        bool, typer.Option("--skip-other-versions", help="Leave out answers with features of other versions.")
+        bool, Option("--skip-other-versions", help="Leave out answers with features of other versions.")
     ] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Train a ranking model from feedback, and report whether it is better."""
     if (completed is None) != (feedback is None):
         missing = "'--feedback'" if feedback is None else "'--completed'"
-        raise typer.BadParameter("give both --completed and --feedback, or neither", param_hint=missing)
+        raise BadParameter("give both --completed and --feedback, or neither", param_hint=missing)
     settings = load_settings(config)
     if not is_free(out):
         return tell("train", f"{out} is in use; name a folder that does not exist", 2)
@@ -72,7 +59,11 @@ def train(
         tell("train", f"left out: {more} more that cannot be read")
     joined = served.joined()
     tell("train", f"{joined.labelled:,} labelled results of {len(joined.requests):,} requests")
-    current, why = _current(settings)
+    current, why = settings.ranking_model, None
+    try:
+        current = current or read_ranking_model(settings.ranking.trees.model)
+    except ModelMismatchError as error:
+        why = str(error)
     wanted = int(features) if features else None
     confidence, columns = settings.ranking.trees.confidence, features_config(settings.ranking)
     try:
@@ -125,16 +116,6 @@ async def _read_kafka(settings: Settings, served: ServedLog) -> int:
     return 0
 
 
-def _current(settings: Settings) -> tuple[RankingModel | None, str | None]:
-    """The model that ``ranking.trees.model`` names, or why there is no model to compare with."""
-    if settings.ranking_model is not None:
-        return settings.ranking_model, None
-    try:
-        return read_ranking_model(settings.ranking.trees.model), None
-    except ModelMismatchError as error:
-        return None, str(error)
-
-
 def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict[str, Any]:
     report, manifest = made.report, made.model.manifest
     return {
@@ -153,11 +134,8 @@ def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict
         "metrics": asdict(report.measures),
         "where_sure": {"confidence": report.confidence, "share": report.sure, "metrics": asdict(report.where_sure)},
         "compared": [
-            {
-                "order": rival.name,
-                "metrics": asdict(rival.measures),
-                "difference": {**asdict(rival.difference), "verdict": rival.difference.verdict},
-            }
+            {"order": rival.name, "metrics": asdict(rival.measures)}
+            | {"difference": {**asdict(rival.difference), "verdict": rival.difference.verdict}}
             for rival in report.rivals
         ],
         "not_compared": why,
@@ -167,7 +145,6 @@ def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict
 
 
 def _switch_on(folder: Path) -> list[str]:
-    """The variables that switch the model on: first in shadow mode, whose results are in the events' ``trees``."""
     return [
         f"ASSAY_RANKING__TREES__MODEL={(folder / MANIFEST_FILE).absolute()}",
         "ASSAY_RANKING__TREES__MODE=shadow",

@@ -1,29 +1,18 @@
-"""``assay try``: runs a handler or a pure step on one event a line, without a broker.
-
-Each input line is an event of the handler's topic, a line of ``assay tail --json``, or an answer of another trial that
-contains such events. HTML files and folders of pages are read as ``assay publish`` reads them. Each output line is
-``{"outcome", "reason", "events": [{"topic", "key", "value"}]}``, in the order of the input. A bad line gives ``dead``
-with a reason, a line on standard error with its place, and exit status 1. The command holds one line at a time. What
-reads pages runs in a child process, which is forked at the first line. Services are imported when a handler first asks
-for one, so other trials start at once.
-
-The pure steps are parts of a handler: the links of a listing that are its items, and a source's snippet. Their input
-may omit fields and may have unknown ones.
-"""
+"""``assay try``: runs a handler or a pure step on one event a line, without a broker."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from pydantic import BaseModel, Field, ValidationError
+from typer import Argument, BadParameter, Option
 
 import schemas
 from handlers.html.encoding import page_bytes
@@ -31,58 +20,56 @@ from handlers.html.snippet import SourcePage, begin, extract_snippet
 from handlers.listings.listing import follow_listing
 from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
-from schemas.pages import Body
+from schemas.pages import Body, ScoredPage
 from schemas.relevance import SnippetFailure
-from streams.cli.file_events import read_events
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import Refusals, say_json, tell, text_console
+from streams.cli.output import AsJson, Config, Refusals, load_settings, say_json, tell, text_console
+from streams.cli.progress import read_events
 from streams.pipeline.handler_runner import exhausted
 from streams.pipeline.local import LocalHandler
 from streams.publish.entries import SourceError
 from streams.publish.event_lines import read_pages
 from streams.publish.lines import STANDARD_INPUT_PATH, read_lines, too_long
 from streams.publish.sources import check_source, holds_pages
-from streams.runtime.terminal import dumped
+from streams.replay.comparisons import Comparison, comparable, compare, comparison_of
+from streams.runtime.terminal import dumped, printable
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
 from streams.topology.codec import MAX_DETAIL, from_json, refusal
 from streams.views.amounts import in_kinds
 from streams.workers.pool import WorkerPool
 
+if TYPE_CHECKING:
+    from streams.views.screen import Screen
+
+_LONGEST = 160
+_BODIES = frozenset({"html", "html_base64", "content", "markdown", "text", "context"})
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
 
 
 def try_(
-    handler: Annotated[str, typer.Argument(help="A handler, or a step: follow_listing, extract_snippet.")],
+    handler: Annotated[str, Argument(help="A handler, or a step: follow_listing, extract_snippet.")],
     file: Annotated[
-        Path | None, typer.Argument(help="Events, one a line; HTML file or folder; standard input by default.")
+        Path | None, Argument(help="Events, one a line; HTML file or folder; standard input by default.")
     ] = None,
-    pretty: Annotated[bool, typer.Option("--pretty", help="Print the events for people.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if any event was dead.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Report what --config changes.")] = False,
-    limit: Annotated[int, typer.Option(min=0, help="Differences that --diff shows in full.")] = 50,
+    pretty: Annotated[bool, Option("--pretty", help="Print the events for people.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Exit 1 if any event was dead.")] = False,
+    diff: Annotated[bool, Option("--diff", help="Report what --config changes.")] = False,
+    limit: Annotated[int, Option(min=0, help="Differences that --diff shows in full.")] = 50,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Run a handler on events from a file, without a broker."""
     if diff and config is None:
-        raise typer.BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
+        raise BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
     if diff:
         if handler_named(handler) is None and handler not in STEPS:
             return unknown_handler(handler)
-        from streams.cli.try_diff import run_diff
-
         settings, other = load_settings(), load_settings(config)
         return run_diff(handler, file, settings, other, limit=limit, strict=strict, as_json=as_json)
     return run_try(handler, file, load_settings(config), strict=strict, pretty=pretty)
 
 
 def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, pretty: bool = False) -> int:
-    """Writes the answer for every line of a file or of standard input, or for every page of a folder.
-
-    Returns:
-        0; 1 if a line is no event, or with ``strict`` if one was dead; 2 for an unreadable file and wrong usage.
-    """
+    """Writes the answer for every line of a file or of standard input, or for every page of a folder."""
     handler = handler_named(name)
     if handler is None and name not in STEPS:
         return unknown_handler(name)
@@ -103,11 +90,7 @@ def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, p
 
 
 def _inputs(path: Path, topic: Topic | None, passed: Counter[str]) -> Iterator[tuple[str, Any]]:
-    """The events of lines, or the pages of a folder or an HTML file, with their places; for a step, bare lines.
-
-    Raises:
-        SourceError: The path cannot be read, or has no events of the topic.
-    """
+    """The events of lines, or the pages of a folder or an HTML file, with their places; for a step, bare lines."""
     try:
         if topic is None:
             for line in read_lines(path):
@@ -122,8 +105,6 @@ def _inputs(path: Path, topic: Topic | None, passed: Counter[str]) -> Iterator[t
 
 
 class _Answers:
-    """Writes answers, and reports the first lines that are no events."""
-
     def __init__(self, pretty: bool, topic: Topic | None) -> None:
         self._topic = topic
         self.dead = 0
@@ -131,15 +112,11 @@ class _Answers:
         self._console = text_console() if pretty else None
 
     def write(self, place: str, answer: Outcome | dict[str, Any]) -> None:
-        """Writes the answer of a step, or the outcome of a handler."""
         if isinstance(answer, Dead):
             self.dead += 1
             if answer.reason in _NO_EVENT:
                 self.refusals.add(f"{place}: {answer.reason}: {answer.detail}{self._examples(answer)}")
         if self._console is not None and isinstance(answer, Emit):
-            # rich takes a part of a second to import.
-            from streams.cli.event_screen import print_event
-
             for event in answer.events:
                 print_event(self._console, event)
             return
@@ -166,6 +143,38 @@ def _line(outcome: Outcome) -> bytes | dict[str, Any]:
             return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}'.encode()
     detail = {} if isinstance(outcome, Drop) else {"detail": outcome.detail}
     return {"outcome": type(outcome).__name__.lower(), "reason": outcome.reason, **detail, "events": []}
+
+
+def print_event(console: Screen, event: Event) -> None:
+    """Prints an event for people: a scored page with its points, other events field by field."""
+    # rich takes a part of a second to import.
+    from rich.text import Text
+
+    from streams.demo.report import tell_page
+
+    def cut(text: str) -> str:
+        return printable(" ".join(text.split()), _LONGEST)
+
+    def print_fields(value: Mapping[str, Any], indent: int) -> None:
+        for name, field in value.items():
+            if field in (None, "", [], {}) or name in _BODIES:
+                continue
+            groups = field if isinstance(field, list) else [field]
+            if not isinstance(groups[0], Mapping):
+                console.print(Text.assemble(" " * indent, (f"{name}  ", "dim"), cut("; ".join(map(str, groups)))))
+                continue
+            for number, group in enumerate(groups, 1):
+                title = f"{name} {number}" if isinstance(field, list) else name
+                console.print(" " * indent + title, style="dim")
+                print_fields(group, indent + 2)
+
+    topic = topic_of(event)
+    console.print(Text(f"{topic.name}  {cut(str(topic.key(event)))}", style="dim"))
+    if isinstance(event, ScoredPage):
+        tell_page(console, event)
+    else:
+        print_fields(event.to_wire(), 2)
+    console.print()
 
 
 class HandlerTrial:
@@ -210,8 +219,6 @@ class StepTrial:
 
 
 class ListingInput(BaseModel):
-    """The input of the step ``follow_listing``."""
-
     url: str
     html: str
     query: str = ""
@@ -225,8 +232,6 @@ class ListingInput(BaseModel):
 
 
 class SnippetInput(BaseModel):
-    """The input of the step ``extract_snippet``: a source to be judged, or a crawled page."""
-
     url: str = ""
     title: str | None = None
     html: str | None = None
@@ -257,7 +262,6 @@ STEPS: Mapping[str, type[ListingInput | SnippetInput]] = {
 
 
 def run_step(name: str, settings: Settings, line: bytes) -> dict[str, Any] | Dead:
-    """The answer of a step to a line."""
     try:
         asked = from_json(STEPS[name], line)
     except ValidationError as error:
@@ -279,3 +283,41 @@ def _set_up_log(settings: Settings) -> None:
     from streams.telemetry.setup import configure_logs
 
     configure_logs(settings.logs.level, settings.logs.format)
+
+
+def run_diff(
+    name: str, file: Path | None, settings: Settings, other: Settings, *, limit: int, strict: bool, as_json: bool
+) -> int:
+    handler = handler_named(name)
+    comparison = comparison_of(handler, limit) if handler else None
+    if handler is None or comparison is None:
+        return tell("try", not_comparable(name), 2)
+
+    async def events() -> AsyncGenerator[Event | Dead]:
+        for found in read_events("try", file or STANDARD_INPUT_PATH, handler.consumes):
+            if not isinstance(found.event, Drop):
+                yield found.event
+
+    asyncio.run(compare(settings, other, handler, events(), comparison))
+    print_comparison(handler, comparison, settings, other, as_json=as_json)
+    return 1 if strict and any(comparison.dead.values()) else 0
+
+
+def not_comparable(name: str) -> str:
+    """The error for a handler whose decisions cannot be compared."""
+    able = " and ".join(handler.name for handler in comparable())
+    return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
+
+
+def print_comparison(
+    handler: Handler, comparison: Comparison[Any], settings: Settings, other: Settings, *, as_json: bool
+) -> None:
+    """Prints what differs between two configurations; rules of the same version decide alike."""
+    now, then = (configuration.rules(handler.rules).config_version for configuration in (settings, other))
+    if as_json:
+        head = {"handler": handler.name, "config_version_now": now, "config_version_then": then}
+        say_json({**head, **comparison.to_wire()})
+        return
+    from streams.cli.diff_tables import show_differences  # --json has no use for rich
+
+    show_differences(comparison, same_rules=now == then)

@@ -1,29 +1,26 @@
-"""``assay why``: every decision about a page, a batch, a request or a claim, the newest first.
-
-Records of a key are in one partition of a topic, so only that partition is read. Without Kafka, the index says what it
-has of a page.
-"""
+"""``assay why``: every decision about a page, a batch, a request or a claim, the newest first."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
 
-import typer
 from aiokafka import ConsumerRecord
 from aiokafka.errors import KafkaConnectionError
+from typer import Argument, BadParameter, Option
 
 from handlers.html.links import canonical_url
 from handlers.indexing.points import document_id_of, places_to_read
 from schemas.dead import DeadLetter
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
+from schemas.llm import CallOutcome
 from schemas.outcome import Dead
 from streams.cli.errors import run_with_kafka
-from streams.cli.options import AsJson, Config, load_settings
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, say, say_json, show, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.dead_letters import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
@@ -38,16 +35,15 @@ from streams.views.subjects import WEB, keys_of
 from streams.views.words import reasons_of, verdict_of
 
 Decision = Event | DeadLetter | Dead
-_SHOWN = 160
-"""Characters of a line."""
+_SHOWN = 160  # characters of a line
 
 
 def why(
-    subject: Annotated[str, typer.Argument(metavar="URL|ID", help="An address; or the id of a batch, request, claim.")],
-    since: Annotated[str, typer.Option("--since", help="Not before: 2026-11-21, or 90m, 7d ago.")] = "30d",
-    most: Annotated[int, typer.Option("--max", min=1, help="Decisions that are shown.")] = 20,
+    subject: Annotated[str, Argument(metavar="URL|ID", help="An address; or the id of a batch, request, claim.")],
+    since: Annotated[str, Option(help="Not before: 2026-11-21, or 90m, 7d ago.")] = "30d",
+    most: Annotated[int, Option("--max", min=1, help="Decisions that are shown.")] = 20,
     everywhere: Annotated[
-        bool, typer.Option("--all-partitions", help="Also where another producer may have put the key.")
+        bool, Option("--all-partitions", help="Also where another producer may have put the key.")
     ] = False,
     as_json: AsJson = False,
     config: Config = None,
@@ -56,10 +52,7 @@ def why(
 
     assay why https://example.org/report --since 7d
     """
-    try:
-        begin = moment("--since", since, datetime.now(UTC))
-    except SelectionError as error:
-        raise typer.BadParameter(str(error), param_hint="'--since'") from None
+    begin = begin_of(since)
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
@@ -82,6 +75,13 @@ def why(
     return run_with_kafka("why", settings, work())
 
 
+def begin_of(since: str) -> datetime | None:
+    try:
+        return moment("--since", since, datetime.now(UTC))
+    except SelectionError as error:
+        raise BadParameter(str(error), param_hint="'--since'") from None
+
+
 async def _decisions(
     settings: Settings, subject: str, begin: datetime | None, most: int, *, everywhere: bool, quiet: bool
 ) -> list[tuple[ConsumerRecord, Decision]]:
@@ -92,7 +92,11 @@ async def _decisions(
         async for records in steps:
             for record in records:
                 decision = _decision(record, record.topic.removeprefix(kafka.topic_prefix))
-                if decision is not None and _is_about(decision, subject):
+                # The key of an extraction is its domain.
+                if isinstance(decision, ExtractionNeeded) and subject.startswith(WEB):
+                    if canonical_url(decision.target_url) == canonical_url(subject):
+                        found.append((record, decision))
+                elif decision is not None:
                     found.append((record, decision))
             if len(found) >= most:
                 break
@@ -105,13 +109,6 @@ def _decision(record: ConsumerRecord, name: str) -> Decision | None:
         letter = DeadLetter.of(record.headers)
         return letter if letter.reason else None
     return decode(topic, record.value, record.headers, timestamp(record.timestamp))
-
-
-def _is_about(decision: Decision, subject: str) -> bool:
-    # The key of an extraction is its domain.
-    if isinstance(decision, ExtractionNeeded) and subject.startswith(WEB):
-        return canonical_url(decision.target_url) == canonical_url(subject)
-    return True
 
 
 async def _replies(settings: Settings, found: Iterable[tuple[Any, Any]]) -> Mapping[str, str]:
@@ -138,13 +135,12 @@ def _show(record: ConsumerRecord, decision: Decision, replies: Mapping[str, str]
         told = {"at": at.isoformat(), "by": source or None, "verdict": verdict, "reasons": reasons, "reply": reply}
         say_json(place | told | {"event": value})
         return
-    say(f"{at:%Y-%m-%d %H:%M:%S}  {source or record.topic}: {printable(verdict, _SHOWN)}")
-    for reason in reasons:
-        say(f"    {printable(reason, _SHOWN)}")
+    lines = [f"    {printable(reason, _SHOWN)}" for reason in reasons]
     if call is not None:
-        say(f"    judged by {'the offline judge' if call.judged_by == 'offline' else call.model}")
+        lines.append(f"    judged by {'the offline judge' if call.judged_by == 'offline' else call.model}")
     if reply:
-        say(f"    reply: {printable(' '.join(reply.split()), _SHOWN)}")
+        lines.append(f"    reply: {printable(' '.join(reply.split()), _SHOWN)}")
+    say(f"{at:%Y-%m-%d %H:%M:%S}  {source or record.topic}: {printable(verdict, _SHOWN)}", *lines)
 
 
 async def _from_index(settings: Settings, subject: str, *, as_json: bool) -> int:
@@ -166,9 +162,20 @@ async def _from_index(settings: Settings, subject: str, *, as_json: bool) -> int
         return tell("why", "the index has no point of this page", 1)
     payload = next(iter(points.values()))
     shown = {name: payload[name] for name in sorted(payload) if isinstance(payload[name], str | int | float | bool)}
-    if as_json:
-        say_json(shown)
-        return 0
-    for name, value in shown.items():
-        say(f"{name}: {printable(str(value), _SHOWN)}")
-    return 0
+    return show(as_json, shown, *(f"{name}: {printable(str(value), _SHOWN)}" for name, value in shown.items()))
+
+
+def reply(
+    call_id: Annotated[str, Argument(metavar="CALL_ID", help="The `call_id` of the event's `llm`.")],
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    llm = load_settings(config).llm
+    try:
+        found = asyncio.run(stored_reply(llm, call_id))
+    except JournalError as error:
+        return tell("reply", str(error), 1)
+    lines = [] if found.outcome is CallOutcome.OK else [f"outcome: {found.outcome}"]
+    lines += found.text.split("\n") if found.text else []
+    lines += [f"{call.name} {call.arguments}" for call in found.tool_calls]
+    return show(as_json, {"call_id": call_id, **found.to_wire()}, *lines)

@@ -1,6 +1,6 @@
 """The figures of the flow: lag, rates, ages, dead letters and workers' metrics, for the commands and the console.
 
-It only computes. ``streams.kafka.lag`` reads the cluster, and ``streams.cli.top_workers`` asks the workers.
+It only computes. ``streams.kafka.lag`` reads the cluster, and ``streams.cli.top`` asks the workers.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.replays import ReplayPlan, ReplaySelection
-from streams.cli.replay_reports import tell_diff
+from streams.cli.replay_run import tell_diff
 from streams.replay.admin import resolved
 from streams.replay.plan import ReplayRequest, make_plan
 from streams.replay.ranges import EARLIEST, LATEST

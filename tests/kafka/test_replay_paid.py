@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.relevance import RelevanceJudged, RelevanceRequested
 from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
-from streams.cli.replay_reports import show_estimate
+from streams.cli.replay_run import show_estimate
 from streams.replay.admin import plan_status
 from streams.replay.budget import spent_by
 from streams.replay.estimate import Estimate, PaidEstimate, estimate

@@ -44,7 +44,7 @@ def test_years_pages_and_numbers_are_not_identifiers(url: str) -> None:
     assert not read(url).identifier
 
 
-def test_what_follows_a_parent_is_a_selection_but_no_slug_further_below() -> None:
+def test_what_follows_a_parent_is_a_selection_but_no_deep_slug() -> None:
     assert read("https://example.com/category/live-jazz-and-blues").parent == "category"
     assert read("https://example.com/c/cameras/wide").parent == "c"
     assert not read("https://example.com/c/product/1082604/wide-angle-camera").parent

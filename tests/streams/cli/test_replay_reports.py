@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.cli.replay_reports import show_estimate
+from streams.cli.replay_run import show_estimate
 from streams.replay.estimate import Estimate, HandlerEstimate, PaidEstimate
 
 ASKED = PaidEstimate("gate", 1200.0, 300, 372_000, 3600, 0.058, 0.014, "900 earlier calls")

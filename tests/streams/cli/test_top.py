@@ -10,8 +10,20 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from streams.cli.output import table_console
-from streams.cli.top import NARROW, SORTS, View, make_view, top, top_screen
-from streams.cli.top_workers import AGE_BUCKETS, Worker, WorkerError, look_at, read_metrics, worker_url
+from streams.cli.top import (
+    AGE_BUCKETS,
+    NARROW,
+    SORTS,
+    View,
+    Worker,
+    WorkerError,
+    look_at,
+    make_view,
+    read_metrics,
+    top,
+    top_screen,
+    worker_url,
+)
 from streams.kafka.lag import GroupLag
 from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics

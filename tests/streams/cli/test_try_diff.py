@@ -194,7 +194,7 @@ def test_diff_imports_no_client_and_json_output_no_tables(tmp_path: Path) -> Non
     (tmp_path / "other.yaml").write_text(HIGHER)
     program = (
         "import sys; from pathlib import Path; from streams.settings.model import load_settings;"
-        "from streams.cli.try_diff import run_diff;"
+        "from streams.cli.try_ import run_diff;"
         "settings, other = load_settings(), load_settings(Path('other.yaml'));"
         "run_diff('score_page', None, settings, other, limit=50, strict=False, as_json=True);"
         f"print([name for name in {heavy} if name in sys.modules])"

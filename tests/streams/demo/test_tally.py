@@ -196,7 +196,7 @@ def test_each_input_is_answered_dead_or_dropped() -> None:
     ],
     ids=["several outputs", "one again", "given twice", "dead and answered", "of another handler"],
 )
-def test_outputs_and_dead_letters_are_told_apart(
+def test_outputs_and_dead_letters_are_distinguished(
     inputs: str, outputs: list[tuple[str, ...]], dead: str, expected: Balance
 ) -> None:
     account = account_of(*inputs)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.event import Event
-from streams.cli.file_events import read_events
+from streams.cli.progress import read_events
 from streams.cli.train import add_line
 from streams.publish.lines import LARGEST_LINE
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
