@@ -61,14 +61,6 @@ _CONTROLS = bytes(sorted(set(range(32)) - set(b"\t\n\r\f\x1b")))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A parsed page, and the codec with which its bytes were read."""
-
-    tree: LexborHTMLParser
-    encoding: str
-
-
-@dataclass(frozen=True, slots=True)
 class PageBytes:
     """A page's bytes in UTF-8 (invalid sequences may remain), and the codec with which they were read."""
 
@@ -76,22 +68,10 @@ class PageBytes:
     encoding: str
 
 
-def parse_page(body: str | bytes, content_type: str | None = None) -> Page:
-    r"""Parses a page. Never raises on any content: undecodable bytes become U+FFFD.
-
-    Args:
-        body: The HTML, as text or as the bytes that came over the wire.
-        content_type: The Content-Type header; its charset takes precedence over the page's own.
-
-    >>> parse_page(b"<title>caf\xe9</title>", "text/html; charset=latin-1").tree.css_first("title").text()
-    'café'
-    """
-    page = page_bytes(body, content_type)
-    return Page(parse_bytes(page.utf8), page.encoding)
-
-
 def page_bytes(body: str | bytes, content_type: str | None = None) -> PageBytes:
-    r"""A page as UTF-8, ready to be parsed. Never raises; arguments as for ``parse_page``.
+    r"""A page as UTF-8, ready to be parsed. Never raises: bytes of no character become U+FFFD.
+
+    ``body`` is text, or bytes as they came over the wire, whose ``content_type`` goes before the page's own statement.
 
     >>> page_bytes("\ufeff<p>", None).utf8
     b'<p>'

@@ -135,29 +135,28 @@ def _formula(node: LexborNode) -> str:
 
 def _mathml(node: LexborNode, depth: int = 0) -> str:
     tag = (node.tag or "").lower()
-    children = [] if depth > _DEEPEST or tag.startswith("annotation") else list(node.iter())
-    if not children:
-        text = "" if tag.startswith("annotation") else " ".join(node.text().split())
+    if tag.startswith("annotation"):
+        return ""
+    texts = [_mathml(child, depth + 1) for child in node.iter()] if depth < _DEEPEST else []
+    if not texts:
+        text = " ".join(node.text().split())
         return f" {text} " if tag == "mtext" or (len(text) > 1 and text.isalpha()) else text
-    texts = [_mathml(child, depth + 1) for child in children]
-    parts = [text.strip() for text in texts]
-    match tag, parts:
-        case "msup" | "mover", [base, power]:
-            return base + (power.translate(_RAISED) if power.isdecimal() and base.isalpha() else _power(power))
-        case "msub" | "munder", [base, index]:
-            return f"{base}_{_grouped(index)}"
-        case "msubsup" | "munderover", [base, index, power]:
-            return f"{base}_{_grouped(index)}{_power(power)}"
+    match tag, [text.strip() for text in texts]:
+        case "msup", [base, power] if base.isalpha() and power.isdecimal():
+            return base + power.translate(_RAISED)
+        case "msup" | "mover" | "msub" | "munder", [base, script]:
+            return base + (_power(script) if tag in ("msup", "mover") else f"_{_grouped(script)}")
+        case "msubsup" | "munderover", [base, below, power]:
+            return f"{base}_{_grouped(below)}{_power(power)}"
         case "mfrac", [above, below]:
             return f"({_grouped(above)}/{_grouped(below)})"
-        case "msqrt", _:
-            return f"√{_grouped(''.join(parts))}"
         case "mroot", [base, degree]:
-            return f"{_grouped(base)}{_power(f'1/{degree}')}"
-        case "mtr" | "mtable", _:
+            return f"{_grouped(base)}^(1/{degree})"
+        case "msqrt", _:
+            return f"√{_grouped(''.join(texts))}"
+        case "mtr" | "mtable", parts:
             return (", " if tag == "mtr" else "; ").join(parts)
-        case _:
-            return "".join(texts)
+    return "".join(texts)
 
 
 def _grouped(text: str) -> str:

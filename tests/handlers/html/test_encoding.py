@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import SelectolaxError
 
-from handlers.html.encoding import not_a_page, page_bytes, parse_page
+from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
 from tests.cpu import cpu_seconds
 from tests.tables import tables
 
@@ -33,9 +33,10 @@ TABLES = tables(__file__)
     ],
 )  # fmt: skip
 def test_encodings(body: str | bytes, content_type: str | None, text: str, encoding: str) -> None:
-    page = parse_page(body, content_type)
-    assert page.tree.body is not None
-    assert page.tree.body.text() == text
+    page = page_bytes(body, content_type)
+    tree = parse_bytes(page.utf8)
+    assert tree.body is not None
+    assert tree.body.text() == text
     assert page.encoding == encoding
 
 
@@ -62,7 +63,7 @@ def test_lone_surrogates_become_replacement_characters() -> None:
 
 @given(st.binary(max_size=200), st.one_of(st.none(), st.text(max_size=40)))
 def test_any_bytes_can_be_parsed(body: bytes, content_type: str | None) -> None:
-    assert parse_page(body, content_type).tree.html is not None
+    assert parse_bytes(page_bytes(body, content_type).utf8).html is not None
 
 
 def test_utf8_under_an_old_declaration_is_utf8() -> None:
@@ -115,4 +116,4 @@ def test_utf16_page_is_not_binary() -> None:
 def test_a_parser_without_memory_is_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("handlers.html.encoding.LexborHTMLParser", Mock(side_effect=SelectolaxError("can't parse")))
     with pytest.raises(MemoryError):
-        parse_page("<p>")
+        parse_bytes(b"<p>")
