@@ -9,15 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
-from itertools import groupby
 
 import regex
 
 from handlers.html.marks import Story
 from handlers.html.outline import A, Mark
 from handlers.html.reading import PageReadingSection
-from handlers.html.structured_data import StructuredData
+from handlers.html.structured_data import StructuredData, letters_of
 from handlers.html.walk import short_text
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import HAN, KANA, has_cjk, has_han
@@ -25,6 +23,9 @@ from handlers.text.words import alternatives
 
 _MAX_NAMES = 20
 _MAX_MARKS = 8
+_MAX_BETWEEN = 12
+_MAX_AND = 4
+"""Letters between authors who are credited together."""
 _MAX_LINES = 60
 _MAX_MARK_CHARACTERS = 200
 _MAX_LINE_CHARACTERS = 120
@@ -50,7 +51,9 @@ _SPLIT = re.compile(
 _PARTS = re.compile(r"[/,;|·\n]")
 _BARS = re.compile(r"[|·•∙–—]")
 _BLANKS = re.compile(r"[^\S\n]+")
-_EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*→←»«›‹►▸"
+_EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*→←»«›‹►▸⁰¹²³⁴⁵⁶⁷⁸⁹†‡§"
+_LABEL = re.compile(r"[^\W\d_][^:：,;|/\n]{0,30}[:：]\s{0,3}(?=[^\W\d_a-z])")
+"""What is before a colon in a credit, in any language."""
 _DOMAIN = re.compile(r"^(?:www\.)?[\w-]{1,60}(?:\.[\w-]{1,60}){0,3}\.[a-z]{2,6}$", re.IGNORECASE)
 _SURNAME_FIRST = re.compile(r"^([^\W\d_][\w'’-]{1,40}), ([^\W\d_][\w'’-]{0,40}\.?(?: [^\W\d_]\.){0,3})$")
 _BEFORE_DAY = re.compile(r"^(\S+ .+?) [a-zà-ÿ]{1,3}$")
@@ -127,9 +130,12 @@ class NameWords:
             return ()
         if found := self.reporters(text):
             return found
-        if match := self._introduction.match(text) or self._inside.search(text[:_MAX_BEFORE]):
-            text = text[match.end() :]
-        return self._split(text)
+        return self._split(text[len(self.label(text)) :])
+
+    def label(self, text: str) -> str:
+        """What is before the names in a text that is known to be a credit."""
+        found = self._introduction.match(text) or self._inside.search(text[:_MAX_BEFORE]) or _LABEL.match(text)
+        return text[: found.end()] if found else ""
 
     def line_names(self, text: str) -> tuple[str, ...]:
         """Names in a line of running text, if it begins with "By", "A column by", "作者：" or the like."""
@@ -183,7 +189,7 @@ class NameWords:
         elif len(names) < len(parts) and len(parts) > 1:
             # Single words among other parts are pieces of a sentence.
             return ()
-        return tuple({name.casefold(): name for name in reversed(names)}.values())[::-1]
+        return tuple(_distinct(names))
 
     def _in_order(self, text: str) -> str:
         """A name with the surname last: "Doe, Jane", "Doe, Jane; Roe, J. R."."""
@@ -212,7 +218,7 @@ class NameWords:
             return False
         if text.casefold() in self._no_names or all(word.casefold() in self._no_names for word in words):
             return False
-        if any(sign in text for sign in "@/<>{}=?!#©»") or not _LETTERS.search(text):
+        if any(sign in text for sign in "@/<>{}=?!#©»:：") or not _LETTERS.search(text):
             return False
         if len(words) == 1:
             return _DOMAIN.match(text) is None
@@ -265,7 +271,7 @@ def find_credit(story: Story, data: StructuredData, words: BylineWords, site: st
     meta = story.outline.meta
     publishers = (text[:_MAX_MARK_CHARACTERS] for name in words.publishers for text in meta.get(name, ())[:2])
     reader = _CreditReader(
-        words, {_squashed(site), _squashed(data.publisher)}, " ".join(map(_squashed, (host, *publishers)))
+        words, {letters_of(site), letters_of(data.publisher)}, " ".join(map(letters_of, (host, *publishers)))
     )
     stated = _best(_stated(meta, data, words, reader))
     stated_agencies = len(reader.agencies)
@@ -313,7 +319,7 @@ class _CreditReader:
 
     def ranked(self, names: Iterable[str], seen_in: str) -> _Named:
         """Names without agencies; those of persons, if there are any."""
-        found = list(dict.fromkeys(names))
+        found = _distinct(names)
         agencies = [name for name in found if name.casefold() in self._words.agencies]
         self.agencies += agencies
         found = [name for name in found if name not in agencies]
@@ -324,7 +330,7 @@ class _CreditReader:
         return _Named(tuple(found), seen_in, int(bool(found)))
 
     def _is_person(self, name: str) -> bool:
-        squashed = _squashed(name)
+        squashed = letters_of(name)
         if squashed in self._own or (len(squashed) >= _MIN_OWN and squashed in self._own_texts):
             return False
         return bool(self._words.names.reporters(name)) or not self._words.names.is_organization(name)
@@ -360,8 +366,9 @@ def _stated(
 
 def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditReader) -> Iterator[_Named]:
     near = story.near
-    for texts, seen_in in _marked(story, marks, words):
-        yield reader.credited((text for text in texts if len(text) <= _MAX_MARK_CHARACTERS), seen_in)
+    for text, seen_in in _marked(story, marks, words):
+        if len(text) <= _MAX_MARK_CHARACTERS:
+            yield reader.credited((text,), seen_in)
     for place in near.places:
         for block in story.outline.blocks(place.start, place.stop)[:_MAX_LINES]:
             # A heading such as "Interview: Ada Lovelace" is not a credit.
@@ -369,8 +376,8 @@ def _shown(story: Story, marks: list[Mark], words: BylineWords, reader: _CreditR
             if names and story.is_own(block.element, block.start) and not story.is_teased(block.start):
                 yield reader.ranked(names, "text")
     yield from (reader.ranked(names, "aside") for index, names in _asides(story, words) if near.is_head(index))
-    for text in _linked(story, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
-        yield reader.credited((text,), "member's link")
+    for mark in _linked(story, words.user_path, max(near.first, near.heading) + _TEXTS_TO_MEMBER):
+        yield reader.credited((mark.text,), "member's link")
 
 
 def _asides(story: Story, words: BylineWords) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -392,34 +399,50 @@ def _elsewhere(story: Story, words: BylineWords, reader: _CreditReader) -> _Name
         if names and story.is_own(block.element, block.start) and not story.is_teased(block.start):
             credits.append(reader.ranked(names, "text"))
     credits += [reader.ranked(names, "aside") for _, names in _asides(story, words)]
-    found = {tuple(map(_squashed, named.names)): named for named in credits if named.names}
+    found = {tuple(map(letters_of, named.names)): named for named in credits if named.names}
     return next((named for named in found.values() if len(found) == 1 and named.rank == _FULL), None)
 
 
-def _marked(story: Story, marks: list[Mark], words: BylineWords) -> Iterator[tuple[list[str], str]]:
+def _marked(story: Story, marks: list[Mark], words: BylineWords) -> Iterator[tuple[str, str]]:
     """Texts that the markup marks as authors, with where they were seen, the most reliable first.
 
     Authors that are stated beside each other are credited together.
     """
-    for kind in _AUTHORS:
-        beside = groupby([mark for mark in marks if mark.name == kind][:_MAX_MARKS], partial(_credit_of, story))
-        for _, together in beside:
-            yield [(mark.value if kind == "itemprop:author" else "") or mark.text for mark in together], kind
-    named = [
-        mark for mark in story.near.named if mark.name == "hint:byline" and not story.holds(mark.place, mark.index)
+    named = (mark for mark in story.near.named if mark.name == "hint:byline" and not mark.boilerplate)
+    kinds = [
+        *([mark for mark in marks if mark.name == kind] for kind in _AUTHORS),
+        [mark for mark in named if not story.holds(mark.place, mark.index)],
+        list(_linked(story, words.author_path)),
     ]
-    yield from (([mark.text], mark.name) for mark in named[:_MAX_MARKS] if not mark.boilerplate)
-    yield from (([text], "author's link") for text in _linked(story, words.author_path))
+    for kind in kinds:
+        for together in _together(kind[:_MAX_MARKS], story.outline.texts):
+            name = together[0].name
+            texts = [(mark.value if name == "itemprop:author" else "") or mark.text for mark in together]
+            # Another label is another role, such as an editor's.
+            label = words.names.label(texts[0])
+            others = [text.removeprefix(label) for text in texts[1:] if words.names.label(text) in (label, "")]
+            yield "; ".join((texts[0], *others)), name
 
 
-def _credit_of(story: Story, mark: Mark) -> int:
-    """The block element that holds the credit of an author: the one around an item of a list."""
-    outline = story.outline
-    return outline.outer[mark.place] if mark.place >= 0 and outline.tags[mark.place] == "li" else mark.place
+def _together(marks: list[Mark], texts: list[str]) -> list[list[Mark]]:
+    """Marks in groups of those that no more than a separator is between; of nested ones the first."""
+    groups: list[list[Mark]] = []
+    for mark in sorted(marks, key=lambda mark: mark.index):
+        last = groups[-1][-1] if groups else mark
+        between = texts[last.index : mark.index][:_MAX_BETWEEN]
+        if mark.index < 0 or mark.index - last.index > len(between):
+            is_beside = last is not mark and last.place == mark.place
+        else:
+            is_beside = len(letters_of("".join(between))) <= len(letters_of(last.text)) + _MAX_AND
+        if not groups or not is_beside:
+            groups.append([mark])
+        elif mark.index < 0 or mark.index > last.index:
+            groups[-1].append(mark)
+    return sorted(groups, key=lambda group: min(map(marks.index, group)))
 
 
-def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iterator[str]:
-    """Texts of links to a person's page, from the heading on, before the text ``end``."""
+def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iterator[Mark]:
+    """Links to a person's page, from the heading on, before the text ``end``."""
     outline, near = story.outline, story.near
     for place in near.places:
         for index in range(max(place.start, near.heading), place.stop if end is None else min(place.stop, end)):
@@ -431,14 +454,18 @@ def _linked(story: Story, path: re.Pattern[str], end: int | None = None) -> Iter
             if node is None or node.tag_id != A or not path.search(node.attributes.get("href") or ""):
                 continue
             if story.is_own(outline.element_of(index), index) and not story.is_teased(index):
-                yield short_text(node)
+                yield Mark("author's link", "", short_text(node), 0, boilerplate=False, index=index)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Names once each, as they are written first."""
+    found: dict[str, str] = {}
+    for name in names:
+        found.setdefault(letters_of(name), name)
+    return list(found.values())
 
 
 def _path(segments: tuple[str, ...]) -> re.Pattern[str]:
     """Addresses with one of the segments before a last one."""
     end = r"[/=][^/?#]{1,100}/?(?:[?#]|$)|\.\w{2,4}\?[^/#]{1,100}$|;\w{1,3}=\d{1,12}$"
     return re.compile(rf"(?:^|[/?=])(?:{alternatives(segments)})(?:{end})", re.IGNORECASE)
-
-
-def _squashed(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))

@@ -25,6 +25,7 @@ from handlers.html.citations import (
     has_prices,
     is_wire_report,
 )
+from handlers.html.encoding import whole
 from handlers.html.hidden_text import KEPT, Hidden, judge, visible
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
@@ -356,7 +357,7 @@ def clean(text: str) -> str:
     """
     if text.isascii() and "\x00" not in text:
         return text
-    return visible(text.encode("utf-8", "replace").decode().replace("\x00", ""))
+    return visible(whole(text).replace("\x00", ""))
 
 
 class ExtractedReader:

@@ -7,22 +7,37 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
+from handlers.html.inline import write_inline
+
 _SAMPLE_BYTES = 64 * 1024
 _SAMPLE_WORDS = 16 * 1024
 _HIGH = bytes(range(128, 256))
-_WITHOUT_ASCII = b" " * 128 + _HIGH
-_LEAST_WORD = 2.5
-"""Mean bytes beyond ASCII in a row; words in Latin script have hardly more than one."""
-_OTHER_SCRIPTS = ("cp1251", "koi8_r", "iso8859_5", "cp1253", "cp1255", "cp1256", "cp874")
+_WORDS_BEYOND_ASCII = re.compile(rb"[A-Za-z]{0,40}[\x80-\xff][A-Za-z\x80-\xff]{0,60}")
+_CAPITALS = re.compile(r"(?<=[a-zß-öø-ÿα-ωа-яά-ώ])[А-ЯΑ-ΩÀ-ÖØ-ÞŠŽ]|®(?=[a-zß-ž])")
+_MIXED = re.compile(r"[A-Za-z][\u0370-\u1fff\u3040-\ud7ff]|[\u0370-\u1fff][A-Za-z]")
+_SIGNS = frozenset("\xa0\xad’‘“”„‚«»‹›–—…•·¿¡€£§©®™°´²½№\u200e\u200f")
+_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё абвгґдеєжзиіїйклмнопрстуфхцчшщьюяўыэё абвгдђежзијклљмнњопрстћуфхцчџшѓѕќ"
+_GREEK = "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώϊϋΐΰ"
+_HEBREW = "אבגדהוזחטיכךלמםנןסעפףצץקרשת"
+_ARABIC = "ابتثجحخدذرزسشصضطظعغفقكلمنهويىةءآأإؤئـپچژگک"
+_CENTRAL = "óąćęłńśźż áéíóúýčďěňřšťůž áäéíóôúýčďĺľňŕšťž áéíóöőúüű âăîşţ čćđšž"
+_ALPHABETS = {  # letters beyond ASCII, by language; one that uses fewer of the bytes comes first
+    "cp1252": "äöüßé àâæçéèêëîïôœùûüÿ áéíñóúüºª àáâãçéêíóôõúüºª àèéìíòóù áéèëïóöü åäöéüšž æøåéöü áðéíóúýþæö",
+    "cp1250": _CENTRAL, "iso8859_2": _CENTRAL, "cp1254": "âçîöüğışi̇", "cp1257": "ąčęėįšųūž āčēģīķļņšūž äõöüšž",
+    "cp1255": _HEBREW, "cp1253": _GREEK, "iso8859_7": _GREEK, "cp1251": _CYRILLIC, "koi8_u": _CYRILLIC,
+    "iso8859_5": _CYRILLIC, "cp866": _CYRILLIC, "mac_cyrillic": _CYRILLIC, "cp1256": _ARABIC, "iso8859_6": _ARABIC,
+    "cp874": "".join(map(chr, range(0x0E01, 0x0E5C))),
+}  # fmt: skip
 _TELLING_BYTES = 8
 _LETTERS = {  # frequent characters of the languages of an encoding, and their least share of its double bytes
-    "gb18030": (re.compile(r"[的一是不了在人有我他这中大来上国个到说们为]"), 0.05),
-    "big5hkscs": (re.compile(r"[的一是不了在人有我他這中大來上國個到說們為]"), 0.05),
+    "gb18030": (re.compile(r"[的一是不了在人有我他这中大来上国个到说们为]"), 0.03),
+    "big5hkscs": (re.compile(r"[的一是不了在人有我他這中大來上國個到說們為]"), 0.03),
     "cp932": (re.compile(r"[ぁ-んァ-ヶ]"), 0.05),
     "euc_jp": (re.compile(r"[ぁ-んァ-ヶ]"), 0.05),
     "cp949": (re.compile(r"[가-힣]"), 0.5),
@@ -46,14 +61,6 @@ _CONTROLS = bytes(sorted(set(range(32)) - set(b"\t\n\r\f\x1b")))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A parsed page, and the codec with which its bytes were read."""
-
-    tree: LexborHTMLParser
-    encoding: str
-
-
-@dataclass(frozen=True, slots=True)
 class PageBytes:
     """A page's bytes in UTF-8 (invalid sequences may remain), and the codec with which they were read."""
 
@@ -61,40 +68,30 @@ class PageBytes:
     encoding: str
 
 
-def parse_page(body: str | bytes, content_type: str | None = None) -> Page:
-    r"""Parses a page. Never raises on any content: undecodable bytes become U+FFFD.
-
-    Args:
-        body: The HTML, as text or as the bytes that came over the wire.
-        content_type: The Content-Type header; its charset takes precedence over the page's own.
-
-    >>> parse_page(b"<title>caf\xe9</title>", "text/html; charset=latin-1").tree.css_first("title").text()
-    'café'
-    """
-    page = page_bytes(body, content_type)
-    return Page(parse_bytes(page.utf8), page.encoding)
-
-
 def page_bytes(body: str | bytes, content_type: str | None = None) -> PageBytes:
-    r"""A page as UTF-8, ready to be parsed. Never raises; arguments as for ``parse_page``.
+    r"""A page as UTF-8, ready to be parsed. Never raises: bytes of no character become U+FFFD.
+
+    ``body`` is text, or bytes as they came over the wire, whose ``content_type`` goes before the page's own statement.
 
     >>> page_bytes("\ufeff<p>", None).utf8
     b'<p>'
     """
     if isinstance(body, str):
-        return PageBytes(_utf8(body.removeprefix("\ufeff")), "utf-8")
+        return PageBytes(whole(body.removeprefix("\ufeff")).encode(), "utf-8")
     encoding = _find_encoding(body, content_type)
     if encoding == "utf-8":
         return PageBytes(body.removeprefix(codecs.BOM_UTF8), encoding)
-    return PageBytes(_utf8(body.decode(encoding, "replace").removeprefix("\ufeff")), encoding)
+    return PageBytes(whole(body.decode(encoding, "replace").removeprefix("\ufeff")).encode(), encoding)
 
 
 def parse_bytes(utf8: bytes) -> LexborHTMLParser:
     """The parse of a page's UTF-8 bytes. The parser fails only if it gets no memory."""
     try:
-        return LexborHTMLParser(utf8, options=_OPTIONS)
+        tree = LexborHTMLParser(utf8, options=_OPTIONS)
     except SelectolaxError as error:
         raise MemoryError("the parser has no memory for the page") from error
+    write_inline(tree, utf8)
+    return tree
 
 
 def not_a_page(body: str | bytes, content_type: str | None) -> str | None:
@@ -129,12 +126,17 @@ def not_a_page(body: str | bytes, content_type: str | None) -> str | None:
     return None
 
 
-def _utf8(text: str) -> bytes:
+def whole(text: str) -> str:
+    r"""A text with U+FFFD in place of lone surrogates, which come from JSON escapes and are no characters.
+
+    >>> whole("a\ud83d b") == "a\ufffd b"
+    True
+    """
     try:
-        return text.encode()
+        text.encode()
     except UnicodeEncodeError:
-        # Lone surrogates come from JSON escapes and are no characters.
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def _find_encoding(body: bytes, content_type: str | None) -> str:
@@ -185,19 +187,28 @@ def _detect(sample: bytes) -> str:
         except UnicodeDecodeError:
             continue
         found = len(letters.findall(text))
-        # Chance hits in Western text stay far below a twentieth, those of Thai in Korean below a half.
-        if found > most and 2 * found > least * high_bytes:
+        # Chance hits in Western text stay far below a twentieth or are inside of words, those of Thai in Korean below a
+        # half.
+        if found > most and 2 * found > least * high_bytes and found > len(_MIXED.findall(text)):
             best, most = encoding, found
-    return best or _detect_script(sample) or "cp1252"
+    return best or _detect_alphabet(sample)
 
 
-def _detect_script(sample: bytes) -> str:
-    """The single-byte encoding of text in another script than Latin, whose words have no ASCII letters; "" if none."""
-    words = sample.translate(_WITHOUT_ASCII).split()
-    if sum(map(len, words)) < _LEAST_WORD * len(words):
-        return ""
-    text = b" ".join(words)[:_SAMPLE_WORDS]
-    from charset_normalizer import from_bytes  # few pages need it
-
-    found = from_bytes(text, cp_isolation=list(_OTHER_SCRIPTS), steps=10, chunk_size=1024, threshold=0.3).best()
-    return found.encoding if found else ""
+def _detect_alphabet(sample: bytes) -> str:
+    """The single-byte encoding in which most letters beyond ASCII are of one language; of equal ones the first."""
+    words = b" ".join(word for word in _WORDS_BEYOND_ASCII.findall(sample) if len(word) > 1)[:_SAMPLE_WORDS]
+    wrong = {}
+    for encoding, alphabets in _ALPHABETS.items():
+        text = words.decode(encoding, "replace")
+        beyond = {sign: number for sign, number in Counter(text).items() if sign > "\x7f" and sign not in _SIGNS}
+        # A capital behind a small letter is a small letter of another encoding, and no word is in two scripts.
+        wrong[encoding] = (
+            len(_CAPITALS.findall(text))
+            + len(_MIXED.findall(text))
+            + min(
+                sum(number for sign, number in beyond.items() if sign.lower() not in letters)
+                for letters in alphabets.split()
+            )
+        )
+    best = min(wrong, key=lambda encoding: wrong[encoding])
+    return best if wrong["cp1252"] > 1 + 2 * wrong[best] else "cp1252"

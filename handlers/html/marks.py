@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
@@ -99,6 +99,7 @@ def look_near(outline: Outline, content_first: int) -> Near:
 def stated_marks(story: Story) -> list[Mark]:
     """Microdata and rel=author anywhere on the page, in page order, except in parts that others wrote."""
     found: list[Mark] = []
+    authors: list[tuple[int, LexborNode]] = []
     outline = story.outline
     for node in outline.stated[:_MAX_STATED]:
         attributes = node.attributes
@@ -117,7 +118,15 @@ def stated_marks(story: Story) -> list[Mark]:
             text = short_text(node)
             if "itemprop:author" in names and not value:
                 value = _name_in(node)
-            found += [Mark(name, value, text, 0, hidden, place >> 1) for name in names]
+            for name in names:
+                authors += [(len(found), node)] if name.endswith("author") else []
+                found.append(Mark(name, value, text, 0, hidden, place >> 1))
+    if len(authors) > 1:
+        places = {text.mem_id: index for index, text in enumerate(outline.nodes)}
+        for number, node in authors:
+            texts = (part.mem_id for part in islice(node.traverse(include_text=True), _MAX_NODES))
+            index = next((places[text] for text in texts if text in places), -1)
+            found[number] = replace(found[number], index=index)
     return found
 
 

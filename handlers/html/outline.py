@@ -24,7 +24,7 @@ _BLOCKS = (
     "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
     "blockquote pre header address figure figcaption form fieldset details summary center caption"
 )
-STARTS_LINE, LINK, ROW, NO_TEXT, CONTROL, NO_SCRIPT, META, TITLE, TIME, ASIDE, FORMULA = range(11)
+STARTS_LINE, LINK, ROW, NO_TEXT, CONTROL, NO_SCRIPT, META, TITLE, TIME, ASIDE = range(10)
 _EFFECTS = {
     STARTS_LINE: _BLOCKS + " br hr",
     NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template nav menu dialog",
@@ -34,7 +34,6 @@ _EFFECTS = {
     META: "meta",
     TITLE: "title",
     TIME: "time",
-    FORMULA: "math",
     LINK: "a",
     ROW: "tr",
 }
@@ -57,14 +56,9 @@ A = next(iter(_numbers("a")))
 """Tag number of a link."""
 STYLE = next(iter(_numbers("style")))
 """Tag number of a style sheet."""
-SUP = next(iter(_numbers("sup")))
-"""Tag number of a superscript."""
 DIRECT = 2
 _MAX_COMMENTS = 4
 """Comments in a row; frameworks put one on each side of a blank."""
-RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_LONGEST_POWER, _MOST_AROUND = 3, 3
-_CURRENCY = frozenset("$€£¥₹")
 _FEW = 8
 """Most texts are inside fewer inline elements."""
 
@@ -325,24 +319,10 @@ def _line(outline: Outline, first: int, end: int) -> str:
     pieces = [texts[first]]
     for index in range(first + 1, end):
         text, before = texts[index], texts[index - 1]
-        if len(text) <= _LONGEST_POWER and text.isdecimal() and before[-1].isalnum() and _is_raised(nodes[index]):
-            is_cents = before[-1].isdecimal() and len(text) == 2 and not _CURRENCY.isdisjoint(before)
-            pieces.append(f".{text}" if is_cents else text.translate(RAISED))
-            continue
         if not (text[0].isspace() or before[-1].isspace()) and _are_apart(nodes[index - 1], nodes[index]):
             pieces.append(" ")
         pieces.append(text)
     return "".join(pieces)
-
-
-def _is_raised(text: LexborNode) -> bool:
-    """Whether a text is in ``sup``: a power or the mark of a note, which is no digit of the number before."""
-    above = text.parent
-    for _ in range(_MOST_AROUND):
-        if above is None or above.tag_id == SUP:
-            return above is not None
-        above = above.parent
-    return False
 
 
 def _add(found: list[Block], outline: Outline, first: int, end: int) -> None:

@@ -1,6 +1,7 @@
 """The schema.org data of a page: JSON-LD in all its shapes, types of microdata and RDFa, and the title.
 
-Commas and comments that break JSON are removed; of other broken JSON a few properties are read. Never raises (R-199).
+Commas and quotation marks that break JSON are repaired; of other broken JSON a few properties are read. Never
+raises (R-199).
 """
 
 from __future__ import annotations
@@ -8,18 +9,28 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from html import unescape
+from typing import Any
 
+from handlers.html.encoding import whole
 from handlers.html.outline import Outline
 from handlers.html.reading import PageReadingSection
 
 _MAX_NODES = 20_000
 _MAX_AUTHORS = 30
-_COMMENT = re.compile(r"<!--|-->|(?://|/\*|#)?[ \t]?(?:<!\[CDATA\[|\]\]>)(?:[ \t]?\*/)?")
+_MAX_TEXT = 2000
+_PARTS_OF_NAME = ("givenName", "additionalName", "familyName")
+_DECODER = json.JSONDecoder(strict=False)
+_BEGIN = re.compile(r'(?<!CDATA)[{\[](?=\s*[{\["\]}])')
 _TRAILING_COMMA = re.compile(r",(?=\s{0,200}[}\]])")
-_LOOSE = re.compile(r'"(@type|datePublished|dateCreated|dateModified|headline)"\s{0,20}:\s{0,20}"([^"\\]{1,300})"')
+_QUOTE = re.compile(r'(\\.|[\[{,:]\s{0,20}")|"(?!\s{0,20}[\]},:])', re.DOTALL)
+"""A quotation mark inside of a text, after none that is written right."""
+_LOOSE = re.compile(
+    r'"(@type|datePublished|dateCreated|dateModified|headline)"\s{0,20}:\s{0,20}"([^"\\]{1,300})"\s{0,20}[,}]'
+)
 _LOOSE_AUTHOR = re.compile(
-    r'"author"\s{0,20}:\s{0,20}\[?\s{0,20}\{[^{}]{0,300}?"name"\s{0,20}:\s{0,20}"([^"\\]{1,200})"'
+    r'"author"\s{0,20}:\s{0,20}\[?\s{0,20}\{[^{}]{0,300}?"name"\s{0,20}:\s{0,20}"([^"\\]{1,200})"\s{0,20}[,}]'
 )
 _ORGANIZATIONS = ("Organization", "Corporation", "Brand")
 _UNRELATED = frozenset(
@@ -31,7 +42,9 @@ _THING, _PART, _CONTAINER = 10_000, 20_000, 50_000
 _TITLE_SEPARATOR = re.compile(r"(\s[|–—·•»«-]\s)")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_HEADINGS = 30
-_MAX_SITE_WORDS = 4
+_MAX_SITE_WORDS, _MAX_SECTION, _MAX_GENERIC = 4, 2, 3
+_TAG = re.compile(r"</?[a-z][a-z0-9]{0,10}(?:\s[^<>]{0,200})?/?>", re.IGNORECASE)
+_WORD = re.compile(r"[぀-ヿ㐀-鿿가-힣]|[^\W_぀-ヿ㐀-鿿가-힣]+")
 _MIN_SHARE = 0.3
 
 
@@ -144,12 +157,13 @@ def read_structured_data(
 
 
 def _load(script: str) -> Any:
-    text = script.strip().rstrip(";")
-    for attempt in (0, 1):
-        if attempt:
-            text = _TRAILING_COMMA.sub("", _COMMENT.sub("", text)).strip().rstrip(";")
+    """The JSON in a script, whatever is around it, such as comments."""
+    begin = _BEGIN.search(script)
+    text = script[begin.start() :] if begin else ""
+    for repair in (str, partial(_TRAILING_COMMA.sub, ""), partial(_QUOTE.sub, lambda found: found[1] or r"\"")):
+        text = repair(text)
         try:
-            return json.loads(text, strict=False)
+            return _DECODER.raw_decode(text)[0]
         except (ValueError, RecursionError):
             continue
     loose: dict[str, Any] = {}
@@ -223,7 +237,7 @@ def _names(value: Any, by_id: dict[str, dict[str, Any]], *, organizations: bool 
 
 def _own_name(item: dict[str, Any]) -> Any:
     """The name of a person or organisation; of a person also by its parts."""
-    return item.get("name") or " ".join(filter(None, (_text(item.get("givenName")), _text(item.get("familyName")))))
+    return item.get("name") or " ".join(filter(None, (_text(item.get(part)) for part in _PARTS_OF_NAME)))
 
 
 def _is_organization(item: dict[str, Any]) -> bool:
@@ -238,33 +252,45 @@ def _text(value: Any) -> str:
         value = value.get("@value")
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**13:
         return str(value)
-    return " ".join(value.split())[:2000] if isinstance(value, str) else ""
+    return " ".join(unescape(whole(value[:_MAX_TEXT])).split()) if isinstance(value, str) else ""
 
 
 def find_title(page: Outline, data: StructuredData, stated: str, heading: str, site_name: str, host: str) -> str:
     """The title without the site's name, or the part of it that a heading repeats.
 
     The title is the one that the metadata states, else an article's headline, else the window's title, else the
-    story's heading. One that is only the site's name does not count.
+    story's heading. Two that agree go before a third: the window's title and the heading before the stated title. One
+    that is only the site's name does not count, nor a short one ("Home") that shares no word with a heading as long.
     """
-    own = frozenset(name for name in (_squashed(site_name), _squashed(data.publisher)) if name)
-    places = [label for label in host.split(".") if len(label) > 2 and label != "www"]
     headings = [text for level, text in page.headings[:_MAX_HEADINGS] if level < 3]
-    site = _Site(own, places, frozenset(map(_squashed, headings)))
-    window = page.title.casefold()
-    if heading and heading.casefold() in window and not _share_words(heading, stated):
-        # The same on each page, such as the brand.
-        stated = ""
-    texts = (stated, data.headline if data.is_article else "", page.title)
-    titles = (site.cut_from(" ".join(text[: 2 * _MAX_TITLE_CHARACTERS].split())) for text in texts)
-    title = next(filter(None, titles), "")
+    named = _SiteNames(
+        {letters_of(site_name), letters_of(data.publisher)}, host, {letters_of(text) for text in headings}
+    )
+    heading = _plain(heading, headings)
+    texts = [_plain(text, headings) for text in (stated, data.headline if data.is_article else "", page.title)]
+    window = texts[-1].casefold()
+    titles = [title for text in texts if (title := named.cut_from(text))]
+    if not named.is_site(heading) and (words := _words(heading)):
+        most = min(len(words), _MAX_GENERIC)
+        titles = [title for title in titles if len(_words(title)) > most or not words.isdisjoint(_words(title))]
+        stated = titles[0].casefold() if titles else ""
+        if stated not in window and heading.casefold() in window and heading.casefold() not in stated:
+            titles = [heading]
+    title = next(iter(titles), "")
     least, lower = _MIN_SHARE * len(title), title.casefold()
     repeated = [text for text in headings if least <= len(text) < len(title) and text.casefold() in lower]
     return (max(repeated, key=len, default="") or title or heading or page.title)[:_MAX_TITLE_CHARACTERS]
 
 
-def _share_words(one: str, other: str) -> bool:
-    return not set(one.casefold().split()).isdisjoint(other.casefold().split())
+def _plain(text: str, headings: list[str]) -> str:
+    """A title without entities and tags, unless a heading shows the tags too."""
+    text = unescape(" ".join(text[: 2 * _MAX_TITLE_CHARACTERS].split()))
+    is_about_tags = "<" not in text or any(tag in heading for tag in _TAG.findall(text) for heading in headings)
+    return text if is_about_tags else _TAG.sub("", text)
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
 
 
 def site_in_title(title: str, host: str) -> str:
@@ -276,60 +302,71 @@ def site_in_title(title: str, host: str) -> str:
     ''
     """
     parts = _TITLE_SEPARATOR.split(title[: 2 * _MAX_TITLE_CHARACTERS])
-    squashed = _squashed(parts[-1]) if len(parts) > 2 else ""
-    return parts[-1].strip() if len(squashed) > 2 and squashed in _squashed(host) else ""
+    squashed = letters_of(parts[-1]) if len(parts) > 2 else ""
+    return parts[-1].strip() if len(squashed) > 2 and squashed in letters_of(host) else ""
 
 
-class _Site(NamedTuple):
-    """What names a site in titles: its stated names and the labels of its host, but for what a heading repeats."""
+class _SiteNames:
+    """What names a site in titles: its stated names and its host, but for what a heading repeats."""
 
-    own: frozenset[str]
-    places: list[str]
-    headings: frozenset[str]
+    def __init__(self, stated: set[str], host: str, headings: set[str]) -> None:
+        self._labels = [label for label in host.split(".")[:-1] if len(label) > 2 and label != "www"]
+        self._stated = stated - {""}
+        self._host = letters_of(host.removeprefix("www."))
+        self._headings = headings
+
+    def is_site(self, title: str) -> bool:
+        """Whether a whole title is the site's name."""
+        name = letters_of(title).removeprefix("www")
+        return name in self._stated or name == self._host or (name in self._labels and name not in self._headings)
 
     def cut_from(self, title: str) -> str:
         """A title without first and last parts that are the site's name; "" if it is only the site's name."""
         parts = _TITLE_SEPARATOR.split(title)
         if len(parts) == 1:
-            return "" if _squashed(title) in self.own else title
-        while len(parts) > 2 and self._is_named(parts[-1], is_last=True):
+            return "" if self.is_site(title) else title
+        while len(parts) > 2 and self._is_part(parts[-1], _MAX_SECTION):
             parts = parts[:-2]
-        while len(parts) > 2 and self._is_named(parts[0], is_last=False):
+        while len(parts) > 2 and self._is_part(parts[0], 0):
             parts = parts[2:]
         return "".join(parts)
 
-    def _is_named(self, text: str, *, is_last: bool) -> bool:
-        """Whether a part of a title is the site's name. A headline may begin with the name too, but it is not last."""
-        squashed, words = _squashed(text), text.casefold().split()
-        if not squashed or squashed in self.own:
+    def _is_part(self, text: str, most_words: int) -> bool:
+        """Whether a part of a title is the site's name, or in so many words a section's, such as "BBC News"."""
+        squashed, words = letters_of(text), text.casefold().split()
+        if not squashed or squashed in self._stated:
             return True
-        if squashed in self.headings or len(words) > _MAX_SITE_WORDS:
+        if squashed in self._headings or len(words) > _MAX_SITE_WORDS:
             return False
-        if any(len(squashed) > 2 and squashed in place for place in self.places):
-            return True
-        if not is_last:
-            return squashed == "".join(self.places)
-        return any(squashed.startswith(place) or _abbreviates(place, words) for place in self.places)
+        return squashed == self._host or any(
+            (len(squashed) > 2 and squashed in label)
+            or (len(words) <= most_words and squashed.startswith(label))
+            or _abbreviates(label, words)
+            for label in self._labels
+        )
 
 
 def _abbreviates(label: str, words: list[str]) -> bool:
-    """Whether a label has the beginnings of all words, one after the other.
+    """Whether a label has the beginnings of all words, or of all but the first, one after the other.
 
     >>> _abbreviates("ghgprotocol", ["greenhouse", "gas", "protocol"]), _abbreviates("who", ["who", "declares"])
     (True, False)
     """
-    rest = {label}
-    for word in words:
-        ends = range(1, len(label) + 1)
-        rest = {left[end:] for left in rest for end in ends if left[:end] and _is_within(left[:end], word)}
-    return "" in rest
+    ends = {0}
+    for number, word in enumerate(words):
+        reached = {0} if number == 0 and len(words) > 2 else set[int]()
+        for start in ends:
+            rest = iter(word)
+            for end in range(start, len(label)):
+                if label[end] not in (word[0] if end == start else rest):
+                    break
+                if end == start:
+                    next(rest)
+                reached.add(end + 1)
+        ends = reached
+    return len(label) in ends
 
 
-def _is_within(letters: str, word: str) -> bool:
-    """Whether a word begins with the first of some letters, and has the others in this order."""
-    left = iter(word)
-    return word[:1] == letters[:1] and all(letter in left for letter in letters)
-
-
-def _squashed(text: str) -> str:
+def letters_of(text: str) -> str:
+    """Letters and digits only, without case: names are compared by them."""
     return "".join(filter(str.isalnum, text.casefold()))

@@ -15,14 +15,12 @@ from handlers.html.outline import (
     COMMENT,
     CONTROL,
     EFFECT_OF,
-    FORMULA,
     HEADINGS,
     LINK,
     META,
     NAME_OF,
     NO_SCRIPT,
     NO_TEXT,
-    RAISED,
     ROW,
     STARTS_LINE,
     STYLE,
@@ -211,15 +209,6 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
             starts_line = True
             found.rows.append(node)
             continue
-        if effect == FORMULA:
-            if text := _formula(node):
-                texts.append(text)
-                nodes.append(node)
-                starts.append(starts_line)
-                links.append(in_link)
-                starts_line = in_link = False
-            _empty(node)
-            continue
         if effect == TIME:
             found.times.append((len(texts), node))
             continue
@@ -236,29 +225,6 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
             _note(found, node, effect)
         # The traversal reads the children of a node afterwards. It skips a node that has none.
         _empty(node)
-
-
-def _formula(node: LexborNode) -> str:
-    """A formula of MathML as it is stated in TeX, else its text; "" if a copy of it for the eye follows."""
-    beside = node.parent.next if node.parent is not None else None
-    if beside is not None and beside.tag_id != TEXT and beside.attributes.get("aria-hidden") == "true":
-        return ""
-    stated = node.attributes.get("alttext") or ""
-    if not stated and (note := node.css_first("annotation[encoding*=tex]")) is not None:
-        stated = note.text()
-    if not stated:
-        pieces = []
-        for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_SHORT_NODES):
-            if (
-                part.tag_id == TEXT
-                and (around := part.parent) is not None
-                and not (around.tag or "").startswith("annotation")
-            ):
-                text = (part.text_content or "").strip()
-                is_power = around.parent is not None and around.parent.tag == "msup" and around.next is None
-                pieces.append(text.translate(RAISED) if is_power else text)
-        stated = "".join(pieces)
-    return " ".join(stated.split())[:MARK_CHARACTERS]
 
 
 def _is_in_heading(node: LexborNode) -> bool:

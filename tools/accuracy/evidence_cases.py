@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from handlers.html.encoding import parse_page
+from handlers.html.encoding import page_bytes, parse_bytes
 from schemas.evidence import Evidence
 from tools import labelled
 from tools.accuracy.written_moments import Expected, moments, numbers
@@ -150,7 +150,7 @@ def product_pages() -> Iterator[Case]:
 
 def page_text(name: str, row: dict[str, Any]) -> str:
     """Visible text of a page, a line for each piece."""
-    tree = parse_page(labelled.body(name, row)).tree
+    tree = parse_bytes(page_bytes(labelled.body(name, row)).utf8)
     tree.strip_tags(["script", "style", "noscript", "template", "svg", "select"])
     return re.sub(r"\s*\n\s*", "\n", tree.body.text(separator="\n")) if tree.body else ""
 

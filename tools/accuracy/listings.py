@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from handlers.fetch_page import FetchPageRules
-from handlers.html.encoding import parse_page
+from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.links import absolute_url, canonical_url
 from handlers.listings.listing import Listing, follow_listing
 from handlers.listings.paging import position_of
@@ -85,7 +85,7 @@ def _html(name: str, case: dict[str, Any]) -> str | bytes:
 
 def _annotated(case: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The pages that annotated links lead to, and what they are annotated as; NEXT last, so that it wins."""
-    tree = parse_page(_html(PAGES, case)).tree
+    tree = parse_bytes(page_bytes(_html(PAGES, case)).utf8)
     base_node = tree.css_first("base[href]")
     base = (absolute_url(case["url"], base_node.attributes.get("href") or "") if base_node else None) or case["url"]
     for kind, selector in sorted(case["selectors"].items(), key=lambda item: item[0] == "NEXT"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.html.encoding import parse_page
+from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.links import host_of, registrable_domain
 from handlers.results.classifier import TYPES
 from schemas.retrieval import ResultType, RetrievedContent
@@ -77,9 +77,10 @@ def read_cases() -> Iterator[Case]:
 def content(name: str, case: Mapping[str, Any], with_html: bool) -> RetrievedContent:
     """A labelled page as a result; without an address if the set has no address."""
     body = labelled.body(name, case)
-    page = parse_page(body)
-    title = page.tree.css_first("title")
-    text = page.tree.body.text(separator=" ") if page.tree.body else ""
+    page = page_bytes(body)
+    tree = parse_bytes(page.utf8)
+    title = tree.css_first("title")
+    text = tree.body.text(separator=" ") if tree.body else ""
     return RetrievedContent(
         url=str(case.get("url") or "about:blank"),
         title=title.text() if title else None,
@@ -91,7 +92,8 @@ def content(name: str, case: Mapping[str, Any], with_html: bool) -> RetrievedCon
 
 def description(html: str) -> str:
     """What a page says of itself, which search engines like to show; "" where it says nothing."""
-    node = parse_page(html).tree.css_first('meta[name=description][content],meta[property="og:description"][content]')
+    tree = parse_bytes(page_bytes(html).utf8)
+    node = tree.css_first('meta[name=description][content],meta[property="og:description"][content]')
     return " ".join((node.attributes.get("content") or "").split())[:300] if node is not None else ""
 
 

@@ -1,6 +1,6 @@
 """The shipped ``page_reading`` section and an outline of a piece of HTML, for the readers' tests."""
 
-from handlers.html.encoding import parse_page
+from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.hints import Hints
 from handlers.html.marks import Story, StoryWords, look_near
 from handlers.html.outline import Outline
@@ -16,7 +16,7 @@ HINTS = Hints(READING)
 
 
 def outline_of(html: str, max_nodes: int = 10_000) -> Outline:
-    return walk_page(parse_page(html).tree, HINTS, max_nodes)
+    return walk_page(parse_bytes(page_bytes(html).utf8), HINTS, max_nodes)
 
 
 def story_of(page: Outline, first: int = 0) -> Story:

@@ -2,7 +2,7 @@ import pytest
 
 from handlers.html.citations import CitationWords, is_wire_report
 from handlers.html.content import PageFacts, PageReader
-from handlers.html.encoding import parse_page
+from handlers.html.encoding import page_bytes, parse_bytes
 from tests.handlers.html.rules import PATTERNS, READING
 from tests.tables import tables
 
@@ -15,7 +15,7 @@ ENTRY = "<li>Curie, M. On radium. Journal of Rays 3, 1911.</li>"
 
 
 def read(html: str) -> PageFacts:
-    return READER.read(parse_page(html).tree, "https://example.com/a", None)
+    return READER.read(parse_bytes(page_bytes(html).utf8), "https://example.com/a", None)
 
 
 @pytest.mark.parametrize(("html", "has_doi", "count", "references"), TABLES["find_citations"])  # fmt: skip

@@ -15,7 +15,7 @@ from handlers.html.content import (
     short_type,
     with_description,
 )
-from handlers.html.encoding import parse_page
+from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.structured_data import StructuredData
 from schemas.pages import CrawledPage
 from tests.handlers.html.rules import PATTERNS, READING
@@ -28,7 +28,7 @@ EXTRACTED = ExtractedReader(READING, PATTERNS)
 
 
 def read(html: str, url: str = "https://www.example.com/a") -> PageFacts:
-    return READER.read(parse_page(html).tree, url, None)
+    return READER.read(parse_bytes(page_bytes(html).utf8), url, None)
 
 
 @pytest.mark.parametrize(("html", "title"), TABLES["title"])

@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from handlers.fetch_page import FetchPageRules
 from handlers.html.detail import Detail, refreshed_to, trail_of, why_elsewhere
-from handlers.html.encoding import parse_page
+from handlers.html.encoding import page_bytes, parse_bytes
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from tests.rules import shipped_rules
 from tests.samples import instance
@@ -171,4 +171,4 @@ LINKS = '<a href="/">Home</a> <a href="/b">Books</a>'
     ],
 )
 def test_section_trail_of_a_page(html: str, trail: tuple[str, ...]) -> None:
-    assert trail_of(parse_page(html).tree) == trail
+    assert trail_of(parse_bytes(page_bytes(html).utf8)) == trail

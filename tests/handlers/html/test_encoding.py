@@ -5,14 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import SelectolaxError
 
-from handlers.html.encoding import not_a_page, page_bytes, parse_page
+from handlers.html.encoding import not_a_page, page_bytes, parse_bytes
 from tests.cpu import cpu_seconds
+from tests.tables import tables
 
-RUSSIAN = "Городской совет утвердил новый план строительства порта, работы начнутся весной"
-GREEK = "Το δημοτικό συμβούλιο ενέκρινε το νέο σχέδιο για το λιμάνι, οι εργασίες αρχίζουν την άνοιξη"
-HEBREW = "מועצת העיר אישרה את התוכנית החדשה של הנמל, העבודות יתחילו באביב"
-ARABIC = "وافق مجلس المدينة على الخطة الجديدة للميناء وستبدأ الأعمال في الربيع"
-THAI = "สภาเมืองอนุมัติแผนใหม่ของท่าเรือ และงานจะเริ่มในฤดูใบไม้ผลิ"
+TABLES = tables(__file__)
 
 
 @pytest.mark.parametrize(
@@ -30,21 +27,30 @@ THAI = "สภาเมืองอนุมัติแผนใหม่ขอ
         ("<p>我们在这里的人是不一样的".encode("gbk"), None, "我们在这里的人是不一样的", "gb18030"),
         ("<p>これは日本語のページです".encode("shift_jis"), None, "これは日本語のページです", "cp932"),
         ("<p>Müller über Straße".encode("cp1252"), None, "Müller über Straße", "cp1252"),
-        *((f"<p>{RUSSIAN}".encode(name), None, RUSSIAN, name) for name in ("cp1251", "koi8_r", "iso8859_5")),
-        (f"<p>{GREEK}".encode("cp1253"), None, GREEK, "cp1253"),
-        (f"<p>{HEBREW}".encode("cp1255"), None, HEBREW, "cp1255"),
-        (f"<p>{ARABIC}".encode("cp1256"), None, ARABIC, "cp1256"),
-        (f"<p>{THAI}".encode("cp874"), None, THAI, "cp874"),
         ('<meta name=x><META\ncharset = "\tbig5"><p>豪雨特報'.encode("big5"), None, "豪雨特報", "big5hkscs"),
         (b"<p>abc", "text/html; charset=hex", "abc", "utf-8"),
         (b"<p>abc", "text/html; charset=nonsense", "abc", "utf-8"),
     ],
 )  # fmt: skip
 def test_encodings(body: str | bytes, content_type: str | None, text: str, encoding: str) -> None:
-    page = parse_page(body, content_type)
-    assert page.tree.body is not None
-    assert page.tree.body.text() == text
+    page = page_bytes(body, content_type)
+    tree = parse_bytes(page.utf8)
+    assert tree.body is not None
+    assert tree.body.text() == text
     assert page.encoding == encoding
+
+
+@pytest.mark.parametrize(("encoding", "text"), TABLES["undeclared"])
+def test_undeclared_single_bytes_are_read_by_their_alphabet(encoding: str, text: str) -> None:
+    body = f"<p>{text}".encode(encoding)
+    assert page_bytes(body).utf8.decode() == f"<p>{text}"
+
+
+@given(st.sampled_from(["don’t", "Zürich", "señor", "café®", "naïve", "smørrebrød", "20°", "“so”", "¶", "144×144"]))
+def test_few_letters_of_western_text_are_no_other_script(word: str) -> None:
+    assert (
+        page_bytes(f"<p>It rained again in the old town, {word}, as they say. ".encode("cp1252")).encoding == "cp1252"
+    )
 
 
 def test_text_cut_within_a_character_is_still_utf8() -> None:
@@ -57,7 +63,7 @@ def test_lone_surrogates_become_replacement_characters() -> None:
 
 @given(st.binary(max_size=200), st.one_of(st.none(), st.text(max_size=40)))
 def test_any_bytes_can_be_parsed(body: bytes, content_type: str | None) -> None:
-    assert parse_page(body, content_type).tree.html is not None
+    assert parse_bytes(page_bytes(body, content_type).utf8).html is not None
 
 
 def test_utf8_under_an_old_declaration_is_utf8() -> None:
@@ -110,4 +116,4 @@ def test_utf16_page_is_not_binary() -> None:
 def test_a_parser_without_memory_is_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("handlers.html.encoding.LexborHTMLParser", Mock(side_effect=SelectolaxError("can't parse")))
     with pytest.raises(MemoryError):
-        parse_page("<p>")
+        parse_bytes(b"<p>")
