@@ -35,12 +35,14 @@ _ALPHABETS = {  # letters beyond ASCII, by language; one that uses fewer of the 
     "cp874": "".join(map(chr, range(0x0E01, 0x0E5C))),
 }  # fmt: skip
 _TELLING_BYTES = 8
+_FEW_LETTERS = 2
+_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 _LETTERS = {  # frequent characters of the languages of an encoding, and their least share of its double bytes
     "gb18030": (re.compile(r"[的一是不了在人有我他这中大来上国个到说们为]"), 0.03),
     "big5hkscs": (re.compile(r"[的一是不了在人有我他這中大來上國個到說們為]"), 0.03),
     "cp932": (re.compile(r"[ぁ-んァ-ヶ]"), 0.05),
     "euc_jp": (re.compile(r"[ぁ-んァ-ヶ]"), 0.05),
-    "cp949": (re.compile(r"[가-힣]"), 0.5),
+    "cp949": (re.compile(r"[가-힣]"), 0.8),
 }
 # Without events the parser omits work for scripts, of which some takes quadratic time in options.
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
@@ -146,7 +148,8 @@ def _find_encoding(body: bytes, content_type: str | None) -> str:
         return declared
     declared = _text_codec(html_body_declared_encoding(body))
     if declared is None:
-        return _detect(body[:_SAMPLE_BYTES])
+        first = _HIGH_BYTE.search(body)
+        return _detect(body[first.start() :][:_SAMPLE_BYTES]) if first else "utf-8"
     # A declaration that can be read as ASCII can't be in UTF-16. Many pages were converted to UTF-8 and kept their old
     # declaration: text in another encoding is not valid UTF-8 by chance, except for a few characters.
     is_utf8 = declared == "utf-8" or declared.startswith("utf-16") or _is_utf8_beyond_ascii(body)
@@ -186,9 +189,10 @@ def _detect(sample: bytes) -> str:
             text = codecs.getincrementaldecoder(encoding)().decode(sample)
         except UnicodeDecodeError:
             continue
-        found = len(letters.findall(text))
-        # Chance hits in Western text stay far below a twentieth or are inside of words, those of Thai in Korean below a
-        # half.
+        known = letters.findall(text)
+        found = len(known) if len(set(known)) > _FEW_LETTERS else 0
+        # Chance hits in Western text stay far below a twentieth or are inside of words, those of other languages in Korean
+        # below four fifths.
         if found > most and 2 * found > least * high_bytes and found > len(_MIXED.findall(text)):
             best, most = encoding, found
     return best or _detect_alphabet(sample)

@@ -228,13 +228,13 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
 
 
 def _is_in_heading(node: LexborNode) -> bool:
-    """Whether a button or label is the text of a heading, as in accordions."""
+    """Whether a button or label is all of the text of a heading, as in accordions."""
     above = node.parent
     for _ in range(_MAX_NAMES):
         if above is None or above.tag_id in NAME_OF:
             break
         above = above.parent
-    return above is not None and above.tag_id in _TITLED
+    return above is not None and above.tag_id in _TITLED and above.text().split() == node.text().split()
 
 
 def _holds_text(node: LexborNode) -> bool:

@@ -53,6 +53,18 @@ def test_few_letters_of_western_text_are_no_other_script(word: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("head", "text", "encoding"),
+    [
+        ("a{}" * 30_000, "Привет, это большой город на севере страны", "cp1251"),
+        ("", "Le café d'été était fermé, Home\xa0\xa0\xa0About\xa0\xa0\xa0Contact", "cp1252"),
+        ("", "他们的孩子在学校学习中文和英文,老师说他们学得很好。", "gb18030"),
+    ],
+)
+def test_the_first_letters_beyond_ascii_decide(head: str, text: str, encoding: str) -> None:
+    assert page_bytes(f"<style>{head}</style><p>{text}".encode(encoding)).encoding == encoding
+
+
 def test_text_cut_within_a_character_is_still_utf8() -> None:
     assert page_bytes("<p>豪".encode()[:-1]).encoding == "utf-8"
 

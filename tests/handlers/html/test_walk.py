@@ -41,6 +41,8 @@ def test_a_control_is_read_where_it_is_a_heading(around: str, control: str) -> N
     """Accordions have their questions in controls."""
     html = f"<{around}><span><{control}>Who <b>pays</b>?</{control}></span></{around}><p><{control}>Send</{control}>It"
     assert [block.text for block in outline_of(html).blocks()] == ["Who pays?", "It"]
+    beside = f"<{around}>Who pays? <{control}>Copy link</{control}></{around}>"
+    assert [block.text for block in outline_of(beside).blocks()] == ["Who pays?"]
 
 
 @pytest.mark.parametrize(("html", "expected"), TABLES["text_within_a_line"])
