@@ -13,6 +13,7 @@ CONFIG = Path(__file__).parent.parent / "config"
 PROMPTS = CONFIG.parent / "handlers" / "prompts"
 TREES = CONFIG.parent / "handlers" / "results" / "trained.json"
 CONTENT_TREES = CONFIG.parent / "handlers" / "html" / "trained.json"
+DATE_TREES = CONFIG.parent / "handlers" / "html" / "dates" / "trained.json"
 ADDRESSED = CONFIG.parent / "handlers" / "html" / "addressed.json"
 R = TypeVar("R", bound=Rules)
 _KNOWN: defaultdict[type[Rules], list[Rules]] = defaultdict(list)

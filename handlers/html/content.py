@@ -128,7 +128,7 @@ class PageReader:
         self._hints = Hints(reading)
         self._types = SchemaTypes(reading)
         self._bylines = BylineWords(reading, patterns)
-        self._dates = DateWords(reading, MomentReader(patterns), self._bylines.names)
+        self._dates = DateWords(reading, MomentReader(patterns))
         self._story = StoryWords(reading)
         self._citations = CitationWords(reading)
 

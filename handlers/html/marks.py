@@ -30,7 +30,6 @@ _TEXTS_TO_HEADING = 60
 _LONG_TEXT = 250
 _MAX_STATED = 400
 _MAX_ABOVE = 12
-_CHANGED = ("modified", "updated")
 _MAX_HEADINGS = 30
 _MIN_HEADING = 5
 _MAX_NODES = 40
@@ -128,23 +127,6 @@ def stated_marks(story: Story) -> list[Mark]:
             index = next((places[text] for text in texts if text in places), -1)
             found[number] = replace(found[number], index=index)
     return found
-
-
-def times(story: Story) -> list[Mark]:
-    """Elements ``time`` (``time:changed`` if their names say so) of the story, the nearest to its beginning first."""
-    found = []
-    outline, near = story.outline, story.near
-    for index, node in outline.times[:_MAX_STATED]:
-        attributes = node.attributes
-        if value := _value(attributes) or short_text(node):
-            names = f"{attributes.get('class') or ''} {attributes.get('itemprop') or ''}".lower()
-            element = outline.place(node) >> 1
-            if story.dates_event(element, index):
-                continue
-            hidden = outline.regions.hides(element) and not near.is_head(index)
-            name = "time:changed" if any(word in names for word in _CHANGED) else "time"
-            found.append(Mark(name, value, short_text(node), near.distance(index), hidden, element, index))
-    return sorted(found, key=lambda mark: (mark.boilerplate, mark.distance))
 
 
 def _heading(outline: Outline, first: int) -> int:

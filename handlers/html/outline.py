@@ -91,7 +91,7 @@ class Mark:
     """An element whose markup marks it as an author or a date.
 
     Attributes:
-        name: ``itemprop:…``, ``rel:author``, ``time``, ``hint:byline`` or ``hint:date``.
+        name: ``itemprop:…``, ``rel:author``, ``hint:byline`` or ``hint:date``.
         value: The attribute that states it; "" without one.
         text: Its text.
         distance: Texts between it and the beginning of the main text.

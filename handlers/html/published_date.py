@@ -1,67 +1,71 @@
-"""When a page was published: the best of its dates, an instant or a day.
+"""When a page was published: of all its dates the one that trees score highest, if it is likely enough.
 
-Dates come from metadata, from the story's own ``time``, from the address, from a line beside the heading that has
-nothing but dates and names, and from a line that labels a date. Sentences, parts that others wrote and the day of an
-event give no date. Days before the earliest year or after the fetch are ignored.
+Candidates are the dates of metadata, structured data, ``time`` elements, class names, short lines, the beginning of
+the story and the address; dates of changes are candidates too. The trees (``tools.training.dates``) ask what each
+candidate is, where it is, what is written beside it, and which others name the same day.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import chain
-from operator import attrgetter
+from math import copysign, log1p
 
 import regex
 
-from handlers.html.bylines import NameWords
-from handlers.html.marks import Story, times
+from handlers.html.marks import Story
 from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
+from handlers.html.walk import MARK_CHARACTERS, short_text
 from handlers.text.dates import Moment, MomentReader, Origin, calendar_day, day_of, instant_at, is_plausible
 from handlers.text.scripts import HAN, KANA
 from handlers.text.words import alternatives
 
 _IN_URL = re.compile(
-    r"/((?:19|20)\d{2})(?:([/-])(0?[1-9]|1[0-2])\2(0?[1-9]|[12]\d|3[01])|(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))(?=[/_.+%-]|$)"
-    r"|-((?:19|20)\d{2})(-?)(0[1-9]|1[0-2])\8(0[1-9]|[12]\d|3[01])(?:\.[a-z]{1,5}|/)?$"
+    r"/((?:19|20)\d{2})(?:([/-])(0?[1-9]|1[0-2]|[a-z]{3,9})\2(0?[1-9]|[12]\d|3[01])|(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))"
+    r"(?=[/_.+%-]|$)|-((?:19|20)\d{2})(-?)(0[1-9]|1[0-2])\8(0[1-9]|[12]\d|3[01])(?:\.[a-z]{1,5}|/)?$"
 )
 _QUERY = re.compile(r"[?#]")
-_PROPERTIES = ("itemprop:datepublished", "itemprop:datecreated")
-_MAX_LINES = 60
-_MAX_LABELLED_LINES = 400
-_MAX_BEGINNINGS = 3
-_MAX_CHARACTERS = 160
-"""A longer line is running text."""
-_NEAR_TEXTS = 20
-_HEAD_TEXTS = 12
+_META = re.compile(r"dat[eu]|time|publi|modif|updat|creat|issued|revised|parsely|sailthru")
+_CHANGED = re.compile(r"modif|updat|revis|chang")
+_STATED = ("json-ld", "meta", "micro")
+_PROPERTIES = {"itemprop:datepublished": "published", "itemprop:datecreated": ""}
+_BESIDE = ("characters", "lower", "first", "last")
+_NAMED = "date by class name"
+_MAX_CONTENTS, _MAX_TIMES, _MAX_LINES, _MAX_LABELLED, _MAX_BEGINNINGS = 3, 10, 20, 6, 3
+_MAX_CHARACTERS, _HEAD_CHARACTERS, _MAX_LABEL = 160, 80, 60
+_NEAR_TEXTS, _HEAD_TEXTS, _REACH, _FAR = 20, 12, 6, 200
+_APART, _TOUCHING_NAMED, _TOUCHING_LABELLED = 4, 8, 4
 _MOST_DAYS = 2
-_LABEL_REACH = 6
-_APART_WORDS = 4
-_TOUCHING_NAMED = 8
-_TOUCHING_LABELLED = 3
+_LIKELY = -1.4
+"""Log-odds from which a date is believed."""
 
-_START = attrgetter("start")
-_DIGIT = re.compile(r"\d")
+# The first character is a class of its own: the engine then looks for it in one go.
+_DATED = re.compile(
+    r"[0-9٠-٩۰-۹०-९০-৯年년](?:(?<=[年년])|(?<=[129١۱২१])\d{3}(?!\d)|[./-]\d{1,2}[./-]\d\d|\s?[^\W\d_]{3,12}\.?\s\d\d)"
+)
 _CLOCK = re.compile(
     r"\d{1,2}\s?[:.h時时시点點]\s?\d{2}(?:\s?[:分]\s?\d{2})?(?:[.,]\d{1,9})?\s?[分秒분]?\s?(?:z|[+-]\d{2}:?\d{2})?(?!\d)"
     r"|(?<!\d)\d{1,2}\s?(?:[ap]\.?m\b\.?|uhr\b|時|시)|t(?=\d{2}:)",
     re.IGNORECASE,
 )
+_THEN_CLOCK = re.compile(r"\W{0,3}T?\d{1,2}[:：]\d\d")
+_STAMP = re.compile(r"[0-9日](?<=\d[0-9日])\W{1,3}\d{1,2}[:：]\d\d|[日](?<=\d日)\d{1,2}[:：]\d\d")
 _RANGE = re.compile(r"\d\.?\s?[-–]\s?\d{1,2}\.?\s[^\W\d_]")
 """12-14 June 2024."""
-_VERSION = re.compile(r"\A[\s(vV]*\d+(?:\.\d+)+\s*\Z")
+_NO_DATE = re.compile(r"\A[\s(vV]*\d+(?:\.\d+)+[\s(]*\Z|©|\(c\)", re.IGNORECASE)
+"""What is before another date than that of publication: a version, a sign of copyright."""
 _SEPARATOR = re.compile(r"[|·•‧∙–—/／,，;；()（）\[\]【】<>«»\n]|\s-\s|\s{2,}")
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*", re.UNICODE)
 _HAN_SIGNS = regex.compile(f"[{HAN}{KANA}]")
 # A place in capitals or of few words, before a day in brackets or behind a comma.
 _DATELINE_BEFORE = re.compile(r"(?:[^\W\d_a-z][^\s,()]{1,30}[ /]?){0,4}(?:(?<=\w)\s?,\s?)?[(（]?")
 _DATELINE_AFTER = re.compile(r"[)）]?(?:\s?[.:–—-]\s(?!\d)|(?<=[)）])\s(?=[^\W\d_a-z]))")
-_DATELINE_CHARACTERS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,218 +97,250 @@ class DatedPage:
     fetched_at: datetime | None
 
 
-_Found = Iterator[tuple[Moment | None, str]]
-_Changes = list[tuple[Moment | None, str]]
+@dataclass(slots=True)
+class Candidate:
+    """One of the dates of a page.
+
+    Attributes:
+        kind: Of its place: ``json-ld``, ``meta``, ``micro``, ``time``, ``class``, ``line``, ``dateline`` or ``url``.
+        said: What its name or label says: ``published``, ``updated`` or nothing.
+        index: The text where it is shown; -1 for none.
+    """
+
+    value: Moment
+    seen_in: str
+    kind: str
+    said: str = ""
+    index: int = -1
+    measures: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def is_publication(self) -> bool:
+        """Whether the page states it, for machines, as the date of publication."""
+        return self.kind in _STATED and self.said == "published"
 
 
 def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
-    """The publication date of a page, else its date of change. Stated dates have precedence over visible ones."""
-    changes: _Changes = []
-    is_story = not (page.is_event or page.data.is_thing)
-    in_url = _in_url(page.url) if is_story else None
-    shown = _shown(page, words, in_url, changes) if is_story else iter(())
-
-    def plausible(found: Iterable[tuple[Moment | None, str]]) -> Iterator[FoundDate]:
-        for value, seen_in in found:
-            if value is not None and is_plausible(value, words.earliest_year, page.fetched_at):
-                yield FoundDate(value, seen_in)
-
-    for stated in plausible(_stated(page, words)):
-        return _as_shown(stated, plausible(chain(shown, changes)))
-    labelled = () if page.data.is_thing else _labelled(page, words, changes)
-    for found in plausible(chain(shown, labelled)):
-        return _as_shown(found, plausible([(in_url, "url")] if isinstance(found.value, datetime) else []))
-    return next(plausible(chain(_stated_changes(page, words), changes)), None)
+    """The likeliest date of publication of a page, else its date of change; None without a likely one."""
+    found = candidates(page, words)
+    return choose(found, [words.forest.scores(one)[0] for one in measured(found, page)])
 
 
-def _as_shown(stated: FoundDate, shown: Iterable[FoundDate]) -> FoundDate:
-    """A stated date as the page shows it: in the site's own zone, or the day before or after one of universal time."""
-    value, day, beside = stated.value, day_of(stated.value), stated
-    in_zone = isinstance(value, datetime) and value.tzinfo is not None
-    for found in shown:
-        if in_zone and isinstance(found.value, datetime) and found.value.utcoffset() and found.value == value:
-            return found
-        if day_of(found.value) == day:
-            return stated
-        if beside is stated and abs(day_of(found.value) - day) == timedelta(days=1):
-            beside = found
-    return stated if isinstance(value, datetime) and value.utcoffset() else beside
+def choose(found: list[Candidate], scores: list[float]) -> FoundDate | None:
+    """The date with the highest score as the page shows it, else the first date of a change."""
+    likely = [(score, one) for score, one in zip(scores, found, strict=True) if score >= _LIKELY]
+    is_stated = any(one.is_publication for _, one in likely)
+    days = {day_of(one.value) for _, one in likely if one.said != "updated" and not (is_stated and one.kind == "url")}
+    best = max(likely, key=lambda scored: (day_of(scored[1].value) in days, scored[0]), default=None)
+    if best is None:
+        chosen = next((one for one in found if one.said == "updated"), None)
+    else:
+        day, is_change = day_of(best[1].value), best[1].said == "updated"
+        # The first place is the one that most likely has the instant.
+        first = next(one for _, one in likely if day_of(one.value) == day and (is_change or one.said != "updated"))
+        chosen = _as_shown(first, [one for _, one in likely if one.kind not in _STATED])
+    return FoundDate(chosen.value, chosen.seen_in) if chosen else None
 
 
-def _shown(page: DatedPage, words: DateWords, in_url: date | None, changes: _Changes) -> _Found:
-    """Dates of publication beside the story, the most reliable first; those of changes are added to ``changes``."""
-    yield from _times(page, words, changes)
-    yield in_url, "url"
-    yield from _named(page, words, changes)
-    yield from _visible(page, words, changes)
+def _as_shown(stated: Candidate, shown: list[Candidate]) -> Candidate:
+    """A date as the page shows it: in the site's own zone, or the day before or after that of universal time."""
+    value, day = stated.value, day_of(stated.value)
+    if not isinstance(value, datetime) or value.utcoffset():
+        return stated
+    same = (one for one in shown if isinstance(one.value, datetime) and one.value.utcoffset() and one.value == value)
+    days = {one.value: one for one in reversed(shown) if not isinstance(one.value, datetime)}
+    beside = (days[other] for step in (0, 1, -1) if (other := day + timedelta(days=step)) in days)
+    found = next(chain(same, beside), stated)
+    return stated if found.value == day else found
 
 
-def _stated(page: DatedPage, words: DateWords) -> _Found:
-    """Dates of metadata, structured data and microdata."""
-
-    def read(text: str) -> Moment | None:
-        return words.moments.read(text, page.origin)
-
-    yield read(page.data.published), "json-ld datePublished"
-    for name in words.published_names:
-        yield from ((read(content), f"meta {name}") for content in page.story.outline.meta.get(name, ()))
-    for name in _PROPERTIES:
-        yield from (
-            (read(text), name) for mark in page.story.stated if mark.name == name for text in (mark.value, mark.text)
-        )
-    yield read(page.data.created), "json-ld dateCreated"
+def candidates(page: DatedPage, words: DateWords) -> list[Candidate]:
+    """The plausible dates of a page, the stated ones first; of a thing or an event none that may be that of it."""
+    shown = chain(_times(page, words), _in_url(page.url, words), _named(page, words), _lines(page, words))
+    own = (one for one in shown if one.said or not page.is_event)
+    every = chain(_stated(page, words), () if page.data.is_thing else own)
+    plausible = (one for one in every if is_plausible(one.value, words.earliest_year, page.fetched_at))
+    return list({(one.value, one.seen_in, one.said, one.index): one for one in plausible}.values())
 
 
-def _times(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
-    """Elements ``time`` near the heading, except those in sentences."""
-    for mark in times(page.story):
-        if mark.boilerplate or mark.distance > _NEAR_TEXTS:
-            continue
-        block = page.story.outline.line_at(mark.index)
-        line = words.read(block.text, page.origin, named=True) if block is not None and mark.text else None
-        if line is None and block is not None and mark.text and words.is_sentence(block.text):
-            continue
-        value = words.moments.read(mark.value, page.origin)
-        if mark.name == "time:changed" or (line is not None and line.published is None):
-            changes.append((value, "time"))
-        else:
-            yield value, "time"
+def _stated(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
+    """Dates of structured data, metadata and microdata."""
+    data = page.data
+    stated = [
+        (data.published, "json-ld datePublished", "json-ld", "published"),
+        (data.created, "json-ld dateCreated", "json-ld", ""),
+        (data.modified, "json-ld dateModified", "json-ld", "updated"),
+    ]
+    for name, contents in page.story.outline.meta.items():
+        if (said := words.said_by(name)) is not None:
+            stated += [(content, f"meta {name}", "meta", said) for content in contents[:_MAX_CONTENTS]]
+    for mark in page.story.stated:
+        if mark.name in _PROPERTIES:
+            stated += [(text, mark.name, "micro", _PROPERTIES[mark.name]) for text in (mark.value, mark.text)]
+    for text, seen_in, kind, said in stated:
+        if text and (value := words.moments.read(text, page.origin)) is not None:
+            yield Candidate(value, seen_in, kind, said)
 
 
-def _named(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
+def _times(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
+    """Elements ``time``, the nearest to the heading, except those in sentences."""
+    outline, near = page.story.outline, page.story.near
+    beside = (timed for timed in outline.times if near.distance(timed[0]) <= _NEAR_TEXTS)
+    for index, node in sorted(beside, key=lambda timed: near.distance(timed[0]))[:_MAX_TIMES]:
+        attributes, text = node.attributes, short_text(node)
+        value = (attributes.get("content") or attributes.get("datetime") or text)[:MARK_CHARACTERS]
+        line = outline.line_at(index) if text else None
+        begin = 0 if line is None else max(line.text.find(text), 0)
+        said_beside = words.beside((line.text if line else text)[:_FAR], begin, begin + len(text), _TOUCHING_NAMED)
+        moment = words.moments.read(value, page.origin)
+        if moment is not None and said_beside is not None:
+            said, _, measures = said_beside
+            names = f"{attributes.get('class') or ''} {attributes.get('itemprop') or ''}".lower()
+            said = "updated" if _CHANGED.search(names) else said
+            yield from _placed(page, Candidate(moment, "time", "time", said, index, measures), outline.place(node) >> 1)
+
+
+def _named(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
     """Dates near the heading whose class names say so."""
     for mark in page.story.near.named:
-        if mark.name == "hint:date" and not mark.boilerplate and not page.story.dates_event(mark.place, mark.index):
-            yield words.moments.read(mark.value, page.origin), "date by class name"
-            line = words.read(mark.text, page.origin, named=True)
-            if line is not None:
-                yield line.published, "date by class name"
-                changes.append((line.updated, "date by class name"))
+        if mark.name == "hint:date":
+            stated = words.moments.read(mark.value, page.origin)
+            shown = words.dates(mark.text, page.origin, _TOUCHING_NAMED)
+            for moment, said, _, measures in chain([(stated, "", False, dict[str, float]())] if stated else (), shown):
+                yield from _placed(page, Candidate(moment, _NAMED, "class", said, mark.index, measures), mark.place)
 
 
-def _visible(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
-    """Lines beside the heading that have nothing but dates and names, and the dateline of the story."""
-    blocks = list(_head_lines(page))
+def _lines(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
+    """Short lines beside the heading, further ones with a label or a time, and the beginnings of the story."""
     outline, near = page.story.outline, page.story.near
-    labelled = (_with_label(outline, block, words) for block in blocks)
-    # A day in an element of its own may be beside other small texts in one line: the minutes that reading takes.
-    lines = [block for block in blocks if block.end > block.start + 1 and near.is_head(block.start)]
-    parts = (
-        outline.texts[index]
-        for block in lines
-        if _DIGIT.search(block.text) is not None and not words.is_sentence(block.text)
-        for index in range(block.start, block.end)
-    )
-    beside = (text for index, text in outline.asides if near.is_head(index))
-    read = (words.read(text, page.origin, is_near=True) for text in chain(labelled, parts, beside))
-    dated = [line for line in read if line is not None]
-    # Lines of many days are a schedule or a chronology. Days beside an ISBN are those of the book.
-    is_of_page = len({line.published for line in dated if not line.labelled}) <= _MOST_DAYS
-    if dated and is_of_page and not any(page.story.is_of_thing(block.text) for block in blocks):
-        yield from ((line.published, "visible date") for line in dated)
-        changes += [(line.updated, "visible date") for line in dated]
-    begins = [
-        block for block in outline.blocks(near.first, near.first + _HEAD_TEXTS) if len(block.text) > _MAX_CHARACTERS
-    ]
-    for block in begins[:_MAX_BEGINNINGS]:
-        yield words.dateline(block.text[:_DATELINE_CHARACTERS], page.origin), "dateline"
-
-
-def _labelled(page: DatedPage, words: DateWords, changes: _Changes) -> _Found:
-    """Lines anywhere that label a date, except beside the data of a book or the like."""
-    blocks = page.story.outline.blocks()[-_MAX_LABELLED_LINES:]
-    dated: set[Moment | None] = set()
-    # A line without a number may have it from its label, in the line before.
-    numbers = [True, *(_DIGIT.search(block.text) is not None for block in blocks)]
-    for number, block in enumerate(blocks):
-        if not (numbers[number] or numbers[number + 1]) or len(block.text) > _MAX_CHARACTERS:
-            continue
-        text = _with_label(page.story.outline, block, words)
-        if not words.may_be_labelled(text) or page.story.holds(block.element, block.start):
-            continue
-        beside = blocks[max(0, number - _LABEL_REACH) : number + _LABEL_REACH + 1]
-        if any(page.story.is_of_thing(other.text) for other in beside):
-            continue
-        line = words.read(text, page.origin)
-        if line is not None and line.labelled:
-            yield line.published, "labelled date"
-            changes.append((line.updated, "labelled date"))
-        elif line is not None and not page.is_event and words.is_dated(text):
-            dated.add(line.published)
-    if len(dated) == 1:
-        yield dated.pop(), "labelled date"
-
-
-def _stated_changes(page: DatedPage, words: DateWords) -> _Found:
-    yield words.moments.read(page.data.modified, page.origin), "json-ld dateModified"
-    for name in words.updated_names:
-        for content in page.story.outline.meta.get(name, ()):
-            yield words.moments.read(content, page.origin), f"meta {name}"
-
-
-def _head_lines(page: DatedPage) -> Iterator[Block]:
-    """Short lines around the heading and the beginning of the main text, the nearest first."""
-    near, outline = page.story.near, page.story.outline
-    starts = (
-        block.start
-        for block in outline.blocks(near.first, near.first + _HEAD_TEXTS)
-        if len(block.text) > _MAX_CHARACTERS
-    )
-    end = max(near.body, next(starts, near.first + _HEAD_TEXTS))
     lines = outline.lines_with_links()
-    for place in near.places:
-        first, after = (bisect_left(lines, index, key=_START) for index in (place.start, min(place.stop, end + 1)))
-        blocks = [
-            block
-            for block in lines[first:after]
-            if len(block.text) <= _MAX_CHARACTERS
-            and page.story.is_own(block.element, block.start)
-            and not page.story.dates_event(block.element, block.start)
-        ][:_MAX_LINES]
-        yield from sorted(blocks, key=lambda block: (block.start < near.heading, near.distance(block.start)))
+    begins = [block for block in outline.blocks(near.first) if len(block.text) > _MAX_CHARACTERS][:_MAX_BEGINNINGS]
+    end = max(near.body, begins[0].start if begins else near.first + _HEAD_TEXTS)
+    places = {index for place in near.places for index in place if index <= end}
+    shown, far = [], []
+    for number, block in enumerate(lines):
+        if len(block.text) <= _MAX_CHARACTERS and _DATED.search(block.text) is not None:
+            if block.start in places:
+                shown.append((near.distance(block.start), number))
+            elif words.may_be_labelled(lines, number):
+                far.append((0, number))
+    firm: list[Candidate] = []
+    bare: list[Candidate] = []
+    for _, number in (*sorted(shown)[:_MAX_LINES], *far[:_MAX_LABELLED]):
+        block, before = lines[number], lines[number - 1] if number else None
+        text, is_value = block.text, before is not None and _is_value(outline, before, block)
+        if block.end > block.start + 1 and near.is_head(block.start) and words.is_short(text):
+            # A day in an element of its own may be beside other small texts: the minutes that reading takes.
+            text = "  ".join(map(str.strip, outline.texts[block.start : block.end]))
+        if before is not None and words.is_label(before.text):
+            text, is_value = f"{before.text}: {text}", False
+        beside = lines[max(0, number - _REACH) : number + _REACH + 1]
+        for moment, said, is_firm, measures in words.dates(text, page.origin):
+            is_dated = is_firm or (not is_value and (block.start in places or words.is_dated(text)))
+            if is_dated and not any(page.story.is_of_thing(other.text) for other in beside):
+                seen_in = "visible date" if block.start in places else "labelled date"
+                one = Candidate(moment, seen_in, "line", said, block.start, measures)
+                (firm if is_firm else bare).extend(_placed(page, one, block.element))
+    for index, text in outline.asides:
+        if index <= end and near.distance(index) <= _NEAR_TEXTS:
+            for moment, said, _, measures in words.dates(text, page.origin):
+                bare += _placed(page, Candidate(moment, "visible date", "line", said, index, measures), -1)
+    # Lines of many days are a schedule or a chronology.
+    yield from firm
+    for seen_in, most in (("visible date", _MOST_DAYS), ("labelled date", 1)):
+        alike = [one for one in bare if one.seen_in == seen_in]
+        yield from alike if len({day_of(one.value) for one in alike}) <= most else ()
+    for block in begins:
+        if (value := words.dateline(block.text[:_HEAD_CHARACTERS], page.origin)) is not None:
+            yield from _placed(page, Candidate(value, "dateline", "dateline", "", block.start), block.element)
 
 
-def _with_label(outline: Outline, block: Block, words: DateWords) -> str:
-    """A line with its label from a list of terms, a table row or the line before; "" if it labels something else."""
-    before = outline.line_at(block.start - 1)
-    if before is None:
-        return block.text
-    if _DIGIT.search(block.text) is None and _DIGIT.search(before.text) is None:
-        # The usual case: there is no date.
-        return ""
-    if words.is_label(before.text):
-        return f"{before.text}: {block.text}"
+def _is_value(outline: Outline, before: Block, block: Block) -> bool:
+    """Whether the line before is the term or the first cell of a line."""
+    if block.tag not in ("dd", "td") or before.tag not in ("dt", "th", "td"):
+        return False
     row = outline.outer[block.element] if block.tag == "td" else block.element
     beside = before.element if before.tag in ("dt", "th") else outline.outer[before.element]
-    is_value = block.tag in ("dd", "td") and before.tag in ("dt", "th", "td") and row == beside
-    return "" if is_value else block.text
+    return row == beside and not (block.tag == before.tag and before.element == block.element)
 
 
-def _in_url(url: str) -> date | None:
+def _placed(page: DatedPage, one: Candidate, element: int) -> Iterator[Candidate]:
+    """A candidate with the measures of its place; nothing in a part of others or of an event."""
+    story, index = page.story, one.index
+    near = story.near
+    if element >= 0 and story.dates_event(element, index):
+        return
+    begin = near.heading if near.heading >= 0 else near.first
+    is_hidden = element >= 0 and story.outline.regions.hides(element)
+    one.measures |= {
+        "from heading": float(max(-_FAR, min(index - begin, _FAR))),
+        "from text": float(max(-_FAR, min(index - near.first, _FAR))),
+        "away": float(min(near.distance(index), _FAR) + _FAR * is_hidden),
+        "head": float(near.is_head(index)),
+        "early": index / (len(story.outline.texts) or 1),
+    }
+    yield one
+
+
+def measured(found: list[Candidate], page: DatedPage) -> list[dict[str, float]]:
+    """The measures of candidates: their own, those of their days, and those of the page."""
+    dated = [(one, day_of(one.value)) for one in found]
+    names: dict[date, set[str]] = {}
+    for one, day in dated:
+        names.setdefault(day, set()).update((f"{one.kind} {one.said}", one.said))
+    shown = sorted((one.measures["away"], one.index, day) for one, day in dated if one.index >= 0)
+    nearest = list(dict.fromkeys(day for _, _, day in shown))
+    publications = list(dict.fromkeys(day for one, day in dated if one.is_publication))
+    in_url = [day for one, day in dated if one.kind == "url"]
+    of_page = {f"has {kind}": float(number) for kind, number in Counter(one.kind for one in found).items()} | {
+        "page article": float(page.data.is_article),
+        "days": float(len(names)),
+        "candidates": float(len(found)),
+    }
+    of_day: dict[date, dict[str, float]] = {}
+    for day, said in names.items():
+        beside = (names.get(day + timedelta(days=step), set()) for step in (-1, 1))
+        of_day[day] = {f"same {name}": 1.0 for name in said} | {
+            "agree": float(len(said)),
+            "agree beside": float(len(set().union(*beside))),
+        }
+        for name, others in (("nearest", nearest), ("publication", publications), ("url", in_url)):
+            if others:
+                away = (day - others[0]).days
+                of_day[day][f"from {name}"] = copysign(log1p(abs(away)), away)
+                of_day[day][name] = float(others.index(day) + 1 if day in others else 0)
+    order: Counter[str] = Counter()
+    rows = []
+    for one, day in dated:
+        zone = one.value.utcoffset() if isinstance(one.value, datetime) else None
+        own = {
+            "zone": float(zone is not None),
+            "universal": float(zone == timedelta()),
+            "order": float(order[one.seen_in]),
+        }
+        order[one.seen_in] += 1
+        rows.append(of_page | of_day[day] | one.measures | own)
+    return rows
+
+
+def _in_url(url: str, words: DateWords) -> Iterator[Candidate]:
     """The day in a page's address."""
     match = _IN_URL.search(_QUERY.split(url, maxsplit=1)[0])
-    parts = [int(part) for part in match.groups() if part and part.isdigit()] if match else []
-    return calendar_day(*parts) if parts else None
-
-
-@dataclass(frozen=True, slots=True)
-class LineDates:
-    """The dates of a line; ``labelled`` says whether the line says what they are."""
-
-    published: Moment | None
-    updated: Moment | None
-    labelled: bool
+    months = words.moments.patterns.months
+    parts = (part.capitalize() for part in match.groups() if part and part.isalnum()) if match else ()
+    numbers = [int(part) if part.isdigit() else (part in months and months[part]) for part in parts]
+    if numbers and (day := calendar_day(*numbers)):
+        yield Candidate(day, "url", "url")
 
 
 class DateWords:
-    """Reads lines that date a page, under one configuration: "By Jane Doe | Published 3 May 2024, updated 9 June"."""
+    """Reads the words beside dates, under one configuration: "By Jane Doe | Published 3 May 2024, updated 9 June"."""
 
-    def __init__(self, reading: PageReadingSection, moments: MomentReader, names: NameWords) -> None:
+    def __init__(self, reading: PageReadingSection, moments: MomentReader) -> None:
         self.moments = moments
-        self.published_names = tuple(reading.date_names)
-        self.updated_names = tuple(reading.updated_names)
         self.earliest_year = reading.earliest_year
-        self._names = names
+        self.forest = reading.date_forest
+        self._said_by = dict.fromkeys(reading.updated_names, "updated") | dict.fromkeys(reading.date_names, "published")
         label_words = [word.lower() for word in (*reading.published_words, *reading.updated_words)]
         self._label_words = re.compile(alternatives(label_words))
         self._labels = _any_of(label_words)
@@ -314,89 +350,81 @@ class DateWords:
             rf"(?:{alternatives(reading.date_labels)})\s{{0,3}}[:：]?\s{{0,3}}\d", re.IGNORECASE
         )
         self._fillers = _any_of(reading.date_line_words)
+        self._openings = _any_of([*label_words, *reading.byline_words])
 
-    def may_be_labelled(self, line: str) -> bool:
-        """Whether a line has a number and a label. This check is fast."""
-        if len(line) > _MAX_CHARACTERS or _DIGIT.search(line) is None:
-            return False
-        return self._label_words.search(line.lower()) is not None or self.is_dated(line)
+    def said_by(self, name: str) -> str | None:
+        """What the name of a meta tag says of its date; None if the tag has no date."""
+        if name in self._said_by or _META.search(name) is None:
+            return self._said_by.get(name)
+        return "updated" if _CHANGED.search(name) else "published" if "publi" in name else ""
+
+    def may_be_labelled(self, lines: list[Block], number: int) -> bool:
+        """Whether a line may have a label, also in the line before, or a time. This check is fast."""
+        text, before = lines[number].text, lines[number - 1].text[:_MAX_LABEL] if number else ""
+        has_label = self._label_words.search(f"{before} {text}".lower()) or self._date_label.match(text)
+        return has_label is not None or _STAMP.search(text) is not None
 
     def is_dated(self, line: str) -> bool:
         """Whether a line begins with a word for a date, followed by a number: "Date: 3 May 2024"."""
         return self._date_label.match(line) is not None
 
-    def is_sentence(self, text: str) -> bool:
-        """Whether a text has too many words for a line of dates."""
-        return len(text) > _MAX_CHARACTERS or self._size(text) > _TOUCHING_NAMED
+    def is_short(self, line: str) -> bool:
+        """Whether a line has no more words than may be beside a date."""
+        return self._size(line) <= _TOUCHING_NAMED
 
     def is_label(self, text: str) -> bool:
         """Whether a text is only a label of a date."""
-        if len(text) > _MAX_CHARACTERS:
-            return False
         # A search in lower case that ignores the ends of words takes a third of the time.
-        is_label = self._label_words.search(text.lower()) and self._labels.search(text)
-        return bool(is_label or self._date_label.match(f"{text} 1")) and not self._size(text)
+        may_be = len(text) <= _MAX_LABEL and (self._label_words.search(text.lower()) or self.is_dated(f"{text} 1"))
+        return bool(may_be) and not self._size(text)
 
     def dateline(self, head: str, origin: Origin) -> Moment | None:
         """The day before the first sentence of a story: "(18.1.2018) Farmers", "Oslo, 3 May 2024 –"."""
-        days = self.moments.spans(head, origin)
+        days = self.moments.spans(head, origin) if _DATED.search(head) else []
         if not days or not (before := _DATELINE_BEFORE.match(head, 0, days[0].start)) or before.end() != days[0].start:
             return None
         return days[0].value if _DATELINE_AFTER.match(head, days[0].end) else None
 
-    def read(self, line: str, origin: Origin, *, named: bool = False, is_near: bool = False) -> LineDates | None:
-        """The dates of a line; None if it has none, or more words than a line of dates has.
+    def dates(self, line: str, origin: Origin, most: int = 0) -> Iterator[tuple[Moment, str, bool, dict[str, float]]]:
+        """The dates of a line, each with what ``beside`` says."""
+        days = self.moments.spans(line, origin) if len(line) <= _FAR and _DATED.search(line) else []
+        bounds = [0, *(day.end for day in days)], [*(day.start for day in days[1:]), len(line)]
+        for day, before, after in zip(days, *bounds, strict=False):
+            beside = self.beside(line, day.start, day.end, most, before, after)
+            # Two days are the beginning and the end of something, unless a label says what they are.
+            if day.value is not None and beside is not None and (beside[0] or len(days) == 1):
+                # With its time and zone, if the line has them in a format of machines.
+                yield instant_at(line, day.start) or day.value, *beside
 
-        Args:
-            line: A line of the page.
-            origin: Where the page comes from.
-            named: Whether the markup calls it a date; then more words may be beside the date.
-            is_near: Whether it is beside the heading; then a few words may be beside a date that the line labels.
+    def beside(
+        self, line: str, start: int, end: int, most: int, first: int = 0, last: int | None = None
+    ) -> tuple[str, bool, dict[str, float]] | None:
+        """What the words beside a date say of it, and whether there is a label or a time; None in a sentence.
+
+        ``most`` words may touch the date, more after a label or before a time.
         """
-        if len(line) > _MAX_CHARACTERS or _DIGIT.search(line) is None:
+        before, after = line[first:start], line[end:last]
+        left, right = (_SEPARATOR.split(_CLOCK.sub(" ", part)) for part in (before, after))
+        opening, is_timed = self._openings.search(before), _THEN_CLOCK.match(line, end) is not None
+        if is_timed:
+            most = _TOUCHING_NAMED
+        elif opening is not None and not self._size(before[: opening.start()]):
+            most = max(most, _TOUCHING_LABELLED)
+        touching, apart = (left[-1], right[0]), (*left[:-1], *right[1:])
+        if _RANGE.search(line, start, end) or _NO_DATE.search(before) or sum(map(self._size, touching)) > most:
             return None
-        days = self.moments.spans(line, origin)
-        starts, ends = [day.start for day in days], [day.end for day in days]
-        pieces = [line[start:end] for start, end in zip([0, *ends], [*starts, len(line)], strict=True)]
-        is_range = any(_RANGE.search(line, start, end) for start, end in zip(starts, ends, strict=True))
-        few = _TOUCHING_LABELLED if is_near and self._opens_with_label(pieces[0]) else 0
-        if not days or is_range or not self._is_bare(pieces, _TOUCHING_NAMED if named else few):
+        if any(self._size(part) > _APART for part in apart):
             return None
-        published: list[Moment | None] = []
-        updated: list[Moment | None] = []
-        for day, before in zip(days, pieces, strict=False):
-            is_updated = _last(self._updated, before) > _last(self._published, before)
-            # With its time and zone, if the line has them in a format of machines.
-            value = day.value and (instant_at(line, day.start) or day.value)
-            (updated if is_updated else published).append(value)
-        labelled = any(self._labels.search(piece) for piece in pieces)
-        if len(published) > 1 and not labelled:
-            # Two days are the beginning and the end of something.
-            return None
-        return LineDates(next(iter(published), None), next(iter(updated), None), labelled)
-
-    def _is_bare(self, pieces: list[str], most_touching: int) -> bool:
-        """Whether there are only names and few words around the dates."""
-        for number, piece in enumerate(pieces):
-            if self._names.reporters(piece.strip()):
-                continue
-            parts = _SEPARATOR.split(_CLOCK.sub(" ", piece))
-            for place, part in enumerate(parts):
-                touches = (place == len(parts) - 1 and number < len(pieces) - 1) or (place == 0 and number > 0)
-                most = most_touching if touches else _APART_WORDS
-                if _VERSION.match(part):
-                    return False
-                if self._size(part) > most and not self._names.line_names(part.strip()):
-                    return False
-        return True
-
-    def _opens_with_label(self, text: str) -> bool:
-        """Whether a line begins with a label: "Posted in News on", "First published by"."""
-        label = self._labels.search(text)
-        return label is not None and not self._size(text[: label.start()])
+        published, updated = (_last(pattern, before) for pattern in (self._published, self._updated))
+        said = "published" if published > updated else "updated" if updated >= 0 else ""
+        lower = sum(word[0].islower() for word in _WORD.findall(f"{before} {after}"))
+        values = (len(line), lower, not before.strip(), not after.strip())
+        return said, bool(said or is_timed), dict(zip(_BESIDE, map(float, values), strict=True))
 
     def _size(self, segment: str) -> int:
         """Words of a segment without labels and what goes with dates; ideographs count as a third of a word."""
+        if not segment or segment.isspace():
+            return 0
         left = " ".join(_WORD.findall(self._fillers.sub(" ", self._labels.sub(" ", segment))))
         han = len(_HAN_SIGNS.findall(left))
         return (han + 2) // 3 if han else len(left.split())

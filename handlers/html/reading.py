@@ -98,6 +98,7 @@ class PageReadingSection(Section):
         default={}, description="Parts of class names and ids by the place of a template that they name."
     )
     content_trees: Trees = Field(default=Trees(), description="Trained trees that find the content of a page.")
+    date_trees: Trees = Field(default=Trees(), description="Trained trees that find the date of a page.")
 
     addressed: AddressedSection = Field(
         default=AddressedSection(), description="What tells whether a text addresses a language model."
@@ -107,3 +108,8 @@ class PageReadingSection(Section):
     def content_forest(self) -> Forest:
         """The trees in the form that is evaluated, made once."""
         return Forest(self.content_trees)
+
+    @cached_property
+    def date_forest(self) -> Forest:
+        """The trees for dates in the form that is evaluated, made once."""
+        return Forest(self.date_trees)

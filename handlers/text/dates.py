@@ -28,13 +28,16 @@ _HOST = re.compile(r"^(?:[a-z][a-z0-9+.-]{0,20}:)?//(?:[^/?#@]{0,200}@)?([^/?#:\
 _TAG = re.compile(r"^\s{0,4}([a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_]([a-z]{2})(?![a-z]))?", re.IGNORECASE)
 _ISO = re.compile(
     r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)"
-    r"(?:[T ]+(\d{1,2}):(\d{2}(?::\d{2})?)(?:[.,]\d{1,9})?\s?(Z|UTC|GMT|[+-]\d{1,2}:?\d{2}(?!\d))?)?",
+    r"(?:[T ]+(\d{1,2}):(\d{2}(?::\d{2})?)(?:[.,]\d{1,9})?\s?(?:([ap])\.?m\b\.?\s?)?"
+    r"(Z|UTC|GMT|[+-]\d{1,2}:?\d{2}(?!\d))?)?",
     re.IGNORECASE,
 )
 _COMPACT = re.compile(
     r"(?<!\d)((?:19|20)\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=T|\d{4,6}Z?$|\D|$)"
-    r"(?:T(\d{2}):?(\d{2})(?::?\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2}(?!\d))?)?"
+    r"(?:T(\d{2}):?(\d{2})(?::?\d{2}(?:\.\d{1,9})?)?()(Z|[+-]\d{2}:?\d{2}(?!\d))?)?"
 )
+_OF_COMMAND = re.compile(r"\b([A-Z][a-z]{2}) {1,2}(\d{1,2}) \d{2}:\d{2}:\d{2} (?:[AP]M )?(?:[A-Z]{3,4} )?(\d{4})\b")
+"""As the command ``date`` and ``ctime`` write it: Fri Jul 16 12:34:56 UTC 2021."""
 _EPOCH = re.compile(r"^(\d{10}|\d{13})$")
 _DIGIT = re.compile(r"\d")
 _YEARS = range(1800, 2101)
@@ -45,6 +48,7 @@ _MAX_TAG, _MAX_DAYS, _MAX_CHARACTERS = 40, 20, 300
 _TOO_MANY_DIGITS = 5
 _REPUBLIC, _BUDDHIST = 1911, 543
 _BUDDHIST_YEARS = range(2400, 2700)
+_NOON, _MIDNIGHT = 12, 24
 _LATEST_ZONE = timedelta(hours=14)
 
 
@@ -121,6 +125,8 @@ class MomentReader:
         if _ISO.search(text) is not None:
             return stated_moment(text)
         spans = self.spans(text, origin)
+        if not spans and (match := _OF_COMMAND.search(text)):
+            spans = self.spans(" ".join(match.groups()), origin)
         return spans[0].value if spans else stated_moment(text)
 
     def spans(self, text: str, origin: Origin = UNKNOWN) -> list[Span]:
@@ -353,13 +359,19 @@ def _iso(match: re.Match[str]) -> Moment | None:
     day = calendar_day(int(match[1]), int(match[2]), int(match[3]))
     if day is None or match[4] is None:
         return day
-    zone = match[6] or ""
+    zone = match[7] or ""
     if zone[:1] in ("+", "-"):
         hours = zone[1:].replace(":", "").zfill(4)
         zone = f"{zone[0]}{hours[:2]}:{hours[2:]}"
     elif zone:
         zone = "Z"
+    hour, half = int(match[4]), (match[6] or "").lower()
+    if half and 1 <= hour <= _NOON:
+        hour = hour % _NOON + _NOON * (half == "p")
+    # The day's last midnight is 24:00.
+    is_end = hour == _MIDNIGHT and not int(match[5].replace(":", ""))
     try:
-        return datetime.fromisoformat(f"{day}T{match[4]:0>2}:{match[5]}{zone}")
-    except ValueError:
+        found = datetime.fromisoformat(f"{day}T{0 if is_end else hour:02}:{match[5]}{zone}")
+        return found + timedelta(days=is_end)
+    except (ValueError, OverflowError):
         return None

@@ -57,7 +57,9 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     lists = sorted((directory / "sources").glob("*.yaml"))
     handlers = Path(__file__).parents[2] / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
-    results, content = (sorted((handlers / package).glob("trained.json")) for package in ("results", "html"))
+    results, content, dates = (
+        sorted((handlers / name).glob("trained.json")) for name in ("results", "html", "html/dates")
+    )
     addressed = [path for path in (directory / "addressed.yaml",) if path.is_file()]
     weights = sorted((handlers / "html").glob("addressed.json"))
     return [
@@ -67,6 +69,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
         *((path, {"result_trees": from_json(path.read_bytes())}) for path in results),
         *((path, {"page_reading": {"content_trees": from_json(path.read_bytes())}}) for path in content),
+        *((path, {"page_reading": {"date_trees": from_json(path.read_bytes())}}) for path in dates),
         *((path, {"page_reading": {"addressed": read_yaml(path)}}) for path in addressed),
         *((path, {"page_reading": {"addressed": from_json(path.read_bytes())}}) for path in weights),
     ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from tools.accuracy.contestants import ASSAY, HTMLDATE, TRAFILATURA, Answer, Answers
 from tools.accuracy.counting import Miss, Tally
 from tools.accuracy.labels import LabelledPage
 from tools.accuracy.matching import day_of, named, same_text, same_title
+from tools.training.dates import by_site
 
 Asked = list[tuple[LabelledPage, Answers]]
 Says = Callable[[Answer], str | None]
@@ -15,10 +17,12 @@ Judge = Callable[[str], bool]
 
 
 def dates(asked: Asked) -> Tally:
-    """Publication dates, right to the day."""
+    """Publication dates, right to the day. Shipped trees have seen these pages, so trees of other sites answer."""
     tally = Tally("publication date, right to the day", (ASSAY, *HTMLDATE, TRAFILATURA))
-    for page, answers in asked:
+    days = by_site()
+    for page, said in asked:
         if page.days:
+            answers = said | {ASSAY: replace(said[ASSAY], date=days.get(page.place))}
             _count(tally, page, answers, lambda a: a.date, page.days[0], _is_day(page))
     return tally
 

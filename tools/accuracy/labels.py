@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from tools import labelled
-from tools.accuracy.matching import persons
+from tools.accuracy.matching import day_of, persons
 from tools.accuracy.word_f1 import TEXTS
 
 SCHEMA_SET = "structured_data_examples"
@@ -164,6 +164,10 @@ def _magic(case: dict[str, Any]) -> dict[str, Any]:
     return {"language": "zh" if case["lang"] == "zh" else None, "gold_text": _text(case["gold_text"])}
 
 
+def _zh_articles(case: dict[str, Any]) -> dict[str, Any]:
+    return {"days": accepted_days(day_of(case["date"])), "language": "zh"}
+
+
 _READERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "wcxb_page_types": _wcxb,
     "adbar_dates_authors": _adbar,
@@ -172,5 +176,6 @@ _READERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "readability_metadata": _readability,
     "twnews_zh_hant": _twnews,
     "magic_html_article_forum": _magic,
+    "zh_articles": _zh_articles,
 }
 SETS = tuple(_READERS)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.html.marks import StoryWords, is_event, look_near, stated_marks, times
+from handlers.html.marks import StoryWords, is_event, look_near, stated_marks
 from handlers.html.structured_data import StructuredData
 from tests.handlers.html.rules import READING, outline_of, story_of
 from tests.tables import tables
@@ -17,17 +17,6 @@ def test_stated(html: str, marks: tuple[tuple[str, str, str, bool], ...]) -> Non
     found = stated_marks(story_of(outline_of(html)))
 
     assert [(mark.name, mark.value, mark.text, mark.boilerplate) for mark in found] == list(marks)
-
-
-def test_times_near_the_text_come_first() -> None:
-    page = outline_of(
-        "<p>a<time datetime=1></time><p>b<p>c<time datetime=2></time><time>3</time><time class=modified>4</time><p>d"
-    )
-
-    found = times(story_of(page, 3))
-
-    assert [mark.value for mark in found if mark.name == "time"] == ["2", "3", "1"]
-    assert [mark.value for mark in found if mark.name == "time:changed"] == ["4"]
 
 
 def test_class_names_are_read_around_the_text_only() -> None:

@@ -2,9 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from handlers.html.bylines import NameWords
 from handlers.html.marks import StoryWords, is_event
-from handlers.html.published_date import DatedPage, DateWords, FoundDate, find_date
+from handlers.html.published_date import DatedPage, DateWords, FoundDate, candidates, find_date, measured
 from handlers.html.structured_data import StructuredData
 from handlers.text.dates import MomentReader, Origin
 from tests.handlers.html.rules import PATTERNS, READING, outline_of, story_of
@@ -12,7 +11,7 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-WORDS = DateWords(READING, MomentReader(PATTERNS), NameWords(READING, PATTERNS))
+WORDS = DateWords(READING, MomentReader(PATTERNS))
 NO_DATA = StructuredData()
 
 
@@ -100,10 +99,24 @@ def test_a_story_may_begin_with_place_and_day() -> None:
     assert date_of(f"<h1>Farms</h1><p>OSLO, 3 May 2024 – Farmers fear it. {STORY[3:]}") == "2024-05-03"
 
 
-def test_date_sources_rank_structured_data_url_visible_text() -> None:
+def test_the_day_of_the_address_precedes_a_later_line() -> None:
     url = "https://example.com/2020/08/05/story"
-    assert date_of("<p>3 May 2019</p>", StructuredData(published="2024-05-03"), url) == "2024-05-03"
-    assert date_of("<p>3 May 2019</p>", url=url) == "2020-08-05"
+    assert date_of(f"<h1>Rain</h1>{STORY}<p>Date: 3 May 2019</p>", url=url) == "2020-08-05"
+
+
+def test_a_change_is_the_date_only_without_a_publication() -> None:
+    changed = "<meta property=article:modified_time content=2024-06-09>"
+    assert date_of(changed) == "2024-06-09"
+    assert date_of(f"{changed}<meta property=article:published_time content=2024-05-03>") == "2024-05-03"
+
+
+def test_shipped_trees_ask_only_what_is_measured() -> None:
+    asked = {READING.date_trees.measures[number] for tree in READING.date_trees.trees for number in tree.measures}
+    html = "<meta name=date content=2024-05-03><h1>Rain</h1><p>3 May 2024</p><time datetime=2024-05-03T10:00Z></time>"
+    story = story_of(outline_of(f"{html}{STORY}"))
+    page = DatedPage(story, NO_DATA, "https://example.com/2024/05/03/", False, Origin("day"), None)
+    known = {name for one in measured(candidates(page, WORDS), page) for name in one}
+    assert {name for name in asked if not name.startswith(("same ", "has "))} <= known
 
 
 @pytest.mark.parametrize(("url", "iso"), TABLES["days_in_addresses"])
