@@ -23,7 +23,7 @@ _CAPITALS = re.compile(r"(?<=[a-zß-öø-ÿα-ωа-яά-ώ])[А-ЯΑ-ΩÀ-ÖØ-�
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u1fff\u3040-\ud7ff]|[\u0370-\u1fff][A-Za-z]")
 _SIGNS = frozenset("\xa0\xad’‘“”„‚«»‹›–—…•·¿¡€£§©®™°´²½№\u200e\u200f")
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё абвгґдеєжзиіїйклмнопрстуфхцчшщьюяўыэё абвгдђежзијклљмнњопрстћуфхцчџшѓѕќ"
-_GREEK = "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώϊϋΐΰ"
+_GREEK = "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώϊϋ"
 _HEBREW = "אבגדהוזחטיכךלמםנןסעפףצץקרשת"
 _ARABIC = "ابتثجحخدذرزسشصضطظعغفقكلمنهويىةءآأإؤئـپچژگک"
 _CENTRAL = "óąćęłńśźż áéíóúýčďěňřšťůž áäéíóôúýčďĺľňŕšťž áéíóöőúüű âăîşţ čćđšž"
@@ -191,8 +191,8 @@ def _detect(sample: bytes) -> str:
             continue
         known = letters.findall(text)
         found = len(known) if len(set(known)) > _FEW_LETTERS else 0
-        # Chance hits in Western text stay far below a twentieth or are inside of words, those of other languages in Korean
-        # below four fifths.
+        # Chance hits in Western text stay far below a twentieth or are inside of words, those of other languages in
+        # Korean below four fifths.
         if found > most and 2 * found > least * high_bytes and found > len(_MIXED.findall(text)):
             best, most = encoding, found
     return best or _detect_alphabet(sample)
