@@ -31,8 +31,8 @@ _IN_URL = re.compile(
     r"(?=[/_.+%-]|$)|-((?:19|20)\d{2})(-?)(0[1-9]|1[0-2])\8(0[1-9]|[12]\d|3[01])(?:\.[a-z]{1,5}|/)?$"
 )
 _QUERY = re.compile(r"[?#]")
-_META = re.compile(r"dat[eu]|time|publi|modif|updat|creat|issued|revised|parsely|sailthru")
-_CHANGED = re.compile(r"modif|updat|revis|chang")
+_META = re.compile(r"dat[eu]|time|publi|modif|upda|creat|issued|revised|parsely|sailthru")
+_CHANGED = re.compile(r"modif|upda|revis|chang")
 _STATED = ("json-ld", "meta", "micro")
 _PROPERTIES = {"itemprop:datepublished": "published", "itemprop:datecreated": ""}
 _BESIDE = ("characters", "lower", "first", "last")
