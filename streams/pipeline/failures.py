@@ -22,11 +22,10 @@ from typing import NamedTuple, Self
 from aiokafka import ConsumerRecord
 
 from schemas.dead import KEPT_BYTES, dead_letter_topic
-from schemas.event import Provenance, Run
-from schemas.instants import why_too_late
+from schemas.event import Provenance
 from schemas.outcome import Dead, Retry, Stage
 from streams.topology import DEAD_LETTER_BYTES, MIB, Handler, RetryTopic
-from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord, timestamp
+from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord
 
 _DUE = "x-not-before"
 _ORIGIN = ("x-orig-topic", "x-orig-partition", "x-orig-offset", "x-orig-ts", "x-attempt")
@@ -72,11 +71,7 @@ class Input(NamedTuple):
     def of(cls, record: ConsumerRecord, retried: bool = False) -> Self:
         """Reads the headers; ``retried`` says that the record was read from a retry topic. Never raises."""
         origin = Origin.of(record, retried)
-        provenance = Provenance.of(record.headers, origin.identity)
-        if provenance.run and why_too_late(provenance.run.began, timestamp(record.timestamp)):
-            # Such a beginning would keep later versions of a page out of the index.
-            provenance = provenance._replace(run=Run(provenance.run.name))
-        return cls(record, origin, provenance)
+        return cls(record, origin, Provenance.of(record.headers, origin.identity))
 
     @property
     def replayed(self) -> bool:

@@ -33,6 +33,7 @@ from tools.accuracy import (
 )
 from tools.accuracy.counting import Tally
 from tools.accuracy.labels import SCHEMA_SET, SETS, pages
+from tools.training.dates import by_site
 
 PARTS = (
     "dates", "authors", "text", "content", "injections", "features", "results", "listings", "evidence", "errors",
@@ -148,7 +149,7 @@ def _of_pages(run: Run, parts: set[str], asked: features.Asked) -> int:
     if not any(contestants.TRAFILATURA in answers for _, answers in asked):
         print("Assay alone: htmldate and trafilatura are not installed (`make accuracy` installs them)")
     if "dates" in parts:
-        run.add(features.dates(asked), counts=True)
+        run.add(features.dates(asked, by_site()), counts=True)
     if "authors" in parts:
         run.add(features.authors(asked), counts=True)
     if "text" in parts:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from tools.accuracy.contestants import ASSAY, HTMLDATE, TRAFILATURA, Answer, Answers
 from tools.accuracy.counting import Miss, Tally
 from tools.accuracy.labels import LabelledPage
 from tools.accuracy.matching import day_of, named, same_text, same_title
-from tools.training.dates import by_site
 
 Asked = list[tuple[LabelledPage, Answers]]
 Says = Callable[[Answer], str | None]
 Judge = Callable[[str], bool]
 
 
-def dates(asked: Asked) -> Tally:
-    """Publication dates, right to the day. Shipped trees have seen these pages, so trees of other sites answer."""
+def dates(asked: Asked, days: Mapping[str, str | None]) -> Tally:
+    """Publication dates, right to the day.
+
+    Shipped trees have seen these pages, so trees of other sites answer: ``days`` has their answers by page.
+    """
     tally = Tally("publication date, right to the day", (ASSAY, *HTMLDATE, TRAFILATURA))
-    days = by_site()
     for page, said in asked:
         if page.days:
-            answers = said | {ASSAY: replace(said[ASSAY], date=days.get(page.place))}
+            own = said[ASSAY]
+            answers = said | {ASSAY: replace(own, date=days.get(page.place, own.date))}
             _count(tally, page, answers, lambda a: a.date, page.days[0], _is_day(page))
     return tally
 

@@ -30,7 +30,7 @@ def asked(*answers: Answer, **labels: Any) -> Asked:
 
 
 def test_right_wrong_and_missing() -> None:
-    tally = features.dates(asked(RIGHT, Answer(date="2020-01-01"), Answer()))
+    tally = features.dates(asked(RIGHT, Answer(date="2020-01-01"), Answer()), {})
     count = tally.of(ASSAY, "one")
     assert (count.labelled, count.right, count.wrong, count.missing) == (3, 1, 1, 1)
     assert count.share == pytest.approx(1 / 3)
@@ -47,7 +47,7 @@ def test_a_seeded_fault_lowers_the_figure(fault: dict[str, Any]) -> None:
         cases = asked(RIGHT, answer)
         wanted, unwanted = main_text.snippets(cases)
         title = features.texts(cases)[0]
-        good = [tally.of(ASSAY).share for tally in (features.dates(cases), features.authors(cases), title, wanted)]
+        good = [tally.of(ASSAY).share for tally in (features.dates(cases, {}), features.authors(cases), title, wanted)]
         return [*good, -(unwanted.of(ASSAY).share or 0.0)]
 
     before, after = figures(RIGHT), figures(replace(RIGHT, **fault))
@@ -62,7 +62,7 @@ def test_author_for_an_unsigned_page_lowers_overall_precision() -> None:
 
 
 def test_what_is_not_labelled_counts_for_nothing() -> None:
-    assert list(features.dates(asked(RIGHT, days=())).groups()) == []
+    assert list(features.dates(asked(RIGHT, days=()), {}).groups()) == []
 
 
 def test_together_sums_the_sets() -> None:
