@@ -53,6 +53,15 @@ def seconds(text: str) -> float:
     return float(text.removesuffix("s"))
 
 
+def test_what_bounds_workers_and_keeps_answers() -> None:
+    for service in (*WORKERS.values(), MAIN["services"]["console"]):
+        assert service["mem_limit"]
+        assert service["pids_limit"] > 0
+    redis = MAIN["services"]["redis"]
+    assert redis["command"][-2:] == ["--maxmemory-policy", "noeviction"]
+    assert "ports" not in redis
+
+
 def test_every_handler_has_exactly_one_worker() -> None:
     runs = [service["command"] for service in WORKERS.values()]
     assert sorted(runs) == sorted(["run", handler.name] for handler in HANDLERS)
