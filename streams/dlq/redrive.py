@@ -164,7 +164,7 @@ def revive(letter: DeadLetterRecord, run_id: str) -> OutputRecord | str:
     except (ValueError, AttributeError, TypeError, RecursionError):
         return "unreadable"
     # A decision that is old stays so: the order of versions in the index is that of the run that wrote the letter.
-    before = Run.of({name: value.decode("utf-8", "replace") for name, value in headers if value is not None})
+    before = Run.of(texts)
     run = Run(run_id, before.began if before else None)
     headers = run.marked([*headers, ("x-root-id", letter.note.root_id.encode())])
     key, value = letter.record.key, letter.record.value

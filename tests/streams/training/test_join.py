@@ -85,10 +85,10 @@ def test_feedback_that_goes_with_nothing_is_counted_and_left_out() -> None:
         given(place=7, clicked=True),
         given(place=7, dwell_ms=1),
         given("never answered", grade=1),
-        given("nobody cared", place=7, clicked=True),
+        given("not rated", place=7, clicked=True),
     )
     served.add_answer(completed("r", [row(), row()]), "a")
-    served.add_answer(completed("nobody cared", [row()]), "b")
+    served.add_answer(completed("not rated", [row()]), "b")
     joined = served.joined()
     assert [request.request_id for request in joined.requests] == ["r"]
     assert joined.left_out[LeftOut.NOT_SHOWN] == 3
