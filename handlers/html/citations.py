@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from handlers.html.main_text import has_cjk
 from handlers.html.outline import HEADING_NAMES, Block
 from handlers.html.reading import PageReadingSection
+from handlers.text.scripts import has_cjk
 
 _DOI = re.compile(r"10\.(?<![\d.]10\.)\d{4,9}/[^\s\"'<>&?#，。）)\]】]{2,120}")
 _ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|:\s?)(\d{4}\.\d{4,5})", re.IGNORECASE)

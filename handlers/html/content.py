@@ -29,18 +29,18 @@ from handlers.html.encoding import whole
 from handlers.html.hidden_text import KEPT, Hidden, judge, visible
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
-from handlers.html.main_text import MainText, count_words, leading_sentences, main_text
 from handlers.html.marks import Story, StoryWords, is_event, look_near
-from handlers.html.outline import HEADING_NAMES, A, Block, Outline
+from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import lines_of_forms
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
-from handlers.html.template import content
+from handlers.html.template import Content, find_content
 from handlers.html.walk import has_data_table, walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
+from handlers.text.sentences import count_words, leading_sentences
 from schemas.pages import CrawledPage, CrawlerMetadata
 
 _HOST = re.compile(r"\x00(?:https?:)?//(?:[^/?#@\\\x00]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
@@ -63,9 +63,6 @@ _LEAST_ORDER = 16
 _MAX_LINES = 5_000
 """Lines at the end of an extracted text in which references are looked for."""
 Value = TypeVar("Value")
-_MAX_ABOVE = 30
-"""Elements within a line between a text and the link around it."""
-
 
 MAX_SCHEMA_TYPE = 64
 """Characters of a schema.org type that are kept; the longest real ones have half of it."""
@@ -148,10 +145,9 @@ class PageReader:
         )
         data, hidden = without_orders(data, addressed)
         page.hidden += hidden
-        body = main_text(page, reading.max_content_characters)
-        text = content(page, body, reading.content_forest, reading.max_content_characters)
+        body = find_content(page, reading.content_forest, reading.max_content_characters)
         host = host_of(url)
-        text = with_description(text, data)
+        text = with_description(body.text, data)
         suspected = suspected_in(text, addressed)
         page.hidden = without_quotes(page.hidden, text, addressed)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
@@ -209,7 +205,7 @@ class PageReader:
         )
 
     def _support(
-        self, page: Outline, body: MainText, story: Story, url: str
+        self, page: Outline, body: Content, story: Story, url: str
     ) -> tuple[Citations, dict[str, int], dict[str, str]]:
         """Citations, counts of what supports the main text, and remarks on what of the page does not count."""
         known: dict[int, bool] = {}
@@ -220,25 +216,26 @@ class PageReader:
                 found = known[line.start] = story.holds(line.element, line.start)
             return found
 
-        text = "\n".join(block.text for block in body.blocks if not is_others(block))
+        inside = [block for block in body.blocks if not is_others(block)]
+        text = "\n".join(block.text for block in inside)
         beyond = body.end + _TEXTS_AFTER
-        lines = [
+        # A list of references counts though its links are no text.
+        below = [
             block
-            for block in page.blocks(body.first)
+            for block in page.blocks(body.blocks[0].start if body.blocks else 0)
             if (block.start < beyond or block.tag in HEADING_NAMES)
             and not page.regions.hides(block.element)
             and (block.tag in HEADING_NAMES or not is_others(block))
         ]
-        references = find_references(lines, page.texts, page.links, self._citations)
+        references = find_references(below, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)
-        inside = [line for line in lines if line.start < body.end]
         linked = (range(line.start, line.end) for line in inside if line.linked)
         hrefs = _links_in(page, chain(*linked, entries))
         declared = (content for name in _DOI_NAMES for content in page.meta.get(name, ()))
         citations = find_citations(text, _entries(references, page.texts), hrefs, declared)
         counts = {
             "external_links": count_external_links(hrefs, url),
-            "headings": sum(line.tag in ("h2", "h3") and not is_others(line) for line in inside),
+            "headings": sum(line.tag in ("h2", "h3") for line in inside),
             "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, self._reading),
         }
         remarks = {
@@ -257,17 +254,7 @@ def _elsewhere(number: int) -> str:
 
 def _links_in(page: Outline, texts: Iterable[int]) -> list[str]:
     """Addresses of the links that begin at some texts."""
-    found = []
-    for index in texts:
-        if page.links[index]:
-            node = page.nodes[index].parent
-            for _ in range(_MAX_ABOVE):
-                if node is None or node.tag_id == A:
-                    break
-                node = node.parent
-            if node is not None and (href := node.attrs.get("href")):
-                found.append(href)
-    return found
+    return [href for index in texts if page.links[index] and (href := page.href(index))]
 
 
 def count_external_links(hrefs: list[str], url: str) -> int:

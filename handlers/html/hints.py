@@ -19,11 +19,24 @@ PLACES = {
 """Places of a template, each with the words of its names in ``place_hints``."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_a-zA-Z]+")
 _ONLY_LETTERS = bytes(byte if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
+_NUMBERING = re.compile(r"[\d\W_]+")
 _NUMBERS = re.compile(r"\d+")
 _MAX_STEMS = 2
 _MAX_CHARACTERS = 200
 _MAX_KNOWN = 50_000
 _NAMED = frozenset(("div", "section", "ul", "ol", "dl", "header", "address", "figure", "table", "details"))
+_FURNITURE = frozenset(("nav", "menu", "dialog", "aside", "footer"))
+_HOLDS = 0.5
+"""Share of a page's running text, and of what is outside of furniture, from which on furniture may hold the content."""
+_PROSE = 0.7
+"""Share of running text in furniture, from which on it may hold the content."""
+_LITTLE = 300
+"""Characters outside of furniture, below which it holds the content though the page's heading is elsewhere."""
+
+
+def plain(heading: str) -> str:
+    """Without numbers and signs: "12 Comments", "Reviews (3)"."""
+    return " ".join(_NUMBERING.sub(" ", heading.casefold()).split())
 
 
 class Hints:
@@ -47,6 +60,7 @@ class Hints:
         )
         self._lists = [(bit, frozenset(words), frozenset(no_words)) for bit, words, no_words in lists]
         self._telling = frozenset(word for _, words, _ in lists for word in words)
+        self.others_headings = frozenset(map(plain, reading.others_headings))
         self.known: dict[str, int] = {}
         self.addressed = reading.addressed.compiled
         self._stems: dict[str, str] = {}
@@ -106,6 +120,10 @@ class Regions:
         self._held: dict[int, int] = {}
         self._total = 0
         self._hiding = self._besides = 0
+        self._furniture = {-1: -1}
+        self._asks = {-1: False}
+        self._hides_consent = False
+        self._set_aside: frozenset[int] = frozenset()
 
     def hint(self, element: int) -> int:
         """What the class names and the id of a block element say."""
@@ -128,19 +146,66 @@ class Regions:
             names = self._names[element]
         return names
 
+    def set_aside(self, lines: list[tuple[int, int, bool]], heading: int) -> list[bool]:
+        """Hides navigation, dialogs and what is beside the text, unless such an element holds the text of the page.
+
+        Args:
+            lines: The element around each line, its length, and whether it is running text.
+            heading: The element around the first h1; -1 for none.
+
+        Returns:
+            For each line, whether it is hidden.
+        """
+        holders = [self._furniture_around(element) for element, _, _ in lines]
+        consents = [self._asks_for_consent(self._region(element)) for element, _, _ in lines]
+        # A notice that asks for consent can be longer than the story. It counts only if there is nothing else.
+        self._hides_consent = any(
+            is_running for (_, _, is_running), is_asking in zip(lines, consents, strict=True) if not is_asking
+        )
+        consents = consents if self._hides_consent else [False] * len(lines)
+        if max(holders, default=-1) < 0:
+            return consents
+        running: dict[int, int] = {}
+        whole: dict[int, int] = {}
+        for holder, (_, length, is_running) in zip(holders, lines, strict=True):
+            whole[holder] = whole.get(holder, 0) + length
+            running[holder] = running.get(holder, 0) + length * is_running
+        total, outside = sum(running.values()), whole.get(-1, 0)
+        headed = self._furniture_around(heading)
+        self._set_aside = frozenset(
+            holder
+            for holder in whole
+            if holder >= 0
+            and (
+                running[holder] <= max(_HOLDS * total, _PROSE * whole[holder])
+                or whole[holder] < _HOLDS * outside
+                or (holder != headed and outside > _LITTLE)
+            )
+        )
+        return [holder in self._set_aside or is_asking for holder, is_asking in zip(holders, consents, strict=True)]
+
+    def _furniture_around(self, element: int) -> int:
+        """The outermost furniture around an element; -1 for none."""
+        known, passed = self._furniture, []
+        while (found := known.get(element)) is None:
+            passed.append(element)
+            element = self._outer[element]
+        for inner in reversed(passed):
+            if found < 0 and self._tags[inner] in _FURNITURE:
+                found = inner
+            known[inner] = found
+        return found
+
     def believe(self, running: list[tuple[int, int]]) -> None:
         """Decides which elements are hidden: those that call themselves boilerplate, with exceptions.
 
         Frames and forum posts call themselves widgets and comments too. So an element with more than half of the
         running text is not hidden, and no element is hidden if three quarters of the text would be. What is beside the
-        text is less than a quarter of it. If it is more, the class names are those of posts or products. A dialog that
-        asks for consent can be longer than the story, and counts only if there is nothing else.
+        text is less than a quarter of it. If it is more, the class names are those of posts or products.
 
         Args:
             running: Block elements with running text and its length; an element may come often.
         """
-        asks: dict[int, bool] = {-1: False}
-        running = [found for found in running if not self._asks_for_consent(self._region(found[0]), asks)] or running
         held: dict[int, int] = {}
         self._total = sum(length for _, length in running)
         for element, length in running:
@@ -168,12 +233,17 @@ class Regions:
     def hides(self, element: int) -> bool:
         """Whether an element is inside of what is hidden."""
         region = self._region(element)
-        return region >= 0 and self._kinds_of(region) & self._hiding > 0
+        return (region >= 0 and self._kinds_of(region) & self._hiding > 0) or self._is_set_aside(element)
+
+    def _is_set_aside(self, element: int) -> bool:
+        if self._set_aside and self._furniture_around(element) in self._set_aside:
+            return True
+        return self._hides_consent and self._asks_for_consent(self._region(element))
 
     def is_beside(self, element: int) -> bool:
         """Whether an element is not in the text: hidden, or in a credit, a caption or the like."""
         region = self._region(element)
-        return region >= 0 and self._kinds_of(region) & self._besides > 0
+        return (region >= 0 and self._kinds_of(region) & self._besides > 0) or self._is_set_aside(element)
 
     def hidden_and_beside(self, elements: list[int]) -> tuple[list[bool], list[bool]]:
         """What ``hides`` and ``is_beside`` say of some elements."""
@@ -184,9 +254,9 @@ class Regions:
         beside = {region for region, kind in kinds.items() if kind & self._besides}
         return [region in hidden for region in regions], [region in beside for region in regions]
 
-    def _asks_for_consent(self, region: int, known: dict[int, bool]) -> bool:
+    def _asks_for_consent(self, region: int) -> bool:
         """Whether a region or one around it asks for consent."""
-        passed = []
+        known, passed = self._asks, []
         while (found := known.get(region)) is None:
             passed.append(region)
             found = self.hint(region) & CONSENT > 0

@@ -22,14 +22,14 @@ COMMENT = 4
 """Tag number of a comment."""
 _BLOCKS = (
     "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
-    "blockquote pre header address figure figcaption form fieldset details summary center caption"
+    "blockquote pre header address figure figcaption form fieldset details summary center caption button label "
+    "nav menu dialog aside footer"
 )
-STARTS_LINE, LINK, ROW, NO_TEXT, CONTROL, NO_SCRIPT, META, TITLE, TIME, ASIDE = range(10)
+STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, META, TITLE, TIME, FURNITURE = range(9)
 _EFFECTS = {
     STARTS_LINE: _BLOCKS + " br hr",
-    NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template nav menu dialog",
-    CONTROL: "button label",
-    ASIDE: "footer aside",
+    NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template",
+    FURNITURE: "nav menu dialog aside footer",
     NO_SCRIPT: "noscript",
     META: "meta",
     TITLE: "title",
@@ -59,6 +59,8 @@ STYLE = next(iter(_numbers("style")))
 DIRECT = 2
 _MAX_COMMENTS = 4
 """Comments in a row; frameworks put one on each side of a blank."""
+_MAX_ABOVE = 30
+"""Elements within a line between a text and the link around it."""
 _FEW = 8
 """Most texts are inside fewer inline elements."""
 
@@ -255,6 +257,15 @@ class Outline:
     def place_of(self, index: int) -> int:
         """Where a text is, as ``place`` says."""
         return self.place(self.nodes[index].parent)
+
+    def href(self, index: int) -> str | None:
+        """The address of the link around a text; None without one."""
+        node = self.nodes[index].parent
+        for _ in range(_MAX_ABOVE):
+            if node is None or node.tag_id == A:
+                break
+            node = node.parent
+        return node.attrs.get("href") if node is not None else None
 
     def around(self, element: int) -> Iterator[int]:
         """A block element and those around it, the innermost first."""

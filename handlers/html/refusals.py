@@ -13,12 +13,12 @@ from urllib.parse import unquote
 from pydantic import Field, model_validator
 from selectolax.lexbor import LexborNode
 
-from handlers.html.main_text import count_words, has_cjk
 from handlers.html.outline import Outline
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import DetailPatterns
 from handlers.text.patterns import WordList as Words
-from handlers.text.sentences import sentences
+from handlers.text.scripts import has_cjk
+from handlers.text.sentences import count_words, sentences
 from handlers.text.tokens import PhraseIndex
 from schemas.replies import FetchFailure
 from schemas.rules import Section

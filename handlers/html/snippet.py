@@ -20,10 +20,12 @@ from handlers.html.encoding import page_bytes
 from handlers.html.hidden_text import KEPT, judge
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
-from handlers.html.main_text import count_words, has_cjk, leading_sentences, main_text
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
+from handlers.html.template import find_content
 from handlers.html.walk import walk_page
+from handlers.text.scripts import has_cjk
+from handlers.text.sentences import count_words, leading_sentences
 from schemas.pages import MAX_PAGE_BYTES
 from schemas.relevance import MAX_SNIPPET_CHARACTERS, Paragraph
 from schemas.rules import Section
@@ -97,7 +99,7 @@ def begin(source: SourcePage, limits: SnippetLimits) -> Beginning:
         return Beginning(_line(source.title), _first_words(source.text, limits.summary_words))
     stated = _first(page, reading.title_names) or page.title or next((text for _, text in page.headings), "")
     described = _first(page, reading.description_names)
-    words = main_text(page, reading.max_content_characters).text if not described else ""
+    words = find_content(page, reading.content_forest, reading.max_content_characters).text if not described else ""
     return Beginning(
         _line(stated or source.title),
         leading_sentences(described, reading.max_content_characters)
@@ -182,7 +184,7 @@ def _is_boilerplate(line: str, limits: SnippetLimits) -> bool:
 def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[Paragraph]:
     if page is None:
         return []
-    blocks = main_text(page, reading.max_content_characters).blocks
+    blocks = find_content(page, reading.content_forest, reading.max_content_characters).blocks
     found: list[Paragraph] = []
     for row, group in groupby(blocks, key=lambda block: _row_of(block, page)):
         cells = list(group)

@@ -15,14 +15,18 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise
 from math import exp
 
-from handlers.html.hints import OTHERS, PLACES
-from handlers.html.main_text import CONTAINERS, MainText
+from handlers.html.hints import BOILERPLATE, CONSENT, OTHERS, PLACES, plain
 from handlers.html.outline import HEADING_NAMES, Block, Outline
+from handlers.text.scripts import has_cjk
 from handlers.trees.forest import Forest
 
-_LEAST_CHARACTERS = 200
-_STORY, _PROSE = 0.8, 0.6
-"""Shares of a page's text: where the story and long lines have so much, trees gain nothing."""
+CONTAINERS = frozenset(
+    ("html", "body", "div", "section", "article", "main", "td", "center", "form", "fieldset", "figure", "table")
+)
+_SHORT_PAGE, _PLAIN_PAGE, _PLAIN = 500, 4000, 0.85
+"""Characters of a page, and of one with this share of running text: all of its text outside of links is content."""
+_RUNNING, _RUNNING_CJK = 40, 20
+"""Characters of a line from which on it is running text."""
 _COPIED = 40
 """Characters of a line from which on the content has it once. Shorter ones are names, labels and prices of cards."""
 _CAPTION = "figcaption"
@@ -31,6 +35,9 @@ _CAPTION_DEPTH = 3
 _SUBHEADINGS = HEADING_NAMES - {"h1"}
 _LINKED = 0.8
 """Share of a paragraph that is in links, from which on it is a place of its own."""
+_CONTROLS = frozenset(("button", "label"))
+_TOLD = HEADING_NAMES | {"p"}
+"""Tags of lines that are a part of a plain page's text though they are links."""
 _CELLS = frozenset(("td", "th"))
 _LONG = 80
 _SHORT = 60
@@ -42,16 +49,29 @@ _REPEATED = 3
 _MOSTLY = 0.5
 _DOUBT = 0.3
 """Taken from the log-odds: labels are of whole places, and a superfluous one costs more than the trees know."""
-_DOUBT_BESIDE, _STORY_PAGE = 1.3, 0.55
-"""The same for places outside the story, where the story is more than this share of the page: boxes and teasers."""
+_DOUBT_BELOW, _STORY, _STORY_LINES = 2.0, 600, 4
+"""The same beside a story of so many characters and lines: below links to other pages, and headings of comments."""
 _UNLIKELY = 0.2
 """A place with a smaller chance is never content: there are pages without any."""
 _ENDS = ".!?。！？"
+_COLONS = ":："
 _PRICE = re.compile(r"[$€£¥₹] ?\d|\d ?[$€£]")
-_KINDS = dict.fromkeys(HEADING_NAMES, 1) | {"p": 2, "li": 3, "td": 4, "th": 4, "dt": 5, "dd": 5}
+_KINDS = dict.fromkeys(HEADING_NAMES, 1) | {
+    "p": 2,
+    "li": 3,
+    "td": 4,
+    "th": 4,
+    "dt": 5,
+    "dd": 5,
+    "button": 6,
+    "label": 7,
+}
 _ABOVE = 4
 """Elements around a place that are measured, the innermost first."""
-_INSIDE = {name: 1 << bit for bit, name in enumerate(("main", "article", "header", "section"))}
+_INSIDE = {
+    name: 1 << bit
+    for bit, name in enumerate(("main", "article", "header", "section", "nav", "aside", "footer", "dialog"))
+}
 _MARKS_BITS = 16
 _MARKS = (1 << _MARKS_BITS) - 1
 _TYPES = {
@@ -63,17 +83,32 @@ _TYPES = {
 
 
 OF_PAGE = (
-    *("page narrow", "page places", "page main", "page story", "page linked", "page prose", "page lines"),
+    *(
+        "page narrow",
+        "page places",
+        "page main",
+        "page body",
+        "page body share",
+        "page body lines",
+        "page linked",
+        "page prose",
+        "page lines",
+    ),
     *("page repeated", "page prices", "page times", *(f"page {name}" for name in _TYPES)),
 )
 OF_PLACE = (
-    *("narrow", "wide", "beside", "hidden", "share", "story", "longest", "mean", "lines", "linked", "kind", "ends"),
+    *("narrow", "wide", "beside", "hidden", "share", "longest", "mean", "lines", "linked", "kind", "ends"),
     *("repeated", "early", "prices", "from heading", "first", "last", "spread", "depth"),
+    *("below others", "below link", "later", "depth of kin", "kin", "kin text", "beyond", "title"),
+    *("in body", "beside body", "before body", "after body", "body text"),
     *(f"{what} {level}" for level in range(_ABOVE) for what in ("text", "links", "prose")),
 )
-OF_MARKS = ("others", "others around", *(f"{name}{where}" for name in PLACES for where in ("", " around")), *_INSIDE)
+_MARKED = {"others": OTHERS, "consent": CONSENT, "boilerplate": BOILERPLATE} | PLACES
+OF_MARKS = (*(f"{name}{where}" for name in _MARKED for where in ("", " around")), *_INSIDE)
 """The measures, in the order in which they are found; those of marks have few values, shared by many places."""
-_NARROW, _LINES, _PRICES, _TOLD = map(OF_PLACE.index, ("narrow", "lines", "prices", "story"))
+_BODY, _BODY_LINES = map(OF_PAGE.index, ("page body", "page body lines"))
+_NARROW, _LINES, _PRICES = map(OF_PLACE.index, ("narrow", "lines", "prices"))
+_IN_BODY, _BELOW_LINK, _BELOW_OTHERS = map(OF_PLACE.index, ("in body", "below link", "below others"))
 
 
 @dataclass(slots=True)
@@ -93,32 +128,90 @@ class Place:
     characters: int = 0
 
 
-def content(outline: Outline, story: MainText, forest: Forest, max_characters: int) -> str:
-    """The content of a page, one line each; its story if there are no trees, or if they are not needed."""
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The content of a page: its lines, their text, and the texts from its first running line to its end."""
+
+    blocks: tuple[Block, ...]
+    text: str
+    first: int
+    end: int
+
+
+def find_content(outline: Outline, forest: Forest, max_characters: int) -> Content:
+    """The lines of a page that are its content, each once."""
+    blocks = candidates(outline)
+    kept = _without_bare(outline, blocks, _chosen(outline, blocks, forest)) if blocks else []
+    text = "\n".join([block.text for block in kept])[:max_characters]
+    end = kept[-1].end if kept else len(outline.texts)
+    first = next((block.start for block in kept if is_running(block)), kept[0].start if kept else 0)
+    return Content(tuple(kept), text, first, end)
+
+
+def candidates(outline: Outline) -> list[Block]:
+    """The lines of which some are the content: all but those in navigation and the like that holds little."""
     blocks = outline.lines_with_links()
-    if not forest.is_grown:
-        return story.text
-    if is_story(blocks, story):
-        told = {block.start for block in story.blocks}
-        numbers = [number for number, block in enumerate(blocks) if block.start in told]
-        return _text(outline, blocks, numbers, max_characters)
-    of_page, places = measured(outline, blocks, story)
+    if not blocks:
+        return []
+    heading = next((block.element for block in blocks if block.tag == "h1"), -1)
+    lines = [(block.element, len(block.text), is_running(block)) for block in blocks]
+    aside = outline.regions.set_aside(lines, heading)
+    following = [*(running for _, _, running in lines[1:]), False]
+    # A label or button is a heading if text follows it, as in accordions.
+    blocks = [
+        block
+        for block, is_aside, is_followed in zip(blocks, aside, following, strict=True)
+        if not is_aside and (is_followed or block.tag not in _CONTROLS)
+    ]
+    outline.regions.believe([(block.element, len(block.text)) for block in blocks if is_running(block)])
+    return blocks
+
+
+def is_running(block: Block) -> bool:
+    """Whether a line is running text, and no heading or link."""
+    text = block.text
+    if block.linked * 2 >= len(text) or block.tag in HEADING_NAMES:
+        return False
+    return len(text) >= _RUNNING or (len(text) >= _RUNNING_CJK and has_cjk(text))
+
+
+def _chosen(outline: Outline, blocks: list[Block], forest: Forest) -> list[int]:
+    """The numbers of the lines in the places that trees choose."""
+    total = sum([len(block.text) for block in blocks])
+    if total < _PLAIN_PAGE:
+        running = sum([len(block.text) for block in blocks if is_running(block)])
+        if total < _SHORT_PAGE or running > _PLAIN * total:
+            return _all_but_links(outline, blocks)
+    of_page, places = measured(outline, blocks)
     left = forest.left(forest.questions(OF_PAGE), of_page)
     of_place = forest.questions(OF_PLACE)
+    has_story = of_page[_BODY] > _STORY and of_page[_BODY_LINES] >= _STORY_LINES
     found: list[tuple[float, Place]] = []
-    chosen: list[int] = []
-    doubt = _DOUBT_BESIDE if of_page[OF_PAGE.index("page story")] > _STORY_PAGE else _DOUBT
+    chosen: set[int] = set()
     for place, said, measures in places:
         (odds,) = forest.reached(forest.left(of_place, measures, left & forest.known(said, marks, OF_MARKS)))
-        found.append((1 / (1 + exp((_DOUBT if measures[_TOLD] >= _MOSTLY else doubt) - odds)), place))
+        doubt = _DOUBT + _DOUBT_BELOW * (has_story and measures[_IN_BODY] < _MOSTLY) * (
+            (measures[_BELOW_LINK] > _MOSTLY) + (measures[_BELOW_OTHERS] > _MOSTLY)
+        )
+        found.append((1 / (1 + exp(doubt - odds)), place))
         if _has_prices_of_cards(measures):
-            chosen += place.numbers
-    chosen += [number for place in _likely(found) for number in place.numbers]
-    return _text(outline, blocks, sorted(set(chosen)), max_characters)
+            chosen.update(place.numbers)
+    chosen.update(number for place in _likely(found) for number in place.numbers)
+    return sorted(chosen)
 
 
-def _text(outline: Outline, blocks: list[Block], chosen: list[int], max_characters: int) -> str:
-    """The text of the chosen lines, without captions and copies, and without headings whose text is left out."""
+def _all_but_links(outline: Outline, blocks: list[Block]) -> list[int]:
+    """The numbers of the lines of a short or plain page that are not links, without boilerplate."""
+    is_beside = outline.regions.is_beside
+    return [
+        number
+        for number, block in enumerate(blocks)
+        if (block.linked * 2 <= len(block.text) or block.tag in _TOLD) and not is_beside(block.element)
+    ]
+
+
+def _without_bare(outline: Outline, blocks: list[Block], chosen: list[int]) -> list[Block]:
+    """The chosen lines without captions and copies, and without headings and "Read more:" whose text is left out."""
     captions = {element for element, tag in enumerate(outline.tags) if tag == _CAPTION}
     shown = [
         number
@@ -131,9 +224,10 @@ def _text(outline: Outline, blocks: list[Block], chosen: list[int], max_characte
         block = blocks[number]
         following = blocks[after].tag if after < len(blocks) else "h1"
         is_bare = after > number + 1 and following in HEADING_NAMES and following <= block.tag
-        if not (is_bare and place and block.tag in _SUBHEADINGS):
+        leads_on = block.text[-1] in _COLONS and len(block.text) < _SHORT and after > number + 1
+        if not (is_bare and place and block.tag in _SUBHEADINGS) and not leads_on:
             found.append(block)
-    return "\n".join([line.text for line in once(found)])[:max_characters]
+    return once(found)
 
 
 def _likely(found: list[tuple[float, Place]]) -> list[Place]:
@@ -171,16 +265,6 @@ def once(blocks: Sequence[Block]) -> list[Block]:
     return found
 
 
-def is_story(blocks: list[Block], story: MainText) -> bool:
-    """Whether the content of a page is its story: if there is too little to measure, or prose and little else."""
-    total = sum([len(block.text) for block in blocks])
-    if total < _LEAST_CHARACTERS:
-        return True
-    return sum([len(block.text) for block in story.blocks]) >= _STORY * total and (
-        sum([len(block.text) for block in blocks if _is_prose(block)]) >= _PROSE * total
-    )
-
-
 def _is_prose(block: Block) -> bool:
     return len(block.text) >= _LONG and block.linked * 2 < len(block.text)
 
@@ -188,18 +272,16 @@ def _is_prose(block: Block) -> bool:
 def marks(said: int) -> list[float]:
     """What the names and the tags of the elements around a place say (``_Sums.said``), as ``OF_MARKS``."""
     own, around, inside = (said >> shift & _MARKS for shift in (0, _MARKS_BITS, 2 * _MARKS_BITS))
-    bits = [(own & bit, around & bit) for bit in (OTHERS, *PLACES.values())]
+    bits = [(own & bit, around & bit) for bit in _MARKED.values()]
     return [*(bit > 0 for pair in bits for bit in pair), *(inside & bit > 0 for bit in _INSIDE.values())]
 
 
-def measured(
-    outline: Outline, blocks: list[Block], story: MainText
-) -> tuple[list[float], Iterator[tuple[Place, int, list[float]]]]:
+def measured(outline: Outline, blocks: list[Block]) -> tuple[list[float], Iterator[tuple[Place, int, list[float]]]]:
     """The measures of a page as ``OF_PAGE``, and its places, each with its marks and its measures as ``OF_PLACE``.
 
     A place with few of the characters is left out, unless it has headings.
     """
-    sums = _Sums(outline, blocks, story)
+    sums = _Sums(outline, blocks)
     total, count = sums.text[-1], len(blocks)
     places = _places(outline, blocks, sums)
     mains = [element for element, tag in enumerate(outline.tags) if tag == "main"]
@@ -209,7 +291,9 @@ def measured(
         (sums.text[sums.narrow[1]] - sums.text[sums.narrow[0]]) / total,
         len(places),
         sum([sums.inside(sums.text, element) for element in mains]) / total,
-        sum([len(block.text) for block in story.blocks]) / total,
+        sums.body_prose,
+        sums.body_prose / total,
+        sums.body_lines,
         sums.linked[-1] / total,
         sums.prose[-1] / total,
         count,
@@ -278,7 +362,6 @@ def _measures(
             regions.is_beside(element),
             regions.hides(element),
             characters / total,
-            sum([len(block.text) for block in inside if block.start in sums.told]) / characters,
             max(lengths),
             characters / count,
             count,
@@ -293,6 +376,17 @@ def _measures(
             last / lines,
             (last - first) / lines,
             sums.above(element)[2],
+            sum([sums.below_others[number] for number in numbers]) / count,
+            sum([sums.below_link[number] for number in numbers]) / count,
+            sum([sums.later[number] for number in numbers]) / count,
+            *sums.kin(element),
+            (first - sums.narrow[1]) / lines,
+            sum([1 for text in texts if text in sums.titles]) / count,
+            (bisect_left(numbers, sums.body[1]) - bisect_left(numbers, sums.body[0])) / count,
+            outer[element] == outer[sums.body_element] if element >= 0 and sums.body_element >= 0 else False,
+            max(0, sums.body[0] - last) / lines,
+            max(0, first - sums.body[1]) / lines,
+            characters / (sums.body_prose + 1),
         ]
         around = element
         for _ in range(_ABOVE):
@@ -308,13 +402,34 @@ def _measures(
         yield place, sums.said(element), measures
 
 
+def _below(outline: Outline, blocks: list[Block]) -> tuple[list[bool], list[bool]]:
+    """For each line, whether it is below a heading such as "Comments", and below a heading that is a link."""
+    below_others, below_link = [], []
+    others, title = outline.hints.others_headings, outline.title.casefold()
+    opened, is_linked = "", False
+    for block in blocks:
+        if block.tag in HEADING_NAMES:
+            is_linked = (
+                block.linked * 2 > len(block.text)
+                and block.text.casefold() not in title
+                and "#" not in (outline.href(block.start) or "#")
+            )
+            if opened and block.tag <= opened:
+                opened = ""
+            if not opened and len(block.text) <= 60 and plain(block.text) in others:
+                opened = block.tag
+        below_others.append(bool(opened))
+        below_link.append(is_linked)
+    return below_others, below_link
+
+
 class _Sums:
     """Sums over the lines inside of each block element, and what is known of the elements around it.
 
     The lines of an element follow each other, so that sums over the first lines of the page tell those of any element.
     """
 
-    def __init__(self, outline: Outline, blocks: list[Block], story: MainText) -> None:
+    def __init__(self, outline: Outline, blocks: list[Block]) -> None:
         self._tags, self._outer, self._hint = outline.tags, outline.outer, outline.regions.hint
         texts, links = [block.text for block in blocks], [block.linked for block in blocks]
         elements = [block.element for block in blocks]
@@ -330,7 +445,6 @@ class _Sums:
             length < _SHORT and ("$" in text or not text.isascii()) and _PRICE.search(text) is not None
             for text, length in zip(texts, lengths, strict=True)
         ]
-        self.told = {block.start for block in story.blocks}
         self.heading = next((number for number, block in enumerate(blocks) if block.tag == "h1"), -1)
         outer = outline.outer
         self.first, self.after = first, after = {-1: 0}, {-1: len(blocks)}
@@ -348,8 +462,61 @@ class _Sums:
             for is_hidden, length, linked in zip(self.hidden, lengths, links, strict=True)
         ]
         plain = [0 if is_beside else value for is_beside, value in zip(beside, worth, strict=True)]
+        self.titles = {outline.title, *outline.meta.get("og:title", ())}
+        self._stems: dict[int, str] = {}
+        self._names_of, self._stem = outline.regions.names_of, outline.hints.stem
+        self._kin = Counter([self._make(element) for element in first if element >= 0])
+        self._kin_known: dict[int, tuple[float, float, float]] = {}
+        self.below_others, self.below_link = _below(outline, blocks)
+        self.later = self._later(blocks)
         self.narrow, self.wide = self._container(blocks, plain, 0.6), self._container(blocks, worth, 0.7)
+        direct: dict[int, list[int]] = {}
+        for number, element in enumerate(elements):
+            if prose[number] and not self.hidden[number] and blocks[number].tag != "li" and not self.below_link[number]:
+                direct.setdefault(element, []).append(number)
+        told = max(direct.values(), key=lambda numbers: sum([lengths[number] for number in numbers]), default=[])
+        self.body_element = elements[told[0]] if told else -1
+        self.body = (told[0], told[-1] + 1) if told else (0, 0)
+        self.body_prose = sum([lengths[number] for number in told])
+        self.body_lines = len(told)
         self._above: dict[int, tuple[int, int, int]] = {-1: (0, 0, -1)}
+
+    def _make(self, element: int) -> tuple[int, str, str]:
+        return self._outer[element], self._tags[element], self._stem(self._names_of(element))
+
+    def kin(self, element: int) -> tuple[float, float, float]:
+        """The level around with the most siblings of one make, how many these are, and the text of one of them."""
+        found = self._kin_known.get(element)
+        if found is None:
+            best, at, inner = 0, element, element
+            depth = level = 0
+            while inner >= 0 and level < 6:
+                if (number := self._kin[self._make(inner)]) > best:
+                    best, at, depth = number, inner, level
+                inner = self._outer[inner]
+                level += 1
+            text = self.inside(self.text, at) / (self.text[-1] or 1)
+            found = self._kin_known[element] = depth, best, text
+        return found
+
+    def _later(self, blocks: list[Block]) -> list[bool]:
+        """For each line, whether it is in an article behind one with running text."""
+        found: list[bool] = []
+        known = {-1: -1}
+        articles: list[int] = []
+        for block in blocks:
+            element, passed = block.element, []
+            while (article := known.get(element)) is None:
+                passed.append(element)
+                if self._tags[element] == "article":
+                    article = element
+                    break
+                element = self._outer[element]
+            known.update(dict.fromkeys(passed, article))
+            if article >= 0 and (not articles or articles[-1] != article):
+                articles.append(article)
+            found.append(article >= 0 and article != articles[0] and self.inside(self.prose, articles[0]) > 200)
+        return found
 
     def inside(self, sums: list[int], element: int) -> int:
         """The sum over the lines inside of an element."""

@@ -11,10 +11,10 @@ from handlers.html.hidden import take_out_hidden
 from handlers.html.hidden_text import visible
 from handlers.html.hints import Hints
 from handlers.html.outline import (
-    ASIDE,
     COMMENT,
-    CONTROL,
     EFFECT_OF,
+    FURNITURE,
+    HEADING_NAMES,
     HEADINGS,
     LINK,
     META,
@@ -52,7 +52,13 @@ _MAX_ROWS = 2000
 _MAX_CLIMB = 60
 _SECTIONS = frozenset(("thead", "tbody", "tfoot"))
 _MAX_ABOVE = 30
+_CONTROLS = ",".join(
+    f"{titled} {control}" for titled in (*sorted(HEADING_NAMES), "dt", "summary") for control in ("button", "label")
+)
+
+
 _TITLED = HEADINGS | {number for number, name in NAME_OF.items() if name in ("summary", "dt")}
+_LEAST_PROSE, _MAX_FURNITURE_NODES = 40, 2000
 
 
 def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
@@ -64,6 +70,7 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
     found.hidden = take_out_hidden(tree, sheets, hints.addressed)
     attributes = tree.root.attributes
     found.language = (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
+    _open_controls(tree.root)
     _select(found, tree.root)
     if tree.head is not None:
         for node in tree.head.iter():
@@ -212,29 +219,46 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
         if effect == TIME:
             found.times.append((len(texts), node))
             continue
-        if effect == CONTROL and _is_in_heading(node):
-            continue
+        if effect == FURNITURE:
+            found.asides.append((len(texts), short_text(node)))
+            if _has_prose(node):
+                starts_line = True
+                continue
         if effect == NO_SCRIPT:
             without_scripts += 1
             if without_scripts <= _MAX_NO_SCRIPT and _holds_text(node):
                 starts_line = True
                 continue
-        elif effect == ASIDE:
-            found.asides.append((len(texts), short_text(node)))
-        elif effect not in (NO_TEXT, CONTROL):
+        elif effect not in (NO_TEXT, FURNITURE):
             _note(found, node, effect)
         # The traversal reads the children of a node afterwards. It skips a node that has none.
         _empty(node)
 
 
-def _is_in_heading(node: LexborNode) -> bool:
-    """Whether a button or label is all of the text of a heading, as in accordions."""
-    above = node.parent
-    for _ in range(_MAX_NAMES):
-        if above is None or above.tag_id in NAME_OF:
-            break
-        above = above.parent
-    return above is not None and above.tag_id in _TITLED and above.text().split() == node.text().split()
+def _open_controls(root: LexborNode) -> None:
+    """Puts the text of buttons and labels that are a whole heading into it, as in accordions, and removes others."""
+    for node in root.css(_CONTROLS)[:_MAX_SELECTED]:
+        above = node.parent
+        for _ in range(_MAX_NAMES):
+            if above is None or above.tag_id in _TITLED:
+                break
+            above = above.parent
+        if above is not None and above.text().split() == node.text().split():
+            node.unwrap()
+        else:
+            node.decompose()
+
+
+def _has_prose(node: LexborNode) -> bool:
+    """Whether navigation, a dialog or what is beside the text holds a line of prose."""
+    texts = (part for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_FURNITURE_NODES))
+    return any(
+        part.tag_id == TEXT
+        and len(text := part.text_content or "") >= _LEAST_PROSE
+        and len(text.strip()) >= _LEAST_PROSE
+        and (part.parent is None or part.parent.tag_id != A)
+        for part in texts
+    )
 
 
 def _holds_text(node: LexborNode) -> bool:

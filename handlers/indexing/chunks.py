@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from handlers.html.main_text import count_words
+from handlers.text.sentences import count_words
 
 ChunkUnit = Literal["characters", "words"]
 

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from handlers.claims.wording import ClaimWording, features_of, score_of
-from handlers.html.main_text import count_words
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import Bm25Section
-from handlers.text.sentences import sentences
+from handlers.text.sentences import count_words, sentences
 from handlers.text.tokens import fold, forms_of, keywords_of, tokenize
 from handlers.text.word_match import WordText, share_met, units_of
 from handlers.trust.labels import LABELS

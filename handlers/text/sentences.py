@@ -1,15 +1,18 @@
-"""The one splitter of texts into sentences."""
+"""The one splitter of texts into sentences, and the one counter of words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from handlers.text.scripts import CJK_SIGN, has_cjk
+
 _CLOSING = r"[\"'”’»」』）)】》\]]{0,3}"
 # One class of characters to begin with: the engine then looks for it in one go.
 _END = re.compile(rf"[.!?…。！？；\n](?:(?<=\n)|(?<=[。！？；]){_CLOSING}(?![。！？；])|(?<=[.!?…]){_CLOSING}(?!\S))")
 _SHORT = re.compile(r"(?:^|[\s(.])(?:[^\W\d_][^\W\d_]?|\d\d?)$")
 _BEFORE = 3
+_CJK_SIGNS = re.compile(r"[\u3000-\u303f\uff00-\uff65]")
 
 
 def sentence_ends(text: str, *, is_folded: bool = False) -> Iterator[int]:
@@ -42,6 +45,31 @@ def sentences(text: str, *, is_folded: bool = False) -> Iterator[str]:
         if sentence := text[start:end].strip():
             yield sentence
         start = end
+
+
+def leading_sentences(text: str, max_characters: int) -> str:
+    """As many whole sentences from the beginning of a text as fit; if none fits, a part of the first.
+
+    >>> leading_sentences("One. Two is longer. Three.", 20)
+    'One. Two is longer.'
+    """
+    head = text[: max_characters + 1].replace("\n", " ")
+    if len(head) <= max_characters:
+        return head.strip()
+    ends = [end for end in sentence_ends(head) if end <= max_characters]
+    return head[: ends[-1]].strip() if ends else head[:max_characters].rsplit(" ", 1)[0].strip()
+
+
+def count_words(text: str) -> int:
+    """CJK characters and words of other scripts (C-32).
+
+    >>> count_words("字數 counts two words, 五個字符")
+    9
+    """
+    if not has_cjk(text):
+        return len(text.split())
+    others, cjk = CJK_SIGN.subn(" ", text)
+    return int(cjk) + len(_CJK_SIGNS.sub(" ", others).split())
 
 
 def _goes_on(text: str, stop: int, end: int) -> bool:

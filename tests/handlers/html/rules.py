@@ -4,6 +4,7 @@ from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.hints import Hints
 from handlers.html.marks import Story, StoryWords, look_near
 from handlers.html.outline import Outline
+from handlers.html.template import Content, find_content
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
 from handlers.text.patterns import compile_patterns
@@ -22,3 +23,7 @@ def outline_of(html: str, max_nodes: int = 10_000) -> Outline:
 def story_of(page: Outline, first: int = 0) -> Story:
     """The story of a page whose main text begins at the text ``first``."""
     return Story(page, look_near(page, first), StoryWords(READING))
+
+
+def content_of(html: str, max_nodes: int = 10_000) -> Content:
+    return find_content(outline_of(html, max_nodes), READING.content_forest, 10_000)

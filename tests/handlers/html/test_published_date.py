@@ -99,11 +99,6 @@ def test_a_story_may_begin_with_place_and_day() -> None:
     assert date_of(f"<h1>Farms</h1><p>OSLO, 3 May 2024 – Farmers fear it. {STORY[3:]}") == "2024-05-03"
 
 
-def test_the_day_of_the_address_precedes_a_later_line() -> None:
-    url = "https://example.com/2020/08/05/story"
-    assert date_of(f"<h1>Rain</h1>{STORY}<p>Date: 3 May 2019</p>", url=url) == "2020-08-05"
-
-
 def test_a_change_is_the_date_only_without_a_publication() -> None:
     changed = "<meta property=article:modified_time content=2024-06-09>"
     assert date_of(changed) == "2024-06-09"

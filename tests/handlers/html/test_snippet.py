@@ -46,7 +46,7 @@ def test_the_summary_is_the_description() -> None:
 
 
 def test_without_a_description_the_summary_is_the_first_words() -> None:
-    title, summary = seen(page(f"<nav>Home</nav><p>{SAID}</p>" * 20))
+    title, summary = seen(page("".join(f"<nav>Home</nav><p>{SAID} Car {n}.</p>" for n in range(20))))
     assert title == "The depot"
     assert len(summary.split()) == LIMITS.summary_words
     assert summary.startswith("The tram depot opens")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from handlers.html.main_text import main_text
-from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, Place, content, marks, measured
+from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, Place, candidates, find_content, marks, measured
 from handlers.trees.forest import Forest, Tree, Trees
 from tests.handlers.html.rules import READING, outline_of
 
@@ -25,8 +24,7 @@ POSTS = "".join(
 
 
 def read(html: str, forest: Forest = READING.content_forest) -> str:
-    page = outline_of(html)
-    return content(page, main_text(page, 10_000), forest, 10_000)
+    return find_content(outline_of(html), forest, 10_000).text
 
 
 def stump(measure: str, threshold: float) -> Forest:
@@ -38,7 +36,7 @@ def stump(measure: str, threshold: float) -> Forest:
 def places_of(html: str) -> tuple[dict[str, float], list[tuple[Place, dict[str, float]]]]:
     """The measures of a page and of its places by their names."""
     page = outline_of(html)
-    of_page, places = measured(page, page.lines_with_links(), main_text(page, 10_000))
+    of_page, places = measured(page, candidates(page))
     named = [(place, dict(zip(OF_PLACE, found, strict=True))) for place, _, found in places]
     return dict(zip(OF_PAGE, of_page, strict=True)), named
 
@@ -141,17 +139,6 @@ def test_the_best_of_doubtful_places_are_taken() -> None:
     assert shown.count("litres") == 10
     assert "Add to cart" not in shown
     assert empty == "\n".join(f"${number + 20}.00" for number in range(10))
-
-
-@pytest.mark.parametrize("html", ["", f"<p>{SENTENCE}</p>", "<nav><a href=/>Home</a></nav>"])
-def test_too_little_to_measure_is_the_story(html: str) -> None:
-    assert read(html) == main_text(outline_of(html), 10_000).text
-
-
-def test_without_trees_the_story_is_the_content() -> None:
-    page = outline_of(SHOP)
-    story = main_text(page, 10_000)
-    assert content(page, story, Forest(Trees()), 10_000) == story.text
 
 
 def test_the_trees_ask_for_measures_that_there_are() -> None:

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.html.main_text import main_text
+from handlers.html.template import candidates
 from handlers.html.walk import has_data_table
-from tests.handlers.html.rules import READING, outline_of
+from tests.handlers.html.rules import READING, content_of, outline_of
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -40,7 +40,7 @@ def test_scripts_styles_and_hidden_content_are_dropped() -> None:
 def test_a_control_is_read_where_it_is_a_heading(around: str, control: str) -> None:
     """Accordions have their questions in controls."""
     html = f"<{around}><span><{control}>Who <b>pays</b>?</{control}></span></{around}><p><{control}>Send</{control}>It"
-    assert [block.text for block in outline_of(html).blocks()] == ["Who pays?", "It"]
+    assert content_of(html).text == "Who pays?\nIt"
     beside = f"<{around}>Who pays? <{control}>Copy link</{control}></{around}>"
     assert [block.text for block in outline_of(beside).blocks()] == ["Who pays?"]
 
@@ -52,7 +52,7 @@ def test_text_within_a_line(html: str, expected: str) -> None:
 
 def hidden(html: str) -> list[bool]:
     page = outline_of(html)
-    main_text(page, 10_000)
+    candidates(page)
     return [page.regions.hides(block.element) for block in page.blocks()]
 
 
@@ -73,7 +73,7 @@ def test_a_consent_dialog_hides_however_long_it_is() -> None:
 def test_what_is_hidden_is_the_same_in_any_order_of_questions() -> None:
     # The credits are more than a quarter of the text, so that they are no credits.
     page = outline_of(f"<div>{PARAGRAPH}</div>" + f"<div class=author-bio>{PARAGRAPH}</div>" * 2)
-    main_text(page, 10_000)
+    candidates(page)
     elements = [block.element for block in page.blocks()]
     assert [page.regions.is_beside(element) for element in elements] == [False] * 3
     assert [page.regions.hides(element) for element in elements] == [False] * 3
@@ -108,7 +108,7 @@ def test_lines(html: str, lines: tuple[str, ...]) -> None:
 
 def test_depth_does_not_matter() -> None:
     page = outline_of("<div class=menu>" * 3000 + PARAGRAPH + "</div>" * 3000 + PARAGRAPH, max_nodes=100_000)
-    assert main_text(page, 10_000).text
+    assert candidates(page)
 
 
 def test_many_lines_in_deep_formatting_are_read_in_one_climb() -> None:
