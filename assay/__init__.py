@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay import aio
-    from assay.calls import claim, classify, evaluate, rank, score, score_many, snippet
+    from assay.calls import claim, classify, evaluate, rank, read, score, score_many, snippet
     from assay.results import Claim, Classification, Evaluation, Ranking, Refusal, Score, Snippet
     from streams.runtime.settings_files import SettingsError
     from streams.settings.lazy import LazySettings as Settings
 
 _FROM = {
-    "assay.calls": ("claim", "classify", "evaluate", "rank", "score", "score_many", "snippet"),
+    "assay.calls": ("claim", "classify", "evaluate", "rank", "read", "score", "score_many", "snippet"),
     "assay.results": ("Claim", "Classification", "Evaluation", "Ranking", "Refusal", "Score", "Snippet"),
     "streams.runtime.settings_files": ("SettingsError",),
 }
@@ -43,6 +43,7 @@ __all__ = [
     "classify",
     "evaluate",
     "rank",
+    "read",
     "score",
     "score_many",
     "snippet",

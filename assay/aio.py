@@ -82,6 +82,19 @@ async def score(
     return await asyncio.to_thread(_score, page, settings or _SHIPPED)
 
 
+async def read(
+    html: str | bytes, *, url: str = "https://page.invalid/", content_type: str | None = None
+) -> Score | Refusal:
+    """The main text of a page, with its Markdown, title, date and authors; without an address the source is unknown.
+
+    Args:
+        html: The page; bytes in any encoding.
+        url: The address, which may name the day and the author.
+        content_type: The Content-Type header; its charset precedes the page's own.
+    """
+    return await score(html, url=url, content_type=content_type)
+
+
 async def score_many(
     pages: Iterable[CrawledPage | Mapping[str, Any]],
     *,

@@ -32,6 +32,11 @@ def score(
     return result_of(aio.score(html, url=url, settings=settings, **given))  # type: ignore[arg-type]
 
 
+def read(html: str | bytes, *, url: str = "https://page.invalid/", content_type: str | None = None) -> Score | Refusal:
+    """The main text of a page with its Markdown; see ``assay.aio.read``."""
+    return result_of(aio.read(html, url=url, content_type=content_type))
+
+
 def score_many(
     pages: Iterable[CrawledPage | Mapping[str, Any]], *, processes: int | None = None, settings: Settings | None = None
 ) -> Iterator[Score | Refusal]:

@@ -82,6 +82,13 @@ class Score:
         return self.event.content
 
     @property
+    def markdown(self) -> str:
+        """The main text below its title, as Markdown: headings, lists, tables and code."""
+        from handlers.html.markdown import render_markdown
+
+        return render_markdown(self.event.content, self.event.blocks, self.event.title)
+
+    @property
     def summary(self) -> str:
         """The description of the page, or its first sentences."""
         return self.event.summary

@@ -204,6 +204,7 @@ def _scored(
         final_url=_clean(page.final_url) if page.final_url != page.url else None,
         title=facts.title,
         content=facts.text,
+        blocks=facts.blocks,
         summary=facts.summary,
         date=facts.date,
         authors=facts.authors,

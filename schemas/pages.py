@@ -289,6 +289,41 @@ Published = Annotated[
 that the page states, or none; the JSON Schema format ``date-time`` always has one."""
 
 
+BlockKind = Literal["heading", "paragraph", "item", "quote", "code", "row", "caption", "term", "definition"]
+"""``paragraph`` is one inside of an item; ``item`` begins an item of a list."""
+MAX_BLOCKS, MAX_CELLS = 5_000, 50
+"""Blocks of a page, and cells of a row."""
+
+
+class ContentBlock(Part):
+    """A block of a page's content, as a span of it; a line in none is a paragraph.
+
+    Attributes:
+        start: First character.
+        end: The character behind the last.
+        level: Of a heading, 1 to 6.
+        depth: Lists around it.
+        number: Of an item of an ordered list.
+        quotes: Quotations around it.
+        language: Of code, as the page states it.
+        table: The number of the table that a row is in.
+        cells: The spans of a row's cells; an empty span for an empty cell.
+        header: Whether all cells of a row are headings.
+    """
+
+    kind: BlockKind
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    level: int | None = Field(default=None, ge=1, le=6)
+    depth: int | None = Field(default=None, ge=1)
+    number: int | None = Field(default=None, ge=0)
+    quotes: int | None = Field(default=None, ge=1)
+    language: str | None = None
+    table: int | None = Field(default=None, ge=1)
+    cells: Many[tuple[int, int]] = ()
+    header: bool | None = None
+
+
 class ScoredPage(Event):
     """A page with its content trust score (CTS), tier and label, and why.
 
@@ -298,7 +333,8 @@ class ScoredPage(Event):
         page_id: The same for all addresses of the page in one canonical form; null if the address is not http(s).
         authors: Persons, else the organisation that the page names as its author.
         agencies: News agencies that the page credits; they are not authors.
-        content: Main text without boilerplate.
+        content: Main text without boilerplate; code keeps its lines, and a row of a table is one line.
+        blocks: What the lines of the content are, at most 5,000.
         summary: The page's own description, else leading sentences.
         site_name: The publisher as the crawler named it, else the page's own claim.
         publisher: The publisher as the crawler named it, else null; it may raise the source tier (C-42).
@@ -319,6 +355,7 @@ class ScoredPage(Event):
     final_url: Annotated[str, AfterValidator(without_user)] | None = None
     title: str
     content: str = Field(max_length=MAX_PAGE_BYTES)
+    blocks: Many[ContentBlock] = Field(default=(), max_length=MAX_BLOCKS)
     summary: str
     date: Published = None
     authors: Many[str] = ()

@@ -41,7 +41,7 @@ from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
 from handlers.text.sentences import count_words, leading_sentences
-from schemas.pages import CrawledPage, CrawlerMetadata
+from schemas.pages import ContentBlock, CrawledPage, CrawlerMetadata
 
 _HOST = re.compile(r"\x00(?:https?:)?//(?:[^/?#@\\\x00]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
 """The host of an address in a list of addresses, each after a NUL character."""
@@ -89,6 +89,7 @@ class PageFacts:
     title: str
     titles: tuple[str, ...]
     text: str
+    blocks: tuple[ContentBlock, ...] = ()
     summary: str
     date: Moment | None
     authors: tuple[str, ...]
@@ -178,6 +179,7 @@ class PageReader:
             title=title,
             titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(story.heading)),
             text=text,
+            blocks=body.typed,
             summary=clean(_summary(page, data, body.text, reading)),
             date=dating.value if dating else None,
             authors=tuple(map(clean, credit.names)),

@@ -284,8 +284,11 @@ class Regions:
         known = self._region_of
         if element + 1 < len(known):
             return known[element + 1]
+        # A toolbar around code is not the code.
+        shows_code = {self._outer[inner] for inner, tag in enumerate(self._tags) if tag == "pre"}
         for inner in range(len(known) - 1, element + 1):
             tag = self._tags[inner]
-            is_region = tag == "form" or (tag in _NAMED and self.hint(inner) & (BOILERPLATE | BESIDE))
+            is_named = tag in _NAMED and inner not in shows_code and self.hint(inner) & (BOILERPLATE | BESIDE)
+            is_region = tag == "form" or is_named
             known.append(inner if is_region else known[self._outer[inner] + 1])
         return known[element + 1]

@@ -46,12 +46,14 @@ def _numbers(tags: str) -> dict[int, str]:
 
 NAME_OF = _numbers(_BLOCKS)
 """Names of the block elements by tag number; all other elements are inline."""
-LEAVES = frozenset(_numbers("p li h1 h2 h3 h4 h5 h6 dt dd pre th caption figcaption summary"))
+LEAVES = frozenset(_numbers("p li h1 h2 h3 h4 h5 h6 dt dd caption figcaption summary"))
 """Block elements that mostly hold a single line."""
 HEADING_NAMES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 HEADINGS = frozenset(number for number, name in NAME_OF.items() if name in HEADING_NAMES)
 EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _numbers(tags)}
 """What a walk does at an element, by tag number."""
+PRE = next(iter(_numbers("pre")))
+"""Tag number of preformatted text."""
 A = next(iter(_numbers("a")))
 """Tag number of a link."""
 STYLE = next(iter(_numbers("style")))
@@ -61,6 +63,8 @@ _MAX_COMMENTS = 4
 """Comments in a row; frameworks put one on each side of a blank."""
 _MAX_ABOVE = 30
 """Elements within a line between a text and the link around it."""
+_MARKS_OF_LINKS = " ¶↩\ufe0e"
+"""Signs that are all of the text of a link to the place of a heading or back from a note."""
 _FEW = 8
 """Most texts are inside fewer inline elements."""
 
@@ -340,10 +344,14 @@ def _add(found: list[Block], outline: Outline, first: int, end: int) -> None:
     """Makes a block of the texts of a line."""
     is_single = end == first + 1
     tag, place, link = outline.holder(outline.nodes[first])
-    text = (outline.texts[first] if is_single else _line(outline, first, end)).strip()
+    text = outline.texts[first] if is_single else _line(outline, first, end)
+    is_code = is_single and tag == PRE
+    text = text if is_code else text.strip()
     # A printable text without double blanks is the usual case. Others are split at all blanks, also non-breaking ones.
-    if "  " in text or not text.isprintable():
+    if not is_code and ("  " in text or not text.isprintable()):
         text = " ".join(text.split())
+    if text[-1:] in _MARKS_OF_LINKS:
+        text = text.rstrip(_MARKS_OF_LINKS)
     if not text or place < 0:
         return
     linked = 0

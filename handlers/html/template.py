@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise
 from math import exp
 
+from handlers.html.blocks import tables_of, type_blocks
 from handlers.html.hints import BOILERPLATE, CONSENT, OTHERS, PLACES, plain
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.text.scripts import has_cjk
 from handlers.trees.forest import Forest
+from schemas.pages import ContentBlock
 
 CONTAINERS = frozenset(
     ("html", "body", "div", "section", "article", "main", "td", "center", "form", "fieldset", "figure", "table")
@@ -30,6 +32,7 @@ _RUNNING, _RUNNING_CJK = 40, 20
 _COPIED = 40
 """Characters of a line from which on the content has it once. Shorter ones are names, labels and prices of cards."""
 _CAPTION = "figcaption"
+_DATA = "table,pre,blockquote"
 _CAPTION_DEPTH = 3
 """Elements around a line among which a caption is looked for."""
 _SUBHEADINGS = HEADING_NAMES - {"h1"}
@@ -130,9 +133,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a page: its lines, their text, and the texts from its first running line to its end."""
+    """The content of a page.
+
+    Attributes:
+        blocks: Its lines.
+        typed: What they are.
+        text: The lines as text; a row of a table is one line.
+        first: Index of the text with which its first running line begins.
+        end: Index behind its last text.
+    """
 
     blocks: tuple[Block, ...]
+    typed: tuple[ContentBlock, ...]
     text: str
     first: int
     end: int
@@ -141,11 +153,11 @@ class Content:
 def find_content(outline: Outline, forest: Forest, max_characters: int) -> Content:
     """The lines of a page that are its content, each once."""
     blocks = candidates(outline)
-    kept = _without_bare(outline, blocks, _chosen(outline, blocks, forest)) if blocks else []
-    text = "\n".join([block.text for block in kept])[:max_characters]
+    kept = _without_bare(outline, blocks, _whole_tables(outline, blocks, _chosen(outline, blocks, forest)))
+    text, typed = type_blocks(outline, kept, max_characters)
     end = kept[-1].end if kept else len(outline.texts)
     first = next((block.start for block in kept if is_running(block)), kept[0].start if kept else 0)
-    return Content(tuple(kept), text, first, end)
+    return Content(tuple(kept), typed, text, first, end)
 
 
 def candidates(outline: Outline) -> list[Block]:
@@ -156,7 +168,7 @@ def candidates(outline: Outline) -> list[Block]:
     heading = next((block.element for block in blocks if block.tag == "h1"), -1)
     lines = [(block.element, len(block.text), is_running(block)) for block in blocks]
     aside = outline.regions.set_aside(lines, heading)
-    following = [*(running for _, _, running in lines[1:]), False]
+    following = [*(is_running(block) and block.tag != "pre" for block in blocks[1:]), False]
     # A label or button is a heading if text follows it, as in accordions.
     blocks = [
         block
@@ -178,6 +190,8 @@ def is_running(block: Block) -> bool:
 def _chosen(outline: Outline, blocks: list[Block], forest: Forest) -> list[int]:
     """The numbers of the lines in the places that trees choose."""
     total = sum([len(block.text) for block in blocks])
+    if not total:
+        return []
     if total < _PLAIN_PAGE:
         running = sum([len(block.text) for block in blocks if is_running(block)])
         if total < _SHORT_PAGE or running > _PLAIN * total:
@@ -200,6 +214,20 @@ def _chosen(outline: Outline, blocks: list[Block], forest: Forest) -> list[int]:
     return sorted(chosen)
 
 
+def _whole_tables(outline: Outline, blocks: list[Block], chosen: list[int]) -> list[int]:
+    """The chosen lines, with each table of data as a whole or not at all."""
+    numbers = {block.start: number for number, block in enumerate(blocks)}
+    kept = set(chosen)
+    for table in tables_of(outline, blocks).values():
+        inside = {numbers[line.start] for cells in table.rows.values() for cell in cells.values() for line in cell}
+        length = sum(len(blocks[number].text) for number in inside)
+        if sum(len(blocks[number].text) for number in inside & kept) * 2 >= length:
+            kept |= inside
+        else:
+            kept -= inside
+    return sorted(kept)
+
+
 def _all_but_links(outline: Outline, blocks: list[Block]) -> list[int]:
     """The numbers of the lines of a short or plain page that are not links, without boilerplate."""
     is_beside = outline.regions.is_beside
@@ -213,12 +241,7 @@ def _all_but_links(outline: Outline, blocks: list[Block]) -> list[int]:
 def _without_bare(outline: Outline, blocks: list[Block], chosen: list[int]) -> list[Block]:
     """The chosen lines without captions and copies, and without headings and "Read more:" whose text is left out."""
     captions = {element for element, tag in enumerate(outline.tags) if tag == _CAPTION}
-    shown = [
-        number
-        for number in chosen
-        if (block := blocks[number]).tag != _CAPTION
-        and (not captions or captions.isdisjoint(islice(outline.around(block.element), _CAPTION_DEPTH)))
-    ]
+    shown = [number for number in chosen if not _is_of_picture(outline, blocks[number], captions)]
     found = []
     for place, (number, after) in enumerate(pairwise([*shown, len(blocks)])):
         block = blocks[number]
@@ -228,6 +251,15 @@ def _without_bare(outline: Outline, blocks: list[Block], chosen: list[int]) -> l
         if not (is_bare and place and block.tag in _SUBHEADINGS) and not leads_on:
             found.append(block)
     return once(found)
+
+
+def _is_of_picture(outline: Outline, block: Block, captions: set[int]) -> bool:
+    """Whether a line is the caption of a picture; those of tables, code and quotations are text."""
+    figure = block.element if block.tag == _CAPTION else -1
+    if figure < 0 and captions:
+        around = (element for element in islice(outline.around(block.element), _CAPTION_DEPTH) if element in captions)
+        figure = next((outline.outer[element] for element in around), -1)
+    return figure >= 0 and outline.elements[figure].css_first(_DATA) is None
 
 
 def _likely(found: list[tuple[float, Place]]) -> list[Place]:

@@ -7,6 +7,7 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from handlers.html.code import write_code
 from handlers.html.hidden import take_out_hidden
 from handlers.html.hidden_text import visible
 from handlers.html.hints import Hints
@@ -71,6 +72,7 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
     attributes = tree.root.attributes
     found.language = (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
     _open_controls(tree.root)
+    write_code(tree)
     _select(found, tree.root)
     if tree.head is not None:
         for node in tree.head.iter():

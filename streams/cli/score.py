@@ -19,6 +19,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 from typer import Argument, Option
 
+from handlers.html.markdown import render_markdown
 from handlers.score_page import ScorePageRules, score_page
 from schemas.addresses import without_user
 from schemas.outcome import Dead, Emit
@@ -56,12 +57,14 @@ def score(
     sources: Annotated[list[str], Argument(help="Addresses, HTML files, JSON lines, folders; - is standard input.")],
     url: Annotated[str, Option(help="The address of the page of a file or of standard input.")] = "",
     as_json: AsJson = False,
+    as_markdown: Annotated[bool, Option("--markdown", help="Print the main text of each page as Markdown.")] = False,
     config: Config = None,
 ) -> int:
     """Score pages: addresses, files, folders, or standard input.
 
     It shows score, tier, label, date and author, and for one page the reason for every point. It writes JSON lines with
-    --json, and if the output is no terminal. The exit status is 1 if a page was refused.
+    --json, and if the output is no terminal. With --markdown it prints the main text instead. The exit status is 1 if
+    a page was refused.
     """
     settings = LazySettings(config)
     rules, sections = settings.of(ScorePageRules), settings.of(_Sections)
@@ -72,7 +75,9 @@ def score(
         try:
             while (result := runner.run(_next(results))) is not None:
                 refused += isinstance(result, Refused)
-                if screen is None:
+                if as_markdown:
+                    _write_markdown(result)
+                elif screen is None:
                     _write_json(result)
                 else:
                     screen.show(result)
@@ -213,6 +218,13 @@ def _write_json(result: Result) -> None:
     fields = ("hidden_text", "injection_suspected", "date", "authors", "title", "summary")
     line = {name: event[name] for name in decision} | {"reasons": reasons}
     say_json(line | {name: event[name] for name in fields})
+
+
+def _write_markdown(result: Result) -> None:
+    if isinstance(result, Refused):
+        tell("score", f"{result.place}: {result.kind}: {result.detail}")
+        return
+    say(*render_markdown(result.content, result.blocks, result.title).split("\n"))
 
 
 class _Screen:

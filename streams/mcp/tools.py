@@ -17,6 +17,7 @@ from uuid import uuid4
 import structlog
 from pydantic import SecretStr, ValidationError
 
+from handlers.html.markdown import render_markdown
 from handlers.prompts.untrusted import for_model
 from schemas.claims import ClaimStatus
 from schemas.event import derive_id
@@ -124,12 +125,13 @@ class Tools:
         if isinstance(scored, dict):
             return scored
         most = self._settings.mcp.max_text_characters
+        text = render_markdown(scored.content, scored.blocks)
         return {
             "id": url,
             "title": scored.title,
-            "text": scored.content[:most],
+            "text": text[:most],
             "url": scored.final_url or scored.url,
-            "metadata": _judged(scored) | {"cut": len(scored.content) > most},
+            "metadata": _judged(scored) | {"cut": len(text) > most},
         }
 
     @_tool

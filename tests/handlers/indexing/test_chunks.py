@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.html.main_text import count_words
 from handlers.indexing.chunks import ChunkUnit, chunk_text
+from handlers.text.sentences import count_words
 from tests.cpu import cpu_seconds
 
 TEXTS = st.text(st.sampled_from('ab é\u0301.!?。！，,；: \n\t「」”"中文字\U0001f600'), max_size=400) | st.text(

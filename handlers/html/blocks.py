@@ -1,0 +1,208 @@
+"""The lines of a page's content as typed blocks: headings, items, quotes, code, rows of tables, posts and cards.
+
+A row of a table is one line of the content, and code keeps its lines. Each block is a span of the content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from handlers.html.code import LANGUAGE
+from handlers.html.outline import HEADING_NAMES, Block, Outline
+from schemas.pages import MAX_BLOCKS, MAX_CELLS, BlockKind, ContentBlock
+
+BETWEEN_CELLS = " | "
+_LONG_CELL, _MANY_LONG = 300, 0.05
+"""Characters of a cell, and the share of longer ones from which on a table only lays out the page."""
+_MAX_SPAN, _DIGITS = 100, 5
+_LISTS = {"ul": 0, "ol": 1}
+
+
+@dataclass(slots=True)
+class Table:
+    """A table: the lines of each cell, by the row and the cell they are in, and the cells of each row."""
+
+    rows: dict[int, dict[int, list[Block]]] = field(default_factory=dict)
+    widths: list[int] = field(default_factory=list)
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it has rows of several short cells, as tables that only lay out a page do not."""
+        lengths = [sum(len(line.text) for line in lines) for cells in self.rows.values() for lines in cells.values()]
+        several = sum(width > 1 for width in self.widths)
+        long = sum(length > _LONG_CELL for length in lengths)
+        return several > 1 and several * 2 >= len(self.rows) and long <= _MANY_LONG * len(lengths)
+
+
+def tables_of(outline: Outline, blocks: Sequence[Block]) -> dict[int, Table]:
+    """The tables of data that hold some lines, by their elements."""
+    if len(outline.rows) < 2:
+        return {}
+    tables: dict[int, Table] = {}
+    outer_tables: set[int] = set()
+    known: dict[int, tuple[int, int, int]] = {}
+    for block in blocks:
+        place = known.get(block.element)
+        if place is None:
+            place = known[block.element] = _cell_of(outline, block.element)
+            if place[0] >= 0:
+                around = outline.around(outline.outer[place[0]])
+                outer_tables.update(element for element in around if outline.tags[element] == "table")
+        table, row, cell = place
+        if table >= 0 and row >= 0 and cell >= 0:
+            found = tables.setdefault(table, Table())
+            if row not in found.rows:
+                found.rows[row] = {}
+                found.widths.append(sum(1 for inner in outline.elements[row].iter() if inner.tag in ("td", "th")))
+            found.rows[row].setdefault(cell, []).append(block)
+    return {element: table for element, table in tables.items() if element not in outer_tables and table.is_data}
+
+
+def _cell_of(outline: Outline, element: int) -> tuple[int, int, int]:
+    """The table, the row and the cell around an element; -1 for each that is not there."""
+    row = cell = -1
+    for around in outline.around(element):
+        match outline.tags[around]:
+            case "td" | "th" if cell < 0:
+                cell = around
+            case "tr" if row < 0:
+                row = around
+            case "table":
+                return around, row, cell
+    return -1, -1, -1
+
+
+def type_blocks(outline: Outline, blocks: Sequence[Block], max_characters: int) -> tuple[str, tuple[ContentBlock, ...]]:
+    """The text of some lines, and the blocks that they are; no blocks beyond ``MAX_BLOCKS``."""
+    pieces: list[str] = []
+    found: list[ContentBlock] = []
+    at = 0
+    for text, fields in _typed(outline, blocks):
+        end = at + len(text)
+        if end > max_characters:
+            pieces.append(text[: max_characters - at])
+            break
+        pieces.append(text)
+        if fields and len(found) < MAX_BLOCKS:
+            if cells := fields.get("cells"):
+                fields["cells"] = tuple((begin + at, stop + at) for begin, stop in cells)
+            # The values are right by construction; to check them again would take a tenth of the time of a page.
+            found.append(ContentBlock.model_construct(start=at, end=end, **fields))
+        at = end + 1
+    return "\n".join(pieces), tuple(found)
+
+
+def _typed(outline: Outline, blocks: Sequence[Block]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The lines of the content with their kinds; spans of cells are those within the line."""
+    tables = tables_of(outline, blocks)
+    row_of = {
+        line.start: (element, row)
+        for element, table in tables.items()
+        for row in table.rows
+        for cell in table.rows[row].values()
+        for line in cell
+    }
+    counts: dict[int, int] = {}
+    items: dict[int, int] = {}
+    numbers = {element: number for number, element in enumerate(tables, 1)}
+    spanning: dict[int, dict[int, int]] = {}
+    for place, group in groupby(blocks, key=lambda block: row_of.get(block.start)):
+        if place is None:
+            for block in group:
+                yield block.text, _block(outline, block, counts, items)
+            continue
+        element, row = place
+        texts = {cell: " ".join(line.text for line in lines) for cell, lines in tables[element].rows[row].items()}
+        yield _row(outline, row, texts, numbers[element], spanning.setdefault(element, {}))
+
+
+def _row(
+    outline: Outline, row: int, texts: dict[int, str], table: int, spanning: dict[int, int]
+) -> tuple[str, dict[str, Any]]:
+    """A row as a line and its cells in order, with empty ones where a cell spans several columns or rows.
+
+    ``spanning`` has the rows below that a cell in each column still spans.
+    """
+    line, spans, is_header = "", list[tuple[int, int]](), True
+    for node in outline.elements[row].iter():
+        if node.tag not in ("td", "th"):
+            continue
+        _skip(spanning, spans, len(line))
+        text = texts.get(outline.entered.get(node.mem_id, -2) >> 1, "")
+        is_header = is_header and (node.tag == "th" or not text)
+        if line and text:
+            line += BETWEEN_CELLS
+        width, height = (_number(node.attributes.get(name)) for name in ("colspan", "rowspan"))
+        for column in range(len(spans), len(spans) + width):
+            if height > 1:
+                spanning[column] = height - 1
+        spans.append((len(line), len(line) + len(text)))
+        line += text
+        spans += [(len(line), len(line))] * (width - 1)
+    _skip(spanning, spans, len(line))
+    return line, {"kind": "row", "cells": spans[:MAX_CELLS], "header": is_header or None, "table": table}
+
+
+def _skip(spanning: dict[int, int], spans: list[tuple[int, int]], at: int) -> None:
+    """Adds an empty cell for each column that a cell of a row above spans."""
+    while spanning.get(len(spans), 0) > 0:
+        spanning[len(spans)] -= 1
+        spans.append((at, at))
+
+
+def _number(stated: str | None) -> int:
+    """How many columns or rows a cell spans."""
+    return max(1, min(int(stated), _MAX_SPAN)) if stated and stated.isdecimal() and len(stated) < _DIGITS else 1
+
+
+def _block(outline: Outline, block: Block, counts: dict[int, int], items: dict[int, int]) -> dict[str, Any]:
+    """The kind of a line by the elements around it; nothing for a paragraph."""
+    tags, kind, number = outline.tags, _KIND_OF.get(block.tag, "paragraph"), None
+    lists = quotes = 0
+    item, list_element = (-1, -1) if block.tag != "li" else (-2, -1)
+    for around in outline.around(block.element):
+        tag = tags[around]
+        quotes += tag == "blockquote"
+        if tag == "li" and item == -1 and not lists:
+            item = around
+        if tag in _LISTS:
+            lists += 1
+            list_element = around if list_element < 0 else list_element
+    if block.tag == "blockquote":
+        quotes = max(quotes, 1)
+    is_new = lists and (item == -2 or (item >= 0 and item not in items))
+    if is_new and kind in ("paragraph", "item"):
+        items[item] = 1
+        kind = "item"
+        if tags[list_element] == "ol":
+            first = outline.elements[list_element].attributes.get("start") or "1"
+            start = int(first) if first.isdecimal() and len(first) < 7 else 1
+            number = counts[list_element] = counts.get(list_element, start - 1) + 1
+    elif kind == "item":
+        kind = "paragraph"
+    if kind == "paragraph" and quotes:
+        kind = "quote"
+    if kind == "paragraph" and not lists:
+        return {}
+    return {
+        "kind": kind,
+        "level": int(block.tag[1]) if block.tag in HEADING_NAMES else None,
+        "depth": lists or None,
+        "number": number,
+        "quotes": quotes or None,
+        "language": (outline.elements[block.element].attributes.get(LANGUAGE) or None) if kind == "code" else None,
+    }
+
+
+_KIND_OF: dict[str, BlockKind] = {
+    **dict.fromkeys(HEADING_NAMES, "heading"),
+    "li": "item",
+    "pre": "code",
+    "dt": "term",
+    "dd": "definition",
+    "caption": "caption",
+    "figcaption": "caption",
+}

@@ -1,0 +1,152 @@
+"""Code as displayed, in the tree: each ``pre`` becomes one text that keeps its lines, without line numbers.
+
+Highlighters put words, lines and numbers in elements of their own, and lines end in breaks, blocks or line feeds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from handlers.html.outline import NAME_OF, TEXT
+
+LANGUAGE = "data-language"
+"""The attribute of ``pre`` in which its language is kept."""
+_NAMED = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush)[-:]\s?([\w+#.-]{1,30})(?:\s|$)")
+_NO_LANGUAGE = frozenset(("default", "none", "notranslate", "highlight", "source"))
+_MAX_BLOCKS, _MAX_AROUND = 2_000, 8
+_CONTROLS = "button,select,textarea,clipboard-copy"
+
+
+def write_code(tree: LexborHTMLParser) -> None:
+    """Replaces what is inside of each ``pre`` by its text, and removes columns of line numbers."""
+    if tree.root is None:
+        return
+    for cell in tree.root.css("tr td:has(code)")[:_MAX_BLOCKS]:
+        gutter = next((found for found in cell.parent.iter() if found.tag == "td"), None) if cell.parent else None
+        if gutter is None or gutter.mem_id == cell.mem_id:
+            continue
+        if cell.css_first("pre") is None and not _is_inside_pre(cell) and _is_gutter(gutter.text()):
+            gutter.decompose()
+            code = tree.create_node("pre")
+            if text := _text(cell):
+                code.insert_child(text)
+            _empty(cell)
+            cell.insert_child(code)
+    for node in tree.root.css("pre")[:_MAX_BLOCKS]:
+        if node.parent is None or node.first_child is None or _is_inside_pre(node):
+            continue
+        if _is_gutter(node.text()) and (numbers := _cell_beside_code(node)) is not None:
+            numbers.decompose()
+            continue
+        language = _language(node)
+        for control in node.css(_CONTROLS):
+            control.decompose()
+        for column in node.css("td"):
+            if _is_gutter(column.text()) and column.next is not None:
+                column.decompose()
+        text = _text(node)
+        _empty(node)
+        if text:
+            node.insert_child(text)
+        if language:
+            node.attrs[LANGUAGE] = language
+            before = (label for label in _before(node) if label.is_element_node)
+            if (label := next(before, None)) is not None and label.text(strip=True).lower() == language:
+                label.decompose()
+
+
+def _before(node: LexborNode) -> Iterator[LexborNode]:
+    """The nodes before a node, the nearest first."""
+    beside = node.prev
+    for _ in range(_MAX_AROUND):
+        if beside is None:
+            break
+        yield beside
+        beside = beside.prev
+
+
+def _empty(node: LexborNode) -> None:
+    while (child := node.first_child) is not None:
+        child.decompose()
+
+
+def _is_inside_pre(node: LexborNode) -> bool:
+    above = node.parent
+    while above is not None:
+        if above.tag == "pre":
+            break
+        above = above.parent
+    return above is not None
+
+
+def _cell_beside_code(node: LexborNode) -> LexborNode | None:
+    """The cell around line numbers, if another cell of its row has code."""
+    above = node.parent
+    for _ in range(_MAX_AROUND):
+        if above is None or above.tag == "td":
+            break
+        above = above.parent
+    if above is None or above.tag != "td" or above.parent is None:
+        return None
+    others = (cell for cell in above.parent.iter() if cell.tag == "td" and cell.mem_id != above.mem_id)
+    return above if any(cell.css_first("pre,code") is not None for cell in others) else None
+
+
+def _is_gutter(text: str) -> bool:
+    """Whether a text is line numbers: digits that count up."""
+    words = text.split()
+    if not words or not all(word.isdecimal() for word in words):
+        return False
+    first = int(words[0][:9])
+    return all(int(word[:9]) == first + number for number, word in enumerate(words))
+
+
+def _text(node: LexborNode) -> str:
+    """The text of ``pre`` with its line breaks, without numbers at the beginning of each line."""
+    lines: list[list[str]] = [[]]
+    starts_block = False
+    for part in node.traverse(include_text=True, skip_empty=False):
+        tag = part.tag_id
+        if tag == TEXT:
+            first, *others = (part.text_content or "").split("\n")
+            if starts_block and (first or others) and any(lines[-1]):
+                lines.append([])
+            starts_block = False
+            lines[-1].append(first)
+            lines += [[line] for line in others]
+        elif part.tag == "br":
+            lines.append([])
+            starts_block = False
+        elif tag in NAME_OF and NAME_OF[tag] not in ("td", "th", "pre"):
+            starts_block = True
+    ends = [number for number, pieces in enumerate(lines) if any(pieces)]
+    numbers = [lines[number][next(place for place, piece in enumerate(lines[number]) if piece)] for number in ends]
+    if len(numbers) > 1 and _is_gutter(" ".join(numbers)) and any(len(lines[number]) > 1 for number in ends):
+        for number in ends:
+            lines[number].remove(next(piece for piece in lines[number] if piece))
+    written = ("".join(pieces).replace("\xa0", " ") for pieces in lines)
+    text = "\n".join(line if line.strip() else "" for line in written)
+    return re.sub(r"\A(?:[ \t]*\n)+", "", text).rstrip()
+
+
+def _language(node: LexborNode) -> str:
+    """The language that ``pre``, its ``code`` or an element around it states; "" without one."""
+    code = node.css_first("code")
+    around: list[LexborNode] = [found for found in (code, node) if found is not None]
+    above = node.parent
+    for _ in range(_MAX_AROUND):
+        if above is None or above.tag not in ("div", "figure", "td", "tr", "tbody", "table", "section"):
+            break
+        around.append(above)
+        above = above.parent
+    for element in around:
+        attributes = element.attributes
+        stated = attributes.get(LANGUAGE) or attributes.get("data-lang") or ""
+        named = _NAMED.search(attributes.get("class") or "")
+        found = (stated or (named[1] if named else "")).strip().lower()
+        if found and found not in _NO_LANGUAGE and re.fullmatch(r"[\w+#.-]{1,30}", found):
+            return found
+    return ""
