@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from datetime import date, datetime
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Required, Self
 
 from pydantic import (
     AfterValidator,
@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
+from typing_extensions import TypedDict
 
 from schemas.addresses import without_user
 from schemas.event import Event, Many, Part, Text, Url
@@ -295,7 +296,7 @@ MAX_BLOCKS, MAX_CELLS = 5_000, 50
 """Blocks of a page, and cells of a row."""
 
 
-class ContentBlock(Part):
+class ContentBlock(TypedDict, total=False):
     """A block of a page's content, as a span of it; a line in none is a paragraph.
 
     Attributes:
@@ -311,17 +312,17 @@ class ContentBlock(Part):
         header: Whether all cells of a row are headings.
     """
 
-    kind: BlockKind
-    start: int = Field(ge=0)
-    end: int = Field(ge=0)
-    level: int | None = Field(default=None, ge=1, le=6)
-    depth: int | None = Field(default=None, ge=1)
-    number: int | None = Field(default=None, ge=0)
-    quotes: int | None = Field(default=None, ge=1)
-    language: str | None = None
-    table: int | None = Field(default=None, ge=1)
-    cells: Many[tuple[int, int]] = ()
-    header: bool | None = None
+    kind: Required[BlockKind]
+    start: Required[Annotated[int, Field(ge=0)]]
+    end: Required[Annotated[int, Field(ge=0)]]
+    level: Annotated[int, Field(ge=1, le=6)]
+    depth: Annotated[int, Field(ge=1)]
+    number: Annotated[int, Field(ge=0)]
+    quotes: Annotated[int, Field(ge=1)]
+    language: str
+    table: Annotated[int, Field(ge=1)]
+    cells: Many[tuple[int, int]]
+    header: bool
 
 
 class ScoredPage(Event):

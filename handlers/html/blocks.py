@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
 
 from handlers.html.code import LANGUAGE
 from handlers.html.outline import HEADING_NAMES, Block, Outline
@@ -18,7 +17,11 @@ BETWEEN_CELLS = " | "
 _LONG_CELL, _MANY_LONG = 300, 0.05
 """Characters of a cell, and the share of longer ones from which on a table only lays out the page."""
 _MAX_SPAN, _DIGITS = 100, 5
-_LISTS = {"ul": 0, "ol": 1}
+_LISTS = frozenset(("ul", "ol"))
+
+
+Around = tuple[int, int, int, int]
+"""Lists and quotations around an element, and the elements of the nearest item and list."""
 
 
 @dataclass(slots=True)
@@ -86,16 +89,16 @@ def type_blocks(outline: Outline, blocks: Sequence[Block], max_characters: int) 
             pieces.append(text[: max_characters - at])
             break
         pieces.append(text)
-        if fields and len(found) < MAX_BLOCKS:
-            if cells := fields.get("cells"):
-                fields["cells"] = tuple((begin + at, stop + at) for begin, stop in cells)
-            # The values are right by construction; to check them again would take a tenth of the time of a page.
-            found.append(ContentBlock.model_construct(start=at, end=end, **fields))
+        if fields is not None and len(found) < MAX_BLOCKS:
+            fields["start"], fields["end"] = at, end
+            if "cells" in fields:
+                fields["cells"] = tuple((begin + at, stop + at) for begin, stop in fields["cells"])
+            found.append(fields)
         at = end + 1
     return "\n".join(pieces), tuple(found)
 
 
-def _typed(outline: Outline, blocks: Sequence[Block]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _typed(outline: Outline, blocks: Sequence[Block]) -> Iterator[tuple[str, ContentBlock | None]]:
     """The lines of the content with their kinds; spans of cells are those within the line."""
     tables = tables_of(outline, blocks)
     row_of = {
@@ -106,13 +109,14 @@ def _typed(outline: Outline, blocks: Sequence[Block]) -> Iterator[tuple[str, dic
         for line in cell
     }
     counts: dict[int, int] = {}
-    items: dict[int, int] = {}
+    items: set[int] = set()
+    known: dict[int, Around] = {}
     numbers = {element: number for number, element in enumerate(tables, 1)}
     spanning: dict[int, dict[int, int]] = {}
     for place, group in groupby(blocks, key=lambda block: row_of.get(block.start)):
         if place is None:
             for block in group:
-                yield block.text, _block(outline, block, counts, items)
+                yield block.text, _block(outline, block, counts, items, known)
             continue
         element, row = place
         texts = {cell: " ".join(line.text for line in lines) for cell, lines in tables[element].rows[row].items()}
@@ -121,7 +125,7 @@ def _typed(outline: Outline, blocks: Sequence[Block]) -> Iterator[tuple[str, dic
 
 def _row(
     outline: Outline, row: int, texts: dict[int, str], table: int, spanning: dict[int, int]
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str, ContentBlock]:
     """A row as a line and its cells in order, with empty ones where a cell spans several columns or rows.
 
     ``spanning`` has the rows below that a cell in each column still spans.
@@ -143,7 +147,10 @@ def _row(
         line += text
         spans += [(len(line), len(line))] * (width - 1)
     _skip(spanning, spans, len(line))
-    return line, {"kind": "row", "cells": spans[:MAX_CELLS], "header": is_header or None, "table": table}
+    found = ContentBlock(kind="row", start=0, end=0, cells=tuple(spans[:MAX_CELLS]), table=table)
+    if is_header:
+        found["header"] = True
+    return line, found
 
 
 def _skip(spanning: dict[int, int], spans: list[tuple[int, int]], at: int) -> None:
@@ -158,26 +165,38 @@ def _number(stated: str | None) -> int:
     return max(1, min(int(stated), _MAX_SPAN)) if stated and stated.isdecimal() and len(stated) < _DIGITS else 1
 
 
-def _block(outline: Outline, block: Block, counts: dict[int, int], items: dict[int, int]) -> dict[str, Any]:
-    """The kind of a line by the elements around it; nothing for a paragraph."""
-    tags, kind, number = outline.tags, _KIND_OF.get(block.tag, "paragraph"), None
+def _around(outline: Outline, element: int) -> Around:
+    """The lists and the quotations around an element, and the nearest item and list; -1 for none."""
     lists = quotes = 0
-    item, list_element = (-1, -1) if block.tag != "li" else (-2, -1)
-    for around in outline.around(block.element):
-        tag = tags[around]
+    item = list_element = -1
+    for around in outline.around(element):
+        tag = outline.tags[around]
         quotes += tag == "blockquote"
-        if tag == "li" and item == -1 and not lists:
+        if tag == "li" and item < 0 and not lists:
             item = around
         if tag in _LISTS:
             lists += 1
             list_element = around if list_element < 0 else list_element
+    return lists, quotes, item, list_element
+
+
+def _block(
+    outline: Outline, block: Block, counts: dict[int, int], items: set[int], known: dict[int, Around]
+) -> ContentBlock | None:
+    """The kind of a line by the elements around it; nothing for a paragraph."""
+    kind, number = _KIND_OF.get(block.tag, "paragraph"), None
+    around = known.get(block.element)
+    if around is None:
+        around = known[block.element] = _around(outline, block.element)
+    lists, quotes, item, list_element = around
+    item = -2 if block.tag == "li" else item
     if block.tag == "blockquote":
         quotes = max(quotes, 1)
     is_new = lists and (item == -2 or (item >= 0 and item not in items))
     if is_new and kind in ("paragraph", "item"):
-        items[item] = 1
+        items.add(item)
         kind = "item"
-        if tags[list_element] == "ol":
+        if outline.tags[list_element] == "ol":
             first = outline.elements[list_element].attributes.get("start") or "1"
             start = int(first) if first.isdecimal() and len(first) < 7 else 1
             number = counts[list_element] = counts.get(list_element, start - 1) + 1
@@ -186,15 +205,19 @@ def _block(outline: Outline, block: Block, counts: dict[int, int], items: dict[i
     if kind == "paragraph" and quotes:
         kind = "quote"
     if kind == "paragraph" and not lists:
-        return {}
-    return {
-        "kind": kind,
-        "level": int(block.tag[1]) if block.tag in HEADING_NAMES else None,
-        "depth": lists or None,
-        "number": number,
-        "quotes": quotes or None,
-        "language": (outline.elements[block.element].attributes.get(LANGUAGE) or None) if kind == "code" else None,
-    }
+        return None
+    found = ContentBlock(kind=kind, start=0, end=0)
+    if kind == "heading":
+        found["level"] = int(block.tag[1])
+    if kind == "code" and (language := outline.elements[block.element].attributes.get(LANGUAGE)):
+        found["language"] = language
+    if lists:
+        found["depth"] = lists
+    if number is not None:
+        found["number"] = number
+    if quotes:
+        found["quotes"] = quotes
+    return found
 
 
 _KIND_OF: dict[str, BlockKind] = {

@@ -220,16 +220,19 @@ class PageReader:
 
         inside = [block for block in body.blocks if not is_others(block)]
         text = "\n".join(block.text for block in inside)
-        beyond = body.end + _TEXTS_AFTER
-        # A list of references counts though its links are no text.
-        below = [
-            block
-            for block in page.blocks(body.blocks[0].start if body.blocks else 0)
-            if (block.start < beyond or block.tag in HEADING_NAMES)
-            and not page.regions.hides(block.element)
-            and (block.tag in HEADING_NAMES or not is_others(block))
-        ]
-        references = find_references(below, page.texts, page.links, self._citations)
+        lines = page.blocks(body.blocks[0].start if body.blocks else 0)
+        references = find_references(lines, page.texts, page.links, self._citations)
+        if references is not None:
+            # A list of references counts though its links are no text.
+            beyond = body.end + _TEXTS_AFTER
+            below = [
+                block
+                for block in lines
+                if (block.start < beyond or block.tag in HEADING_NAMES)
+                and not page.regions.hides(block.element)
+                and (block.tag in HEADING_NAMES or not is_others(block))
+            ]
+            references = find_references(below, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)
         linked = (range(line.start, line.end) for line in inside if line.linked)
         hrefs = _links_in(page, chain(*linked, entries))

@@ -121,6 +121,7 @@ class Regions:
         self._total = 0
         self._hiding = self._besides = 0
         self._furniture = {-1: -1}
+        self._shows_code: set[int] | None = None
         self._asks = {-1: False}
         self._hides_consent = False
         self._set_aside: frozenset[int] = frozenset()
@@ -156,15 +157,17 @@ class Regions:
         Returns:
             For each line, whether it is hidden.
         """
-        holders = [self._furniture_around(element) for element, _, _ in lines]
-        consents = [self._asks_for_consent(self._region(element)) for element, _, _ in lines]
+        elements = {element for element, _, _ in lines}
+        holder_of = {element: self._furniture_around(element) for element in elements}
+        asking = self._asking(elements)
         # A notice that asks for consent can be longer than the story. It counts only if there is nothing else.
-        self._hides_consent = any(
-            is_running for (_, _, is_running), is_asking in zip(lines, consents, strict=True) if not is_asking
+        self._hides_consent = bool(asking) and any(
+            is_running and element not in asking for element, _, is_running in lines
         )
-        consents = consents if self._hides_consent else [False] * len(lines)
-        if max(holders, default=-1) < 0:
-            return consents
+        gone = asking if self._hides_consent else set()
+        if max(holder_of.values()) < 0:
+            return [element in gone for element, _, _ in lines]
+        holders = [holder_of[element] for element, _, _ in lines]
         running: dict[int, int] = {}
         whole: dict[int, int] = {}
         for holder, (_, length, is_running) in zip(holders, lines, strict=True):
@@ -182,7 +185,15 @@ class Regions:
                 or (holder != headed and outside > _LITTLE)
             )
         )
-        return [holder in self._set_aside or is_asking for holder, is_asking in zip(holders, consents, strict=True)]
+        gone = gone | {element for element, holder in holder_of.items() if holder in self._set_aside}
+        return [element in gone for element, _, _ in lines]
+
+    def _asking(self, elements: set[int]) -> set[int]:
+        """Those of some elements that are in a notice which asks for consent."""
+        self._region(max(elements))
+        regions = {element: self._region_of[element + 1] for element in elements}
+        asking = {region for region in set(regions.values()) if self._asks_for_consent(region)}
+        return {element for element, region in regions.items() if region in asking} if asking else set()
 
     def _furniture_around(self, element: int) -> int:
         """The outermost furniture around an element; -1 for none."""
@@ -284,8 +295,10 @@ class Regions:
         known = self._region_of
         if element + 1 < len(known):
             return known[element + 1]
-        # A toolbar around code is not the code.
-        shows_code = {self._outer[inner] for inner, tag in enumerate(self._tags) if tag == "pre"}
+        if self._shows_code is None:
+            # A toolbar around code is not the code. All lines are known before regions are asked for.
+            self._shows_code = {self._outer[inner] for inner, tag in enumerate(self._tags) if tag == "pre"}
+        shows_code = self._shows_code
         for inner in range(len(known) - 1, element + 1):
             tag = self._tags[inner]
             is_named = tag in _NAMED and inner not in shows_code and self.hint(inner) & (BOILERPLATE | BESIDE)

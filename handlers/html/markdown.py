@@ -20,29 +20,31 @@ def render_markdown(content: str, blocks: Sequence[ContentBlock], title: str = "
     indents: list[int] = []
     before: ContentBlock | None = None
     every = _with_paragraphs(content, blocks)
-    for _, group in groupby(every, key=lambda block: (block.table, block.start if block.table is None else 0)):
+    for _, group in groupby(
+        every, key=lambda block: (block.get("table"), block["start"] if "table" not in block else 0)
+    ):
         together = list(group)
         block = together[0]
-        depth = block.depth or 0
+        depth = block.get("depth", 0)
         del indents[depth:]
-        if block.table is not None:
+        if "table" in block:
             written = _table(content, together)
         else:
-            written = _written(content[block.start : block.end], block)
-        inner = sum(indents[: depth - 1]) if block.kind == "item" else sum(indents)
-        if block.kind == "item":
+            written = _written(content[block["start"] : block["end"]], block)
+        inner = sum(indents[: depth - 1]) if block["kind"] == "item" else sum(indents)
+        if block["kind"] == "item":
             del indents[depth - 1 :]
             indents += [2] * (depth - 1 - len(indents))
             inner = sum(indents)
-            marker = f"{block.number}. " if block.number is not None else "- "
+            marker = f"{block['number']}. " if "number" in block else "- "
             indents.append(len(marker))
             written = [marker + written[0], *(" " * len(marker) + line for line in written[1:])]
-        quoted = "> " * (block.quotes or 0)
+        quoted = "> " * (block.get("quotes", 0))
         if before is not None and not _is_tight(before, block):
-            lines.append((quoted if before.quotes and block.quotes else "").rstrip())
+            lines.append((quoted if before.get("quotes") and block.get("quotes") else "").rstrip())
         lines += [(quoted + " " * inner + line if line else quoted.rstrip()) for line in written]
         before = together[-1]
-    is_titled = not title or any(block.level == 1 for block in blocks)
+    is_titled = not title or any(block.get("level") == 1 for block in blocks)
     return "\n".join(lines if is_titled else [f"# {title}", "", *lines])
 
 
@@ -50,33 +52,33 @@ def _with_paragraphs(content: str, blocks: Sequence[ContentBlock]) -> Iterator[C
     """The blocks, and the lines between them as paragraphs."""
     at = 0
     for block in (*blocks, None):
-        for line in content[at : block.start if block else None].split("\n"):
+        for line in content[at : block["start"] if block else None].split("\n"):
             if line:
                 yield ContentBlock(kind="paragraph", start=at, end=at + len(line))
             at += len(line) + 1
         if block:
             yield block
-            at = block.end + 1
+            at = block["end"] + 1
 
 
 def _is_tight(before: ContentBlock, block: ContentBlock) -> bool:
     """Whether no blank line is between two blocks."""
-    if block.kind == "item":
-        return bool(before.depth) and before.kind in ("item", "code", "paragraph", "quote")
-    if block.kind == "definition":
-        return before.kind in ("term", "definition")
-    return block.kind == "term" and before.kind == "term"
+    if block["kind"] == "item":
+        return "depth" in before and before["kind"] in ("item", "code", "paragraph", "quote")
+    if block["kind"] == "definition":
+        return before["kind"] in ("term", "definition")
+    return block["kind"] == "term" and before["kind"] == "term"
 
 
 def _written(text: str, block: ContentBlock) -> list[str]:
-    match block.kind:
+    match block["kind"]:
         case "heading":
-            return [f"{'#' * (block.level or 1)} {text}"]
+            return [f"{'#' * (block.get('level', 1))} {text}"]
         case "code":
             fence = _FENCE
             while fence in text:
                 fence += "`"
-            return [f"{fence}{block.language or ''}", *text.split("\n"), fence]
+            return [f"{fence}{block.get('language', '')}", *text.split("\n"), fence]
         case "definition":
             return [f": {text}"]
         case _:
@@ -85,9 +87,9 @@ def _written(text: str, block: ContentBlock) -> list[str]:
 
 def _table(content: str, rows: Sequence[ContentBlock]) -> list[str]:
     """A table; its header is empty if the first row is none."""
-    cells = [[content[begin:end].replace("|", "\\|") for begin, end in row.cells] for row in rows]
+    cells = [[content[begin:end].replace("|", "\\|") for begin, end in row["cells"]] for row in rows]
     width = max(map(len, cells))
-    header = cells[0] if rows[0].header else [""] * width
-    body = cells[1:] if rows[0].header else cells
+    header = cells[0] if rows[0].get("header") else [""] * width
+    body = cells[1:] if rows[0].get("header") else cells
     written = [header, ["---"] * width, *body]
     return [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in written]

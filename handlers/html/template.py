@@ -25,8 +25,8 @@ from schemas.pages import ContentBlock
 CONTAINERS = frozenset(
     ("html", "body", "div", "section", "article", "main", "td", "center", "form", "fieldset", "figure", "table")
 )
-_SHORT_PAGE, _PLAIN_PAGE, _PLAIN = 500, 4000, 0.85
-"""Characters of a page, and of one with this share of running text: all of its text outside of links is content."""
+_SHORT_PAGE, _PLAIN = 500, 0.9
+"""Characters of a page, and share of running text in a page: all of its text outside of links is content."""
 _RUNNING, _RUNNING_CJK = 40, 20
 """Characters of a line from which on it is running text."""
 _COPIED = 40
@@ -192,10 +192,9 @@ def _chosen(outline: Outline, blocks: list[Block], forest: Forest) -> list[int]:
     total = sum([len(block.text) for block in blocks])
     if not total:
         return []
-    if total < _PLAIN_PAGE:
-        running = sum([len(block.text) for block in blocks if is_running(block)])
-        if total < _SHORT_PAGE or running > _PLAIN * total:
-            return _all_but_links(outline, blocks)
+    running = sum([len(block.text) for block in blocks if is_running(block)])
+    if total < _SHORT_PAGE or running > _PLAIN * total:
+        return _all_but_links(outline, blocks)
     of_page, places = measured(outline, blocks)
     left = forest.left(forest.questions(OF_PAGE), of_page)
     of_place = forest.questions(OF_PLACE)
@@ -497,7 +496,8 @@ class _Sums:
         self.titles = {outline.title, *outline.meta.get("og:title", ())}
         self._stems: dict[int, str] = {}
         self._names_of, self._stem = outline.regions.names_of, outline.hints.stem
-        self._kin = Counter([self._make(element) for element in first if element >= 0])
+        self._makes = {element: self._make(element) for element in first if element >= 0}
+        self._kin = Counter(self._makes.values())
         self._kin_known: dict[int, tuple[float, float, float]] = {}
         self.below_others, self.below_link = _below(outline, blocks)
         self.later = self._later(blocks)
@@ -523,7 +523,7 @@ class _Sums:
             best, at, inner = 0, element, element
             depth = level = 0
             while inner >= 0 and level < 6:
-                if (number := self._kin[self._make(inner)]) > best:
+                if (number := self._kin[self._makes[inner]]) > best:
                     best, at, depth = number, inner, level
                 inner = self._outer[inner]
                 level += 1
@@ -533,6 +533,8 @@ class _Sums:
 
     def _later(self, blocks: list[Block]) -> list[bool]:
         """For each line, whether it is in an article behind one with running text."""
+        if "article" not in self._tags:
+            return [False] * len(blocks)
         found: list[bool] = []
         known = {-1: -1}
         articles: list[int] = []

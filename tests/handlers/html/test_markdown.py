@@ -34,11 +34,11 @@ def test_blocks_are_spans_of_the_content_in_order(html: str) -> None:
     found = content_of(f"<h1>Rain</h1>{STORY}{html}")
     lines = found.text.split("\n")
     starts = {sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))}
-    ends = [0, *(block.end for block in found.typed)]
+    ends = [0, *(block["end"] for block in found.typed)]
     for before, block in zip(ends, found.typed, strict=False):
-        assert before <= block.start < block.end <= len(found.text)
-        assert block.start in starts
-        assert all(block.start <= begin <= end <= block.end for begin, end in block.cells)
+        assert before <= block["start"] < block["end"] <= len(found.text)
+        assert block["start"] in starts
+        assert all(block.start <= begin <= end <= block["end"] for begin, end in block.get("cells", ()))
 
 
 def test_a_fence_is_longer_than_those_in_the_code() -> None:
