@@ -149,7 +149,8 @@ def _hidden_elements(
     last = 0
     for node in nodes:
         # A node that two selectors match comes twice.
-        if last == (last := node.mem_id) or node.first_child is None:
+        before, last = last, node.mem_id
+        if before == last or node.first_child is None:
             continue
         attributes = node.attributes
         style = attributes.get("style")
