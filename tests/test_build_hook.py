@@ -42,7 +42,7 @@ def texts_of(value: object) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1800)
 def test_compiled_modules_score_as_their_sources(tmp_path: Path) -> None:
     with built(tmp_path, level="0") as wheel:
         assert sum(name.startswith("assay/handlers/html/") and name.endswith(".so") for name in wheel.namelist()) > 10
