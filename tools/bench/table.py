@@ -43,7 +43,7 @@ def _machine(machine: Mapping[str, Any]) -> str:
 
 def _alone(alone: Rows) -> str:
     names = ("mean_ms", "p50_ms", "p99_ms", "peak_mb")
-    rows = ([name, *(f"{row[figure]:.3g}" for figure in names)] for name, row in alone.items())
+    rows = ([name, *(f"{row[figure]:.2f}" for figure in names)] for name, row in alone.items())
     return _table(["ms of CPU for a page in memory", "mean", "p50", "p99", "peak MB"], rows)
 
 
