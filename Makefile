@@ -16,8 +16,6 @@ BENCH_READY := $(VENV)/.bench-ready
 QUIX   := .assay/quix
 INTEGRATIONS := .assay/integrations
 QUIX_READY := $(QUIX)/.ready
-RESILIPARSE := .assay/resiliparse
-RESILIPARSE_READY := $(RESILIPARSE)/.ready
 # The tests of a file run in order in one process; tests/conftest.py orders the files. Byte code is written whatever the
 # shell says: to compile it in every run takes a third of the time until the first test begins.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
@@ -99,12 +97,6 @@ $(QUIX_READY): tools/bench/quix-requirements.txt
 	@$(QUIX)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
-# Only a wheel: a build needs a compiler and lexbor. The bench runs without it, and says so.
-$(RESILIPARSE_READY): tools/bench/resiliparse-requirements.txt
-	@$(PYTHON) -m venv $(RESILIPARSE)
-	@$(RESILIPARSE)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary resiliparse --requirement $< && \
-		touch $@ || rm -r $(RESILIPARSE)
-
 demo: $(if $(wildcard $(READY)),$(READY),$(DEMO_READY)) ## Run the whole job on a sample web (ARGS="--once --json" for scripts)
 	@$(BIN)/assay demo $(ARGS)
 
@@ -142,7 +134,7 @@ check: setup ## Lint, types, import contracts, spelling, plain terms, sizes, dri
 generate: setup ## Write the generated files again
 	@$(BIN)/assay generate
 
-bench: $(BENCH_READY) $(QUIX_READY) $(RESILIPARSE_READY) ## Measure on the pages of DATA (ARGS="--quick"; see docs/benchmarks.md)
+bench: $(BENCH_READY) $(QUIX_READY) ## Measure on the pages of DATA (ARGS="--quick"; see docs/benchmarks.md)
 	@DATA=$(DATA) $(BIN)/python -m tools.bench $(ARGS)
 
 accuracy: $(BENCH_READY) ## Measure on the labelled pages of DATA, beside htmldate and trafilatura (see docs/accuracy.md)

@@ -1,12 +1,14 @@
 """Puts the packages of the repository below ``assay`` in the wheel: ``handlers`` and ``schemas`` are common names.
 
 The imports of the copies are rewritten. An import hook at run time would not do: a program may have a ``handlers`` of
-its own, and both would be ``sys.modules["handlers"]``.
+its own, and both would be ``sys.modules["handlers"]``. With ``ASSAY_COMPILE`` mypyc compiles the page reader.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,10 +19,20 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGES = ("handlers", "schemas", "streams")
 BELOW = "assay"
+LEVEL = os.environ.get("ASSAY_COMPILE", "")
+"""The C compiler's level of optimisation, 0 to 3; "" compiles nothing."""
+_COMPILED = ("html", "text", "trees")
+"""Packages of ``handlers`` that are most of the cost of a page."""
+_NOT_COMPILED = ("Section", "Generic")
+"""Bases of classes that mypyc cannot make: models of pydantic, and generic classes with slots."""
 
 
 class BelowOneName(BuildHookInterface[Any]):
     """Adds the rewritten copies to a wheel. An editable install and an sdist keep the layout of the repository."""
+
+    def dependencies(self) -> list[str]:
+        """What a compiling build needs: mypy reads the types of all imports."""
+        return [*self.metadata.core.dependencies, "mypy[mypyc]>=2.4"] if LEVEL else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Writes the copies into a folder of its own."""
@@ -28,21 +40,46 @@ class BelowOneName(BuildHookInterface[Any]):
             return
         self._copies = tempfile.TemporaryDirectory()
         root, copies = Path(self.root), Path(self._copies.name)
-        for package in (BELOW, *PACKAGES):
-            shutil.copytree(root / package, copies / package, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
-        modules = modules_of(copies)
+        for package in ("", *PACKAGES):
+            ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
+            shutil.copytree(root / (package or BELOW), copies / BELOW / package, ignore=ignored)
+        modules = modules_of(root)
         for path in copies.rglob("*.py"):
             try:
                 path.write_text(below_one_name(path.read_text("utf-8"), modules), "utf-8")
             except ValueError as error:
                 raise ValueError(f"{path.relative_to(copies)}, {error}") from error
+        if LEVEL:
+            _compile(copies, root / "pyproject.toml")
+            build_data |= {"pure_python": False, "infer_tag": True}
         build_data["force_include"] |= {str(copies / BELOW): BELOW}
-        build_data["force_include"] |= {str(copies / package): f"{BELOW}/{package}" for package in PACKAGES}
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
         """Removes the copies."""
         if hasattr(self, "_copies"):
             self._copies.cleanup()
+
+
+def _compile(copies: Path, settings: Path) -> None:
+    """Puts extension modules beside those modules of the page reader that mypyc can compile."""
+    from mypyc.build import mypycify
+    from setuptools import Distribution
+
+    files = [file for name in _COMPILED for file in sorted((copies / BELOW / "handlers" / name).rglob("*.py"))]
+    names = [str(file.relative_to(copies)) for file in files if _is_compilable(file.read_text("utf-8"))]
+    with contextlib.chdir(copies):
+        options = [f"--config-file={settings}", *names]
+        extensions = mypycify(options, opt_level=LEVEL, debug_level="0", group_name=f"{BELOW}.page_reader")
+        distribution = Distribution({"name": BELOW, "ext_modules": extensions})
+        distribution.get_command_obj("build_ext").inplace = True
+        distribution.run_command("build_ext")
+
+
+def _is_compilable(source: str) -> bool:
+    """Whether a module has statements, and no class that mypyc cannot make."""
+    tree = ast.parse(source)
+    bases = (base for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases)
+    return len(tree.body) > 1 and not any(ast.unparse(base).startswith(_NOT_COMPILED) for base in bases)
 
 
 def modules_of(root: Path) -> frozenset[str]:

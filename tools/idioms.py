@@ -1,8 +1,9 @@
 """Finds idioms that hide the actor or the meaning of a sentence: ``python -m tools.idioms [PATH…]``.
 
 It reads Markdown, and the comments of YAML files and the Makefile. In Python files it reads comments and texts. In
-tests it reads comments, docstrings and the names of tests, because their other texts are data. It exits with status 1
-if it found an idiom, or a test's name that is too long. Without a path it reads all files of the repository.
+tests it reads comments, docstrings and the names of tests, because their other texts are data. It also finds
+expressions that compiled code evaluates in another order. It exits with status 1 if it found an idiom, a test's name
+that is too long, or such an expression. Without a path it reads all files of the repository.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ def idioms_in(name: str, text: str) -> Iterator[tuple[int, str, str]]:
     for number, test in names:
         if len(test) > _LONGEST_NAME:
             yield number, test, f"a test's name has at most {_LONGEST_NAME} characters"
+    if name.endswith(".py"):
+        advice = "assign before the expression: mypyc reads the name after the assignment"
+        yield from ((number, f"{read} … ({read} :=", advice) for number, read in _read_before_assigned(text))
 
 
 def _prose_of(name: str, text: str) -> Iterator[tuple[int, str]]:
@@ -62,6 +66,19 @@ def _prose_of(name: str, text: str) -> Iterator[tuple[int, str]]:
     else:
         for number, line in enumerate(text.splitlines(), start=1):
             yield number, line if name.endswith(".md") else line.partition("#")[2].strip()
+
+
+def _read_before_assigned(text: str) -> Iterator[tuple[int, str]]:
+    """Names that an expression reads as an operand, and assigns in a later operand."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.expr) or isinstance(node, ast.BoolOp | ast.IfExp | ast.NamedExpr):
+            continue
+        read: set[str] = set()
+        for operand in ast.iter_child_nodes(node):
+            inner = [part.target.id for part in ast.walk(operand) if isinstance(part, ast.NamedExpr)]
+            yield from ((operand.lineno, name) for name in inner if name in read and isinstance(operand, ast.expr))
+            if isinstance(operand, ast.Name):
+                read.add(operand.id)
 
 
 def _is_test(name: str) -> bool:

@@ -34,6 +34,9 @@ from tools.idioms import idioms_in
         ("a.md", "Run it. Who is late pays.\n", [(1, "Who")]),
         ("a.md", "The users who run it. Who reads it?\n", []),
         ("a.yaml", "words: [nobody]  # somebody\n", [(1, "somebody")]),
+        ("a.py", "for x in y:\n    if last == (last := x):\n        n += 1\n", [(2, "last … (last :=")]),
+        ("a.py", "f(x, g((x := 1)))\nz = x + (x := 2), [x, (x := 3)]\n", [(1, "x … (x :="), *[(2, "x … (x :=")] * 2]),
+        ("a.py", "if x and (x := f(x)) != y: z = (x := 1) + x\nx = f(x)\n", []),
         ("a.yaml", "words: [nobody]\n", []),
     ],
 )

@@ -148,8 +148,8 @@ def _hidden_elements(
     """Elements that their style or an attribute hides, or may hide."""
     last = 0
     for node in nodes:
-        # A node that two selectors match comes twice.
-        if last == (last := node.mem_id) or node.first_child is None:
+        before, last = last, node.mem_id  # a node that two selectors match comes twice
+        if before == last or node.first_child is None:
             continue
         attributes = node.attributes
         style = attributes.get("style")

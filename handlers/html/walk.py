@@ -143,8 +143,8 @@ def _select(found: Outline, root: LexborNode) -> None:
     """Links with a host, headings and microdata, wherever on the page."""
     last = 0
     for node in root.css("a[href*='//'],h1,h2,h3,[itemprop],[itemtype],[typeof],a[rel~=author]")[:_MAX_SELECTED]:
-        # A node that two selectors match comes twice.
-        if last == (last := node.mem_id):
+        before, last = last, node.mem_id  # a node that two selectors match comes twice
+        if before == last:
             continue
         attributes, tag = node.attributes, node.tag_id
         is_stated = not _ITEM.isdisjoint(attributes)

@@ -12,25 +12,25 @@ import json
 import os
 import platform
 import sys
+import sysconfig
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from streams.local_kafka.broker import LocalKafka
-from streams.settings.model import load_settings
 from tools import labelled
 from tools.bench import runs, table
-from tools.bench.feeds import Feed, feed_notes, feed_pages, remove
+from tools.bench.feeds import Feed, feed_notes, feed_pages
 from tools.bench.pages import SET
 from tools.bench.runs import Run
 
 Contestant = Callable[[], Awaitable[Run]]
-PARTS = ("pages", "small")
+PARTS = ("alone", "pages", "small")
 _VERSIONS = ("aiokafka", "faststream", "pydantic", "selectolax", "prometheus_client")
+_CONFIG_ARGS = str(sysconfig.get_config_var("CONFIG_ARGS"))
 _JOIN_TOGETHER = {"group.initial.rebalance.delay.ms": 3000}
 """Kafka's own default. The processes of one contestant get their partitions at the same time."""
 
@@ -58,8 +58,6 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench ARGS=", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="everything once and small, within a few minutes")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts")
-    parser.add_argument("--profile", action="store_true", help="CPU time by stage too")
-    parser.add_argument("--base", metavar="REVISION", help="compare the pages with an earlier version")
     parser.add_argument("--rounds", type=int, help="repetitions of each contestant (3, quick 1)")
     parser.add_argument("--json", type=Path, help="write the figures to a file")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
@@ -69,45 +67,42 @@ def _options() -> argparse.Namespace:
 async def measure(options: argparse.Namespace) -> table.Results:
     """The requested parts, on a separate Kafka."""
     rounds = options.rounds or (1 if options.quick else 3)
-    results: table.Results = {"machine": _machine(), "default_children": load_settings().workers.processes}
+    results: table.Results = {"machine": _machine()}
+    if "alone" in options.only:
+        results["alone"] = await in_turn(_alone_contestants(), rounds)
     if "pages" in options.only:
         async with LocalKafka(properties=_JOIN_TOGETHER) as kafka:
             feed = await feed_pages(kafka, times=1 if options.quick else 3)
-            results["pages"] = await in_turn(_page_contestants(feed, options.base), rounds)
-    async with LocalKafka() as kafka:
-        if "small" in options.only:
+            results["pages"] = await in_turn(_page_contestants(feed), rounds)
+    if "small" in options.only:
+        async with LocalKafka() as kafka:
             feed = await feed_notes(kafka, 20_000 if options.quick else 60_000)
             results["small messages"] = await in_turn(_note_contestants(feed), rounds)
-            await remove(feed)
-        if options.profile:
-            _say("profiles")
-            pages, notes = await feed_pages(kafka, 2, "profile."), await feed_notes(kafka, 10_000)
-            fed = {"pages": pages, "small messages": notes}
-            results["profile"] = {name: (await runs.profile(feed))["shares"] for name, feed in fed.items()}
     return results
 
 
-def _page_contestants(feed: Feed, base: str | None) -> dict[str, Contestant]:
+def _alone_contestants() -> dict[str, Contestant]:
+    modes = {
+        "parse of bytes": "parse",
+        "`score_page`": "score_page",
+        "`score_page`, a page of each of 60 sites": "first",
+        "`score_page`, seven more pages of each": "later",
+        "resiliparse, main content": "resiliparse",
+        "trafilatura": "trafilatura",
+    }
+    return {name: partial(runs.alone, mode) for name, mode in modes.items()}
+
+
+def _page_contestants(feed: Feed) -> dict[str, Contestant]:
     contestants: dict[str, Contestant] = {
-        table.PARSE: lambda: runs.alone("parse"),
-        table.SCORE_PAGE: lambda: runs.alone("score_page"),
         "bare aiokafka loop, at least once": lambda: runs.bare(feed, "pages"),
         "bare aiokafka loop, two processes": lambda: runs.bare(feed, "pages", processes=2),
     }
-    if base:
-        before = runs.version_at(base)
-        # An earlier version knows no task with a broker.
-        unmeasured = replace(feed, broker=0)
-        contestants[table.BASE] = lambda: runs.assay(unmeasured, "exactly_once", root=before)
     for children in sorted({0, 1, 2, os.cpu_count() or 1}):
         contestants[table.assay_name(children)] = _assay(feed, "exactly_once", children)
     if runs.QUIX_PYTHON.exists():
         contestants[table.QUIX] = lambda: runs.quix(feed)
         contestants[table.QUIX_TWO] = lambda: runs.quix(feed, processes=2)
-    if runs.RESILIPARSE_PYTHON.exists():
-        contestants[table.RESILIPARSE] = lambda: runs.alone("resiliparse", python=runs.RESILIPARSE_PYTHON)
-    if find_spec("trafilatura"):
-        contestants[table.TRAFILATURA] = lambda: runs.alone("trafilatura", every=8)
     return contestants
 
 
@@ -119,7 +114,7 @@ def _note_contestants(feed: Feed) -> dict[str, Contestant]:
     return {
         table.BARE_NOTES: lambda: runs.bare(feed, "notes"),
         "Assay, at least once": _assay(feed, "at_least_once"),
-        table.NOTES: _assay(feed, "exactly_once"),
+        "Assay, exactly once": _assay(feed, "exactly_once"),
         "bare loop that forwards bytes": lambda: runs.bare(feed, "forward"),
     }
 
@@ -135,7 +130,9 @@ async def in_turn(contestants: Mapping[str, Contestant], rounds: int) -> dict[st
 
 
 def _machine() -> dict[str, Any]:
-    versions = {"Python": platform.python_version()} | {name: version(name) for name in _VERSIONS}
+    names = [option for option in ("--enable-optimizations", "--with-lto") if option in _CONFIG_ARGS]
+    build = f"CONFIG_ARGS with {' and '.join(names) or 'no optimisation'}"
+    versions = {"Python": f"{platform.python_version()} ({build})"} | {name: version(name) for name in _VERSIONS}
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     return {"date": today, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "versions": versions}
 

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import cProfile
 import sys
-import time
-from collections.abc import Iterator
 from typing import Any
-
-from prometheus_client import Counter
 
 from streams.app.application import Application
 from streams.runtime.process import freeze_gc
 from streams.settings.model import Settings, load_settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS, Handler, Topic
-from tools.bench import stages
 from tools.bench.child import Meter, Task
 from tools.bench.events import NOTES, SEEN, NoRules, Note, Seen, see
 from tools.bench.probes import Probes
@@ -57,61 +51,37 @@ async def drain(task: Task, meter: Meter) -> None:
     async with probes.watching():
         await application.start()
         freeze_gc()  # as ``assay run`` does
-        rebalances = _rebalances(application)
         async with asyncio.timeout(RUN_SECONDS):
             while not _is_done(application, task.records):  # noqa: ASYNC110 - the metrics have no event
                 await asyncio.sleep(LOOK_SECONDS)
         outcomes = _outcomes(application)
         meter.seen = int(sum(outcomes.values()))
-        figures = probes.figures()
-        meter.report(
-            **outcomes,
-            **figures,
-            rebalances=_rebalances(application) - rebalances,
-            commits=_count(application.metrics.transactions_total),
-        ).tell()
+        meter.report(**outcomes, **probes.figures()).tell()
         await application.stop()
 
 
 def _is_done(application: Application, records: int) -> bool:
     """Whether all records are handled and committed."""
     settled = all(group.settled for group in application.groups)
-    return settled and _count(application.metrics.handler_events_total) >= records
-
-
-def _rebalances(application: Application) -> float:
-    return _count(application.metrics.rebalances_total)
+    return settled and sum(_outcomes(application).values()) >= records
 
 
 def _outcomes(application: Application) -> dict[str, float]:
     """How many records had which outcome, from the metrics."""
     found: dict[str, float] = {}
-    for labels, value in _samples(application.metrics.handler_events_total):
-        found[labels["outcome"]] = found.get(labels["outcome"], 0) + value
+    for metric in application.metrics.handler_events_total.collect():
+        for sample in metric.samples:
+            if sample.name.endswith("_total"):
+                outcome = sample.labels["outcome"]
+                found[outcome] = found.get(outcome, 0) + sample.value
     return found
 
 
-def _count(counter: Counter) -> float:
-    return sum(value for _, value in _samples(counter))
-
-
-def _samples(counter: Counter) -> Iterator[tuple[dict[str, str], float]]:
-    for metric in counter.collect():
-        for sample in metric.samples:
-            if sample.name.endswith("_total"):
-                yield sample.labels, sample.value
-
-
 def main() -> int:
-    """One run; with ``--profile`` as the first argument it ends with shares by stage instead."""
+    """One run."""
     task = Task.given()
     configure_logs("warning", "console")
-    if sys.argv[1] != "--profile":
-        asyncio.run(drain(task, Meter(task)))
-        return 0
-    profile = cProfile.Profile(time.process_time)
-    profile.runcall(asyncio.run, drain(task, Meter(task)))
-    stages.tell(profile)
+    asyncio.run(drain(task, Meter(task)))
     return 0
 
 

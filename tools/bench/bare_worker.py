@@ -13,12 +13,9 @@ from collections.abc import Callable
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
 
-from handlers.score_page import ScorePageRules, score_page
-from schemas.outcome import Emit
-from schemas.pages import CrawledPage
-from tests.rules import shipped_rules
 from tools.bench.child import Meter, Task
 from tools.bench.events import NoRules, Note, see
+from tools.bench.pages import encoded, scorer
 from tools.bench.probes import Probes
 
 MIB = 1024 * 1024
@@ -72,14 +69,8 @@ def _work(mode: str) -> Callable[[ConsumerRecord], bytes]:
     if mode == "notes":
         none = NoRules()
         return lambda record: see(Note.model_validate_json(record.value), none).events[0].to_json()
-    rules = shipped_rules(ScorePageRules)
-
-    def scored(record: ConsumerRecord) -> bytes:
-        page = CrawledPage(url=record.key.decode(), html_base64=record.value, content_type="text/html")
-        outcome = score_page(page, rules)
-        return outcome.events[0].to_json() if isinstance(outcome, Emit) else b""
-
-    return scored
+    score = scorer()
+    return lambda record: encoded(score(record.key.decode(), record.value))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What every measured process reports: records, CPU time of its parts, wall time, and memory.
 
-Standard library only, so that a contestant with an environment of its own can use it. CPU and wall time run from the
+CPU and wall time run from the
 first record's work to the last commit: what one more record costs, without imports and the joining of the group. Where
 a contestant has several processes, they run from the moment when each has its first record.
 """
@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,6 @@ class Task:
         target: The topic to write, without prefix.
         records: How many there are to read.
         mode: Which variant of the contestant.
-        every: Take each n-th page only, where pages are read from the disk.
         broker: The broker's process, whose CPU time is reported too; 0 for none.
         workers: Settings of the section ``workers``.
         place: Which of several processes of one contestant this is.
@@ -49,7 +48,6 @@ class Task:
     target: str = ""
     records: int = 0
     mode: str = ""
-    every: int = 1
     broker: int = 0
     workers: dict[str, Any] = field(default_factory=dict)
     place: int = 0
@@ -60,12 +58,6 @@ class Task:
     def given() -> Task:
         """The task of this process."""
         return Task(**json.loads(sys.argv[-1]))
-
-    def to_json(self) -> str:
-        """What differs from the defaults, which an older version of a contestant can read too."""
-        blank = Task()
-        values = {its.name: getattr(self, its.name) for its in fields(self)}
-        return json.dumps({name: value for name, value in values.items() if value != getattr(blank, name)})
 
 
 @dataclass
@@ -80,7 +72,6 @@ class Report:
         children_cpu: Of all processes below it.
         broker_cpu: Of the broker meanwhile.
         began: When the first record came, by the monotonic clock of the machine.
-        rss_mb: Memory over time, in reports of older versions.
         more: Figures of one kind of contestant.
     """
 
@@ -88,7 +79,6 @@ class Report:
     cpu: float
     wall: float
     peak_mb: float
-    rss_mb: list[float] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
     children_cpu: float = 0.0
     broker_cpu: float = 0.0
@@ -173,9 +163,7 @@ class Meter:
         ends = self._end or self._clocks()
         wall, cpu, children, broker = (end - begin for begin, end in zip(self._begin, ends, strict=True))
         records = self.seen - self._before
-        return Report(
-            records, cpu, wall, peak_mb(), [], more, children_cpu=children, broker_cpu=broker, began=self._begin[0]
-        )
+        return Report(records, cpu, wall, peak_mb(), more, children, broker, self._begin[0])
 
     def _clocks(self) -> tuple[float, ...]:
         broker = own_cpu(self._broker) if self._broker else 0.0

@@ -9,8 +9,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.structs import OffsetAndMetadata
 
-from schemas.dead import dead_letter_topic
-from streams.kafka.clients import connection, make_admin, make_producer, opened
+from streams.kafka.clients import connection, make_producer
 from streams.kafka.topics import create_topics
 from streams.local_kafka.broker import LocalKafka
 from streams.settings.model import Settings
@@ -19,8 +18,6 @@ from tools.bench.assay_worker import NOTES_TOPIC, SEEN_TOPIC, SEES, settings_for
 from tools.bench.child import Task
 from tools.bench.events import NOTES, SEEN, note
 from tools.bench.pages import Record, load_pages, page_records
-
-SCORE_PAGE = HANDLERS[0]
 
 
 @dataclass(frozen=True)
@@ -46,10 +43,13 @@ class Feed:
         return settings_for(self.bootstrap, self.prefix)
 
 
-async def feed_pages(kafka: LocalKafka, times: int, prefix: str = "") -> Feed:
+async def feed_pages(kafka: LocalKafka, times: int) -> Feed:
     """The pages, several times, in a separate topic."""
-    prefix = prefix or f"pages{times}."
-    return await feed_records(kafka, prefix, page_records(load_pages(), times))
+    prefix = f"pages{times}."
+    settings = settings_for(kafka.bootstrap_servers, prefix)
+    await create_topics(settings.kafka, topics=(PAGES_CRAWLED, PAGES_SCORED), handlers=(HANDLERS[0],))
+    count = await fill(settings, PAGES_CRAWLED.name, page_records(load_pages(), times))
+    return Feed(kafka.bootstrap_servers, prefix, PAGES_CRAWLED.name, PAGES_SCORED.name, count, kafka.pid or 0)
 
 
 async def feed_notes(kafka: LocalKafka, count: int) -> Feed:
@@ -59,22 +59,6 @@ async def feed_notes(kafka: LocalKafka, count: int) -> Feed:
     await create_topics(settings.kafka, topics=(NOTES_TOPIC, SEEN_TOPIC), handlers=(SEES,))
     await fill(settings, NOTES, ((*note(number), []) for number in range(count)))
     return Feed(kafka.bootstrap_servers, prefix, NOTES, SEEN, count, kafka.pid or 0)
-
-
-async def feed_records(kafka: LocalKafka, prefix: str, records: Iterable[Record]) -> Feed:
-    """Raw pages in a separate topic."""
-    settings = settings_for(kafka.bootstrap_servers, prefix)
-    await create_topics(settings.kafka, topics=(PAGES_CRAWLED, PAGES_SCORED), handlers=(SCORE_PAGE,))
-    count = await fill(settings, PAGES_CRAWLED.name, records)
-    return Feed(kafka.bootstrap_servers, prefix, PAGES_CRAWLED.name, PAGES_SCORED.name, count, kafka.pid or 0)
-
-
-async def remove(feed: Feed) -> None:
-    """Makes room on the disk, and for another feed with this prefix."""
-    topics = (feed.source, feed.target, dead_letter_topic(SCORE_PAGE.consumes.name, SCORE_PAGE.group))
-    async with opened(make_admin(feed.settings.kafka)) as admin:
-        present = set(await admin.list_topics())
-        await admin.delete_topics([name for topic in topics if (name := feed.prefix + topic) in present])
 
 
 async def fill(settings: Settings, topic: str, records: Iterable[Record]) -> int:

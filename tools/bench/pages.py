@@ -1,14 +1,20 @@
-"""The input: labelled pages from the disk. Standard library only, for contestants in environments of their own."""
+"""The pages, and the function that all contestants run on them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 
+from handlers.score_page import ScorePageRules, score_page
+from schemas.outcome import Emit, Outcome
+from schemas.pages import CrawledPage
+from tests.rules import shipped_rules
 from tools import labelled
 
 SET = "wcxb_page_types"
 Page = tuple[str, bytes]
 Record = tuple[bytes, bytes, list[tuple[str, bytes]]]
+_LONG_TEXT = re.compile(rb">([^<>{}]{80,})<")
 
 
 def load_pages() -> list[Page]:
@@ -22,3 +28,33 @@ def page_records(pages: list[Page], times: int) -> Iterable[Record]:
         for url, body in pages:
             address = f"{url}#{turn}".encode()
             yield address, body, [("assay_url", address), ("content-type", b"text/html")]
+
+
+def another_of_its_site(page: Page, number: int) -> Page:
+    """A page of the same template and style sheets: each long text has its words in another order.
+
+    >>> another_of_its_site(("https://a.example/b", b"<p>" + b"a b " * 20 + b"c<p>d"), 2)[1][-12:]
+    b' b c a b<p>d'
+    """
+
+    def turned(match: re.Match[bytes]) -> bytes:
+        words = match[1].split(b" ")
+        return b">" + b" ".join(words[number:] + words[:number]) + b"<"
+
+    return f"{page[0]}/{number}", _LONG_TEXT.sub(turned, page[1])
+
+
+def scorer() -> Callable[[str, bytes], Outcome]:
+    """``score_page`` with the shipped rules, which it has compiled: that is not measured."""
+    rules = shipped_rules(ScorePageRules)
+
+    def score(url: str, body: bytes) -> Outcome:
+        return score_page(CrawledPage(url=url, html_base64=body, content_type="text/html"), rules)
+
+    score("https://a.example/", b"<p>A page.")
+    return score
+
+
+def encoded(outcome: Outcome) -> bytes:
+    """The event of an outcome; nothing for a refused page."""
+    return outcome.events[0].to_json() if isinstance(outcome, Emit) else b""

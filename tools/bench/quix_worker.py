@@ -8,11 +8,8 @@ from __future__ import annotations
 import sys
 from threading import Thread
 
-from handlers.score_page import ScorePageRules, score_page
-from schemas.outcome import Emit
-from schemas.pages import CrawledPage
-from tests.rules import shipped_rules
 from tools.bench.child import Meter, Task, until_all
+from tools.bench.pages import encoded, scorer
 
 MAX_BYTES = 14 * 1024 * 1024
 RUN_SECONDS = 600
@@ -25,7 +22,7 @@ def main() -> int:
 
     task = Task.given()
     meter = Meter(task)
-    rules = shipped_rules(ScorePageRules)
+    score = scorer()
     application = Application(
         broker_address=task.bootstrap,
         consumer_group=f"{task.prefix}quix",
@@ -39,9 +36,7 @@ def main() -> int:
 
     def scored(body: bytes, key: bytes, timestamp: int, headers: object) -> bytes:
         meter.count()
-        page = CrawledPage(url=key.decode(), html_base64=body, content_type="text/html")
-        outcome = score_page(page, rules)
-        return outcome.events[0].to_json() if isinstance(outcome, Emit) else b""
+        return encoded(score(key.decode(), body))
 
     source = application.topic(
         task.prefix + task.source, key_deserializer="bytes", value_deserializer="bytes", value_serializer="bytes"

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import json
 import os
-import shutil
 import statistics
-import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tools.bench.assay_worker import handler_of
 from tools.bench.child import TOTAL_BYTES, Report, Task
 from tools.bench.feeds import Feed, rewind
-from tools.bench.processes import Memory, descendants, memory_of
+from tools.bench.processes import descendants, memory_of
 
 ROOT = Path(__file__).parent.parent.parent
 RUN_SECONDS = 1800
 SAMPLE_SECONDS = 0.5
 QUIX_PYTHON = ROOT / ".assay" / "quix" / "bin" / "python"
-RESILIPARSE_PYTHON = ROOT / ".assay" / "resiliparse" / "bin" / "python"
-_BASE = ROOT / ".assay" / "base"
 
 
 class RunFailedError(Exception):
@@ -37,26 +31,17 @@ class RunFailedError(Exception):
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Memory at one moment."""
-
-    at: float
-    parent: Memory
-    children: Memory
-
-
-@dataclass(frozen=True)
 class Run:
-    """One contestant's run: its report, and memory from the first record on."""
+    """One contestant's run: its report, and the highest memory of its children (PSS) from the first record on."""
 
     report: Report
-    memory: tuple[Sample, ...] = ()
+    children_mb: float = 0.0
 
 
-async def assay(feed: Feed, delivery: str, workers: Mapping[str, Any] | None = None, root: Path = ROOT) -> Run:
-    """The pipeline over a feed; ``root`` is another version of the repository."""
-    await _rewind_assay(feed)
-    run = await run_one("assay_worker", feed.task(delivery, workers=dict(workers or {})), root=root)
+async def assay(feed: Feed, delivery: str, workers: Mapping[str, Any]) -> Run:
+    """The pipeline over a feed."""
+    await rewind(feed.settings, feed.prefix + handler_of(feed.source).group, feed.prefix + feed.source)
+    run = await run_one("assay_worker", feed.task(delivery, workers=dict(workers)))
     if run.report.records != feed.records or run.report.more.get("retry", 0):
         raise RunFailedError(f"{feed.records} records went in, and this came of them: {run.report}")
     return run
@@ -74,44 +59,20 @@ async def quix(feed: Feed, processes: int = 1) -> Run:
     return await _run_together("quix_worker", feed.task(), processes, python=QUIX_PYTHON)
 
 
-async def alone(mode: str, every: int = 1, python: Path | None = None) -> Run:
+async def alone(mode: str) -> Run:
     """A function on pages in memory."""
-    return await run_one("alone_worker", Task(mode=mode, every=every), python=python)
+    return await run_one("alone_worker", Task(mode=mode))
 
 
-async def profile(feed: Feed) -> dict[str, Any]:
-    """CPU shares of the pipeline's stages over a feed, in the worker itself."""
-    await _rewind_assay(feed)
-    task = feed.task("exactly_once", workers={"processes": 0})
-    shares: dict[str, Any] = json.loads((await _ended("assay_worker", task, flag="--profile"))[0])
-    return shares
-
-
-def version_at(revision: str) -> Path:
-    """A folder with another version of the repository."""
-    shutil.rmtree(_BASE, ignore_errors=True)
-    packed = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, capture_output=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(_BASE, filter="data")
-    return _BASE
-
-
-async def run_one(module: str, task: Task, **options: Any) -> Run:
-    """One measured process to its end."""
-    line, samples = await _ended(module, task, **options)
-    report = Report(**json.loads(line))
-    return Run(report, tuple(sample for sample in samples if sample.at >= report.began))
-
-
-async def _run_together(module: str, task: Task, processes: int, **options: Any) -> Run:
+async def _run_together(module: str, task: Task, processes: int, python: Path | None = None) -> Run:
     """Several processes that share the records, as one contestant."""
     if processes == 1:
-        return await run_one(module, task, **options)
+        return await run_one(module, task, python)
     with tempfile.NamedTemporaryFile() as shared:
         shared.write(bytes(TOTAL_BYTES * processes))
         shared.flush()
         tasks = [replace(task, place=place, processes=processes, shared=shared.name) for place in range(processes)]
-        runs = await asyncio.gather(*(run_one(module, its, **options) for its in tasks))
+        runs = await asyncio.gather(*(run_one(module, its, python) for its in tasks))
     return Run(together([run.report for run in runs]))
 
 
@@ -129,30 +90,16 @@ def together(reports: Sequence[Report]) -> Report:
     )
 
 
-async def _rewind_assay(feed: Feed) -> None:
-    await rewind(feed.settings, feed.prefix + handler_of(feed.source).group, feed.prefix + feed.source)
-
-
-async def _ended(
-    module: str,
-    task: Task,
-    flag: str = "--run",
-    python: Path | None = None,
-    root: Path = ROOT,
-) -> tuple[str, list[Sample]]:
-    """Runs a module; its last line on standard output, and its memory."""
+async def run_one(module: str, task: Task, python: Path | None = None) -> Run:
+    """One measured process to its end."""
     process = await asyncio.create_subprocess_exec(
-        str(python or sys.executable),
-        "-m",
-        f"tools.bench.{module}",
-        flag,
-        task.to_json(),
+        *(str(python or sys.executable), "-m", f"tools.bench.{module}", json.dumps(asdict(task))),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(root)},
-        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
     )
-    samples: list[Sample] = []
+    samples: list[tuple[float, float]] = []
     sampling = asyncio.create_task(_sample(process.pid, samples))
     try:
         async with asyncio.timeout(RUN_SECONDS):
@@ -165,14 +112,14 @@ async def _ended(
     lines = [line for line in out.decode().splitlines() if line.startswith("{")]
     if process.returncode or not lines:
         raise RunFailedError(f"{module} {task.mode}: exit {process.returncode}\n{err.decode()[-3000:]}")
-    return lines[-1], samples
+    report = Report(**json.loads(lines[-1]))
+    return Run(report, max((memory for at, memory in samples if at >= report.began), default=0.0))
 
 
-async def _sample(pid: int, samples: list[Sample]) -> None:
+async def _sample(pid: int, samples: list[tuple[float, float]]) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         while True:
-            children = sum((memory_of(child) for child in descendants(pid)), Memory())
-            samples.append(Sample(time.monotonic(), memory_of(pid), children))
+            samples.append((time.monotonic(), sum(memory_of(child).pss for child in descendants(pid))))
             await asyncio.sleep(SAMPLE_SECONDS)
 
 
@@ -191,7 +138,7 @@ def median_of(runs: Iterable[Run]) -> dict[str, float]:
         "children_ms": round(statistics.median(1000 * r.children_cpu / r.records for r in reports), 4),
         "broker_ms": round(statistics.median(1000 * r.broker_cpu / r.records for r in reports), 4),
         "peak_mb": round(max(r.peak_mb for r in reports), 1),
-        "children_peak_mb": round(max((s.children.pss for run in runs for s in run.memory), default=0.0), 1),
+        "children_peak_mb": round(max(run.children_mb for run in runs), 1),
     }
     for name in reports[0].more:
         figures[name] = round(statistics.median(report.more.get(name, 0) for report in reports), 4)

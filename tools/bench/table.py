@@ -10,11 +10,8 @@ DOCS = Path(__file__).parent.parent.parent / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- figures: written by the harness -->", "<!-- end of figures -->"
 Results = dict[str, Any]
 Rows = Mapping[str, Mapping[str, float]]
-PARSE, SCORE_PAGE, TRAFILATURA = "parse alone", "`score_page` alone", "trafilatura, every 8th page"
-RESILIPARSE = "resiliparse, main content"
 QUIX, QUIX_TWO = "Quix Streams, exactly once", "Quix Streams, exactly once, two processes"
-BASE = "Assay, exactly once, before"
-BARE_NOTES, NOTES = "bare loop", "Assay, exactly once"
+BARE_NOTES = "bare loop"
 
 
 def assay_name(children: int) -> str:
@@ -31,8 +28,6 @@ def tables(results: Results) -> str:
     """Everything that was measured, as Markdown."""
     parts = [_machine(results["machine"])]
     parts += [make(results[name]) for name, make in _TABLES.items() if name in results]
-    if "pages" in results:
-        parts.append(_ratios(results["pages"]))
     return "\n".join(parts)
 
 
@@ -46,47 +41,25 @@ def _machine(machine: Mapping[str, Any]) -> str:
     return f"{machine['date']}, {machine['cores']} cores, load {machine['load']} at the start; {versions}.\n"
 
 
+def _alone(alone: Rows) -> str:
+    names = ("mean_ms", "p50_ms", "p99_ms", "peak_mb")
+    rows = ([name, *(f"{row[figure]:.2f}" for figure in names)] for name, row in alone.items())
+    return _table(["ms of CPU for a page in memory", "mean", "p50", "p99", "peak MB"], rows)
+
+
 def _pages(pages: Rows) -> str:
-    limit = pages[PARSE]["per_cpu_second"]
-    heads = ["pages", "pages/s of wall", "ms of CPU", "parent", "children", "broker", "share of the parse", "peak MB"]
+    heads = ["pages", "pages/s of wall", "ms of CPU", "parent", "children", "broker", "peak MB"]
     rows = (
         [
             name,
             f"{row['per_wall_second']:.0f}",
-            f"{row['cpu_ms']:.2f}",
-            f"{row['parent_ms']:.2f}",
-            f"{row['children_ms']:.2f}",
-            f"{row['broker_ms']:.2f}",
-            f"{row['per_cpu_second'] / limit:.2f}",
+            *(f"{row[figure]:.2f}" for figure in ("cpu_ms", "parent_ms", "children_ms", "broker_ms")),
             f"{row['peak_mb']:.0f} + {row['children_peak_mb']:.0f}",
         ]
         for name, row in pages.items()
     )
-    absent = (
-        ""
-        if RESILIPARSE in pages
-        else "resiliparse is not measured: no wheel of it is installed (resiliparse-requirements.txt).\n"
-    )
-    under_load = {name: row for name, row in pages.items() if "rebalances" in row}
-    return "\n".join([_table(heads, rows), absent, _event_loop(under_load)])
-
-
-def _ratios(pages: Rows) -> str:
-    """What is compared: both must have been measured in this run."""
-    compared = [
-        ("`score_page` against the parse, CPU", SCORE_PAGE, PARSE, "per_cpu_second"),
-        ("`score_page` against trafilatura, CPU", SCORE_PAGE, TRAFILATURA, "per_cpu_second"),
-        ("one worker with two children against one Quix Streams, wall", assay_name(2), QUIX, "per_wall_second"),
-        ("one worker with two children against two Quix Streams, wall", assay_name(2), QUIX_TWO, "per_wall_second"),
-        ("two children against one, wall", assay_name(2), assay_name(1), "per_wall_second"),
-        ("before against now, one child, CPU", BASE, assay_name(1), "per_cpu_second"),
-    ]
-    rows = (
-        [what, f"{pages[one][unit] / pages[other][unit]:.2f}"]
-        for what, one, other, unit in compared
-        if one in pages and other in pages
-    )
-    return _table(["ratio", "measured"], rows)
+    under_load = {name: row for name, row in pages.items() if "emit" in row}
+    return "\n".join([_table(heads, rows), _event_loop(under_load)])
 
 
 def _event_loop(rows: Rows) -> str:
@@ -112,14 +85,7 @@ def _notes(notes: Rows) -> str:
     return _table(heads, rows)
 
 
-def _profiles(profiles: Results) -> str:
-    return "\n".join(
-        _table([f"CPU time by stage, {name}", "share"], ([stage, f"{share:.1%}"] for stage, share in shares.items()))
-        for name, shares in profiles.items()
-    )
-
-
-_TABLES: dict[str, Callable[[Any], str]] = {"pages": _pages, "small messages": _notes, "profile": _profiles}
+_TABLES: dict[str, Callable[[Any], str]] = {"alone": _alone, "pages": _pages, "small messages": _notes}
 
 
 def write(results: Results) -> None:
