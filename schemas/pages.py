@@ -177,6 +177,7 @@ class CrawledPage(Event):
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
 """BCP 47: the primary subtag, such as ``en`` or ``zh``."""
 SourceTier = Literal[1, 2, 3]
+SourceStanding = Literal["listed", "unlisted", "contested"]
 Tier = Literal["A", "B", "C"]
 TrustLabel = Literal["HIGH", "MEDIUM", "LOW"]
 LabelSource = Literal["score", "fallback"]
@@ -186,13 +187,17 @@ class TrustFeatures(Part):
     """The 18 observations behind a trust score (R-175), at most 1 KB as JSON. Null means "not observed".
 
     Attributes:
+        source: Whether a list has the source, none has, or a public list contests it; null in older events.
+        support_score: The points for what the page shows, beside ``base_score``; null without a score.
         domain_tags: Of news, academic, government, blog.
         word_count: CJK characters and Latin words (C-32).
         cts_score: Null if too little was observed for a score.
     """
 
+    source: SourceStanding | None = None
     source_tier: SourceTier
     base_score: int
+    support_score: int | None = None
     domain_tags: Many[str] = ()
     has_doi: bool = False
     citation_count: int = 0
@@ -212,11 +217,16 @@ class TrustFeatures(Part):
 
 
 class ScoreComponent(Part):
-    """One line of the score's breakdown: the points, and the observation that earned them."""
+    """One line of the score's breakdown: the points, and the observation that earned them.
+
+    Attributes:
+        most: The points that the component can give; null where it gives none, and in older events.
+    """
 
     component: str
     points: int
     reason: str
+    most: int | None = None
 
 
 HiddenKind = Literal[
@@ -338,3 +348,14 @@ class ScoredPage(Event):
     config_version: str
     fetched_at: Instant | None = None
     context: str | None = None
+
+    @property
+    def parts(self) -> str:
+        """The two parts of the score, each of what it can be: ``source 25/40 (listed), support 32/60``; or ""."""
+        lines = [line for line in self.cts_breakdown if line.most is not None]
+        if not lines:
+            return ""
+        source, *support = lines
+        given, most = sum(line.points for line in support), sum(line.most or 0 for line in support)
+        standing = f" ({self.trust_features.source})" if self.trust_features.source else ""
+        return f"source {source.points}/{source.most}{standing}, support {given}/{most}"
