@@ -33,7 +33,7 @@ class PublicList:
 
     def look_up(self, domain: str) -> tuple[str, str] | None:
         """The value and the name of a domain; the list is read at the first look-up."""
-        for value, lines, domains in _groups(self.domains):
+        for value, lines, domains in read_groups(self.domains):
             if domain in domains:
                 start = lines.find(begin := f"\n{domain}\t") + len(begin)
                 return value, lines[start : lines.index("\n", start)] if start >= len(begin) else ""
@@ -80,8 +80,8 @@ def rating_of(domains: Iterable[str], lists: Iterable[PublicList], tiers: Mappin
 
 
 @lru_cache(maxsize=32)
-def _groups(domains: str) -> tuple[tuple[str, str, frozenset[str]], ...]:
-    """Value, lines and domains of each group. The domains are found at once: there are many, and few are looked up."""
+def read_groups(domains: str) -> tuple[tuple[str, str, frozenset[str]], ...]:
+    """Value, lines with names, and domains of each group, all read at once: there are many, and few are looked up."""
     groups = []
     for group in domains.split("\n="):
         said, _, lines = group.partition("\n")
