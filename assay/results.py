@@ -67,7 +67,7 @@ class Score:
     @property
     def source(self) -> SourceStanding | None:
         """Whether a list has the page's source, none has, or a public list contests it."""
-        return self.event.trust_features.source
+        return self.event.source
 
     @property
     def parts(self) -> str:

@@ -27,7 +27,7 @@ from handlers.indexing.config import (
 )
 from handlers.text.patterns import Patterns, compile_details
 from handlers.trust.labels import label_of, next_lower, tier_of, without_score
-from handlers.trust.score import Component, Observations, ScorePoints, score_trust
+from handlers.trust.score import Component, Observations, score_trust
 from handlers.trust.sources import Source
 from schemas.addresses import web_address
 from schemas.outcome import Dead, DeadReason, Emit, Outcome
@@ -48,7 +48,6 @@ _MAX_BYTES = 4
 _SHOWN = 200
 """Characters of a wrong address that are shown."""
 _OUTCOMES = ("quarantined", "left_out", "kept")
-_SUPPORT = {field.name for field in fields(ScorePoints)}
 _OBSERVED = TrustFeatures.model_fields.keys() & {field.name for field in fields(PageFacts)}
 
 
@@ -227,12 +226,8 @@ def _scored(
         trust_features=TrustFeatures.model_validate(
             observed
             | {
-                "source": source.standing,
                 "source_tier": source.tier,
                 "base_score": source.base_score,
-                "support_score": None
-                if score is None
-                else sum(line.points for line in components if line.name in _SUPPORT),
                 "domain_tags": source.tags,
                 "domain_is_academic": source.is_academic,
                 "domain_is_government": source.is_government,
@@ -246,6 +241,7 @@ def _scored(
         ),
         tier=tier,
         trust_label=label,
+        source=source.standing,
         label_source="fallback" if score is None else "score",
         hidden_text=_hidden_texts(facts),
         injection_suspected=facts.suspected or None,

@@ -187,17 +187,13 @@ class TrustFeatures(Part):
     """The 18 observations behind a trust score (R-175), at most 1 KB as JSON. Null means "not observed".
 
     Attributes:
-        source: Whether a list has the source, none has, or a public list contests it; null in older events.
-        support_score: The points for what the page shows, beside ``base_score``; null without a score.
         domain_tags: Of news, academic, government, blog.
         word_count: CJK characters and Latin words (C-32).
         cts_score: Null if too little was observed for a score.
     """
 
-    source: SourceStanding | None = None
     source_tier: SourceTier
     base_score: int
-    support_score: int | None = None
     domain_tags: Many[str] = ()
     has_doi: bool = False
     citation_count: int = 0
@@ -315,6 +311,7 @@ class ScoredPage(Event):
         language: Null if unknown.
         cts_score: 0 to 100; null if the crawler extracted the text without quality metadata.
         cts_breakdown: Every component of the score, also those without points.
+        source: Whether a list has the source, none has, or a public list contests it; null in older events.
         label_source: What decided tier and label: the score, or without one the tier of the source (C-41).
         hidden_text: Text that no visitor sees, quarantined text first; at most 20.
         injection_suspected: A passage of the content that addresses a language model; null without one. The label of
@@ -342,6 +339,7 @@ class ScoredPage(Event):
     cts_breakdown: Many[ScoreComponent]
     tier: Tier
     trust_label: TrustLabel
+    source: SourceStanding | None = None
     label_source: LabelSource
     hidden_text: Many[HiddenText] = ()
     injection_suspected: str | None = None
@@ -350,12 +348,18 @@ class ScoredPage(Event):
     context: str | None = None
 
     @property
+    def support(self) -> int | None:
+        """The points for what the page shows, beside ``base_score`` for the source; None without a score."""
+        if self.cts_score is None:
+            return None
+        return sum(line.points for line in self.cts_breakdown[1:] if line.most is not None)
+
+    @property
     def parts(self) -> str:
         """The two parts of the score, each of what it can be: ``source 25/40 (listed), support 32/60``; or ""."""
-        lines = [line for line in self.cts_breakdown if line.most is not None]
-        if not lines:
+        base, *support = self.cts_breakdown
+        if base.most is None:
             return ""
-        source, *support = lines
-        given, most = sum(line.points for line in support), sum(line.most or 0 for line in support)
-        standing = f" ({self.trust_features.source})" if self.trust_features.source else ""
-        return f"source {source.points}/{source.most}{standing}, support {given}/{most}"
+        standing = f" ({self.source})" if self.source else ""
+        most = sum(line.most or 0 for line in support)
+        return f"source {base.points}/{base.most}{standing}, support {self.support}/{most}"

@@ -22,7 +22,7 @@ from pydantic import (
 
 from schemas.event import Event, Many, Part, Text, Url
 from schemas.instants import Instant
-from schemas.pages import ONE_OR_MANY, SourceStanding, SourceTier, Tier
+from schemas.pages import ONE_OR_MANY, SourceTier, Tier
 
 MAX_QUERY_CHARACTERS = 4_000
 MAX_ID_CHARACTERS = 512
@@ -95,10 +95,8 @@ class RankingFilters(Part):
 class CandidateTrust(Part):
     """The known trust features of a candidate: ``TrustFeatures``, each of which may be missing."""
 
-    source: SourceStanding | None = None
     source_tier: SourceTier | None = None
     base_score: int | None = None
-    support_score: int | None = None
     domain_tags: Many[str] = ()
     has_doi: bool | None = None
     citation_count: int | None = None

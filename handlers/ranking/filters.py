@@ -81,8 +81,7 @@ def fits(candidate: Candidate, filters: SearchFilters | None, tiers: Thresholds)
     if filters is None:
         return True
     trust, score = candidate.trust, candidate.cts_score
-    known = (trust.source_tier, trust.source) if trust else (None, None)
-    tier = None if score is None else tier_of(score, known[0], tiers, known[1])
+    tier = None if score is None else tier_of(score, trust.source_tier if trust else None, tiers)
     tags = [tag.casefold() for tag in (trust.domain_tags if trust else ())]
     span = _span(candidate.date)
     dated = span is not None and (filters.date_from or span[0]) <= span[0] < (filters.date_to or _LAST)

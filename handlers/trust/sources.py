@@ -180,6 +180,8 @@ def source_of(
         tier, reason = entry.tier or tier, entry.reason or reason
         if kind is None:
             tags = _TAGS_BY_TIER[tier]
+        elif kind in _WORDS:
+            because = f"{host} is {_WORDS[kind]}: {reason}"
         else:
             because = f"{because} ({kind.replace('_', ' ')})"
     if entry is not None:

@@ -223,7 +223,7 @@ def _judged(page: ScoredPage) -> Answer:
         "trust_label": page.trust_label,
         "cts_score": page.cts_score,
         "tier": page.tier,
-        "source": page.trust_features.source,
+        "source": page.source,
         "parts": page.parts,
         "date": page.to_wire()["date"],
         "authors": list(page.authors),

@@ -35,7 +35,7 @@ Lane = Literal["live", "replay"]
 LANES: tuple[Lane, ...] = get_args(Lane)
 Cause = Literal["settings", "journal", "breaker", "limit", "budget", "shut", "down"]
 """Why no model could be asked."""
-_NO_FEATURES = ("source", "source_tier", "base_score", "support_score", "domain_tags", "word_count", "cts_score")
+_NO_FEATURES = ("source_tier", "base_score", "domain_tags", "word_count", "cts_score")
 PAGE_FEATURES = tuple(name for name in TrustFeatures.model_fields if name not in _NO_FEATURES)
 """A change of their rates shows that a crawler, or the web, has changed."""
 TASKS = tuple(handler.name for handler in HANDLERS if handler.asks_models)

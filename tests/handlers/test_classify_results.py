@@ -102,7 +102,7 @@ def test_page_text_follows_a_short_snippet_in_the_content(snippet: str) -> None:
 def test_a_text_that_says_more_than_its_page_stays_as_it_is(kind: ContentKind) -> None:
     content = CONCERT.model_copy(update={"content": PROSE * 3, "html": "<p>Loading</p>", "content_kind": kind})
     classified, _ = emitted(content)
-    assert classified.retrieved_content[0] == content.model_copy(update={"html": None})
+    assert classified.retrieved_content[0] == content.model_copy(update={"html": None, "cts_score": 10})
 
 
 def test_a_page_that_must_not_be_parsed_is_left_aside() -> None:
