@@ -5,8 +5,8 @@ Standard library only (R-178).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 _LEAST = 6
@@ -15,15 +15,19 @@ _HALF = _LEAST // 2
 
 
 class ListedNames:
-    """The names of listed domains: first labels of enough characters, each of a single domain.
+    """The names of listed domains: first labels of enough characters, each of a single body.
 
-    ``others`` are texts with a domain a line; a name that is a part of another domain in them is no source's own.
+    ``bodies`` has the body of each domain. ``others`` are texts with a domain a line; a name that is a part of another
+    domain in them is no body's own.
     """
 
-    def __init__(self, domains: Iterable[str], others: Iterable[str] = ()) -> None:
-        labels = [(domain.partition(".")[0], domain) for domain in domains]
-        owners = Counter(part for label, _ in labels for part in {label, *label.split("-")})
-        self._domains = {label: domain for label, domain in labels if len(label) >= _LEAST and owners[label] == 1}
+    def __init__(self, bodies: Mapping[str, str], others: Iterable[str] = ()) -> None:
+        owners: dict[str, set[str]] = defaultdict(set)
+        labels = [(domain.partition(".")[0], domain) for domain in bodies]
+        for label, domain in labels:
+            for part in (label, *label.split("-")):
+                owners[part].add(bodies[domain])
+        self._domains = {label: domain for label, domain in labels if len(label) >= _LEAST and len(owners[label]) == 1}
         # A name and the same name with one edit share the first or the last half of the shortest name.
         self._begins, self._ends = defaultdict(list), defaultdict(list)
         for label in self._domains:

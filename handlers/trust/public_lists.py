@@ -31,6 +31,12 @@ class PublicList:
     kinds: Mapping[str, str]
     domains: str
 
+    @property
+    def praised(self) -> str:
+        """The lines of the domains that the list calls neither contested nor disputed."""
+        groups = (group.partition("\n") for group in f"\n{self.domains}".split("\n=")[1:])
+        return "\n".join(lines for said, _, lines in groups if self.kinds[said] not in (CONTESTED, DISPUTED))
+
     def look_up(self, domain: str) -> tuple[str, str] | None:
         """The value and the name of a domain; the list is read at the first look-up."""
         for value, lines, domains in read_groups(self.domains):

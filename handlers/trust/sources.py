@@ -77,11 +77,9 @@ class SourceRules:
     @cached_property
     def names(self) -> ListedNames:
         """The names of listed sources that other hosts may imitate."""
-        entries = {domain: entry.kind or "" for domain, entry in self.listed.items()}
-        trusted = [domain for domain, kind in entries.items() if self.kind_tiers[kind] < _UNLISTED_TIER]
-        return ListedNames(
-            trusted, (one.domains for one in self.public if {*one.kinds.values()} - {CONTESTED, DISPUTED})
-        )
+        kinds = {name for name, kind in self.kinds.items() if kind.tier < _UNLISTED_TIER}
+        trusted = {domain: entry.name or domain for domain, entry in self.listed.items() if entry.kind in kinds}
+        return ListedNames(trusted, (one.praised for one in self.public))
 
     def member_part(self, labels: Iterable[str], path: str) -> str | None:
         """The label or path segment that marks a page as a member's own, if any."""

@@ -326,10 +326,8 @@ def _domain(text: str) -> str:
 
 
 def _change_in_words(change: Mapping[str, Any]) -> str:
-    was = change["was"]
-    lists = f" ({', '.join(was['lists'])})" if was["lists"] else ""
-    standing = "" if was["source"] == change["becomes"] else f", {was['source']} becomes {change['becomes']}"
-    return f"{change['domain']}: tier {change['from']} becomes {change['to']}{standing}{lists}"
+    before = ": ".join(filter(None, (change["before"], ", ".join(change["lists"]))))
+    return f"{change['domain']}: tier {change['from']} becomes {change['to']}, now {change['now']} (before {before})"
 
 
 @sources.command("diff")
@@ -373,8 +371,9 @@ def _print_import(
         tier = entry.get("tier") or settings.sources.kinds[entry["kind"]].tier
         standing = {CONTESTED: "contested", DISPUTED: "unlisted"}.get(entry.get("kind", ""), "listed")
         if (now.tier, now.standing) != (tier, standing):
-            was = {"source": now.standing, "lists": _origins(now, rules)}
-            changed.append({"domain": domain, "from": now.tier, "to": tier, "was": was, "becomes": standing})
+            was = {"before": now.standing, "now": standing, "lists": _origins(now, rules)}
+            changed.append({"domain": domain, "from": now.tier, "to": tier} | was)
+    tiers = [{key: one[key] for key in ("domain", "from", "to")} for one in changed if one["from"] != one["to"]]
     counts = {
         "new": len(entries.keys() - before.keys()),
         "replaced": sum(before[domain] != entry for domain, entry in entries.items() if domain in before),
@@ -384,7 +383,14 @@ def _print_import(
         use = f"Assay reads {out} when it starts: restart running workers"
     else:
         use = f"use it with --config {out}, or as {OWN_SOURCES} in the directory ASSAY_CONFIG_DIR"
-    document = {"out": str(out), "written": not dry_run, **counts, "tiers_changed": changed, "use": use}
+    document = {
+        "out": str(out),
+        "written": not dry_run,
+        **counts,
+        "tiers_changed": tiers,
+        "sources_changed": changed,
+        "use": use,
+    }
     lines = [_change_in_words(change) for change in changed[:_SHOWN]]
     if len(changed) > _SHOWN:
         lines.append(f"and {len(changed) - _SHOWN} more with another tier (--json lists all)")
