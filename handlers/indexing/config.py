@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
@@ -57,32 +57,28 @@ class ScoreBySourceTier(BySourceTier[Score]):
     contested: Score = Field(default=0, description="Sources that a public list or the user contests.")
 
 
+_UNLISTED = "Sources that no list has, or that lists contradict each other about."
+_CONTESTED = "Sources that a public list or the user contests."
+
+
 class TierBySource(BySourceTier[Tier]):
     """An index tier for each kind of source: listed in a tier, unlisted, contested."""
 
-    unlisted: Tier = Field(default="B", description="Sources that no list has, or lists that contradict each other.")
-    contested: Tier = Field(default="C", description="Sources that a public list or the user contests.")
-
-    @property
-    def classes(self) -> tuple[int, int, int, int, int]:
-        """The place of each among the index tiers."""
-        first, second, third = map(TIERS.index, self.values)
-        return first, second, third, TIERS.index(self.unlisted), TIERS.index(self.contested)
+    unlisted: Tier = Field(default="B", description=_UNLISTED)
+    contested: Tier = Field(default="C", description=_CONTESTED)
 
 
 class LabelBySource(BySourceTier[Label]):
     """A trust label for each kind of source: listed in a tier, unlisted, contested."""
 
-    unlisted: Label = Field(
-        default="MEDIUM", description="Sources that no list has, or lists that contradict each other."
-    )
-    contested: Label = Field(default="LOW", description="Sources that a public list or the user contests.")
+    unlisted: Label = Field(default="MEDIUM", description=_UNLISTED)
+    contested: Label = Field(default="LOW", description=_CONTESTED)
 
-    @property
-    def classes(self) -> tuple[int, int, int, int, int]:
-        """The place of each among the labels."""
-        first, second, third = map(LABELS.index, self.values)
-        return first, second, third, LABELS.index(self.unlisted), LABELS.index(self.contested)
+
+def _places(bounds: TierBySource | LabelBySource, classes: Sequence[str]) -> tuple[int, int, int, int, int]:
+    """The place of the bound of each kind of source among the classes."""
+    first, second, third = map(classes.index, bounds.values)
+    return first, second, third, classes.index(bounds.unlisted), classes.index(bounds.contested)
 
 
 class SourceTiersSection(BySourceTier[tuple[str, ...]]):
@@ -277,7 +273,7 @@ class TieredIndexingSection(Section):
     @property
     def thresholds(self) -> Thresholds:
         """The section as plain values."""
-        return Thresholds(self.tier_a.min_cts, self.tier_b.min_cts, self.max_tier.classes)
+        return Thresholds(self.tier_a.min_cts, self.tier_b.min_cts, _places(self.max_tier, TIERS))
 
     @model_validator(mode="after")
     def _descend(self) -> Self:
@@ -312,7 +308,7 @@ class TrustLabelsSection(Section):
     @property
     def thresholds(self) -> Thresholds:
         """The section as plain values."""
-        return Thresholds(self.high, self.medium, self.max_label.classes)
+        return Thresholds(self.high, self.medium, _places(self.max_label, LABELS))
 
     @model_validator(mode="after")
     def _descend(self) -> Self:
