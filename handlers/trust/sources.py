@@ -182,7 +182,6 @@ def source_of(
             because = f"{host} is {_WORDS[kind]}: {reason}"
         else:
             because = f"{because} ({kind.replace('_', ' ')})"
-    if entry is not None:
         name = rules.listed.get(matched or "", entry).name
     else:
         name = rating.name if rating is not None and kind == rating.kind else ""

@@ -22,9 +22,9 @@ SET = "cred1_domains"
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sources.md"
 LIST_FIGURES = ("<!-- figures of lists: written by the harness -->", "<!-- end of figures of lists -->")
 AGREEMENT_FIGURES = ("<!-- figures of agreement: written by the harness -->", "<!-- end of figures of agreement -->")
-_RELATIVE = "cred1_contested"
+_RELATIVES = {SET: "cred1_contested"}
 _ARTICLE = Observations(headings_count=1, has_author=True, has_date=True)
-_CATEGORIES = {"f": "fake", "c": "conspiracy", "u": "unreliable", "m": "mixed", "s": "satire", "r": "reliable"}
+_KINDS = {"m": DISPUTED, "r": "praised", "reliable": "praised"}
 
 
 def lists_table() -> str:
@@ -50,37 +50,35 @@ def measure() -> str:
     if not has(SET):
         return ""
     shipped = shipped_rules(ScorePageRules).compiled
-    groups = {
-        (one.name, value): (one.name, [*domains], one.kinds[value])
-        for one in shipped.sources.public
-        for value, _, domains in read_groups(one.domains)
-    }
+    groups: dict[tuple[str, str], list[str]] = {}
+    for one in shipped.sources.public:
+        for value, _, named in read_groups(one.domains):
+            kind = one.kinds[value] if one.kinds[value] in (CONTESTED, DISPUTED) else "praised"
+            groups.setdefault((one.name, kind), []).extend(named)
     rated = {case["domain"]: case for case in cases(SET)}
     for domain, case in rated.items():
-        place = SET, _CATEGORIES.get(case["category"], case["category"])
-        groups.setdefault(place, (_RELATIVE, [], "rated"))[1].append(domain)
+        groups.setdefault((SET, _KINDS.get(case["category"], CONTESTED)), []).append(domain)
     lines = ["| list | calls them | domains | listed | unlisted | contested | above LOW | above LOW with all lists |"]
     lines.append("|---|---|" + "---:|" * 6)
-    scores: dict[bool, list[int]] = {True: [], False: []}
+    scores: dict[str, list[int]] = {"praised": [], CONTESTED: [], DISPUTED: []}
     said: dict[str, int] = {}
-    for (name, value), (left_out, domains, kind) in groups.items():
+    for (name, kind), domains in groups.items():
+        left_out = _RELATIVES.get(name, name)
         without = replace(shipped.sources, public=tuple(x for x in shipped.sources.public if x.name != left_out))
         found = [_article(domain, without, shipped) for domain in domains]
         above = [label != "LOW" for _, _, label in (_article(domain, shipped.sources, shipped) for domain in domains)]
         standings = Counter(standing for _, standing, _ in found)
-        counts = [standings[each] for each in ("listed", "unlisted", "contested")]
         shares = [sum(label != "LOW" for _, _, label in found), sum(above)]
-        cells = [*counts, *(f"{share / len(domains):.1%}" for share in shares)]
-        lines.append(f"| {name} | {value} | {len(domains)} | {' | '.join(map(str, cells))} |")
-        if kind == "rated":
+        cells: list[object] = [standings["listed"], standings["unlisted"], standings["contested"]]
+        cells += [f"{share / len(domains):.1%}" for share in shares]
+        lines.append(f"| {name} | {kind} | {len(domains)} | {' | '.join(map(str, cells))} |")
+        if name == SET:
             said |= dict(zip(domains, (score for score, _, _ in found), strict=True))
-        elif kind != DISPUTED:
-            scores[kind != CONTESTED] += [score for score, _, _ in found]
+        else:
+            scores[kind] += [score for score, _, _ in found]
     order = correlation(_ranks([*said.values()]), _ranks([rated[domain]["score"] for domain in said]))
-    lines += [
-        "",
-        f"Each list without itself: AUC {_auc(scores[True], scores[False]):.3f} of praised and contested domains.",
-    ]
+    auc = _auc(scores["praised"], scores[CONTESTED])
+    lines += ["", f"Each list without itself: AUC {auc:.3f} of praised and contested domains."]
     lines.append(f"{SET} without CRED-1: rank correlation {order:.3f} with the scores of {len(said)} domains.")
     return "\n".join(lines)
 
