@@ -1,7 +1,8 @@
 """Writes ``config/sources/public`` from the lists of DATA/source_lists: ``python -m tools.source_lists``.
 
 A file has a head, which stays as it is, and domains by what the list says of them: a line ``=unreliable`` begins a
-group, a tab precedes a name. Domains that browsers do not open and public suffixes are left out.
+group, a tab precedes a name. Public suffixes are left out, and so are domains that browsers do not open and those of
+which a suffix rule says the kind (``edu.*``).
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from handlers.html.links import is_public_suffix
-from handlers.indexing.config import listed_name
+from handlers.indexing.config import listed_name, source_at
+from handlers.score_page import ScorePageRules
+from tests.rules import shipped_rules
 from tools.labelled import DATA
 
 PUBLIC = Path("config/sources/public")
@@ -44,11 +48,16 @@ def grouped(name: str, rows: Iterable[Mapping[str, str]]) -> str:
         domain = listed_name(row["domain"]).removeprefix("www.")
         if said != _LEFT_OUT.get(name) and _DOMAIN.fullmatch(domain) and not is_public_suffix(domain):
             groups.setdefault(said, {})[domain] = " ".join(row.get("name", "").split())
+    rules = replace(shipped_rules(ScorePageRules).compiled.sources, own={}, listed={}, public=())
     lines, seen = [], set[str]()
     for said, domains in sorted(groups.items(), key=lambda group: group[0] == _WEAKEST):
         lines += [
             f"={said}",
-            *("\t".join(filter(None, item)) for item in sorted(domains.items()) if item[0] not in seen),
+            *(
+                "\t".join(filter(None, item))
+                for item in sorted(domains.items())
+                if item[0] not in seen and source_at(f"https://{item[0]}/", None, "", rules).entry is None
+            ),
         ]
         seen |= domains.keys()
     return "\n".join(lines) + "\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 _LEAST = 6
 """Characters of a name that is looked for; shorter names are parts of many others."""
@@ -22,19 +22,27 @@ class ListedNames:
     """
 
     def __init__(self, bodies: Mapping[str, str], others: Iterable[str] = ()) -> None:
-        owners: dict[str, set[str]] = defaultdict(set)
-        labels = [(domain.partition(".")[0], domain) for domain in bodies]
-        for label, domain in labels:
-            for part in (label, *label.split("-")):
-                owners[part].add(bodies[domain])
-        self._domains = {label: domain for label, domain in labels if len(label) >= _LEAST and len(owners[label]) == 1}
+        owners: dict[str, str] = {}
+        shared = set()
+        domains = {}
+        for domain, body in bodies.items():
+            label = domain.partition(".")[0]
+            domains[label] = domain
+            for part in (label, *label.split("-")) if "-" in label else (label,):
+                if owners.setdefault(part, body) != body:
+                    shared.add(part)
+        self._domains = {name: domain for name, domain in domains.items() if len(name) >= _LEAST and name not in shared}
         # A name and the same name with one edit share the first or the last half of the shortest name.
-        self._begins, self._ends = defaultdict(list), defaultdict(list)
-        for label in self._domains:
-            self._begins[label[:_HALF]].append(label)
-            self._ends[label[-_HALF:]].append(label)
-        self._others = tuple(f"\n{text}" for text in others)
+        self._near: dict[str, list[str]] = defaultdict(list)
+        for name in self._domains:
+            self._near[name[:_HALF]].append(name)
+            self._near[f".{name[-_HALF:]}"].append(name)
+        self._others = others
         self._is_own = lru_cache(maxsize=4096)(self._belongs_to_one)
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        return tuple(f"\n{text}" for text in self._others)
 
     def like(self, host: str, public_labels: int) -> str | None:
         """The listed domain whose name is a whole part of a label of the host, or differs from a label by one edit.
@@ -44,7 +52,7 @@ class ListedNames:
         labels = host.split(".")[:-public_labels]
         own = labels[-1] if labels else ""
         parts = "-".join(labels).split("-")
-        near = (*self._begins[own[:_HALF]], *self._ends[own[-_HALF:]]) if len(own) >= _LEAST else ()
+        near = (*self._near.get(own[:_HALF], ()), *self._near.get(f".{own[-_HALF:]}", ())) if len(own) >= _LEAST else ()
         names = [
             *(part for part in (*labels, *parts) if part in self._domains),
             *(name for name in near if is_one_edit(name, own)),
@@ -53,7 +61,7 @@ class ListedNames:
 
     def _belongs_to_one(self, name: str) -> bool:
         domain = self._domains[name]
-        for text in self._others:
+        for text in self._texts:
             there = sum(text.count(form) for form in (f"\n{name}.", f"\n{name}-", f"-{name}."))
             if there > sum(text.count(f"\n{domain}{end}") for end in "\n\t"):
                 return False
