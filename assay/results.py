@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from schemas.claims import ClaimEvaluated
     from schemas.extraction import ExtractionNeeded
     from schemas.outcome import Dead, Retry
-    from schemas.pages import ScoredPage, Tier, TrustLabel
+    from schemas.pages import ScoredPage, SourceStanding, Tier, TrustLabel
     from schemas.ranking import RankedResult, RankingCompleted
     from schemas.relevance import RelevanceJudged, SnippetExtracted
     from schemas.retrieval import ClassifiedResult, NextStep, ResultsClassified, RetrievalEvaluated
@@ -63,6 +63,16 @@ class Score:
     def trust_label(self) -> TrustLabel:
         """The label that a language model is shown."""
         return self.event.trust_label
+
+    @property
+    def source(self) -> SourceStanding | None:
+        """Whether a list has the page's source, none has, or a public list contests it."""
+        return self.event.source
+
+    @property
+    def parts(self) -> str:
+        """The two parts of the score, each of what it can be: ``source 25/40 (listed), support 32/60``."""
+        return self.event.parts
 
     @property
     def reasons(self) -> tuple[str, ...]:

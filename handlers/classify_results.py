@@ -12,6 +12,7 @@ from functools import cached_property
 from handlers.html.links import canonical_url, page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import PageRefusalsSection
+from handlers.indexing.config import SourcedRules, TrustLabelsSection, TrustPointsSection, source_at
 from handlers.prompts.untrusted import beginning
 from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import (
@@ -24,6 +25,7 @@ from handlers.results.batch import (
 from handlers.results.classifier import ResultClassifier
 from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
+from handlers.results.trust import ResultTrust
 from handlers.retrieval.facets import QueryReader, fallback_scores
 from handlers.text.patterns import Patterns
 from schemas.event import derive_id
@@ -39,10 +41,9 @@ from schemas.retrieval import (
     RetrievalBatch,
     RetrievedContent,
 )
-from schemas.rules import Rules
 
 
-class ClassifyResultsRules(Rules):
+class ClassifyResultsRules(SourcedRules):
     """Everything that ``classify_results`` decides by."""
 
     classification: ClassificationSection
@@ -52,6 +53,8 @@ class ClassifyResultsRules(Rules):
     page_reading: PageReadingSection
     page_refusals: PageRefusalsSection
     relevance_gate: RelevanceGateSection
+    trust_points: TrustPointsSection
+    trust_labels: TrustLabelsSection
     result_trees: ResultTrees = ResultTrees()
 
     @cached_property
@@ -60,6 +63,12 @@ class ClassifyResultsRules(Rules):
         return ResultClassifier(
             self.classification, self.patterns, self.page_reading, self.page_refusals, self.result_trees
         )
+
+    @cached_property
+    def trust(self) -> ResultTrust:
+        """Scores results by the rules of pages; its word lists are compiled once."""
+        details = self.classifier.patterns.details
+        return ResultTrust(self.page_reading, details, self.trust_points.points, self.trust_labels.thresholds)
 
     @cached_property
     def reader(self) -> QueryReader:
@@ -77,7 +86,7 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
     R-043, R-054 to R-057, R-067.
     """
     distinct = distinct_results(batch.retrieved_content)
-    read = [rules.classifier.read(result) for result in distinct]
+    read = [_with_trust(result, *rules.classifier.read(result), rules) for result in distinct]
     results = tuple(result for _, result in read)
     threshold = rules.retrievalEvaluation.dimensionThresholds.actionableInformation
     verdict = judge_batch(results, threshold)
@@ -123,6 +132,22 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
         config_version=rules.config_version,
     )
     return Emit((classified, *needed))
+
+
+def _with_trust(
+    result: RetrievedContent, read: RetrievedContent, classified: ClassifiedResult, rules: ClassifyResultsRules
+) -> tuple[RetrievedContent, ClassifiedResult]:
+    """The result with a trust score where its page or its source gives one, and with the standing of its source."""
+    if classified.page_id is None:
+        return read, classified
+    source = source_at(result.url, None, "", rules.compiled_sources)
+    contested = (source.because,) if source.standing == "contested" else ()
+    classified = classified.model_copy(update={"source": source.standing, "reasons": (*classified.reasons, *contested)})
+    if read.cts_score is not None:
+        return read, classified
+    html = (result.html or "")[: rules.classification.max_html_characters]
+    score = 0.0 if classified.actionable_score == 0.0 else rules.trust.score(html, result.url, source)
+    return read.model_copy(update={"cts_score": score}), classified
 
 
 def _fallback(

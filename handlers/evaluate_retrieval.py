@@ -182,8 +182,9 @@ def _shown(number: int, content: RetrievedContent, rules: EvaluateRetrievalRules
     fields = {"title": content.title or "", "url": content.url, "text": content.content}
     lines = {name: one_line(text, longest) for name, text in fields.items()}
     if content.cts_score is not None:
-        tier = source_at(content.url, None, "", rules.compiled_sources).tier
-        label = label_mark(label_of(int(content.cts_score), tier, rules.trust_labels.thresholds))
+        source = source_at(content.url, None, "", rules.compiled_sources)
+        thresholds = rules.trust_labels.thresholds
+        label = label_mark(label_of(int(content.cts_score), source.tier, thresholds, source.standing))
     return Block(f"source {number}", {name: line for name, line in lines.items() if line}, label)
 
 

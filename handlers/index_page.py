@@ -64,5 +64,6 @@ def read_index(page: ScoredPage, replies: tuple[IndexReply | IndexUnavailable, .
 def _in_tier(page: ScoredPage, rules: IndexPageRules) -> ScoredPage:
     if page.cts_score is None:
         return page
-    tier = tier_of(page.cts_score, page.trust_features.source_tier, rules.tiered_indexing.thresholds)
+    thresholds = rules.tiered_indexing.thresholds
+    tier = tier_of(page.cts_score, page.trust_features.source_tier, thresholds, page.source)
     return page if tier == page.tier else page.model_copy(update={"tier": tier})

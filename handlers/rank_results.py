@@ -208,7 +208,10 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
     # Where the source tier is not known, it is looked up by the host (C-36, C-41).
     source = source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources)
     tier = (candidate.trust and candidate.trust.source_tier) or source.tier
-    judgment = label_for(candidate.cts_score, tier, rules.trust_labels.thresholds)
+    # A page of another tier than its address came from elsewhere, by a redirect.
+    is_of_host = tier == source.tier
+    listing = source.standing if is_of_host or source.standing == "contested" else None
+    judgment = label_for(candidate.cts_score, tier, rules.trust_labels.thresholds, listing)
     page_id = page_id_of(candidate.url)
     scores = {stage: scores[place] for stage, scores in standing.stage_scores.items()}
     features = None if standing.features is None else standing.features[place].tolist()
@@ -223,8 +226,7 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
         passage=candidate.passage,
         date=candidate.date,
         site_name=candidate.site_name,
-        # A page of another tier than its address came from elsewhere, by a redirect.
-        publisher=candidate.publisher or (source.name if tier == source.tier else "") or None,
+        publisher=candidate.publisher or (source.name if is_of_host else "") or None,
         cts_score=candidate.cts_score,
         trust_features=candidate.trust,
         trust_label=judgment.label,

@@ -83,7 +83,8 @@ class CompiledRules:
         self.points = rules.trust_points.points
         self.tiers = rules.tiered_indexing.thresholds
         self.labels = rules.trust_labels.thresholds
-        self.labels_of_all = replace(self.labels, best=(0, 0, 0))
+        self.labels_of_all = replace(self.labels, best=(0, 0, 0, 0, 0))
+        self.tiers_of_all = replace(self.tiers, best=(0, 0, 0, 0, 0))
         self.reader = PageReader(rules.page_reading, details)
         self.extracted = ExtractedReader(rules.page_reading, details)
         self.refusals = Refusals(rules.page_refusals, details)
@@ -107,7 +108,9 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled.sources)
     score, components = _judged(page, facts, source, rules.compiled)
     if because := _orders(facts):
-        lower = None if score is None else min(score, rules.compiled.labels.most_below(score, source.tier))
+        lower = (
+            None if score is None else min(score, rules.compiled.labels.most_below(score, source.tier, source.standing))
+        )
         points = lower - score if lower is not None and score is not None else 0
         score, components = lower, (*components, Component("injection", points, because))
     return Emit((_scored(page, facts, source, score, components, rules),))
@@ -148,12 +151,18 @@ def _judged(
         because = f"{source.because}; without quality metadata there is no score, and source tier {source.tier} decides"
         return None, (Component("source_tier", 0, because),)
     observations = Observations(**{field.name: getattr(facts, field.name) for field in fields(Observations)})
-    trust = score_trust(source.base_score, source.because, observations, rules.points)
-    label = label_of(trust.total, source.tier, rules.labels)
-    if label == label_of(trust.total, None, rules.labels_of_all):
+    trust = score_trust(source.base_score, source.because, observations, rules.points, max(rules.sources.base_scores))
+    label = label_of(trust.total, source.tier, rules.labels, source.standing)
+    tier = tier_of(trust.total, source.tier, rules.tiers, source.standing)
+    bounds = []
+    if label != label_of(trust.total, None, rules.labels_of_all):
+        bounds.append(f"the label at most {label}")
+    if tier != tier_of(trust.total, None, rules.tiers_of_all):
+        bounds.append(f"the index tier at most {tier}")
+    if not bounds:
         return trust.total, trust.components
-    because = f"the label of a tier {source.tier} source is at most {label}"
-    return trust.total, (*trust.components, Component("max_label", 0, because))
+    kind = f"tier {source.tier}" if source.standing == "listed" else source.standing
+    return trust.total, (*trust.components, Component("max_label", 0, f"{kind} source: {', '.join(bounds)}"))
 
 
 def _orders(facts: PageFacts) -> str:
@@ -190,8 +199,8 @@ def _scored(
 ) -> ScoredPage:
     tier, label = without_score(source.tier)
     if score is not None:
-        tier = tier_of(score, source.tier, rules.compiled.tiers)
-        label = label_of(score, source.tier, rules.compiled.labels)
+        tier = tier_of(score, source.tier, rules.compiled.tiers, source.standing)
+        label = label_of(score, source.tier, rules.compiled.labels, source.standing)
     elif any(component.name == "injection" for component in components):
         label = next_lower(label)
     observed = {name: getattr(facts, name) for name in _OBSERVED}
@@ -228,10 +237,12 @@ def _scored(
         ),
         cts_score=score,
         cts_breakdown=tuple(
-            ScoreComponent(component=line.name, points=line.points, reason=clean(line.because)) for line in components
+            ScoreComponent(component=line.name, points=line.points, reason=clean(line.because), most=line.most)
+            for line in components
         ),
         tier=tier,
         trust_label=label,
+        source=source.standing,
         label_source="fallback" if score is None else "score",
         hidden_text=_hidden_texts(facts),
         injection_suspected=facts.suspected or None,

@@ -178,6 +178,7 @@ class CrawledPage(Event):
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
 """BCP 47: the primary subtag, such as ``en`` or ``zh``."""
 SourceTier = Literal[1, 2, 3]
+SourceStanding = Literal["listed", "unlisted", "contested"]
 Tier = Literal["A", "B", "C"]
 TrustLabel = Literal["HIGH", "MEDIUM", "LOW"]
 LabelSource = Literal["score", "fallback"]
@@ -213,11 +214,16 @@ class TrustFeatures(Part):
 
 
 class ScoreComponent(Part):
-    """One line of the score's breakdown: the points, and the observation that earned them."""
+    """One line of the score's breakdown: the points, and the observation that earned them.
+
+    Attributes:
+        most: The points that the component can give; null where it gives none, and in older events.
+    """
 
     component: str
     points: int
     reason: str
+    most: int | None = None
 
 
 HiddenKind = Literal[
@@ -342,6 +348,7 @@ class ScoredPage(Event):
         language: Null if unknown.
         cts_score: 0 to 100; null if the crawler extracted the text without quality metadata.
         cts_breakdown: Every component of the score, also those without points.
+        source: Whether a list has the source, none has, or a public list contests it; null in older events.
         label_source: What decided tier and label: the score, or without one the tier of the source (C-41).
         hidden_text: Text that no visitor sees, quarantined text first; at most 20.
         injection_suspected: A passage of the content that addresses a language model; null without one. The label of
@@ -370,9 +377,27 @@ class ScoredPage(Event):
     cts_breakdown: Many[ScoreComponent]
     tier: Tier
     trust_label: TrustLabel
+    source: SourceStanding | None = None
     label_source: LabelSource
     hidden_text: Many[HiddenText] = ()
     injection_suspected: str | None = None
     config_version: str
     fetched_at: Instant | None = None
     context: str | None = None
+
+    @property
+    def support(self) -> int | None:
+        """The points for what the page shows, beside ``base_score`` for the source; None without a score."""
+        if self.cts_score is None:
+            return None
+        return sum(line.points for line in self.cts_breakdown[1:] if line.most is not None)
+
+    @property
+    def parts(self) -> str:
+        """The two parts of the score, each of what it can be: ``source 25/40 (listed), support 32/60``; or ""."""
+        base, *support = self.cts_breakdown
+        if base.most is None:
+            return ""
+        standing = f" ({self.source})" if self.source else ""
+        most = sum(line.most or 0 for line in support)
+        return f"source {base.points}/{base.most}{standing}, support {self.support}/{most}"

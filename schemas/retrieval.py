@@ -14,6 +14,7 @@ from pydantic import Field
 from schemas.event import MAX_ITEMS, AnyUrl, CamelEvent, CamelPart, LenientUrl, Many, Score, Text, TextOrUrl
 from schemas.evidence import Evidence
 from schemas.llm import CamelLlmCall
+from schemas.pages import SourceStanding
 from schemas.replies import FetchFailure
 
 ContentKind = Literal["snippet", "full"]
@@ -35,7 +36,8 @@ class RetrievedContent(CamelPart):
         content: The text that the search step returned.
         html: The page, if the orchestrator has it.
         content_kind: Whether ``content`` is a search snippet or the full text (C-55).
-        cts_score: The page's content trust score, 0 to 100, if known.
+        cts_score: The page's content trust score, 0 to 100, if known. ``classify_results`` adds that of the page in
+            ``html``, else that of a listed or contested source.
     """
 
     url: LenientUrl = ""
@@ -99,6 +101,7 @@ class ClassifiedResult(CamelPart):
     """One result with its type, its actionable score inside the type's band (R-030), and why.
 
     Attributes:
+        source: Whether a list has its source, none has, or a public list contests it; null without a web address.
         evidence: The details of its text in their order. Offsets are into the text that was classified, of which
             ``retrieved_content`` has the beginning.
     """
@@ -109,6 +112,7 @@ class ClassifiedResult(CamelPart):
     actionable_score: Score
     confidence: Score
     content_kind: ContentKind
+    source: SourceStanding | None = None
     reasons: Many[str]
     evidence: Many[Evidence]
 

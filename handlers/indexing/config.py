@@ -5,15 +5,20 @@ They are pydantic models; ``source_rules_of`` makes the plain values that ``hand
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, model_validator
+import ada_url
+from pydantic import Field, PlainSerializer, model_validator
 
 from handlers.html.links import registered_domain
 from handlers.indexing.chunks import ChunkUnit
+from handlers.prompts.label_forms import look_alike
 from handlers.trust.labels import LABELS, TIERS, Label, Thresholds, Tier
+from handlers.trust.public_lists import PublicList
 from handlers.trust.score import ScorePoints
 from handlers.trust.sources import (
     SELF_PUBLISHED,
@@ -37,7 +42,7 @@ class BySourceTier(Section, Generic[T]):
 
     tier_1: T = Field(description="Tier 1: governments, universities and the like.")
     tier_2: T = Field(description="Tier 2: mainstream media.")
-    tier_3: T = Field(description="Tier 3: all other sources, also unlisted ones.")
+    tier_3: T = Field(description="Tier 3: all other sources.")
 
     @property
     def values(self) -> tuple[T, T, T]:
@@ -47,15 +52,33 @@ class BySourceTier(Section, Generic[T]):
 
 # Classes with names, because an instance of ``BySourceTier[…]`` can't be pickled.
 class ScoreBySourceTier(BySourceTier[Score]):
-    """A score for each source tier."""
+    """A score for each source tier, and for contested sources."""
+
+    contested: Score = Field(default=0, description="Sources that a public list or the user contests.")
 
 
-class TierBySourceTier(BySourceTier[Tier]):
-    """An index tier for each source tier."""
+_UNLISTED = "Sources that no list has, or that lists contradict each other about."
+_CONTESTED = "Sources that a public list or the user contests."
 
 
-class LabelBySourceTier(BySourceTier[Label]):
-    """A trust label for each source tier."""
+class TierBySource(BySourceTier[Tier]):
+    """An index tier for each kind of source: listed in a tier, unlisted, contested."""
+
+    unlisted: Tier = Field(default="B", description=_UNLISTED)
+    contested: Tier = Field(default="C", description=_CONTESTED)
+
+
+class LabelBySource(BySourceTier[Label]):
+    """A trust label for each kind of source: listed in a tier, unlisted, contested."""
+
+    unlisted: Label = Field(default="MEDIUM", description=_UNLISTED)
+    contested: Label = Field(default="LOW", description=_CONTESTED)
+
+
+def _places(bounds: TierBySource | LabelBySource, classes: Sequence[str]) -> tuple[int, int, int, int, int]:
+    """The place of the bound of each kind of source among the classes."""
+    first, second, third = map(classes.index, bounds.values)
+    return first, second, third, classes.index(bounds.unlisted), classes.index(bounds.contested)
 
 
 class SourceTiersSection(BySourceTier[tuple[str, ...]]):
@@ -113,8 +136,25 @@ class OwnSource(Section):
         return self
 
 
+def _digest(text: str) -> str:
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+class PublicListSection(Section):
+    """A public list of sources, with what its licence asks for."""
+
+    title: str = Field(min_length=1, description="Its name, as reasons show it.")
+    origin: str = Field(default="", description="Where it is published.")
+    licence: str = Field(default="", description="Its licence.")
+    date: str = Field(min_length=1, description="The day or year of the copy.")
+    values: dict[str, str] = Field(description="The kind of a domain by what the list says of it.")
+    domains: Annotated[str, PlainSerializer(_digest, when_used="json")] = Field(
+        default="", description="Its domains, one a line, with a name after a tab; a line =value begins a group."
+    )
+
+
 class SourcesSection(Section):
-    """The ``sources`` section: kinds with their tiers, shipped lists, and the user's own entries."""
+    """The ``sources`` section: kinds with their tiers, shipped and public lists, and the user's own entries."""
 
     kinds: dict[str, KindSection] = Field(
         description="Kinds of sources by name, with their tiers: config/sources/<kind>.yaml."
@@ -122,6 +162,9 @@ class SourcesSection(Section):
     members: MembersSection = Field(description="Which pages members of an institution publish themselves.")
     lists: dict[str, dict[Country, dict[str, str | NamedSource]]] = Field(
         default={}, description="Shipped entries by kind, country and domain: config/sources/<kind>.yaml."
+    )
+    public: dict[str, PublicListSection] = Field(
+        default={}, description="Public lists by name: config/sources/public/<name>.txt; shipped entries precede them."
     )
     own: dict[str, OwnSource] = Field(
         default={}, description="Entries of the user by domain or publisher's name; they take precedence."
@@ -131,6 +174,7 @@ class SourcesSection(Section):
     def _consistent(self) -> Self:
         used = {*self.lists, *self.members.kinds, SELF_PUBLISHED, "government", "university"}
         used |= {entry.kind for entry in self.own.values() if entry.kind is not None}
+        used |= {kind for one in self.public.values() for kind in one.values.values()}
         if unknown := sorted(used - self.kinds.keys()):
             raise ValueError(f"unknown kind {unknown[0]!r}; sources.kinds has {', '.join(self.kinds)}")
         kind_of: dict[str, str] = {}
@@ -138,6 +182,9 @@ class SourcesSection(Section):
             if domain in kind_of:
                 raise ValueError(f"{domain} is listed twice, as {kind_of[domain]} and as {kind}")
             kind_of[domain] = kind
+        for name, one in self.public.items():
+            if unknown := sorted({*re.findall("^=(.*)", one.domains, re.MULTILINE)} - one.values.keys()):
+                raise ValueError(f"the public list {name} has {unknown[0]!r}, which is not in values")
         return self
 
     def entries(self) -> Iterator[tuple[str, str, str, str | NamedSource]]:
@@ -218,16 +265,15 @@ class TieredIndexingSection(Section):
     tier_a: TierA = Field(description="Deep reports, academic work, government documents.")
     tier_b: TierB = Field(description="Ordinary news.")
     tier_c: IndexTier = Field(description="The rest.")
-    max_tier: TierBySourceTier = Field(
-        default=TierBySourceTier(tier_1="A", tier_2="A", tier_3="A"),
-        description="The deepest index tier that a source tier can reach; A for all is no limit.",
+    max_tier: TierBySource = Field(
+        default=TierBySource(tier_1="A", tier_2="A", tier_3="A"),
+        description="The deepest index tier that a source can reach; A for all is no limit.",
     )
 
     @property
     def thresholds(self) -> Thresholds:
         """The section as plain values."""
-        first, second, third = map(TIERS.index, self.max_tier.values)
-        return Thresholds(self.tier_a.min_cts, self.tier_b.min_cts, (first, second, third))
+        return Thresholds(self.tier_a.min_cts, self.tier_b.min_cts, _places(self.max_tier, TIERS))
 
     @model_validator(mode="after")
     def _descend(self) -> Self:
@@ -254,16 +300,15 @@ class TrustLabelsSection(Section):
     high: Score = Field(description="HIGH begins at this score.")
     medium: Score = Field(description="MEDIUM begins at this score.")
     low: Score = Field(description="Always 0: every page has a label.")
-    max_label: LabelBySourceTier = Field(
-        default=LabelBySourceTier(tier_1="HIGH", tier_2="HIGH", tier_3="MEDIUM"),
-        description="The best label that a source tier can reach, whatever the score.",
+    max_label: LabelBySource = Field(
+        default=LabelBySource(tier_1="HIGH", tier_2="HIGH", tier_3="MEDIUM"),
+        description="The best label that a source can reach, whatever the score.",
     )
 
     @property
     def thresholds(self) -> Thresholds:
         """The section as plain values."""
-        first, second, third = map(LABELS.index, self.max_label.values)
-        return Thresholds(self.high, self.medium, (first, second, third))
+        return Thresholds(self.high, self.medium, _places(self.max_label, LABELS))
 
     @model_validator(mode="after")
     def _descend(self) -> Self:
@@ -286,7 +331,10 @@ def source_rules_of(sources: SourcesSection, tiers: SourceTiersSection, rules: S
         listed={domain: _listed(kind, country, entry) for domain, kind, country, entry in sources.entries()},
         suffixes=suffixes,
         kinds={name: SourceKind(kind.tier, kind.tag, kind.reason) for name, kind in sources.kinds.items()},
-        base_scores=rules.base_scores.values,
+        base_scores=(*rules.base_scores.values, rules.base_scores.contested),
+        public=tuple(
+            PublicList(name, one.title, one.date, one.values, one.domains) for name, one in sources.public.items()
+        ),
         member_labels=frozenset(sources.members.host_labels),
         member_segments=frozenset(sources.members.path_segments),
         member_kinds=frozenset(sources.members.kinds),
@@ -315,7 +363,9 @@ class SourcedRules(Rules):
 def source_at(url: str, publisher: str | None, own_name: str, rules: SourceRules) -> Source:
     """The source of an address; arguments as for ``source_of``."""
     address = web_address(url)
-    return source_of(address.host, registered_domain(address.host), publisher, own_name, rules, address.path[1:])
+    host = address.host
+    shown = look_alike(ada_url.idna_to_unicode(host)).lower() if "xn--" in host else ""
+    return source_of(host, registered_domain(host), publisher, own_name, rules, address.path[1:], shown)
 
 
 def _listed(kind: str, country: str, entry: str | NamedSource) -> ListedSource:

@@ -176,6 +176,7 @@ def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
         "tier": page.tier,
         "cts_score": page.cts_score,
         "trust_label": page.trust_label,
+        **({"source": page.source, "support_score": page.support} if page.source else {}),
         "trust_features": page.trust_features.model_dump(mode="json"),
     }
 

@@ -63,7 +63,7 @@ class RetrievalEvaluationSection(Section):
         description="Share of what the query asks for from which on a result counts as relevant, without a judge.",
     )
     unknownSourceQuality: Score = Field(  # noqa: N815
-        default=0.5, description="Quality of a source whose trust score is not known, without a judge."
+        default=0.5, description="Quality of a batch in which no trust score is known, without a judge."
     )
     maxSources: int = Field(default=20, ge=1, le=200, description="Results that a judge is shown.")  # noqa: N815
     maxSourceCharacters: int = Field(  # noqa: N815

@@ -203,7 +203,7 @@ def fallback_scores(
     """Compares the facets of the query with the results, whose texts are ``contents``, in the same order.
 
     Recall: the share of the facets that a result meets. Precision: the share of results that answer; no listing does.
-    Quality: the mean trust score over 100; the configured value for a result without one.
+    Quality: the mean of the trust scores that are known, over 100; the configured value if none is.
     """
     facets = reader.read(query)
     scores: list[list[float]] = []
@@ -219,13 +219,13 @@ def fallback_scores(
     best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
     weighed = with_missing_weighed(facets, scores) if scores else facets
     relevant = sum(answers(weighed, found, section.coverageThreshold) for found in items)
-    unknown = section.unknownSourceQuality
-    quality = sum(unknown if content.cts_score is None else content.cts_score / 100 for content in contents)
+    known = [content.cts_score / 100 for content in contents if content.cts_score is not None]
+    quality = sum(known) / len(known) if known else section.unknownSourceQuality
     count = max(1, len(contents))
     return JudgeScores(
         context_recall=round(share_of(facets, best), 4),
         context_precision=round(relevant / count, 4),
-        source_quality=round(quality / count, 4),
+        source_quality=round(quality, 4) if contents else 0.0,
     )
 
 

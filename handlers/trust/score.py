@@ -53,11 +53,12 @@ class ScorePoints:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One line of the breakdown, with the reason of its points."""
+    """One line of the breakdown, with the reason of its points, and the most that it can give."""
 
     name: str
     points: int
     because: str
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,10 @@ class TrustScore:
     components: tuple[Component, ...]
 
 
-def score_trust(base_score: int, base_because: str, seen: Observations, points: ScorePoints) -> TrustScore:
-    """Adds up the content trust score (R-170 to R-173); the base is that of the source's tier."""
+def score_trust(
+    base_score: int, base_because: str, seen: Observations, points: ScorePoints, most_base: int | None = None
+) -> TrustScore:
+    """Adds up the content trust score (R-170 to R-173); the base is that of the source, ``most_base`` at most."""
     cites = seen.has_doi or seen.citation_count >= points.min_citations
     citations = f"{'cites a DOI, ' if seen.has_doi else ''}{_count(seen.citation_count, 'citation')}"
     links = seen.external_links_count
@@ -92,11 +95,11 @@ def score_trust(base_score: int, base_because: str, seen: Observations, points: 
         ("author", points.author, has_author, author),
         ("date", points.date, seen.has_date, "has a publication date" if seen.has_date else "no date found"),
     )
-    components = [Component("base", base_score, base_because)]
+    components = [Component("base", base_score, base_because, most_base)]
     for name, worth, holds, because in judged:
         remark = f"; not counted: {seen.not_counted[name]}" if name in seen.not_counted else ""
         shown = _NOT_OBSERVED if holds is None else because
-        components.append(Component(name, worth if holds else 0, shown + remark))
+        components.append(Component(name, worth if holds else 0, shown + remark, worth))
     return TrustScore(sum(component.points for component in components), tuple(components))
 
 

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
+
+from handlers.trust.labels import Standing
+from handlers.trust.look_alikes import ListedNames
+from handlers.trust.public_lists import CONTESTED, DISPUTED, PublicList, Rating, rating_of
 
 SELF_PUBLISHED: Final = "self_publishing"
 """The kind of pages that members publish below a host of another kind."""
 _UNLISTED_TIER = 3
+_WORDS: Final = {CONTESTED: "contested", DISPUTED: "not listed"}
+_CONTESTED_PLACE = 3
+"""Of the points of contested sources in the base scores."""
 _TAGS_BY_TIER: Final[Mapping[int, tuple[str, ...]]] = {1: (), 2: ("news",), 3: ("blog",)}
 """Tags of a source whose entry has a tier and no kind."""
 
@@ -40,14 +48,14 @@ class ListedSource(NamedTuple):
     own: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceRules:
     """How an address gets its kind and its tier.
 
     Entries are by domain (the user's own, and the shipped ones) or by the publisher's case-folded name, kinds by name
     or by suffix of a host: ``gov.*`` is gov under any country's domain that cannot be registered. Members of a source
     of ``member_kinds`` publish under some labels of its hosts (``students``) and segments of its paths. A segment that
-    ends in ``*`` holds for longer ones too.
+    ends in ``*`` holds for longer ones too. The last of ``base_scores`` is that of contested sources.
     """
 
     own: Mapping[str, ListedSource]
@@ -55,10 +63,23 @@ class SourceRules:
     publishers: Mapping[str, ListedSource]
     suffixes: Mapping[str, str]
     kinds: Mapping[str, SourceKind]
-    base_scores: tuple[int, int, int]
+    base_scores: tuple[int, int, int, int]
+    public: tuple[PublicList, ...] = ()
     member_labels: frozenset[str]
     member_segments: frozenset[str]
     member_kinds: frozenset[str]
+
+    @cached_property
+    def kind_tiers(self) -> Mapping[str, int]:
+        """The tier of each kind."""
+        return {name: kind.tier for name, kind in self.kinds.items()}
+
+    @cached_property
+    def names(self) -> ListedNames:
+        """The names of listed sources that other hosts may imitate."""
+        kinds = {name for name, kind in self.kinds.items() if kind.tier < _UNLISTED_TIER}
+        trusted = {domain: entry.name or domain for domain, entry in self.listed.items() if entry.kind in kinds}
+        return ListedNames(trusted, (one.praised for one in self.public))
 
     def member_part(self, labels: Iterable[str], path: str) -> str | None:
         """The label or path segment that marks a page as a member's own, if any."""
@@ -77,7 +98,7 @@ class Source:
     """The tier of an address, and why.
 
     ``entry`` is the domain, publisher or suffix that decided, ``name`` what the list calls it, ``reason`` why it has
-    this tier, ``because`` one line for the breakdown of a score.
+    this tier, ``because`` one line for the breakdown of a score. ``lists`` are the public lists that have the domain.
     """
 
     tier: int
@@ -90,15 +111,24 @@ class Source:
     entry: str | None = None
     reason: str = ""
     name: str = ""
+    standing: Standing = "listed"
+    lists: tuple[str, ...] = ()
 
 
 def source_of(
-    host: str, registered: str, publisher: str | None, own_name: str, rules: SourceRules, path: str = ""
+    host: str,
+    registered: str,
+    publisher: str | None,
+    own_name: str,
+    rules: SourceRules,
+    path: str = "",
+    shown: str = "",
 ) -> Source:
     """The source of a page (R-171).
 
-    The user's entries decide first, then shipped entries, then publishers, then suffixes; the rest is in tier 3. The
-    longest matching domain decides. Domains match by whole labels.
+    The user's entries decide first, then shipped entries, then publishers, then suffixes, then public lists; the rest
+    is in tier 3. A public list that contests a domain below a shipped one precedes the shipped one. The longest
+    matching domain decides. Domains match by whole labels.
 
     Args:
         host: Lower-case host name, or "".
@@ -108,6 +138,7 @@ def source_of(
         own_name: The name that the page gives itself; it counts on a government host only.
         rules: Lists, kinds and suffixes.
         path: The path of the address.
+        shown: The host with the plain letters that its letters look like, where that is another one.
     """
     domains = host_suffixes(host)
     suffix = next((form for form in suffix_forms(domains, registered) if form in rules.suffixes), None)
@@ -117,15 +148,24 @@ def source_of(
     name = normal_name(publisher or (own_name if suffix_tag == "government" else ""))
     entry: ListedSource | None = None
     kind, matched, because = suffix_kind, suffix, f"{host or 'the address'} is not listed"
-    if domain is not None:
+    listed_kind = next((rules.listed[name].kind for name in domains if name in rules.listed), None)
+    # The user's entries and the suffixes leave nothing to public lists.
+    is_decided = domain in rules.own or (domain is None and (name in rules.publishers or suffix_kind is not None))
+    rating = None if is_decided else _rating_of(domains, domain, rules)
+    if rating is not None:
+        kind, matched, domain = rating.kind, rating.domain, rating.domain
+        listed = f"listed as {domain} ({kind.replace('_', ' ')})"
+        because = f"{host} is {_WORDS.get(kind, listed)}: {rating.because}"
+    elif domain is not None:
         entry = rules.own.get(domain) or rules.listed[domain]
-        listed_kind = next((rules.listed[name].kind for name in domains if name in rules.listed), None)
         kind, matched, because = entry.kind or listed_kind or suffix_kind, domain, f"{host} is listed as {domain}"
     elif name in rules.publishers:
         entry = rules.publishers[name]
         kind, matched, because = entry.kind or suffix_kind, name, f"the publisher {name} is listed"
     elif suffix_kind is not None:
         because = f"{host} is {'a government' if suffix_tag == 'government' else 'an academic'} host"
+    elif registered and (like := rules.names.like(shown or host, registered.count("."))) is not None:
+        because = f"{because}; the name looks like {like}"
     if kind in rules.member_kinds:
         base = max(domain or "", registered, key=len)
         part = rules.member_part(host[: -len(base)].split(".") if host.endswith(base) else (), path)
@@ -138,11 +178,37 @@ def source_of(
         tier, reason = entry.tier or tier, entry.reason or reason
         if kind is None:
             tags = _TAGS_BY_TIER[tier]
+        elif kind in _WORDS:
+            because = f"{host} is {_WORDS[kind]}: {reason}"
         else:
             because = f"{because} ({kind.replace('_', ' ')})"
-    name = rules.listed.get(matched or "", entry).name if entry is not None else ""
-    academic, government = "academic" in tags, "government" in tags
-    return Source(tier, rules.base_scores[tier - 1], tags, academic, government, because, kind, matched, reason, name)
+        name = rules.listed.get(matched or "", entry).name
+    else:
+        name = rating.name if rating is not None and kind == rating.kind else ""
+    standing: Standing = "contested" if kind == CONTESTED else "listed"
+    if kind == DISPUTED or (kind is None and entry is None):
+        standing = "unlisted"
+    return Source(
+        tier=tier,
+        base_score=rules.base_scores[_CONTESTED_PLACE if standing == "contested" else tier - 1],
+        tags=tags,
+        is_academic="academic" in tags,
+        is_government="government" in tags,
+        because=because,
+        kind=kind,
+        entry=matched,
+        reason=reason,
+        name=name,
+        standing=standing,
+        lists=rating.lists if rating is not None else (),
+    )
+
+
+def _rating_of(domains: tuple[str, ...], shipped: str | None, rules: SourceRules) -> Rating | None:
+    """What public lists say of a host. Below a shipped domain only contested domains count."""
+    longer = domains if shipped is None else domains[: domains.index(shipped)]
+    rating = rating_of(longer, rules.public, rules.kind_tiers)
+    return rating if shipped is None or (rating is not None and rating.kind == CONTESTED) else None
 
 
 def host_suffixes(host: str) -> tuple[str, ...]:

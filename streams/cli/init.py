@@ -31,9 +31,9 @@ source_tiers:
 #   tier_a: {{ min_cts: {a} }}
 #   tier_b: {{ min_cts: {b} }}
 
-# The best label by source tier: an unlisted site is at most MEDIUM.
+# The best label by source: an unlisted site is at most MEDIUM, a contested one LOW.
 # trust_labels:
-#   max_label: {{ tier_1: HIGH, tier_2: HIGH, tier_3: MEDIUM }}
+#   max_label: {{ tier_1: HIGH, tier_2: HIGH, tier_3: MEDIUM, unlisted: MEDIUM, contested: LOW }}
 
 # A language model behind an OpenAI-compatible endpoint. Without one, rules judge. The key belongs into the variable
 # ASSAY_LLM__API_KEY.

@@ -216,7 +216,11 @@ def _write_json(result: Result) -> None:
     event, decision = result.to_wire(), ("url", "cts_score", "tier", "trust_label")
     reasons = [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown]
     fields = ("hidden_text", "injection_suspected", "date", "authors", "title", "summary")
-    line = {name: event[name] for name in decision} | {"reasons": reasons}
+    line = {name: event[name] for name in decision} | {
+        "source": result.source,
+        "parts": result.parts,
+        "reasons": reasons,
+    }
     say_json(line | {name: event[name] for name in fields})
 
 
@@ -271,6 +275,8 @@ class _Screen:
         self._print(f"{score}, tier {result.tier}, label {result.trust_label}" + "".join(f", {part}" for part in known))
         for line in result.cts_breakdown:
             self._print(f"{f'{line.points:+d}' if line.points else '':>5}  {line.reason}")
+        if result.parts:
+            self._print(f"{f'={result.cts_score}':>5}  {result.parts}")
         for hidden in result.hidden_text:
             self._print(f"       {hidden.in_words()}")
         if result.injection_suspected:

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import yaml
 from typer import Argument, BadParameter, Option
@@ -17,7 +17,8 @@ from handlers.html.links import host_of, is_public_suffix, registered_domain
 from handlers.indexing.config import KindSection, listed_name, source_at
 from handlers.score_page import ScorePageRules
 from handlers.trust.labels import label_of
-from handlers.trust.sources import ListedSource, SourceRules, host_suffixes, suffix_forms
+from handlers.trust.public_lists import CONTESTED, DISPUTED
+from handlers.trust.sources import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
 from schemas.addresses import without_user
 from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, say_json, show, tell
 from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml, user_file
@@ -75,8 +76,10 @@ def _described(url: str, publisher: str | None, rules: ScorePageRules, *, explai
     decided = ("tier", "kind", "tags", "base_score", "entry")
     answer = {"url": url} | {name: getattr(source, name) for name in decided}
     answer |= {
+        "source": source.standing,
+        "from": _origins(source, lists),
         "own": entry is not None and entry.own,
-        "name": shipped.name if shipped else "",
+        "name": source.name or (shipped.name if shipped else ""),
         "country": shipped.country if shipped else "",
         "reason": source.reason,
         "because": source.because,
@@ -90,9 +93,19 @@ def _described(url: str, publisher: str | None, rules: ScorePageRules, *, explai
             "tried": list(_tried(host, lists)),
             "publisher": publisher,
             "highest_score": most,
-            "highest_label": label_of(most, source.tier, rules.compiled.labels),
+            "highest_label": label_of(most, source.tier, rules.compiled.labels, source.standing),
         }
     return answer
+
+
+def _origins(source: Source, lists: SourceRules) -> list[str]:
+    """The lists that decided: public ones, a shipped file, the user's own entries, or the suffixes."""
+    matched = source.entry or ""
+    if source.lists or not matched:
+        return [*source.lists]
+    if matched in lists.own or matched in lists.publishers:
+        return ["own"]
+    return [f"config/sources/{lists.listed[matched].kind}.yaml" if matched in lists.listed else "source_rules"]
 
 
 def _tried(host: str, lists: SourceRules) -> Iterator[dict[str, Any]]:
@@ -128,6 +141,7 @@ def _print_steps(answer: dict[str, Any]) -> None:
         "publisher": how["publisher"] or "not given",
         "decided": answer["because"],
         "kind": answer["kind"] or "none",
+        "from": ", ".join(answer["from"]) or "no list",
         "reason": answer["reason"] or "none",
         "tier": f"{answer['tier']}, tags {', '.join(answer['tags']) or 'none'}",
         "score": f"{answer['base_score']} base points, {how['highest_score']} at most: {how['highest_label']}",
@@ -145,6 +159,11 @@ def sources_import(
     tier: Annotated[
         int | None, Option(min=1, max=3, help="The tier of lines that state neither kind nor tier.")
     ] = None,
+    score_column: Annotated[str, Option(help="A column of ratings, which the two thresholds make kinds of.")] = "",
+    listed_from: Annotated[
+        float | None, Option(help="A rating from which a source is listed: --kind, else rated_reliable.")
+    ] = None,
+    contested_below: Annotated[float | None, Option(help="A rating below which a source is contested.")] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Validate and count; write nothing.")] = False,
     as_json: AsJson = False,
     config: Config = None,
@@ -166,7 +185,13 @@ def sources_import(
         text = file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         return tell("sources import", f"{file}: not UTF-8 ({error.reason})", 1)
-    found = _Import(kinds, {"kind": kind, "tier": tier})
+    ratings = None
+    if score_column:
+        if listed_from is None or contested_below is None or listed_from < contested_below:
+            message = "needs --listed-from and --contested-below, the first not below the second"
+            raise BadParameter(message, param_hint="'--score-column'")
+        ratings = _Ratings(score_column.lower(), listed_from, contested_below, kind or "rated_reliable", file.name)
+    found = _Import(kinds, {"kind": kind, "tier": tier}, ratings)
     found.read(text, file.suffix.lower())
     for message in (*found.notes, *found.problems):
         tell("sources import", f"{file}:{message}")
@@ -187,10 +212,33 @@ class _LineError(ValueError):
     """A line cannot be used; the message says why."""
 
 
+class _Ratings(NamedTuple):
+    """A column of ratings, and the kinds of sources by its value; between the thresholds they are disputed."""
+
+    column: str
+    listed_from: float
+    contested_below: float
+    kind: str
+    file: str
+
+    def entry(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Kind and reason of a line."""
+        try:
+            rating = float(row.get(self.column) or "")
+        except ValueError:
+            raise _LineError(f"{row.get(self.column)!r} in the column {self.column} is no number") from None
+        kind = self.kind if rating >= self.listed_from else DISPUTED
+        kind = CONTESTED if rating < self.contested_below else kind
+        return {"domain": row.get("domain"), "kind": kind, "reason": f"{self.column} {rating:g} in {self.file}"}
+
+
 class _Import:
     """The entries of a file by domain, and what is reported of its lines, with their numbers."""
 
-    def __init__(self, kinds: Mapping[str, KindSection], default: Mapping[str, Any]) -> None:
+    def __init__(
+        self, kinds: Mapping[str, KindSection], default: Mapping[str, Any], ratings: _Ratings | None = None
+    ) -> None:
+        self._ratings = ratings
         self._kinds = kinds
         self._default = default
         self._lines: dict[str, int] = {}
@@ -212,11 +260,12 @@ class _Import:
                     cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
                     if line is first and cells[0].lower() in _DOMAIN_COLUMNS:
                         columns = ["domain", *(cell.lower() for cell in cells[1:])]
-                        if left := [column for column in columns if column not in _KEYS]:
+                        used = (*_KEYS, self._ratings.column if self._ratings else "")
+                        if left := [column for column in columns if column not in used]:
                             self.notes.append(f"{number}: columns left out: {', '.join(left)}")
                         continue
                     row = dict(zip(columns, cells, strict=False)) if columns else _row_without_names(cells)
-                self._add(number, *self._entry(row))
+                self._add(number, *self._entry(self._ratings.entry(row) if self._ratings else row))
             except (_LineError, csv.Error) as error:
                 self.problems.append(f"{number}: {error}")
 
@@ -276,6 +325,31 @@ def _domain(text: str) -> str:
     return domain if "." not in bare or is_public_suffix(bare) else bare
 
 
+def _change_in_words(change: Mapping[str, Any]) -> str:
+    before = ": ".join(filter(None, (change["before"], ", ".join(change["lists"]))))
+    return f"{change['domain']}: tier {change['from']} becomes {change['to']}, now {change['now']} (before {before})"
+
+
+@sources.command("diff")
+def sources_diff(
+    file: Annotated[Path, Argument(help="As for `assay sources import`.")],
+    kind: Annotated[str, Option(help="The kind of lines that state neither kind nor tier.")] = "",
+    score_column: Annotated[str, Option(help="A column of ratings.")] = "",
+    listed_from: Annotated[float | None, Option(help="A rating from which a source is listed.")] = None,
+    contested_below: Annotated[float | None, Option(help="A rating below which a source is contested.")] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> int:
+    """Show what an import would change, and which list decides today; writes nothing.
+
+    assay sources diff ratings.csv --score-column score --listed-from 0.7 --contested-below 0.3
+    """
+    return sources_import(
+        file, user_file(OWN_SOURCES) or Path(OWN_SOURCES), kind, None, score_column, listed_from, contested_below,
+        dry_run=True, as_json=as_json, config=config,
+    )  # fmt: skip
+
+
 def _own_entries(out: Path) -> Entries:
     """The entries that the YAML file has. Raises SettingsError if it has other keys than ``sources.own``."""
     if not out.exists():
@@ -293,9 +367,13 @@ def _print_import(
     rules = settings.rules(ScorePageRules).compiled.sources
     changed = []
     for domain, entry in entries.items():
+        now = source_at(f"https://{domain}/", None, "", rules)
         tier = entry.get("tier") or settings.sources.kinds[entry["kind"]].tier
-        if (now := source_at(f"https://{domain}/", None, "", rules).tier) != tier:
-            changed.append({"domain": domain, "from": now, "to": tier})
+        standing = {CONTESTED: "contested", DISPUTED: "unlisted"}.get(entry.get("kind", ""), "listed")
+        if (now.tier, now.standing) != (tier, standing):
+            was = {"before": now.standing, "now": standing, "lists": _origins(now, rules)}
+            changed.append({"domain": domain, "from": now.tier, "to": tier} | was)
+    tiers = [{key: one[key] for key in ("domain", "from", "to")} for one in changed if one["from"] != one["to"]]
     counts = {
         "new": len(entries.keys() - before.keys()),
         "replaced": sum(before[domain] != entry for domain, entry in entries.items() if domain in before),
@@ -305,8 +383,15 @@ def _print_import(
         use = f"Assay reads {out} when it starts: restart running workers"
     else:
         use = f"use it with --config {out}, or as {OWN_SOURCES} in the directory ASSAY_CONFIG_DIR"
-    document = {"out": str(out), "written": not dry_run, **counts, "tiers_changed": changed, "use": use}
-    lines = [f"{change['domain']}: tier {change['from']} becomes {change['to']}" for change in changed[:_SHOWN]]
+    document = {
+        "out": str(out),
+        "written": not dry_run,
+        **counts,
+        "tiers_changed": tiers,
+        "sources_changed": changed,
+        "use": use,
+    }
+    lines = [_change_in_words(change) for change in changed[:_SHOWN]]
     if len(changed) > _SHOWN:
         lines.append(f"and {len(changed) - _SHOWN} more with another tier (--json lists all)")
     numbers = ", ".join(f"{number} {name}" for name, number in counts.items())

@@ -49,12 +49,14 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     """Each file with its part of the document; a later file overrides an earlier one.
 
     A file of patterns is a key below ``patterns``, a file of sources a key below ``sources.kinds`` and one below
-    ``sources.lists``, a prompt a key below ``prompts``; trained trees are a section or a part of one.
+    ``sources.lists``, a public list a key below ``sources.public``, a prompt a key below ``prompts``; trained trees
+    are a section or a part of one.
     """
     names = ("assay.yaml", "config_indexing.yaml", "models.yaml", "domains.yaml", "ranking.yaml", OWN_SOURCES)
     named = [path for name in names if (path := directory / name).is_file()]
     packs = sorted((directory / "patterns").rglob("*.yaml"))
     lists = sorted((directory / "sources").glob("*.yaml"))
+    public = sorted((directory / "sources" / "public").glob("*.txt"))
     handlers = Path(__file__).parents[2] / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
     results, content, dates = (
@@ -66,6 +68,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         *((path, read_yaml(path)) for path in named),
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
         *((path, _sources(path.stem, read_yaml(path))) for path in lists),
+        *((path, {"sources": {"public": {path.stem: _public_list(path)}}}) for path in public),
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
         *((path, {"result_trees": from_json(path.read_bytes())}) for path in results),
         *((path, {"page_reading": {"content_trees": from_json(path.read_bytes())}}) for path in content),
@@ -79,6 +82,12 @@ def _sources(stem: str, content: dict[str, Any]) -> dict[str, Any]:
     """A file of sources: the kind, with its tier and reason, and its sources by country."""
     kinds = {stem: content.pop("kind")} if "kind" in content else {}
     return {"sources": {"kinds": kinds, "lists": {stem: content}}}
+
+
+def _public_list(path: Path) -> dict[str, Any]:
+    """A public list: its head, a line ``---``, and its domains as one text, which is read at the first look-up."""
+    head, _, domains = path.read_text("utf-8").partition("\n---\n")
+    return {**yaml.load(head, Loader=_LOADER), "domains": domains}  # noqa: S506 - the C loader is a safe loader
 
 
 def user_file(name: str) -> Path | None:

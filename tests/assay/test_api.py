@@ -72,7 +72,7 @@ def test_bad_input_is_refused_with_a_reason(given: dict[str, Any], kind: str, wo
 
 def test_settings_change_the_decision() -> None:
     settings = assay.Settings(tiered_indexing={"tier_a": {"min_cts": 10}, "tier_b": {"min_cts": 5}})
-    assert scored(assay.score(PAGE, url=URL, settings=settings)).tier == "A"
+    assert scored(assay.score(PAGE, url=URL, settings=settings)).tier == "B"
     with pytest.raises(assay.SettingsError, match="tierd_indexing"):
         assay.score(PAGE, url=URL, settings=assay.Settings(tierd_indexing={}))
 

@@ -102,7 +102,35 @@ def test_page_text_follows_a_short_snippet_in_the_content(snippet: str) -> None:
 def test_a_text_that_says_more_than_its_page_stays_as_it_is(kind: ContentKind) -> None:
     content = CONCERT.model_copy(update={"content": PROSE * 3, "html": "<p>Loading</p>", "content_kind": kind})
     classified, _ = emitted(content)
-    assert classified.retrieved_content[0] == content.model_copy(update={"html": None})
+    assert classified.retrieved_content[0] == content.model_copy(update={"html": None, "cts_score": 10})
+
+
+@pytest.mark.parametrize(
+    ("url", "html", "given", "score", "source"),
+    [
+        ("https://www.moi.gov.tw/a", None, None, 85, "listed"),
+        ("https://www.bbc.com/a", None, None, 55, "listed"),
+        ("https://writer.medium.com/a", None, None, 20, "listed"),
+        ("https://infowars.com/a", None, None, 0, "contested"),
+        ("https://infowars.com/a", None, 80, 80, "contested"),
+        ("https://shop.example/a", None, None, None, "unlisted"),
+        ("https://shop.example/a", "<h1>A</h1><h2>B</h2><p>Some words of a page.</p>", None, 18, "unlisted"),
+        ("https://infowars.com/a", "<h1>A</h1><h2>B</h2><p>Some words of a page.</p>", None, 8, "contested"),
+        ("", "<h1>A</h1><h2>B</h2>", None, None, None),
+    ],
+)
+def test_a_result_has_the_score_of_its_page_or_its_source(
+    url: str, html: str | None, given: float | None, score: float | None, source: str | None
+) -> None:
+    content = RetrievedContent(url=url, title="A", content="Some words of a page.", html=html, cts_score=given)
+    classified, _ = emitted(content)
+    assert classified.retrieved_content[0].cts_score == score
+    [result] = classified.results
+    assert result.source == source
+    assert any("is contested: " in reason for reason in result.reasons) == (source == "contested")
+    known = 0.5 if score is None else score / 100
+    assert classified.fallback_scores is not None
+    assert classified.fallback_scores.source_quality == known
 
 
 def test_a_page_that_must_not_be_parsed_is_left_aside() -> None:

@@ -127,7 +127,7 @@ def test_without_a_judge_the_words_decide_and_the_event_says_so() -> None:
     assert evaluated.score_source is ScoreSource.FALLBACK
     assert evaluated.scores.context_recall == 1.0
     assert evaluated.scores.context_precision == 0.5
-    assert evaluated.scores.source_quality == pytest.approx(0.7)
+    assert evaluated.scores.source_quality == pytest.approx(0.9)
     assert evaluated.llm is not None
     assert evaluated.llm.judged_by == "offline"
     assert {detail.quality_source for detail in evaluated.source_details} == {None}

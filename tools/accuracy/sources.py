@@ -1,16 +1,20 @@
-"""The shipped lists of sources: their size, and their agreement with a list of untrusted domains.
-
-``cred1_domains`` names domains that fact-checking bodies call fake, unreliable, mixed, conspiracy or satire. The
-shipped lists were written without it; an entry that it calls untrusted was deleted.
-"""
+"""The lists of sources: the size of the shipped ones, and what the product says of each public list without it."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import correlation
 
 from handlers.indexing.config import source_at
-from handlers.score_page import ScorePageRules
+from handlers.score_page import CompiledRules, ScorePageRules
+from handlers.trust.labels import Label, Standing, label_of
+from handlers.trust.public_lists import CONTESTED, DISPUTED, read_groups
+from handlers.trust.score import Observations, score_trust
+from handlers.trust.sources import SourceRules
 from tests.rules import shipped_rules
 from tools.labelled import cases, has
 
@@ -18,8 +22,9 @@ SET = "cred1_domains"
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sources.md"
 LIST_FIGURES = ("<!-- figures of lists: written by the harness -->", "<!-- end of figures of lists -->")
 AGREEMENT_FIGURES = ("<!-- figures of agreement: written by the harness -->", "<!-- end of figures of agreement -->")
-TRUSTED = "reliable"
-_CATEGORIES = {"f": "fake", "c": "conspiracy", "u": "unreliable", "m": "mixed", "s": "satire", "r": TRUSTED}
+_RELATIVES = {SET: "cred1_contested"}
+_ARTICLE = Observations(headings_count=1, has_author=True, has_date=True)
+_KINDS = {"m": DISPUTED, "r": "praised", "reliable": "praised"}
 
 
 def lists_table() -> str:
@@ -38,22 +43,69 @@ def lists_table() -> str:
 
 
 def measure() -> str:
-    """How the shipped rules see the domains of the set; nothing where the set is not there."""
+    """What the product says of the domains of each public list without that list; "" where the sets are not there.
+
+    ``cred1_domains`` is measured without CRED-1. The article of all domains has headings, an author and a date.
+    """
     if not has(SET):
         return ""
-    rules = shipped_rules(ScorePageRules).compiled.sources
-    seen, above = Counter[tuple[str, str]](), list[str]()
-    for case in cases(SET):
-        category = _CATEGORIES.get(case["category"], case["category"])
-        sources = [source_at(f"https://{start}{case['domain']}/", None, "", rules) for start in ("", "www.")]
-        best = min(sources, key=lambda source: source.tier)
-        column = f"tier {best.tier}" if best.tier < 3 else f"tier 3, {'listed' if best.entry else 'not listed'}"
-        seen[category, column] += 1
-        if best.tier < 3 and category != TRUSTED:
-            above.append(case["domain"])
-    columns = ("tier 1", "tier 2", "tier 3, listed", "tier 3, not listed")
-    lines = [f"| domains that the set calls | domains | {' | '.join(columns)} |", "|---|" + "---:|" * 5]
-    for category in dict.fromkeys(_CATEGORIES.values()):
-        counts = [seen[category, column] for column in columns]
-        lines.append(f"| {category} | {sum(counts)} | {' | '.join(map(str, counts))} |")
-    return "\n".join([*lines, "", *(f"- above: {name}" for name in above)])
+    shipped = shipped_rules(ScorePageRules).compiled
+    groups: dict[tuple[str, str], list[str]] = {}
+    for one in shipped.sources.public:
+        for value, _, named in read_groups(one.domains):
+            kind = one.kinds[value] if one.kinds[value] in (CONTESTED, DISPUTED) else "praised"
+            groups.setdefault((one.name, kind), []).extend(named)
+    rated = {case["domain"]: case for case in cases(SET)}
+    for domain, case in rated.items():
+        groups.setdefault((SET, _KINDS.get(case["category"], CONTESTED)), []).append(domain)
+    lines = ["| list | calls them | domains | listed | unlisted | contested | above LOW | above LOW with all lists |"]
+    lines.append("|---|---|" + "---:|" * 6)
+    scores: dict[str, list[int]] = {"praised": [], CONTESTED: [], DISPUTED: []}
+    said: dict[str, int] = {}
+    for (name, kind), domains in groups.items():
+        left_out = _RELATIVES.get(name, name)
+        without = replace(shipped.sources, public=tuple(x for x in shipped.sources.public if x.name != left_out))
+        found = [_article(domain, without, shipped) for domain in domains]
+        above = [label != "LOW" for _, _, label in (_article(domain, shipped.sources, shipped) for domain in domains)]
+        standings = Counter(standing for _, standing, _ in found)
+        shares = [sum(label != "LOW" for _, _, label in found), sum(above)]
+        cells: list[object] = [standings["listed"], standings["unlisted"], standings["contested"]]
+        cells += [f"{share / len(domains):.1%}" for share in shares]
+        lines.append(f"| {name} | {kind} | {len(domains)} | {' | '.join(map(str, cells))} |")
+        if name == SET:
+            said |= dict(zip(domains, (score for score, _, _ in found), strict=True))
+        else:
+            scores[kind] += [score for score, _, _ in found]
+    order = correlation(_ranks([*said.values()]), _ranks([rated[domain]["score"] for domain in said]))
+    auc = _auc(scores["praised"], scores[CONTESTED])
+    lines += ["", f"Each list without itself: AUC {auc:.3f} of praised and contested domains."]
+    lines.append(f"{SET} without CRED-1: rank correlation {order:.3f} with the scores of {len(said)} domains.")
+    return "\n".join(lines)
+
+
+def _article(domain: str, sources: SourceRules, rules: CompiledRules) -> tuple[int, Standing, Label]:
+    """Score, standing and label of the article at a domain."""
+    source = source_at(f"https://{domain}/", None, "", sources)
+    score = score_trust(source.base_score, "", _ARTICLE, rules.points).total
+    return score, source.standing, label_of(score, source.tier, rules.labels, source.standing)
+
+
+def _auc(high: Sequence[int], low: Sequence[int]) -> float:
+    """The share of pairs in which the one of ``high`` has the higher score; equal scores count half.
+
+    >>> _auc([3, 2], [1, 2])
+    0.875
+    """
+    others = Counter(low)
+    won = sum(count * ((score > other) + (score == other) / 2) for score in high for other, count in others.items())
+    return won / (len(high) * len(low))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """The rank of each value; equal values share the mean of theirs.
+
+    >>> _ranks([10, 20, 10])
+    [0.5, 2.0, 0.5]
+    """
+    ordered = sorted(values)
+    return [(bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2 for value in values]

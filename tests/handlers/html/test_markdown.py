@@ -38,7 +38,7 @@ def test_blocks_are_spans_of_the_content_in_order(html: str) -> None:
     for before, block in zip(ends, found.typed, strict=False):
         assert before <= block["start"] < block["end"] <= len(found.text)
         assert block["start"] in starts
-        assert all(block.start <= begin <= end <= block["end"] for begin, end in block.get("cells", ()))
+        assert all(block["start"] <= begin <= end <= block["end"] for begin, end in block.get("cells", ()))
 
 
 def test_a_fence_is_longer_than_those_in_the_code() -> None:

@@ -99,7 +99,8 @@ def test_every_part_of_the_lists_changes_the_version() -> None:
     changed = [
         sources(own={"a.example": {"tier": 1}}),
         sources(lists={}),
+        sources(public={}),
         sources(kinds=RULES.sources.model_dump()["kinds"] | {"gazette": {"tier": 2, "reason": "new"}}),
     ]
     versions = {shipped_rules(ScorePageRules, sources=each).config_version for each in (RULES.sources, *changed)}
-    assert len(versions) == 4
+    assert len(versions) == 5

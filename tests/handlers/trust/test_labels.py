@@ -25,7 +25,7 @@ def test_a_higher_score_is_never_in_a_lower_class(score: int, one: int, other: i
 
 @given(st.integers(0, 100), st.sampled_from([1, 2, 3, None]))
 def test_no_score_lifts_a_source_above_its_best_label(score: int, source_tier: int | None) -> None:
-    bounded = Thresholds(70, 40, best=(0, 1, 2))
+    bounded = Thresholds(70, 40, best=(0, 1, 2, 1, 2))
     best = {1: "HIGH", 2: "MEDIUM", 3: "LOW", None: "LOW"}[source_tier]
     free = label_of(score, source_tier, Thresholds(70, 40))
     bound = max(best, free, key=["HIGH", "MEDIUM", "LOW"].index)

@@ -140,6 +140,15 @@ observations = st.builds(
 )
 
 
+@given(st.integers(0, 40), st.sampled_from([1, 2, 3]), observations)
+def test_markup_lifts_no_source_above_what_its_standing_allows(base: int, tier: int, seen: Observations) -> None:
+    total = score_trust(base, "", seen, RULES.points).total
+    assert tier_of(total, tier, RULES.tiers, "unlisted") in ("B", "C")
+    assert label_of(total, tier, RULES.labels, "unlisted") in ("MEDIUM", "LOW")
+    assert tier_of(total, tier, RULES.tiers, "contested") == "C"
+    assert label_of(total, tier, RULES.labels, "contested") == "LOW"
+
+
 @given(st.sampled_from([10, 25, 40]), observations)
 def test_score_is_the_sum_of_its_breakdown(base: int, seen: Observations) -> None:
     score = score_trust(base, "", seen, RULES.points)

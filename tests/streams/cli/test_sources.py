@@ -131,6 +131,36 @@ def test_domains_are_written_as_hosts_are(import_: Ran, out: Path) -> None:
     assert set(entries(out)) == set(TABLES["domains_are_written_as_hosts_are"])
 
 
+RATINGS = ("--score-column", "Score", "--listed-from", "0.7", "--contested-below", "0.3")
+
+
+def test_ratings_become_kinds_and_diff_shows_what_would_change(
+    import_: Ran, ran: Ran, tmp_path: Path, out: Path
+) -> None:
+    text = "domain,score\ngood.example,0.7\nmixed.example,0.5\nreuters.com,0.29\ninfowars.com,0.1\n"
+    assert import_("r.csv", text, *RATINGS).status == 0
+    kinds = {domain: entry["kind"] for domain, entry in entries(out).items()}
+    assert kinds == dict(zip(kinds, ("rated_reliable", "contested", "disputed", "contested"), strict=True))
+    assert entries(out)["reuters.com"]["reason"] == "score 0.29 in r.csv"
+    shown = ran(run_command_line, ["sources", "diff", str(tmp_path / "r.csv"), *RATINGS]).out
+    assert "good.example: tier 3 becomes 2, now listed (before unlisted)\n" in shown
+    assert "reuters.com: tier 2 becomes 3, now contested (before listed: config/sources/news_agency.yaml)" in shown
+    assert "infowars" not in shown
+    assert import_("r.csv", "domain,score\na.example,much\n", *RATINGS).status == 1
+    assert import_("r.csv", text, *RATINGS[:4]).status == 2
+
+
+def test_check_names_the_lists_that_decide(capsys: pytest.CaptureFixture[str]) -> None:
+    found = check(capsys, "infowars.com", "reuters.com", "udn.com", "a.gov.uk", "nothing.example")
+    assert [(a["source"], a["from"]) for a in found] == [
+        ("contested", ["cred1_contested", "wikipedia_rated"]),
+        ("listed", ["config/sources/news_agency.yaml"]),
+        ("listed", ["own"]),
+        ("listed", ["source_rules"]),
+        ("unlisted", []),
+    ]
+
+
 @pytest.mark.parametrize(("line", "words"), TABLES["unusable_line_is_named_and_nothing_is_written"])
 def test_unusable_line_is_named_and_nothing_is_written(
     import_: Ran, tmp_path: Path, out: Path, line: str, words: str
