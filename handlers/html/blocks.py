@@ -11,6 +11,7 @@ from itertools import groupby
 
 from handlers.html.code import LANGUAGE
 from handlers.html.outline import HEADING_NAMES, Block, Outline
+from handlers.html.reading import PageReadingSection
 from schemas.pages import MAX_BLOCKS, MAX_CELLS, BlockKind, ContentBlock
 
 BETWEEN_CELLS = " | "
@@ -62,6 +63,18 @@ def tables_of(outline: Outline, blocks: Sequence[Block]) -> dict[int, Table]:
                 found.widths.append(sum(1 for inner in outline.elements[row].iter() if inner.tag in ("td", "th")))
             found.rows[row].setdefault(cell, []).append(block)
     return {element: table for element, table in tables.items() if element not in outer_tables and table.is_data}
+
+
+def has_data_table(outline: Outline, blocks: Sequence[Block], reading: PageReadingSection) -> bool:
+    """Whether one of the tables that hold some lines has a header or a caption, and enough rows of enough cells."""
+    return any(
+        sum(width >= reading.min_table_columns for width in table.widths) >= reading.min_table_rows
+        and (
+            any(outline.tags[cell] == "th" for cells in table.rows.values() for cell in cells)
+            or outline.elements[element].css_first("caption") is not None
+        )
+        for element, table in tables_of(outline, blocks).items()
+    )
 
 
 def _cell_of(outline: Outline, element: int) -> tuple[int, int, int]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.addressed import Addressed
+from handlers.html.blocks import has_data_table
 from handlers.html.bylines import BylineWords, find_credit
 from handlers.html.citations import (
     Citations,
@@ -36,7 +37,7 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.refusals import lines_of_forms
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.template import Content, find_content
-from handlers.html.walk import has_data_table, walk_page
+from handlers.html.walk import walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
@@ -241,7 +242,7 @@ class PageReader:
         counts = {
             "external_links": count_external_links(hrefs, url),
             "headings": sum(line.tag in ("h2", "h3") for line in inside),
-            "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, self._reading),
+            "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, inside, self._reading),
         }
         remarks = {
             "doi_or_citation": "a DOI that is mentioned and not cited" if citations.uncited_dois else "",

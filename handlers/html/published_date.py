@@ -260,7 +260,7 @@ def _is_value(outline: Outline, before: Block, block: Block) -> bool:
     if block.tag not in ("dd", "td") or before.tag not in ("dt", "th", "td"):
         return False
     row = outline.outer[block.element] if block.tag == "td" else block.element
-    beside = before.element if before.tag in ("dt", "th") else outline.outer[before.element]
+    beside = before.element if before.tag == "dt" else outline.outer[before.element]
     return row == beside and not (block.tag == before.tag and before.element == block.element)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -31,7 +30,6 @@ from handlers.html.outline import (
     A,
     Outline,
 )
-from handlers.html.reading import PageReadingSection
 from handlers.html.styles import is_for_screens
 from handlers.html.unseen import take_out_unseen
 
@@ -49,9 +47,6 @@ _LEVELS = {number: int(name[1]) for number, name in NAME_OF.items() if name in (
 _MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
 _MAX_NAMES = 4
-_MAX_ROWS = 2000
-_MAX_CLIMB = 60
-_SECTIONS = frozenset(("thead", "tbody", "tfoot"))
 _MAX_ABOVE = 30
 _CONTROLS = ",".join(
     f"{titled} {control}" for titled in (*sorted(HEADING_NAMES), "dt", "summary") for control in ("button", "label")
@@ -285,42 +280,3 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
                         found.meta.setdefault(name, []).append(content)
     elif effect == TITLE and not found.title:
         found.title = " ".join(node.text().split())
-
-
-def has_data_table(outline: Outline, reading: PageReadingSection) -> bool:
-    """Whether one of the tables outside of boilerplate has a header and enough rows of enough cells."""
-    tables: dict[int, tuple[LexborNode, list[list[str]]]] = {}
-    for row in outline.rows[:_MAX_ROWS]:
-        table = _table_of(row)
-        if table is not None and not outline.regions.hides(outline.place(table) >> 1):
-            cells = [cell.tag for cell in row.iter() if cell.tag in ("td", "th")]
-            tables.setdefault(table.mem_id, (table, []))[1].append(cells)
-    layout = {around for table, _ in tables.values() for around in _tables_around(table)}
-    return any(
-        (_has_caption(table) or any("th" in cells for cells in rows))
-        and sum(len(cells) >= reading.min_table_columns for cells in rows) >= reading.min_table_rows
-        for identity, (table, rows) in tables.items()
-        if identity not in layout
-    )
-
-
-def _table_of(row: LexborNode) -> LexborNode | None:
-    parent = row.parent
-    if parent is not None and parent.tag in _SECTIONS:
-        parent = parent.parent
-    return parent if parent is not None and parent.tag == "table" else None
-
-
-def _has_caption(table: LexborNode) -> bool:
-    first = next(table.iter(), None)
-    return first is not None and first.tag == "caption"
-
-
-def _tables_around(table: LexborNode) -> Iterator[int]:
-    node = table.parent
-    for _ in range(_MAX_CLIMB):
-        if node is None:
-            break
-        if node.tag == "table":
-            yield node.mem_id
-        node = node.parent

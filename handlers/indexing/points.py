@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -61,6 +61,7 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
     payload = _payload(page, document_id)
     chunking = chunking_of(page.tier, tiers)
     summary, content = page.summary.strip(), page.content.strip()
+    paths: list[tuple[str, ...]] = []
     if chunking == "rough":
         beginning = content[: tiers.tier_b.max_chars].strip()
         texts = [(BEGINNING, 0, beginning or summary)]
@@ -72,16 +73,39 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
     if chunking == "full":
         chunks = chunk_text(content, tiers.tier_a.max_chunk_size, rules.chunk_unit)
         texts += [(CHUNK, ordinal, chunk) for ordinal, chunk in enumerate(chunks)]
+        paths = heading_paths(page, chunks)
     return tuple(
         IndexPoint(
             point_id(document_id, kind, ordinal),
             kind,
             # The title says what a part of a text is about.
             _joined(payload["title"], text) or page.url,
-            payload | {"kind": kind, "ordinal": ordinal, "text": text},
+            payload | {"kind": kind, "ordinal": ordinal, "text": text} | _headings(kind, ordinal, paths),
         )
         for kind, ordinal, text in texts
     )
+
+
+def heading_paths(page: ScoredPage, chunks: Sequence[str]) -> list[tuple[str, ...]]:
+    """The headings above each chunk of the content, the widest first."""
+    headings = [block for block in page.blocks if block["kind"] == "heading"]
+    opened: list[tuple[int, str]] = []
+    paths, at = [], 0
+    for chunk in chunks:
+        first = chunk.partition("\n")[0]
+        at = max(at, page.content.find(first, at))
+        while headings and headings[0]["start"] <= at:
+            heading = headings.pop(0)
+            level = heading.get("level", 1)
+            opened = [above for above in opened if above[0] < level]
+            opened.append((level, page.content[heading["start"] : heading["end"]][:_LINE_CHARACTERS]))
+        paths.append(tuple(text for _, text in opened))
+        at += len(first)
+    return paths
+
+
+def _headings(kind: str, ordinal: int, paths: Sequence[tuple[str, ...]]) -> dict[str, list[str]]:
+    return {"headings": list(paths[ordinal])} if kind == CHUNK and paths[ordinal] else {}
 
 
 def index_change(reply: IndexReply) -> IndexChange:

@@ -1,5 +1,7 @@
 """The lines of a page that are its content, on short pages."""
 
+import pytest
+
 from tests.handlers.html.rules import content_of
 
 PARAGRAPH = "Three days of heavy rain have ended the longest drought in forty years, the weather office said."
@@ -51,3 +53,32 @@ def test_what_leads_to_links_goes_with_them() -> None:
     links = "<ul><li><a href=/1>One story</a></li><li><a href=/2>Another</a></li></ul>"
     html = f"<p>{PARAGRAPH}</p><p>Read more:</p>{links}<p>2 {PARAGRAPH}</p><h2>Related</h2>{links}"
     assert content_of(html).text == f"{PARAGRAPH}\n2 {PARAGRAPH}"
+
+
+@pytest.mark.parametrize("tag", ["aside", "dialog", "nav", "footer", "section", "menu"])
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "<div id=cookie class=cookie-consent>We use cookies to improve your experience here, with partners.</div>",
+        "<form><p>Get the best stories of the week into your inbox, every Friday.</p><input type=email></form>",
+        "<nav><a href=/>Home</a> <a href=/news>News</a></nav>",
+    ],
+    ids=["consent", "newsletter", "navigation"],
+)
+def test_a_story_is_content_whatever_element_holds_it(tag: str, beside: str) -> None:
+    story = "".join(f"<p>Day {number}: {PARAGRAPH}</p>" for number in range(6))
+    for heading in (f"<{tag}><h1>Rain</h1>", f"<h1>Rain</h1><{tag}>"):
+        lines = content_of(f"{beside}{heading}{story}</{tag}>").text.split("\n")
+        assert [line for line in lines if line != "Rain"] == [f"Day {number}: {PARAGRAPH}" for number in range(6)]
+
+
+@pytest.mark.parametrize(
+    "question", ["<label for=a>Who pays for it?</label><input id=a type=checkbox>", "<button>Who pays for it?</button>"]
+)
+def test_a_control_above_text_is_its_heading(question: str) -> None:
+    answers = "".join(f"<div>{question}<div><p>{number} {PARAGRAPH}</p></div></div>" for number in range(3))
+    form = "<form><label for=b>Your name</label><input id=b><button>Send</button></form>"
+    text = content_of(f"<h1>Questions</h1>{answers}{form}").text
+    assert text.count("Who pays for it?") == 3
+    assert "Your name" not in text
+    assert "Send" not in text

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.html.blocks import has_data_table
 from handlers.html.template import candidates
-from handlers.html.walk import has_data_table
 from tests.handlers.html.rules import READING, content_of, outline_of
 from tests.tables import tables
 
@@ -167,4 +167,5 @@ def test_items_are_separated_from_their_parts() -> None:
 
 @pytest.mark.parametrize(("html", "holds"), TABLES["has_data_table"])
 def test_has_data_table(html: str, holds: bool) -> None:
-    assert has_data_table(outline_of(html), READING) is holds
+    page = outline_of(html)
+    assert has_data_table(page, page.lines_with_links(), READING) is holds

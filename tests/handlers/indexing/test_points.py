@@ -46,6 +46,17 @@ def test_tier_a_has_an_embedding_and_chunks_of_512_characters() -> None:
     assert [point.payload["ordinal"] for point in chunks] == list(range(len(chunks)))
 
 
+def test_a_chunk_carries_the_headings_above_it() -> None:
+    headings = [("River", 2), ("Mill", 3), ("Town", 2)]
+    content, blocks = "", []
+    for text, level in headings:
+        blocks.append({"kind": "heading", "start": len(content), "end": len(content) + len(text), "level": level})
+        content += f"{text}\n{LONG.replace('Paragraph', text)[:400]}\n"
+    _, *chunks = points(scored_page("A", content, blocks=blocks))
+    paths = {point.payload["text"].split()[0]: point.payload["headings"] for point in chunks}
+    assert paths == {"River": ["River"], "Mill": ["River", "Mill"], "Town": ["Town"]}
+
+
 def test_tier_b_has_its_first_1500_characters_and_its_summary() -> None:
     beginning, summary = points(scored_page("B", LONG))
     assert beginning.payload["text"] == LONG[:1500].strip()
