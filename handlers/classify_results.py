@@ -11,7 +11,7 @@ from functools import cached_property
 
 from handlers.html.links import canonical_url, page_id_of
 from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection
+from handlers.html.state import PageRefusalsSection
 from handlers.prompts.untrusted import beginning
 from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import (
@@ -40,6 +40,7 @@ from schemas.retrieval import (
     RetrievedContent,
 )
 from schemas.rules import Rules
+from schemas.states import State
 
 
 class ClassifyResultsRules(Rules):
@@ -114,6 +115,7 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
         actionable_information=verdict.actionable_information,
         confidence=verdict.confidence,
         needs_extraction=bool(needed),
+        needs_render=tuple(result.url for result in results if result.state is State.NEEDS_RENDER),
         extraction_reason=verdict.extraction_reason if needed else None,
         extraction_targets=tuple(target for target, _ in targets),
         improvement=None if before is None else round(verdict.actionable_information - before, 4),

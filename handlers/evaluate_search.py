@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import Field
 
 from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection, Refusals
+from handlers.html.state import PageRefusalsSection, Shown, StateReader
 from handlers.listings.page_shape import with_page
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
 from handlers.prompts.template import AskingRules
@@ -68,9 +68,9 @@ class EvaluateSearchRules(AskingRules):
         return QueryReader(self.patterns, self.search_evaluation.goal_words, gate.plain_words, gate.synonyms)
 
     @cached_property
-    def refusals(self) -> Refusals:
+    def states(self) -> StateReader:
         """The detector of results that are no content."""
-        return Refusals(self.page_refusals, self.reader.patterns.details)
+        return StateReader(self.page_refusals, self.reader.patterns.details)
 
 
 class SearchReply(StrictReply):
@@ -188,7 +188,7 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
             max_text=section.max_text_characters,
         )
         titles = (found.title or "", "" if isinstance(page, str) else page.title)
-        if rules.refusals.why_no_content(titles, found.content, found.url) is None:
+        if rules.states.page_state(Shown(titles, found.content, is_whole=False), found.url).is_content:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})
 

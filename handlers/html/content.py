@@ -34,7 +34,7 @@ from handlers.html.marks import Story, StoryWords, is_event, look_near
 from handlers.html.outline import HEADING_NAMES, A, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import lines_of_forms
+from handlers.html.state import CONTENT, PageState, lines_of_forms
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.template import content
 from handlers.html.walk import has_data_table, walk_page
@@ -87,6 +87,9 @@ class PageFacts:
         hidden: Text that no visitor sees: what was taken out, and what the text still has.
         suspected: A passage of the text that addresses a language model, else "".
         form_lines: Lines of forms for a message, if the text is short.
+        unread: Characters of lines outside of boilerplate and links, if no content was found.
+        state: Content, or why it is none.
+        trail: Its sections by its breadcrumbs, where they are asked for.
     """
 
     title: str
@@ -117,6 +120,9 @@ class PageFacts:
     hidden: tuple[Hidden, ...] = ()
     suspected: str = ""
     form_lines: tuple[str, ...] = ()
+    unread: int = 0
+    state: PageState = CONTENT
+    trail: tuple[str, ...] = ()
 
 
 class PageReader:
@@ -190,6 +196,11 @@ class PageReader:
             hidden=tuple(one for one in page.hidden if one.outcome != "kept" or one.is_in(text)),
             suspected=suspected,
             form_lines=lines_of_forms(page) if len(text) < _SHORT else (),
+            unread=0
+            if text
+            else sum(
+                len(block.text) - block.linked for block in page.blocks(0) if not page.regions.hides(block.element)
+            ),
             language=language,
             word_count=count_words(text),
             has_doi=citations.has_doi,

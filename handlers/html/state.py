@@ -1,0 +1,479 @@
+"""The state of a page: content, or why it has none, with the evidence.
+
+Evidence counts in this order: the status, the addresses of redirects, visible characters, machinery in the HTML, words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise, product
+from typing import Self
+from urllib.parse import unquote
+
+from pydantic import Field, model_validator
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
+from handlers.html.main_text import count_words, has_cjk
+from handlers.html.outline import Outline
+from handlers.text.evidence import find_evidence
+from handlers.text.patterns import DetailPatterns
+from handlers.text.patterns import WordList as Words
+from handlers.text.sentences import sentences
+from handlers.text.tokens import PhraseIndex
+from schemas.addresses import web_address
+from schemas.rules import Section
+from schemas.states import State
+
+Statements = tuple[tuple[str, ...], ...]
+
+_BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
+_SHOWN = 100
+_FIELDS = 3
+_FILLED = frozenset(("textarea", "select", "text", "email", "tel", "url"))
+"""Elements and types of fields that visitors fill in."""
+_DOUBTFUL, _STATED, _SURE = range(3)
+_REFRESH = re.compile(r" ?(\d{0,9})[\d.]{0,20} ?[;, ] ?(?:url ?= ?)?[\"']?([^\"']+)", re.IGNORECASE)
+_MAX_REFRESH_CHARACTERS, _MAX_TAGS = 4_000, 50
+_ROOT = re.compile(
+    r"/*(?:[a-z]{2}(?:[-_][a-z]{2})?/*)?(?:(?:index|default|home|start)(?:\.[a-z]{2,5})?/*)?", re.IGNORECASE
+)
+_OF_STATUS = {
+    204: State.EMPTY,
+    205: State.EMPTY,
+    401: State.LOGIN,
+    402: State.PAYWALL,
+    404: State.GONE,
+    410: State.GONE,
+}
+_OF_STATUS |= dict.fromkeys((403, 407, 429, 451), State.BLOCKED)
+_WALLS = frozenset((State.BLOCKED, State.LOGIN, State.PAYWALL, State.CONSENT))
+_OPEN_STATUS = frozenset((401, 403, 429, 503))
+"""With these, the page itself may say more exactly what keeps visitors out."""
+_OVER_TEASERS = frozenset((State.PAYWALL, State.LOGIN))
+"""Walls with prose beside them: the beginning of the article."""
+_TEST = re.compile(
+    rb"_cf_chl_|/\.within\.website/|captcha-delivery|_incapsula_resource|px-captcha|gokuprops|awswaf"
+    rb"|(?:captcha|challenge|verif\w{1,8}|interstitial)[-_/.](?:page|container|running|stage|error|form|box|wrapper|script)"
+    rb"|(?:page|js|security|bot|browser|proof-of-work|pow)[-_](?:captcha|challenge|check)",
+    re.IGNORECASE,
+)
+"""Scripts and elements of a page that only tests its visitor."""
+_FIELD_TEST = re.compile(rb"captcha|turnstile", re.IGNORECASE)
+"""Tests that also guard the forms of a page with content."""
+_PASSWORD = re.compile(rb"type\s{0,3}=\s{0,3}[\"']?password", re.IGNORECASE)
+_NO_SCRIPT = re.compile(
+    rb"<noscript[^>]{0,200}>([^<]{0,400}|\s{0,20}<[a-z0-9]{1,10}[^>]{0,100}>[^<]{0,400})", re.IGNORECASE
+)
+_MOUNT = re.compile(
+    rb"<(?:(?:div|main|section)\s(?=[^>]{0,200}\bid=)|[a-z]{1,20}-)[^>]{0,200}>(?:\s|<!--[^>]{0,100}-->){0,20}</",
+    re.IGNORECASE,
+)
+"""An empty element with a name, which scripts fill."""
+_BODY = re.compile(rb"<body|</head|<script[^>]{0,300}\b(?:defer|async|module)\b", re.IGNORECASE)
+_BLOCKING = re.compile("captcha|denied|robot|geoblock")
+_FIRST_ERROR = 400
+_UNREAD = 200
+"""Characters of lines that are a text, although the decision on content left them out."""
+_LITTLE = 100
+"""Characters beside a field for a password."""
+_LONG_WALLS = frozenset((State.CONSENT,))
+_PATIENCE = 3
+"""How many times as much prose a wall without a menu may have, which explains what visitors agree to."""
+_MOST_LINKS = 5
+"""Links of a page that has no menu."""
+
+
+class RefusalWords(Section):
+    """The words of one kind of refusal. A statement is a list of groups: a sentence has a word of each of them."""
+
+    close: Statements = Field(description="Statements that decide in any short page if their words are close.")
+    statements: Statements = Field(description="Statements that decide if no content is left beside them.")
+    apart: Statements = Field(default=(), description="The same; their words may be in different lines.")
+    doubtful: Statements = Field(default=(), description="Statements that need a second sign.")
+    titles: Words = Field(description="Whole titles, parts of titles and lines, which need a second sign too.")
+
+
+class PageRefusalsSection(Section):
+    """The ``page_refusals`` section of the configuration."""
+
+    short_characters: int = Field(ge=0, description="Text above which no statement decides.")
+    page_characters: int = Field(ge=0, description="Text above which a page is content, whatever its title is.")
+    least_characters: int = Field(ge=0, description="Text below which a page holds nothing.")
+    sentence_words: int = Field(ge=1, description="Words from which on a sentence counts as prose.")
+    prose_words: int = Field(ge=1, description="Words of prose that are content beside a title or a statement.")
+    other_words: int = Field(ge=1, description="Words that are content beside what needs a second sign.")
+    close_bytes: int = Field(ge=0, description="Bytes of UTF-8 that may be between words that are close.")
+    whole_share: float = Field(gt=0, le=1, description="Share of a line from which on a statement is the whole line.")
+    refresh_seconds: int = Field(ge=0, description="A short page that redirects within so many seconds is no content.")
+    words: dict[str, Words] = Field(description="Groups of words.")
+    kinds: dict[State, RefusalWords] = Field(description="The words of each state, the strongest first.")
+    signs: Words = Field(description="Second signs: phrases for the reader of a refusal.")
+    mentions: Words = Field(description="Phrases of texts that are about refusals.")
+    walls: Words = Field(description="Labels of hosts and path segments that name a wall.")
+
+    @model_validator(mode="after")
+    def _groups_exist(self) -> Self:
+        kinds = ((*its.close, *its.statements, *its.apart, *its.doubtful) for its in self.kinds.values())
+        named = {word for statements in kinds for groups in statements for name in groups for word in name.split()}
+        if unknown := sorted(named - self.words.keys()):
+            raise ValueError(f"words has no group {unknown[0]!r}; there are {', '.join(sorted(self.words))}")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """The state of a page, and the evidence of a page without content."""
+
+    kind: State = State.CONTENT
+    because: str = ""
+
+    @property
+    def is_content(self) -> bool:
+        """Whether the page has content."""
+        return self.kind is State.CONTENT
+
+    def __str__(self) -> str:
+        """The state in words."""
+        return "content" if self.is_content else f"no content, {self.kind}: {self.because}"
+
+
+CONTENT = PageState()
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """What the HTML of a short page has beside its text.
+
+    Attributes:
+        test: The script or element of a test of visitors; "" without one.
+        guards: Whether there is a test that a form may have too.
+        asks_password: Whether there is a field for a password.
+        makes_text: Whether scripts fill an empty element, or the whole body.
+        without_scripts: What visitors without scripts read.
+        links: Number of links.
+        onward: The address to which the page redirects within seconds; "" if it does not.
+    """
+
+    test: str = ""
+    guards: bool = False
+    asks_password: bool = False
+    makes_text: bool = False
+    without_scripts: str = ""
+    links: int = _MOST_LINKS + 1
+    onward: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page or a result shows of itself.
+
+    Attributes:
+        titles: Titles and headings.
+        text: The main text, or a snippet.
+        asked: Lines of forms for a message (``lines_of_forms``), whose bot test does not keep readers out.
+        is_whole: Whether the text is all that the page shows, so that a missing text is evidence.
+        unread: Characters of other lines, if there is no text.
+        states_origin: Whether the page states a type, a date or an author.
+    """
+
+    titles: Sequence[str]
+    text: str
+    asked: Sequence[str] = ()
+    is_whole: bool = True
+    unread: int = 0
+    states_origin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a line says of the state, how sure it is, and whether it is nearly the whole line."""
+
+    kind: State
+    words: str
+    sureness: int
+    is_whole: bool
+
+
+class StateReader:
+    """Reads the state of pages under one configuration."""
+
+    def __init__(self, section: PageRefusalsSection, details: DetailPatterns) -> None:
+        """Indexes the words; ``details`` find the dates, times, places and prices that make a page content."""
+        self.section = section
+        self._details = details
+        self._index = PhraseIndex()
+        self._mentions, self._signs = ({*map(self._index.add, some)} for some in (section.mentions, section.signs))
+        kinds = section.kinds.items()
+        self._titles = {self._index.fold(title): kind for kind, words in kinds for title in words.titles}
+        self._order = {kind: -place for place, kind in enumerate(section.kinds)}
+        side = cache(self._side)  # many statements have the same sides
+        self._statements = [
+            (kind, sureness, [side(names) for names in groups])
+            for sureness, name in ((_SURE, "close"), (_STATED, "statements"), (_DOUBTFUL, "doubtful"))
+            for kind, words in kinds
+            for groups in getattr(words, name)
+        ]
+        self._apart = [(kind, [side(name) for name in groups]) for kind, its in kinds for groups in its.apart]
+        self._login = {
+            *self._index.found("\n".join(folded for folded, kind in self._titles.items() if kind is State.LOGIN))
+        }
+
+    def page_state(
+        self,
+        shown: Shown,
+        url: str = "",
+        final_url: str | None = None,
+        status: int | None = None,
+        machinery: Machinery | None = None,
+    ) -> PageState:
+        """The state of a page (R-273).
+
+        Args:
+            shown: What the page shows.
+            url: The address that was asked for. A page at /dictionary/forbidden is about the word, so its title is no
+                refusal, unless there is nothing else on the page.
+            final_url: The address after redirects.
+            status: The HTTP status.
+            machinery: What its HTML has; None for a long page, and without HTML.
+        """
+        if status is not None and (status in _OF_STATUS or status >= _FIRST_ERROR):
+            kind = _OF_STATUS.get(status, State.ERROR)
+            if status in _OPEN_STATUS and (told := self._said(shown, url, machinery)).kind in _WALLS:
+                kind = told.kind
+            return PageState(kind, f"status {status}")
+        if final_url and (kind_at := kind_elsewhere(url, final_url, self.section.walls)):
+            return PageState(kind_at, f"redirects to {final_url[:_SHOWN]}")
+        return self._said(shown, url, machinery)
+
+    def _said(self, shown: Shown, url: str, machinery: Machinery | None) -> PageState:
+        """The state by what a page shows."""
+        has = machinery or Machinery()
+        text = shown.text
+        is_bare = machinery is not None and has.links <= _MOST_LINKS and not shown.asked
+        if is_bare and has.test and not shown.states_origin:
+            return PageState(State.BLOCKED, f"the page has {has.test!r} and few links")
+        told = self.told(shown, url, is_bare=is_bare and not shown.states_origin)
+        is_without = not self._is_content(text)
+        if told is None and has.asks_password and is_without and self._names_login(shown):
+            return PageState(State.LOGIN, "a field for a password, and no text beside it")
+        if told is None and is_bare and has.guards and is_without:
+            return PageState(State.BLOCKED, "a test of the visitor, and no text beside it")
+        if told is None and has.onward and len(text) <= self.section.short_characters:
+            kind = kind_elsewhere(url, has.onward, self.section.walls) or State.EMPTY
+            return PageState(kind, f"redirects to {has.onward[:_SHOWN]}")
+        if told is not None:
+            return told
+        has_text = len(text.strip()) >= self.section.least_characters or shown.unread >= _UNREAD
+        if has_text or not shown.is_whole:
+            return CONTENT
+        if has.makes_text or self.told(Shown((), has.without_scripts), "") is not None:
+            return PageState(State.NEEDS_RENDER, "scripts make the text of the page")
+        return PageState(State.EMPTY, f"{len(text.strip())} characters of text")
+
+    def _names_login(self, shown: Shown) -> bool:
+        """Whether a page without much text names a login."""
+        return len(shown.text) < _LITTLE or not self._login.isdisjoint(
+            self._index.found(self._index.fold(" ".join(shown.titles)))
+        )
+
+    def _is_content(self, text: str) -> bool:
+        return len(text) > self.section.short_characters or self._has_content(text, text)
+
+    def told(self, shown: Shown, url: str, *, is_bare: bool = False) -> PageState | None:
+        """The state by words; None if they say nothing. ``is_bare``: the page has no menu and states no origin."""
+        section, fold, titles, text = self.section, self._index.fold, shown.titles, shown.text
+        if len(text) > section.page_characters:
+            return None
+        is_short = len(text) <= section.short_characters
+        parts = [part.strip() for title in titles for part in _BETWEEN_PARTS.split(title[: section.short_characters])]
+        folder, _, last = unquote(url.partition("?")[0]).rstrip("/").rpartition("/")
+        subject = set(fold(last).split()) if folder.count("/") > 2 else set()
+        heads = {part: fold(part) for part in parts}
+        named = {part: folded for part, folded in heads.items() if set(folded.split()) <= subject}
+        lines = {line: fold(line) for line in sentences(text, is_folded=True)} if is_short or is_bare else {}
+        told = self._told({part: folded for part, folded in heads.items() if part not in named} | lines)
+        of_forms = set(sentences("\n".join(shown.asked), is_folded=True)) if told and shown.asked else set()
+        told = {line: one for line, one in told.items() if line not in of_forms or one.kind not in _WALLS}
+        if named and is_short:
+            told = self._told_by_named(named, lines, told) | told
+        counted = [one for one in told.values() if is_short or one.is_whole or (is_bare and one.kind in _LONG_WALLS)]
+        said = self._index.found(fold(" ".join((*titles, text)))) if counted else set()
+        if not counted or not said.isdisjoint(self._mentions):
+            return None
+        first = max(counted, key=lambda one: (one.sureness, self._order[one.kind]))
+        is_sure = any(line in told and told[line].sureness == _SURE for line in lines)
+        is_doubtful = first.sureness == _DOUBTFUL
+        # A doubtful statement that is a part of a longer sentence may be about something else.
+        left = [line for line in lines if line not in told or (is_doubtful and not told[line].is_whole)]
+        left = left if is_short or is_bare else [text]
+        most_prose = section.prose_words * (_PATIENCE if is_bare and first.kind in _LONG_WALLS else 1)
+        prose = self._prose_of("\n".join(left))
+        if (prose >= most_prose and not (is_sure and first.kind in _OVER_TEASERS)) or (
+            not is_sure and self._has_details("\n".join(left), text)
+        ):
+            return None
+        if is_doubtful and said.isdisjoint(self._signs) and sum(map(_words_in, left)) >= section.other_words:
+            return None
+        quoted = dict.fromkeys(one.words for one in counted if one.kind is first.kind)
+        return PageState(first.kind, repr("; ".join(quoted)[:_SHOWN]))
+
+    def _told(self, lines: dict[str, str]) -> dict[str, _Told]:
+        """The refusals by line; ``lines`` has the folded form of each line."""
+        found = self._index.found("\n".join(lines.values()))
+        first = ((line, next(self._refusals_in(line, folded, found), None)) for line, folded in lines.items())
+        told = {line: refusal for line, refusal in first if refusal}
+        for kind, sides in self._apart:
+            known = [found & side for side in sides]
+            having = [line for line in lines if any(phrase in lines[line] for side in known for phrase in side)]
+            # In an article about such pages, all of the words are in prose.
+            if all(known) and not all(map(self._prose_in, having)):
+                told = {line: _Told(kind, line, _STATED, is_whole=False) for line in having} | told
+        return told
+
+    def _told_by_named(self, named: dict[str, str], lines: dict[str, str], told: dict[str, _Told]) -> dict[str, _Told]:
+        """The refusals in titles that the address names: there are some only if the page has no other content.
+
+        Any but the surest also needs a phrase for the reader, because a page about a word may have no text here.
+        """
+        has_sign = {line: not self._index.found(folded).isdisjoint(self._signs) for line, folded in lines.items()}
+        others = [line for line in lines if line not in told and not has_sign[line]]
+        if sum(map(_words_in, others)) >= self.section.other_words:
+            return {}
+        refusals = self._told(named).items()
+        return {line: refusal for line, refusal in refusals if refusal.sureness == _SURE or any(has_sign.values())}
+
+    def _refusals_in(self, line: str, folded: str, found: set[str]) -> Iterator[_Told]:
+        """What a line says of a refusal, the surest first."""
+        known, is_title = {phrase for phrase in found if phrase in folded}, folded in self._titles
+        for kind, sureness, sides in self._statements if known else ():
+            if not any(map(known.isdisjoint, sides)):
+                gap, passage = _gap(folded, [known & side for side in sides])
+                if gap <= self.section.close_bytes if sureness == _SURE else not self._prose_in(folded):
+                    is_whole = is_title or passage >= self.section.whole_share * len(folded.strip())
+                    yield _Told(kind, line, sureness, is_whole)
+        if is_title:
+            yield _Told(self._titles[folded], line, _DOUBTFUL, is_whole=True)
+
+    def _has_content(self, left: str, text: str) -> bool:
+        """Whether prose or a detail is left without the lines that refuse, or details of two kinds are in the text."""
+        return self._prose_of(left) >= self.section.prose_words or self._has_details(left, text)
+
+    def _prose_of(self, left: str) -> float:
+        return sum(map(self._prose_in, sentences(left, is_folded=True)))
+
+    def _has_details(self, left: str, text: str) -> bool:
+        kinds = {detail.kind for detail in find_evidence(text, self._details, 1)}
+        return len(kinds) > 1 or bool(kinds and find_evidence(left, self._details, 1))
+
+    def _prose_in(self, sentence: str) -> float:
+        """The words of a sentence if it is prose."""
+        words = _words_in(sentence)
+        return words if words >= self.section.sentence_words else 0
+
+    def _side(self, names: str) -> set[str]:
+        """The phrases of a side of a statement: the words of a group, or of two groups one after another."""
+        return {self._index.add(*words) for words in product(*(self.section.words[name] for name in names.split()))}
+
+
+def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, refresh_seconds: int) -> Machinery:
+    """What the HTML of a short page has, from its bytes and from its tree after the walk."""
+    body = utf8[found.start() :] if (found := _BODY.search(utf8)) else utf8
+    named = _TEST.search(utf8)
+    hint = _NO_SCRIPT.search(utf8)
+    has_scripts = b"<script" in utf8
+    return Machinery(
+        test=named[0].decode("ascii", "replace") if named else "",
+        guards=_FIELD_TEST.search(utf8) is not None,
+        asks_password=_PASSWORD.search(utf8) is not None,
+        makes_text=has_scripts and (_MOUNT.search(utf8) is not None or b"<script" in body),
+        without_scripts=" ".join(re.sub(rb"<[^>]{0,200}>", b" ", hint[1]).decode("utf-8", "replace").split())
+        if hint
+        else "",
+        links=utf8.count(b"<a "),
+        onward=refreshed_to(tree, url, refresh_seconds) or "",
+    )
+
+
+def kind_elsewhere(asked: str, final: str, walls: Sequence[str]) -> State | None:
+    """Why the final page of redirects is not the page that was asked for; None if it may be.
+
+    A login or a consent page is a wall. The front page of the same site instead of a deeper page means that the page is
+    gone.
+    """
+    if canonical_url(asked) == canonical_url(final):
+        return None
+    if named := _names(final) & (set(walls) - _names(asked)):
+        name = min(named)
+        consent, blocked = "consent" in name or "cookie" in name or "privacy" in name, _BLOCKING.search(name)
+        return State.CONSENT if consent else State.BLOCKED if blocked else State.LOGIN
+    at, wanted = web_address(final), web_address(asked)
+    if at.query or not _ROOT.fullmatch(at.path) or _ROOT.fullmatch(wanted.path):
+        return None
+    same_site = registrable_domain(host_of(asked)) == registrable_domain(host_of(final))
+    return State.GONE if same_site else None
+
+
+def refreshed_to(tree: LexborHTMLParser, url: str, longest_seconds: int) -> str | None:
+    """The other address to which a page redirects within so many seconds; ``noscript`` does not count.
+
+    >>> page = LexborHTMLParser('<meta http-equiv="Refresh" content="0; URL=/new">')
+    >>> refreshed_to(page, "https://example.com/old", 10)
+    'https://example.com/new'
+    """
+    for node in tree.css("meta[http-equiv]")[:_MAX_TAGS]:
+        attributes = node.attributes
+        if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
+            continue
+        if node.parent is not None and node.parent.tag == "noscript":
+            continue
+        stated = _REFRESH.match(" ".join((attributes.get("content") or "")[:_MAX_REFRESH_CHARACTERS].split()))
+        onward = absolute_url(url, stated[2]) if stated and int(stated[1] or 0) <= longest_seconds else None
+        if onward is not None and canonical_url(onward) != canonical_url(url):
+            return onward
+    return None
+
+
+def _names(url: str) -> set[str]:
+    """Labels of the host and segments of the path, the segments without their ending."""
+    address = web_address(url)
+    segments = address.path.lower().split("/")
+    return {*address.host.split("."), *(segment.partition(".")[0] for segment in segments)} - {""}
+
+
+def lines_of_forms(page: Outline) -> tuple[str, ...]:
+    """The lines in forms for a message: with a text area, several fields, and none for a password, as logins have."""
+    forms = {
+        element
+        for element, tag in enumerate(page.tags)
+        if tag == "form" and _is_for_messages(page.elements[element].css("textarea,select,input"))
+    }
+    if not forms:
+        return ()
+    return tuple(block.text for block in page.lines_with_links() if not forms.isdisjoint(page.around(block.element)))
+
+
+def _is_for_messages(fields: Sequence[LexborNode]) -> bool:
+    kinds = [(field.attrs.get("type") or "text").lower() if field.tag == "input" else field.tag for field in fields]
+    filled = sum(kind in _FILLED for kind in kinds)
+    return "textarea" in kinds and "password" not in kinds and filled >= _FIELDS
+
+
+def _words_in(text: str) -> float:
+    """The words of a text; two ideographs count as one."""
+    return count_words(text) / (2 if has_cjk(text) else 1)
+
+
+def _gap(line: str, sides: Sequence[set[str]]) -> tuple[int, int]:
+    """The bytes between the nearest phrases of different sides in a line, and the characters of the whole passage."""
+    spans = []
+    for index, phrase in ((index, phrase) for index, side in enumerate(sides) for phrase in side):
+        start = -1
+        while (start := line.find(phrase, start + 1)) >= 0:
+            spans.append((start, start + len(phrase), index))
+    spans.sort()
+    apart = (len(line[one[1] : other[0]].encode()) for one, other in pairwise(spans) if one[2] != other[2])
+    return min(apart, default=0), max(end for _, end, _ in spans) - spans[0][0]
