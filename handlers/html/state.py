@@ -65,6 +65,15 @@ _TEST = re.compile(
 _FIELD_TEST = re.compile(rb"captcha|turnstile", re.IGNORECASE)
 """Tests that also guard the forms of a page with content."""
 _PASSWORD = re.compile(rb"type\s{0,3}=\s{0,3}[\"']?password", re.IGNORECASE)
+_CONSENT = re.compile(rb"(?:id|class|action|name)\s?=\s?[\"'][^\"'<>]{0,60}(?:consent|gdpr|cookie)", re.IGNORECASE)
+_SOLD = re.compile(
+    rb"isaccessibleforfree[\"']?\s{0,3}:\s{0,3}[\"']?(?:https?://schema.org/)?false"
+    rb"|(?:id|class)\s?=\s?[\"'][^\"'<>]{0,60}(?:pay-?wall|reg-?wall|subscriber-only|premium-wall)",
+    re.IGNORECASE,
+)
+_COOKIE = re.compile("cookie|クッキー|쿠키|кук[иа]|الارتباط|कुकी", re.IGNORECASE)
+_CODE = re.compile(r"(?:[^\d\s]{1,12}[\s:#-]{1,3}){0,2}([45]\d\d)[.!]?", re.IGNORECASE)
+"""A heading that is a status, such as "Error 404"."""
 _NO_SCRIPT = re.compile(
     rb"<noscript[^>]{0,200}>([^<]{0,400}|\s{0,20}<[a-z0-9]{1,10}[^>]{0,100}>[^<]{0,400})", re.IGNORECASE
 )
@@ -101,6 +110,7 @@ class PageRefusalsSection(Section):
     """The ``page_refusals`` section of the configuration."""
 
     short_characters: int = Field(ge=0, description="Text above which no statement decides.")
+    teaser_characters: int = Field(ge=0, description="Text of a page that is not free, up to which it is no content.")
     page_characters: int = Field(ge=0, description="Text above which a page is content, whatever its title is.")
     least_characters: int = Field(ge=0, description="Text below which a page holds nothing.")
     sentence_words: int = Field(ge=1, description="Words from which on a sentence counts as prose.")
@@ -152,6 +162,8 @@ class Machinery:
         test: The script or element of a test of visitors; "" without one.
         guards: Whether there is a test that a form may have too.
         asks_password: Whether there is a field for a password.
+        asks_consent: Whether an element asks for consent to cookies.
+        sells: Whether the markup says that the text is not free, or is behind a wall.
         makes_text: Whether scripts fill an empty element, or the whole body.
         without_scripts: What visitors without scripts read.
         links: Number of links.
@@ -161,6 +173,8 @@ class Machinery:
     test: str = ""
     guards: bool = False
     asks_password: bool = False
+    asks_consent: bool = False
+    sells: bool = False
     makes_text: bool = False
     without_scripts: str = ""
     links: int = _MOST_LINKS + 1
@@ -251,8 +265,7 @@ class StateReader:
 
     def _said(self, shown: Shown, url: str, machinery: Machinery | None) -> PageState:
         """The state by what a page shows."""
-        has = machinery or Machinery()
-        text = shown.text
+        has, section, text = machinery or Machinery(), self.section, shown.text
         is_bare = machinery is not None and has.links <= _MOST_LINKS and not shown.asked
         if is_bare and has.test and not shown.states_origin:
             return PageState(State.BLOCKED, f"the page has {has.test!r} and few links")
@@ -262,12 +275,25 @@ class StateReader:
             return PageState(State.LOGIN, "a field for a password, and no text beside it")
         if told is None and is_bare and has.guards and is_without:
             return PageState(State.BLOCKED, "a test of the visitor, and no text beside it")
-        if told is None and has.onward and len(text) <= self.section.short_characters:
-            kind = kind_elsewhere(url, has.onward, self.section.walls) or State.EMPTY
+        if told is None and machinery is not None and is_without and (code := _code_in(shown, url)):
+            return PageState(_OF_STATUS.get(code, State.ERROR), f"the page calls itself {code}")
+        if told is None and has.sells and len(text) <= section.teaser_characters:
+            return PageState(State.PAYWALL, "the markup says that the text is not free")
+        is_on_cookies = has.asks_consent and _COOKIE.search(text) is not None
+        if (
+            told is None
+            and is_bare
+            and is_on_cookies
+            and not shown.states_origin
+            and self._prose_of(text) < _PATIENCE * section.prose_words
+        ):
+            return PageState(State.CONSENT, "an element asks for consent, and no other text")
+        if told is None and has.onward and len(text) <= section.short_characters:
+            kind = kind_elsewhere(url, has.onward, section.walls) or State.EMPTY
             return PageState(kind, f"redirects to {has.onward[:_SHOWN]}")
         if told is not None:
             return told
-        has_text = len(text.strip()) >= self.section.least_characters or shown.unread >= _UNREAD
+        has_text = len(text.strip()) >= section.least_characters or shown.unread >= _UNREAD
         if has_text or not shown.is_whole:
             return CONTENT
         if has.makes_text or self.told(Shown((), has.without_scripts), "") is not None:
@@ -298,6 +324,13 @@ class StateReader:
         told = self._told({part: folded for part, folded in heads.items() if part not in named} | lines)
         of_forms = set(sentences("\n".join(shown.asked), is_folded=True)) if told and shown.asked else set()
         told = {line: one for line, one in told.items() if line not in of_forms or one.kind not in _WALLS}
+        # A line or a heading may stand above a form for visitors with an account.
+        own = [part.strip() for title in titles[:2] for part in _BETWEEN_PARTS.split(title)]
+        told = {
+            line: one
+            for line, one in told.items()
+            if one.kind is not State.LOGIN or one.sureness != _DOUBTFUL or line in own
+        }
         if named and is_short:
             told = self._told_by_named(named, lines, told) | told
         counted = [one for one in told.values() if is_short or one.is_whole or (is_bare and one.kind in _LONG_WALLS)]
@@ -389,6 +422,8 @@ def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, refresh_second
         test=named[0].decode("ascii", "replace") if named else "",
         guards=_FIELD_TEST.search(utf8) is not None,
         asks_password=_PASSWORD.search(utf8) is not None,
+        asks_consent=_CONSENT.search(utf8) is not None,
+        sells=_SOLD.search(utf8) is not None,
         makes_text=has_scripts and (_MOUNT.search(utf8) is not None or b"<script" in body),
         without_scripts=" ".join(re.sub(rb"<[^>]{0,200}>", b" ", hint[1]).decode("utf-8", "replace").split())
         if hint
@@ -396,6 +431,15 @@ def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, refresh_second
         links=utf8.count(b"<a "),
         onward=refreshed_to(tree, url, refresh_seconds) or "",
     )
+
+
+def _code_in(shown: Shown, url: str) -> int:
+    """The status that a heading or a line is as a whole; 0 without one, or if the address names it."""
+    for line in (*shown.titles, *shown.text.split("\n", 5)[:5]):
+        for part in _BETWEEN_PARTS.split(line[:_SHOWN]):
+            if (found := _CODE.fullmatch(part.strip())) and found[1] not in url:
+                return int(found[1])
+    return 0
 
 
 def kind_elsewhere(asked: str, final: str, walls: Sequence[str]) -> State | None:

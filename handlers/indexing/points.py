@@ -25,7 +25,7 @@ from schemas.needs import IndexDocument, IndexPoint
 from schemas.pages import ScoredPage, Tier
 from schemas.replies import IndexReply
 
-ARTICLE, CHUNK, BEGINNING, SUMMARY = "article", "chunk", "beginning", "summary"
+ARTICLE, CHUNK, BEGINNING, SUMMARY, REMOVED = "article", "chunk", "beginning", "summary", "removed"
 _LINE_CHARACTERS = 500
 _NAME_CHARACTERS = 200
 _MAX_AUTHORS = 20
@@ -82,6 +82,13 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
         )
         for kind, ordinal, text in texts
     )
+
+
+def removed_points(url: str) -> tuple[IndexPoint, ...]:
+    """The one point of a page that no longer exists: it remembers the version, and has no address to be found by."""
+    document_id = document_id_of(url)
+    payload = {"document_id": document_id, "kind": REMOVED}
+    return (IndexPoint(point_id(document_id, ARTICLE), REMOVED, REMOVED, payload),)
 
 
 def index_change(reply: IndexReply) -> IndexChange:

@@ -152,7 +152,7 @@ def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *,
             async with aclosing(read_log(settings.kafka, topic.name, ranges)) as records:
                 async for record in records:
                     advance()
-                    event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
+                    event = decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
                     if isinstance(event, Dead):
                         tally.refusals[f"{event.reason} (on the topic)"] += 1
                     else:

@@ -154,7 +154,7 @@ def _real_pages(measured: Measured, name: str) -> None:
         if not case.get("file"):
             continue
         url = labelled.address(case)
-        found = reader.detail(FetchedPage(url, url, 200, "", labelled.body(name, case), NOW))
+        found = reader.fetched(FetchedPage(url, url, 200, "", labelled.body(name, case), NOW))
         reason = found.reason if isinstance(found, FetchRefused) else None
         has_text[f"{case['id']}"] = reason is not FetchFailure.EMPTY
         is_taken_as_it_is[f"{case['id']} {reason or ''}"] = reason in (None, FetchFailure.EMPTY)
