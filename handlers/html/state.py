@@ -6,36 +6,31 @@ Evidence counts in this order: the status, the addresses of redirects, visible c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise, product
-from typing import Self
 from urllib.parse import unquote
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
 from handlers.html.main_text import count_words, has_cjk
+from handlers.html.notices import NoticesSection
 from handlers.html.outline import Outline
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import DetailPatterns
 from handlers.text.patterns import WordList as Words
 from handlers.text.sentences import sentences
-from handlers.text.tokens import PhraseIndex
+from handlers.text.tokens import fold
 from schemas.addresses import web_address
 from schemas.rules import Section
 from schemas.states import State
-
-Statements = tuple[tuple[str, ...], ...]
 
 _BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
 _SHOWN = 100
 _FIELDS = 3
 _FILLED = frozenset(("textarea", "select", "text", "email", "tel", "url"))
 """Elements and types of fields that visitors fill in."""
-_DOUBTFUL, _STATED, _SURE = range(3)
 _REFRESH = re.compile(r" ?(\d{0,9})[\d.]{0,20} ?[;, ] ?(?:url ?= ?)?[\"']?([^\"']+)", re.IGNORECASE)
 _MAX_REFRESH_CHARACTERS, _MAX_TAGS = 4_000, 50
 _ROOT = re.compile(
@@ -96,42 +91,21 @@ _MOST_LINKS = 5
 """Links of a page that has no menu."""
 
 
-class RefusalWords(Section):
-    """The words of one kind of refusal. A statement is a list of groups: a sentence has a word of each of them."""
-
-    close: Statements = Field(description="Statements that decide in any short page if their words are close.")
-    statements: Statements = Field(description="Statements that decide if no content is left beside them.")
-    apart: Statements = Field(default=(), description="The same; their words may be in different lines.")
-    doubtful: Statements = Field(default=(), description="Statements that need a second sign.")
-    titles: Words = Field(description="Whole titles, parts of titles and lines, which need a second sign too.")
-
-
 class PageRefusalsSection(Section):
     """The ``page_refusals`` section of the configuration."""
 
-    short_characters: int = Field(ge=0, description="Text above which no statement decides.")
+    short_characters: int = Field(ge=0, description="Text above which no line decides.")
     teaser_characters: int = Field(ge=0, description="Text of a page that is not free, up to which it is no content.")
     page_characters: int = Field(ge=0, description="Text above which a page is content, whatever its title is.")
     least_characters: int = Field(ge=0, description="Text below which a page holds nothing.")
     sentence_words: int = Field(ge=1, description="Words from which on a sentence counts as prose.")
-    prose_words: int = Field(ge=1, description="Words of prose that are content beside a title or a statement.")
-    other_words: int = Field(ge=1, description="Words that are content beside what needs a second sign.")
-    close_bytes: int = Field(ge=0, description="Bytes of UTF-8 that may be between words that are close.")
-    whole_share: float = Field(gt=0, le=1, description="Share of a line from which on a statement is the whole line.")
+    prose_words: int = Field(ge=1, description="Words of prose that are content beside lines that refuse.")
+    other_words: int = Field(ge=1, description="Words that are content beside a title that the address names.")
     refresh_seconds: int = Field(ge=0, description="A short page that redirects within so many seconds is no content.")
-    words: dict[str, Words] = Field(description="Groups of words.")
-    kinds: dict[State, RefusalWords] = Field(description="The words of each state, the strongest first.")
-    signs: Words = Field(description="Second signs: phrases for the reader of a refusal.")
-    mentions: Words = Field(description="Phrases of texts that are about refusals.")
+    likely: float = Field(gt=0, lt=1, description="Probability from which on a line says that there is no content.")
+    possible: float = Field(gt=0, lt=1, description="Probability from which on several lines together say it.")
     walls: Words = Field(description="Labels of hosts and path segments that name a wall.")
-
-    @model_validator(mode="after")
-    def _groups_exist(self) -> Self:
-        kinds = ((*its.close, *its.statements, *its.apart, *its.doubtful) for its in self.kinds.values())
-        named = {word for statements in kinds for groups in statements for name in groups for word in name.split()}
-        if unknown := sorted(named - self.words.keys()):
-            raise ValueError(f"words has no group {unknown[0]!r}; there are {', '.join(sorted(self.words))}")
-        return self
+    notices: NoticesSection = Field(default=NoticesSection(), description="What lines say of their page.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,39 +176,14 @@ class Shown:
     states_origin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What a line says of the state, how sure it is, and whether it is nearly the whole line."""
-
-    kind: State
-    words: str
-    sureness: int
-    is_whole: bool
-
-
 class StateReader:
     """Reads the state of pages under one configuration."""
 
     def __init__(self, section: PageRefusalsSection, details: DetailPatterns) -> None:
-        """Indexes the words; ``details`` find the dates, times, places and prices that make a page content."""
+        """Compiles the section; ``details`` find the dates, times, places and prices that make a page content."""
         self.section = section
         self._details = details
-        self._index = PhraseIndex()
-        self._mentions, self._signs = ({*map(self._index.add, some)} for some in (section.mentions, section.signs))
-        kinds = section.kinds.items()
-        self._titles = {self._index.fold(title): kind for kind, words in kinds for title in words.titles}
-        self._order = {kind: -place for place, kind in enumerate(section.kinds)}
-        side = cache(self._side)  # many statements have the same sides
-        self._statements = [
-            (kind, sureness, [side(names) for names in groups])
-            for sureness, name in ((_SURE, "close"), (_STATED, "statements"), (_DOUBTFUL, "doubtful"))
-            for kind, words in kinds
-            for groups in getattr(words, name)
-        ]
-        self._apart = [(kind, [side(name) for name in groups]) for kind, its in kinds for groups in its.apart]
-        self._login = {
-            *self._index.found("\n".join(folded for folded, kind in self._titles.items() if kind is State.LOGIN))
-        }
+        self._notices = section.notices.compiled
 
     def page_state(
         self,
@@ -302,94 +251,56 @@ class StateReader:
 
     def _names_login(self, shown: Shown) -> bool:
         """Whether a page without much text names a login."""
-        return len(shown.text) < _LITTLE or not self._login.isdisjoint(
-            self._index.found(self._index.fold(" ".join(shown.titles)))
-        )
+        return len(shown.text) < _LITTLE or any(self._notices.read(title)[0] is State.LOGIN for title in shown.titles)
 
     def _is_content(self, text: str) -> bool:
         return len(text) > self.section.short_characters or self._has_content(text, text)
 
     def told(self, shown: Shown, url: str, *, is_bare: bool = False) -> PageState | None:
         """The state by words; None if they say nothing. ``is_bare``: the page has no menu and states no origin."""
-        section, fold, titles, text = self.section, self._index.fold, shown.titles, shown.text
+        section, text = self.section, shown.text
         if len(text) > section.page_characters:
             return None
-        is_short = len(text) <= section.short_characters
-        parts = [part.strip() for title in titles for part in _BETWEEN_PARTS.split(title[: section.short_characters])]
+        is_read = len(text) <= section.short_characters or is_bare
         folder, _, last = unquote(url.partition("?")[0]).rstrip("/").rpartition("/")
         subject = set(fold(last).split()) if folder.count("/") > 2 else set()
-        heads = {part: fold(part) for part in parts}
-        named = {part: folded for part, folded in heads.items() if set(folded.split()) <= subject}
-        lines = {line: fold(line) for line in sentences(text, is_folded=True)} if is_short or is_bare else {}
-        told = self._told({part: folded for part, folded in heads.items() if part not in named} | lines)
-        of_forms = set(sentences("\n".join(shown.asked), is_folded=True)) if told and shown.asked else set()
-        told = {line: one for line, one in told.items() if line not in of_forms or one.kind not in _WALLS}
-        # A line or a heading may stand above a form for visitors with an account.
-        own = [part.strip() for title in titles[:2] for part in _BETWEEN_PARTS.split(title)]
+        parts = [
+            part.strip() for title in shown.titles for part in _BETWEEN_PARTS.split(title[: section.short_characters])
+        ]
+        heads = {part: set(fold(part).split()) <= subject for part in parts if part}
+        lines = [*sentences(text, is_folded=True)] if is_read else []
+        read = {line: self._notices.read(line) for line in (*heads, *lines)}
+        of_forms = {*sentences("\n".join(shown.asked), is_folded=True)} if shown.asked else set()
         told = {
-            line: one
-            for line, one in told.items()
-            if one.kind is not State.LOGIN or one.sureness != _DOUBTFUL or line in own
+            line: (kind, sure)
+            for line, (kind, sure) in read.items()
+            if sure >= section.possible and not (line in of_forms and kind in _WALLS)
         }
-        if named and is_short:
-            told = self._told_by_named(named, lines, told) | told
-        counted = [one for one in told.values() if is_short or one.is_whole or (is_bare and one.kind in _LONG_WALLS)]
-        said = self._index.found(fold(" ".join((*titles, text)))) if counted else set()
-        if not counted or not said.isdisjoint(self._mentions):
+        left = "\n".join(line for line in lines if line not in told) if is_read else text
+        # A page at /dictionary/forbidden is about the word.
+        if sum(map(_words_in, left.split("\n"))) >= section.other_words:
+            told = {line: found for line, found in told.items() if not heads.get(line)}
+        if not told:
             return None
-        first = max(counted, key=lambda one: (one.sureness, self._order[one.kind]))
-        is_sure = any(line in told and told[line].sureness == _SURE for line in lines)
-        is_doubtful = first.sureness == _DOUBTFUL
-        # A doubtful statement that is a part of a longer sentence may be about something else.
-        left = [line for line in lines if line not in told or (is_doubtful and not told[line].is_whole)]
-        left = left if is_short or is_bare else [text]
-        most_prose = section.prose_words * (_PATIENCE if is_bare and first.kind in _LONG_WALLS else 1)
-        prose = self._prose_of("\n".join(left))
-        if (prose >= most_prose and not (is_sure and first.kind in _OVER_TEASERS)) or (
-            not is_sure and self._has_details("\n".join(left), text)
-        ):
+        sums: dict[State, float] = {}
+        for kind, sure in told.values():
+            sums[kind] = sums.get(kind, 0.0) + sure
+        first = max(sums, key=lambda kind: sums[kind])
+        best = max(sure for _, sure in told.values())
+        is_told = best >= section.likely or (len(told) > 1 and sum(sums.values()) >= section.likely)
+        if not is_told or (not is_read and not self._is_titled(shown)):
             return None
-        if is_doubtful and said.isdisjoint(self._signs) and sum(map(_words_in, left)) >= section.other_words:
+        prose = self._prose_of(left)
+        is_teaser = first in _OVER_TEASERS and best >= section.likely
+        if is_read and not is_teaser and (prose >= section.prose_words or self._has_details(left, left)):
             return None
-        quoted = dict.fromkeys(one.words for one in counted if one.kind is first.kind)
-        return PageState(first.kind, repr("; ".join(quoted)[:_SHOWN]))
+        quoted = dict.fromkeys(line for line, (kind, _) in told.items() if kind is first)
+        return PageState(first, repr("; ".join(quoted)[:_SHOWN]))
 
-    def _told(self, lines: dict[str, str]) -> dict[str, _Told]:
-        """The refusals by line; ``lines`` has the folded form of each line."""
-        found = self._index.found("\n".join(lines.values()))
-        first = ((line, next(self._refusals_in(line, folded, found), None)) for line, folded in lines.items())
-        told = {line: refusal for line, refusal in first if refusal}
-        for kind, sides in self._apart:
-            known = [found & side for side in sides]
-            having = [line for line in lines if any(phrase in lines[line] for side in known for phrase in side)]
-            # In an article about such pages, all of the words are in prose.
-            if all(known) and not all(map(self._prose_in, having)):
-                told = {line: _Told(kind, line, _STATED, is_whole=False) for line in having} | told
-        return told
-
-    def _told_by_named(self, named: dict[str, str], lines: dict[str, str], told: dict[str, _Told]) -> dict[str, _Told]:
-        """The refusals in titles that the address names: there are some only if the page has no other content.
-
-        Any but the surest also needs a phrase for the reader, because a page about a word may have no text here.
-        """
-        has_sign = {line: not self._index.found(folded).isdisjoint(self._signs) for line, folded in lines.items()}
-        others = [line for line in lines if line not in told and not has_sign[line]]
-        if sum(map(_words_in, others)) >= self.section.other_words:
-            return {}
-        refusals = self._told(named).items()
-        return {line: refusal for line, refusal in refusals if refusal.sureness == _SURE or any(has_sign.values())}
-
-    def _refusals_in(self, line: str, folded: str, found: set[str]) -> Iterator[_Told]:
-        """What a line says of a refusal, the surest first."""
-        known, is_title = {phrase for phrase in found if phrase in folded}, folded in self._titles
-        for kind, sureness, sides in self._statements if known else ():
-            if not any(map(known.isdisjoint, sides)):
-                gap, passage = _gap(folded, [known & side for side in sides])
-                if gap <= self.section.close_bytes if sureness == _SURE else not self._prose_in(folded):
-                    is_whole = is_title or passage >= self.section.whole_share * len(folded.strip())
-                    yield _Told(kind, line, sureness, is_whole)
-        if is_title:
-            yield _Told(self._titles[folded], line, _DOUBTFUL, is_whole=True)
+    def _is_titled(self, shown: Shown) -> bool:
+        """Whether title and heading of a longer page without a date or an author both say that it has no content."""
+        said = [self._notices.read(title)[1] >= self.section.likely for title in shown.titles if title]
+        return bool(said) and all(said) and not shown.states_origin
 
     def _has_content(self, left: str, text: str) -> bool:
         """Whether prose or a detail is left without the lines that refuse, or details of two kinds are in the text."""
@@ -406,10 +317,6 @@ class StateReader:
         """The words of a sentence if it is prose."""
         words = _words_in(sentence)
         return words if words >= self.section.sentence_words else 0
-
-    def _side(self, names: str) -> set[str]:
-        """The phrases of a side of a statement: the words of a group, or of two groups one after another."""
-        return {self._index.add(*words) for words in product(*(self.section.words[name] for name in names.split()))}
 
 
 def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, refresh_seconds: int) -> Machinery:
@@ -509,15 +416,3 @@ def _is_for_messages(fields: Sequence[LexborNode]) -> bool:
 def _words_in(text: str) -> float:
     """The words of a text; two ideographs count as one."""
     return count_words(text) / (2 if has_cjk(text) else 1)
-
-
-def _gap(line: str, sides: Sequence[set[str]]) -> tuple[int, int]:
-    """The bytes between the nearest phrases of different sides in a line, and the characters of the whole passage."""
-    spans = []
-    for index, phrase in ((index, phrase) for index, side in enumerate(sides) for phrase in side):
-        start = -1
-        while (start := line.find(phrase, start + 1)) >= 0:
-            spans.append((start, start + len(phrase), index))
-    spans.sort()
-    apart = (len(line[one[1] : other[0]].encode()) for one, other in pairwise(spans) if one[2] != other[2])
-    return min(apart, default=0), max(end for _, end, _ in spans) - spans[0][0]

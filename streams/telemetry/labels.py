@@ -22,6 +22,7 @@ from schemas.relevance import RelevanceOutcome, SnippetFailure
 from schemas.replies import FetchFailure
 from schemas.retrieval import ResultType
 from schemas.search import Recommendation, SearchScoreSource
+from schemas.states import State
 from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import HANDLERS
 
@@ -131,6 +132,7 @@ _SHARED: Groups = {
         via=VIAS,
         feature=PAGE_FEATURES,
         change=IndexChange,
+        state=State,
         plan=("full", "tiered"),
         result_type=ResultType,
         verdict=("passed", "failed"),
