@@ -48,9 +48,10 @@ class Notices:
     def read(self, line: str) -> tuple[State, float]:
         """The likeliest state that a line may tell of, and the probability that it tells of any."""
         weights = self._weights
-        found = [weights[name] for name in features_of(line) if name in weights]
-        if not found:
+        names = features_of(line) & weights.keys()
+        if all(name[0] == "=" for name in names):
             return State.EMPTY, 0.0
+        found = [weights[name] for name in names]
         scores = [sum(column) for column in zip(self._start, *found, strict=True)]
         best = max(scores)
         total = sum(math.exp(max(-60.0, score - best)) for score in scores)

@@ -6,7 +6,7 @@ Evidence counts in this order: the status, the addresses of redirects, visible c
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -48,12 +48,10 @@ _OF_STATUS |= dict.fromkeys((403, 407, 429, 451), State.BLOCKED)
 _WALLS = frozenset((State.BLOCKED, State.LOGIN, State.PAYWALL, State.CONSENT))
 _OPEN_STATUS = frozenset((401, 403, 429, 503))
 """With these, the page itself may say more exactly what keeps visitors out."""
-_OVER_TEASERS = frozenset((State.PAYWALL, State.LOGIN))
-"""Walls with prose beside them: the beginning of the article."""
 _TEST = re.compile(
     rb"_cf_chl_|/\.within\.website/|captcha-delivery|_incapsula_resource|px-captcha|gokuprops|awswaf"
     rb"|(?:captcha|challenge|verif\w{1,8}|interstitial)[-_/.](?:page|container|running|stage|error|form|box|wrapper|script)"
-    rb"|(?:page|js|security|bot|browser|proof-of-work|pow)[-_](?:captcha|challenge|check)",
+    rb"|(?:page|js|bot|browser|proof-of-work|pow)[-_](?:captcha|challenge|check)",
     re.IGNORECASE,
 )
 """Scripts and elements of a page that only tests its visitor."""
@@ -84,7 +82,8 @@ _UNREAD = 200
 """Characters of lines that are a text, although the decision on content left them out."""
 _LITTLE = 100
 """Characters beside a field for a password."""
-_LONG_WALLS = frozenset((State.CONSENT,))
+_SHARE, _LONG_PROSE = 0.4, 1.5
+_QUOTED = re.compile("[«»“”„「」『』《》]")
 _PATIENCE = 3
 """How many times as much prose a wall without a menu may have, which explains what visitors agree to."""
 _MOST_LINKS = 5
@@ -216,12 +215,14 @@ class StateReader:
         """The state by what a page shows."""
         has, section, text = machinery or Machinery(), self.section, shown.text
         is_bare = machinery is not None and has.links <= _MOST_LINKS and not shown.asked
-        if is_bare and has.test and not shown.states_origin:
+        if is_bare and has.test and not (shown.states_origin or has.asks_password):
             return PageState(State.BLOCKED, f"the page has {has.test!r} and few links")
-        told = self.told(shown, url, is_bare=is_bare and not shown.states_origin)
+        told = self.told(shown, url, is_bare=is_bare and not shown.states_origin if machinery else None)
         is_without = not self._is_content(text)
         if told is None and has.asks_password and is_without and self._names_login(shown):
             return PageState(State.LOGIN, "a field for a password, and no text beside it")
+        if told is None and is_without and machinery is not None and (kind_at := _wall_of(_names(url), section.walls)):
+            return PageState(kind_at, "the address names a wall, and there is no text")
         if told is None and is_bare and has.guards and is_without:
             return PageState(State.BLOCKED, "a test of the visitor, and no text beside it")
         if told is None and machinery is not None and is_without and (code := _code_in(shown, url)):
@@ -254,14 +255,19 @@ class StateReader:
         return len(shown.text) < _LITTLE or any(self._notices.read(title)[0] is State.LOGIN for title in shown.titles)
 
     def _is_content(self, text: str) -> bool:
-        return len(text) > self.section.short_characters or self._has_content(text, text)
+        """Whether a text is long, or has prose or a detail."""
+        is_long, is_prose = len(text) > self.section.short_characters, self._prose_of(text) >= self.section.prose_words
+        return is_long or is_prose or bool(find_evidence(text, self._details, 1))
 
-    def told(self, shown: Shown, url: str, *, is_bare: bool = False) -> PageState | None:
-        """The state by words; None if they say nothing. ``is_bare``: the page has no menu and states no origin."""
+    def told(self, shown: Shown, url: str, *, is_bare: bool | None = None) -> PageState | None:
+        """The state by words; None if they say nothing.
+
+        ``is_bare``: the page has no menu and states no origin; None if that is not known.
+        """
         section, text = self.section, shown.text
         if len(text) > section.page_characters:
             return None
-        is_read = len(text) <= section.short_characters or is_bare
+        is_read = len(text) <= section.short_characters or bool(is_bare)
         folder, _, last = unquote(url.partition("?")[0]).rstrip("/").rpartition("/")
         subject = set(fold(last).split()) if folder.count("/") > 2 else set()
         parts = [
@@ -269,16 +275,19 @@ class StateReader:
         ]
         heads = {part: set(fold(part).split()) <= subject for part in parts if part}
         lines = [*sentences(text, is_folded=True)] if is_read else []
-        read = {line: self._notices.read(line) for line in (*heads, *lines)}
+        # What a page quotes, it is about.
+        read = {line: self._notices.read(line) for line in (*heads, *lines) if not _QUOTED.search(line)}
         of_forms = {*sentences("\n".join(shown.asked), is_folded=True)} if shown.asked else set()
         told = {
             line: (kind, sure)
             for line, (kind, sure) in read.items()
-            if sure >= section.possible and not (line in of_forms and kind in _WALLS)
+            if sure >= section.possible
+            and not (line in of_forms and kind in _WALLS)
+            and (kind is not State.CONSENT or is_bare is not False)
         }
-        left = "\n".join(line for line in lines if line not in told) if is_read else text
+        left = [line for line in lines if line not in told] if is_read else [text]
         # A page at /dictionary/forbidden is about the word.
-        if sum(map(_words_in, left.split("\n"))) >= section.other_words:
+        if sum(map(_words_in, left)) >= section.other_words:
             told = {line: found for line, found in told.items() if not heads.get(line)}
         if not told:
             return None
@@ -286,13 +295,14 @@ class StateReader:
         for kind, sure in told.values():
             sums[kind] = sums.get(kind, 0.0) + sure
         first = max(sums, key=lambda kind: sums[kind])
-        best = max(sure for _, sure in told.values())
-        is_told = best >= section.likely or (len(told) > 1 and sum(sums.values()) >= section.likely)
-        if not is_told or (not is_read and not self._is_titled(shown)):
+        in_text = max((told[line][1] for line in lines if line in told), default=0.0)
+        if sum(sums.values()) < section.likely or not (is_read or self._is_titled(shown)):
             return None
-        prose = self._prose_of(left)
-        is_teaser = first in _OVER_TEASERS and best >= section.likely
-        if is_read and not is_teaser and (prose >= section.prose_words or self._has_details(left, left)):
+        begins = any(line in told for line in (*heads, *[line for line in lines if line not in heads][:1]))
+        told_characters = sum(len(line) for line in lines if line in told)
+        is_first = begins or told_characters >= _SHARE * len(text)
+        is_teaser = first is State.PAYWALL and in_text >= section.likely and len(text) <= section.teaser_characters
+        if not is_teaser and self._has_content(left, is_first=is_first):
             return None
         quoted = dict.fromkeys(line for line, (kind, _) in told.items() if kind is first)
         return PageState(first, repr("; ".join(quoted)[:_SHOWN]))
@@ -300,18 +310,19 @@ class StateReader:
     def _is_titled(self, shown: Shown) -> bool:
         """Whether title and heading of a longer page without a date or an author both say that it has no content."""
         said = [self._notices.read(title)[1] >= self.section.likely for title in shown.titles if title]
-        return bool(said) and all(said) and not shown.states_origin
+        is_quoted = any(map(_QUOTED.search, shown.titles))
+        is_prose = self._prose_of(shown.text) >= _LONG_PROSE * self.section.prose_words
+        return bool(said) and all(said) and not (shown.states_origin or is_quoted or is_prose)
 
-    def _has_content(self, left: str, text: str) -> bool:
-        """Whether prose or a detail is left without the lines that refuse, or details of two kinds are in the text."""
-        return self._prose_of(left) >= self.section.prose_words or self._has_details(left, text)
+    def _has_content(self, left: Sequence[str], *, is_first: bool) -> bool:
+        """Whether prose is left without the lines that refuse. If they are not first, any text or a detail is enough."""
+        if is_first:
+            return self._prose_of("\n".join(left)) >= self.section.prose_words
+        words, text = sum(map(_words_in, left)), "\n".join(left)
+        return words >= self.section.prose_words or bool(find_evidence(text, self._details, 1))
 
     def _prose_of(self, left: str) -> float:
         return sum(map(self._prose_in, sentences(left, is_folded=True)))
-
-    def _has_details(self, left: str, text: str) -> bool:
-        kinds = {detail.kind for detail in find_evidence(text, self._details, 1)}
-        return len(kinds) > 1 or bool(kinds and find_evidence(left, self._details, 1))
 
     def _prose_in(self, sentence: str) -> float:
         """The words of a sentence if it is prose."""
@@ -357,15 +368,22 @@ def kind_elsewhere(asked: str, final: str, walls: Sequence[str]) -> State | None
     """
     if canonical_url(asked) == canonical_url(final):
         return None
-    if named := _names(final) & (set(walls) - _names(asked)):
-        name = min(named)
-        consent, blocked = "consent" in name or "cookie" in name or "privacy" in name, _BLOCKING.search(name)
-        return State.CONSENT if consent else State.BLOCKED if blocked else State.LOGIN
+    if wall := _wall_of(_names(final) - _names(asked), walls):
+        return wall
     at, wanted = web_address(final), web_address(asked)
     if at.query or not _ROOT.fullmatch(at.path) or _ROOT.fullmatch(wanted.path):
         return None
     same_site = registrable_domain(host_of(asked)) == registrable_domain(host_of(final))
     return State.GONE if same_site else None
+
+
+def _wall_of(names: Set[str], walls: Sequence[str]) -> State | None:
+    """The wall that a name in an address states."""
+    if not (named := names & set(walls)):
+        return None
+    name = min(named)
+    is_consent = "consent" in name or "cookie" in name or "privacy" in name
+    return State.CONSENT if is_consent else State.BLOCKED if _BLOCKING.search(name) else State.LOGIN
 
 
 def refreshed_to(tree: LexborHTMLParser, url: str, longest_seconds: int) -> str | None:
