@@ -82,7 +82,7 @@ _UNREAD = 200
 """Characters of lines that are a text, although the decision on content left them out."""
 _LITTLE = 100
 """Characters beside a field for a password."""
-_SHARE, _LONG_PROSE = 0.4, 1.5
+_SHARE, _MOST, _LONG_PROSE = 0.4, 0.6, 1.5
 _QUOTED = re.compile("[«»“”„「」『』《》]")
 _PATIENCE = 3
 """How many times as much prose a wall without a menu may have, which explains what visitors agree to."""
@@ -217,6 +217,8 @@ class StateReader:
         is_bare = machinery is not None and has.links <= _MOST_LINKS and not shown.asked
         if is_bare and has.test and not (shown.states_origin or has.asks_password):
             return PageState(State.BLOCKED, f"the page has {has.test!r} and few links")
+        if has.sells and len(text) <= section.teaser_characters:
+            return PageState(State.PAYWALL, "the markup says that the text is not free")
         told = self.told(shown, url, is_bare=is_bare and not shown.states_origin if machinery else None)
         is_without = not self._is_content(text)
         if told is None and has.asks_password and is_without and self._names_login(shown):
@@ -227,8 +229,6 @@ class StateReader:
             return PageState(State.BLOCKED, "a test of the visitor, and no text beside it")
         if told is None and machinery is not None and is_without and (code := _code_in(shown, url)):
             return PageState(_OF_STATUS.get(code, State.ERROR), f"the page calls itself {code}")
-        if told is None and has.sells and len(text) <= section.teaser_characters:
-            return PageState(State.PAYWALL, "the markup says that the text is not free")
         is_on_cookies = has.asks_consent and _COOKIE.search(text) is not None
         if (
             told is None
@@ -281,9 +281,7 @@ class StateReader:
         told = {
             line: (kind, sure)
             for line, (kind, sure) in read.items()
-            if sure >= section.possible
-            and not (line in of_forms and kind in _WALLS)
-            and (kind is not State.CONSENT or is_bare is not False)
+            if sure >= section.possible and not (line in of_forms and kind in _WALLS)
         }
         left = [line for line in lines if line not in told] if is_read else [text]
         # A page at /dictionary/forbidden is about the word.
@@ -298,9 +296,15 @@ class StateReader:
         in_text = max((told[line][1] for line in lines if line in told), default=0.0)
         if sum(sums.values()) < section.likely or not (is_read or self._is_titled(shown)):
             return None
-        begins = any(line in told for line in (*heads, *[line for line in lines if line not in heads][:1]))
-        told_characters = sum(len(line) for line in lines if line in told)
-        is_first = begins or told_characters >= _SHARE * len(text)
+        share = sum(len(line) for line in lines if line in told) / max(1, len(text))
+        own = [line for line in lines if line not in heads]
+        is_first = bool(own and own[0] in told) or share >= _SHARE
+        # Several weak signs count only if they are most of the text.
+        best = max(sure for _, sure in told.values())
+        if best < section.likely and share < _SHARE and own:
+            return None
+        if first is State.CONSENT and is_bare is False and share < _MOST:
+            return None
         is_teaser = first is State.PAYWALL and in_text >= section.likely and len(text) <= section.teaser_characters
         if not is_teaser and self._has_content(left, is_first=is_first):
             return None
@@ -315,7 +319,7 @@ class StateReader:
         return bool(said) and all(said) and not (shown.states_origin or is_quoted or is_prose)
 
     def _has_content(self, left: Sequence[str], *, is_first: bool) -> bool:
-        """Whether prose is left without the lines that refuse. If they are not first, any text or a detail is enough."""
+        """Whether prose is left without the lines that refuse. If they are not first, less is enough."""
         if is_first:
             return self._prose_of("\n".join(left)) >= self.section.prose_words
         words, text = sum(map(_words_in, left)), "\n".join(left)
