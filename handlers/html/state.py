@@ -82,6 +82,7 @@ _UNREAD = 200
 """Characters of lines that are a text, although the decision on content left them out."""
 _LITTLE = 100
 """Characters beside a field for a password."""
+_FEW_WORDS = 8
 _SHARE, _MOST, _LONG_PROSE = 0.4, 0.6, 1.5
 _QUOTED = re.compile("[«»“”„「」『』《》]")
 _PATIENCE = 3
@@ -306,7 +307,9 @@ class StateReader:
         if first is State.CONSENT and is_bare is False and share < _MOST:
             return None
         is_teaser = first is State.PAYWALL and in_text >= section.likely and len(text) <= section.teaser_characters
-        if not is_teaser and self._has_content(left, is_first=is_first):
+        # A snippet is a part of a text: a title alone does not decide, nor does a line beside a detail.
+        is_part = is_bare is None and (not in_text and sum(map(_words_in, left)) >= _FEW_WORDS)
+        if is_part or (not is_teaser and self._has_content(left, is_first=is_first and is_bare is not None)):
             return None
         quoted = dict.fromkeys(line for line, (kind, _) in told.items() if kind is first)
         return PageState(first, repr("; ".join(quoted)[:_SHOWN]))
