@@ -21,6 +21,7 @@ from schemas.states import State
 _CHARACTERS = 300
 _WORDS = 40
 _STEM, _PAIR = 5, 4
+_NOTHING = ord("U")
 _KINDS = tuple(state for state in State if state is not State.CONTENT)
 
 
@@ -29,8 +30,10 @@ class NoticesSection(Section):
 
     about: str = Field(default="", description="What the weights were fitted on, and when.")
     start: tuple[float, ...] = Field(default=(-9.0,) * len(_KINDS), description="Scores before weights are added.")
-    weights: dict[str, tuple[float, ...]] = Field(
-        default={}, description="Added to the scores, in the order of the states without content, for each feature."
+    weights: dict[str, str] = Field(
+        default={},
+        description="For each feature, a character for what it adds to the score of each state without content: U adds "
+        "nothing, V a tenth, T takes a tenth away.",
     )
 
     @cached_property
@@ -51,8 +54,9 @@ class Notices:
         names = features_of(line) & weights.keys()
         if all(name[0] == "=" for name in names):
             return State.EMPTY, 0.0
-        found = [weights[name] for name in names]
-        scores = [sum(column) for column in zip(self._start, *found, strict=True)]
+        found = [weights[name].encode() for name in names]
+        tenths = (sum(column) - _NOTHING * len(found) for column in zip(*found, strict=True))
+        scores = [start + tenth / 10 for start, tenth in zip(self._start, tenths, strict=True)]
         best = max(scores)
         total = sum(math.exp(max(-60.0, score - best)) for score in scores)
         told = best + math.log(total)

@@ -223,6 +223,7 @@ def _judged(page: ScoredPage) -> Answer:
         "trust_label": page.trust_label,
         "cts_score": page.cts_score,
         "tier": page.tier,
+        "state": page.state,
         "date": page.to_wire()["date"],
         "authors": list(page.authors),
         "reasons": [f"{part.points:+d} {part.reason}" if part.points else part.reason for part in page.cts_breakdown],

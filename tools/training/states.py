@@ -42,6 +42,8 @@ FOLDS, PENALTY, LEAST_WEIGHT = 5, 0.5, 0.2
 OF_PAGES = 0.03
 """The weight of a line of a page; a page may also say what a wall says."""
 MOST_LINES, LONGEST = 12, 300
+_MOST = 36
+"""Tenths of a weight."""
 
 
 class Row(NamedTuple):
@@ -64,13 +66,9 @@ def main() -> int:
         return 0
     section = fitted(rows)
     about = ABOUT.format(pages=sum(1 for _ in labelled_pages()), day=f"{datetime.now(UTC):%Y-%m-%d}")
-    lines = [
-        f"{json.dumps(name, ensure_ascii=False)}: [{','.join(f'{value:g}' for value in weights)}]"
-        for name, weights in section.weights.items()
-    ]
-    document = f'{{"about": {json.dumps(about)},\n"start": {list(section.start)},\n"weights": {{\n' + ",\n".join(lines)
-    NOTICES.write_text(document + "\n}}\n", "utf-8")
-    print(f"{NOTICES.name}: {NOTICES.stat().st_size} bytes, {len(lines)} weights")
+    document = json.dumps({"about": about, **section.model_dump(exclude={"about"})}, ensure_ascii=False, indent=0)
+    NOTICES.write_text(document + "\n", "utf-8")
+    print(f"{NOTICES.name}: {NOTICES.stat().st_size} bytes, {len(section.weights)} weights")
     return 0
 
 
@@ -129,10 +127,15 @@ def fitted(rows: Sequence[Row]) -> NoticesSection:
     size = (len(number) + 1) * kinds
     found_at: Any = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": 200})
     matrix = found_at.x.reshape(len(number) + 1, kinds)
-    relative = np.round(matrix[:, 1:] - matrix[:, :1], 1)
-    kept = {name: tuple(map(float, relative[place])) for name, place in sorted(number.items())}
-    weights = {name: values for name, values in kept.items() if max(map(abs, values)) >= LEAST_WEIGHT}
-    return NoticesSection(start=tuple(map(float, relative[-1])), weights=weights)
+    tenths = np.clip(np.round(10 * (matrix[:, 1:] - matrix[:, :1])), -_MOST, _MOST).astype(int)
+    kept = {name: tenths[place] for name, place in sorted(number.items())}
+    weights = {
+        name: "".join(chr(ord("U") + value) for value in values)
+        for name, values in kept.items()
+        if np.abs(values).max() >= 10 * LEAST_WEIGHT
+    }
+    start = tuple(round(float(value), 1) for value in matrix[-1, 1:] - matrix[-1, 0])
+    return NoticesSection(start=start, weights=weights)
 
 
 def evaluate(rows: Sequence[Row]) -> None:
