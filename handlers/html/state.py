@@ -244,12 +244,19 @@ class StateReader:
             return PageState(kind, f"redirects to {has.onward[:_SHOWN]}")
         if told is not None:
             return told
-        has_text = len(text.strip()) >= section.least_characters or shown.unread >= _UNREAD
+        has_text = self._own_characters(text) >= section.least_characters or shown.unread >= _UNREAD
         if has_text or not shown.is_whole:
             return CONTENT
         if has.makes_text or self.told(Shown((), has.without_scripts), "") is not None:
             return PageState(State.NEEDS_RENDER, "scripts make the text of the page")
         return PageState(State.EMPTY, f"{len(text.strip())} characters of text")
+
+    def _own_characters(self, text: str) -> int:
+        """The characters of a text without the lines of furniture, such as a request for consent."""
+        if len(text) > self.section.short_characters:
+            return len(text)
+        possible, lines = self.section.possible, sentences(text, is_folded=True)
+        return sum(len(line) for line in lines if self._notices.read(line)[1] < possible)
 
     def _names_login(self, shown: Shown) -> bool:
         """Whether a page without much text names a login."""
