@@ -150,8 +150,8 @@ def _select(found: Outline, root: LexborNode) -> None:
         if is_stated:
             found.stated.append(node)
             if kind := attributes.get("itemtype"):
-                is_part = _is_part(attributes.get("itemprop")) or _is_aside(node)
-                (found.part_types if is_part else found.item_types).append(kind)
+                if not _is_aside(node):
+                    (found.part_types if _is_part(attributes.get("itemprop")) else found.item_types).append(kind)
             elif (kind := attributes.get("typeof")) and len(found.item_types) + len(found.part_types) < _MAX_RDFA:
                 types = found.part_types if _is_part(attributes.get("property")) else found.item_types
                 types += _rdfa_types(node, kind)

@@ -21,6 +21,22 @@ sed -n 1p tests/cases/12_snippets.jsonl | .venv/bin/assay try extract_snippet
 """
 
 
+STATES_PAGE = PAGE.with_name("states.md")
+_STATES = """# States of pages
+
+A page is `content`, or it has no content: `gone`, `error`, `blocked`, `login`, `paywall`, `consent`, `needs_render`,
+`empty` or `parked`. The state is read once, in this order: the stated status, the address after redirects, machinery in
+the HTML (tests of visitors, fields for passwords, empty mount points), what lines say of their page (a trained model),
+and visible characters. `ScoredPage.state`, `results[].state`, `skipped[].reason` and metrics have the same words. A page
+without content has the score 0. `index_page` removes a page that is `gone` or `parked`, and keeps older points in any
+other state.
+
+The table has the labelled pages of `tests/handlers/html/states.jsonl`, written by somebody who had not seen the code;
+no weight is fitted to them. `python -m tests.cases` writes this page.
+
+"""
+
+
 def page(situations: Sequence[Situation]) -> str:
     """The whole page: how many situations of each handler are as expected, and those that are not."""
     short = [situation for situation in situations if situation.falls_short]
@@ -33,6 +49,22 @@ def page(situations: Sequence[Situation]) -> str:
         parts.append("\n## Results that fall short\n\n| situation | today | a user expects |\n|---|---|---|\n")
         parts += [_row(found.situation, found.falls_short, found.reason) for found in short]
     return without_references("".join(parts))
+
+
+def states_page(rows: Sequence[tuple[str, str, str, str]]) -> str:
+    """The page of labelled pages: name, language, the expected state and the state that was read."""
+    right = sum(expected == found for _, _, expected, found in rows)
+    divided = sum((expected == "content") == (found == "content") for _, _, expected, found in rows)
+    parts = [
+        _STATES,
+        f"{right} of {len(rows)} have the expected state; content is told from no content in {divided}.\n",
+    ]
+    parts.append("\n| page | language | expected | found |\n|---|---|---|---|\n")
+    parts += [
+        _row(name, language, expected, "the same" if found == expected else f"**{found}**")
+        for name, language, expected, found in rows
+    ]
+    return "".join(parts)
 
 
 def _by_handlers(situation: Situation) -> tuple[str, ...]:
