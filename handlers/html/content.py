@@ -34,7 +34,7 @@ from handlers.html.marks import Story, StoryWords, is_event, look_near
 from handlers.html.outline import HEADING_NAMES, A, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
-from handlers.html.state import CONTENT, PageState, lines_of_forms
+from handlers.html.state import CONTENT, PageState
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.template import content
 from handlers.html.walk import has_data_table, walk_page
@@ -53,8 +53,6 @@ _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
 _MAX_PASSAGE = 500
-_SHORT = 1_000
-"""Characters; in a longer text no line is taken for a refusal."""
 _METADATA = ("attribute", "structured_data")
 _QUOTED = "quotes what addresses a language model"
 _FEW_ON_MODELS = 2
@@ -86,7 +84,6 @@ class PageFacts:
         session: The parameter of the address that the page shows to be a session, such as ``sid=7``.
         hidden: Text that no visitor sees: what was taken out, and what the text still has.
         suspected: A passage of the text that addresses a language model, else "".
-        form_lines: Lines of forms for a message, if the text is short.
         unread: Characters of lines outside of boilerplate and links, if no content was found.
         state: Content, or why it is none.
         trail: Its sections by its breadcrumbs, where they are asked for.
@@ -119,7 +116,6 @@ class PageFacts:
     session: str = ""
     hidden: tuple[Hidden, ...] = ()
     suspected: str = ""
-    form_lines: tuple[str, ...] = ()
     unread: int = 0
     state: PageState = CONTENT
     trail: tuple[str, ...] = ()
@@ -195,7 +191,6 @@ class PageReader:
             site_name=site_name,
             hidden=tuple(one for one in page.hidden if one.outcome != "kept" or one.is_in(text)),
             suspected=suspected,
-            form_lines=lines_of_forms(page) if len(text) < _SHORT else (),
             unread=0
             if text
             else sum(

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from pydantic import Field
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
 from handlers.html.main_text import count_words, has_cjk
 from handlers.html.notices import NoticesSection
-from handlers.html.outline import Outline
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import DetailPatterns
 from handlers.text.patterns import WordList as Words
@@ -28,9 +27,6 @@ from schemas.states import State
 
 _BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
 _SHOWN = 100
-_FIELDS = 3
-_FILLED = frozenset(("textarea", "select", "text", "email", "tel", "url"))
-"""Elements and types of fields that visitors fill in."""
 _REFRESH = re.compile(r" ?(\d{0,9})[\d.]{0,20} ?[;, ] ?(?:url ?= ?)?[\"']?([^\"']+)", re.IGNORECASE)
 _MAX_REFRESH_CHARACTERS, _MAX_TAGS = 4_000, 50
 _ROOT = re.compile(
@@ -82,7 +78,7 @@ _UNREAD = 200
 """Characters of lines that are a text, although the decision on content left them out."""
 _LITTLE = 100
 """Characters beside a field for a password."""
-_FEW_WORDS = 8
+_FEW_WORDS, _SURE = 8, 0.75
 _SHARE, _MOST, _LONG_PROSE = 0.4, 0.6, 1.5
 _QUOTED = re.compile("[«»“”„「」『』《》]")
 _PATIENCE = 3
@@ -162,7 +158,6 @@ class Shown:
     Attributes:
         titles: Titles and headings.
         text: The main text, or a snippet.
-        asked: Lines of forms for a message (``lines_of_forms``), whose bot test does not keep readers out.
         is_whole: Whether the text is all that the page shows, so that a missing text is evidence.
         unread: Characters of other lines, if there is no text.
         states_origin: Whether the page states a type, a date or an author.
@@ -170,7 +165,6 @@ class Shown:
 
     titles: Sequence[str]
     text: str
-    asked: Sequence[str] = ()
     is_whole: bool = True
     unread: int = 0
     states_origin: bool = False
@@ -215,7 +209,7 @@ class StateReader:
     def _said(self, shown: Shown, url: str, machinery: Machinery | None) -> PageState:
         """The state by what a page shows."""
         has, section, text = machinery or Machinery(), self.section, shown.text
-        is_bare = machinery is not None and has.links <= _MOST_LINKS and not shown.asked
+        is_bare = machinery is not None and has.links <= _MOST_LINKS
         if is_bare and has.test and not (shown.states_origin or has.asks_password):
             return PageState(State.BLOCKED, f"the page has {has.test!r} and few links")
         if has.sells and len(text) <= section.teaser_characters:
@@ -256,7 +250,8 @@ class StateReader:
         if len(text) > self.section.short_characters:
             return len(text)
         possible, lines = self.section.possible, sentences(text, is_folded=True)
-        return sum(len(line) for line in lines if self._notices.read(line)[1] < possible)
+        own = [line for line in lines if self._notices.read(line)[1] < possible]
+        return sum(len(line) * (1 + has_cjk(line)) for line in own)
 
     def _names_login(self, shown: Shown) -> bool:
         """Whether a page without much text names a login."""
@@ -285,12 +280,7 @@ class StateReader:
         lines = [*sentences(text, is_folded=True)] if is_read else []
         # What a page quotes, it is about.
         read = {line: self._notices.read(line) for line in (*heads, *lines) if not _QUOTED.search(line)}
-        of_forms = {*sentences("\n".join(shown.asked), is_folded=True)} if shown.asked else set()
-        told = {
-            line: (kind, sure)
-            for line, (kind, sure) in read.items()
-            if sure >= section.possible and not (line in of_forms and kind in _WALLS)
-        }
+        told = {line: (kind, sure) for line, (kind, sure) in read.items() if sure >= section.possible}
         left = [line for line in lines if line not in told] if is_read else [text]
         # A page at /dictionary/forbidden is about the word.
         if sum(map(_words_in, left)) >= section.other_words:
@@ -315,7 +305,8 @@ class StateReader:
             return None
         is_teaser = first is State.PAYWALL and in_text >= section.likely and len(text) <= section.teaser_characters
         # A snippet is a part of a text: a title alone does not decide, nor does a line beside a detail.
-        is_part = is_bare is None and (not in_text and sum(map(_words_in, left)) >= _FEW_WORDS)
+        is_weak = not in_text and sum(map(_words_in, left)) >= _FEW_WORDS
+        is_part = is_bare is None and (is_weak or best < _SURE)
         if is_part or (not is_teaser and self._has_content(left, is_first=is_first and is_bare is not None)):
             return None
         quoted = dict.fromkeys(line for line, (kind, _) in told.items() if kind is first)
@@ -425,24 +416,6 @@ def _names(url: str) -> set[str]:
     address = web_address(url)
     segments = address.path.lower().split("/")
     return {*address.host.split("."), *(segment.partition(".")[0] for segment in segments)} - {""}
-
-
-def lines_of_forms(page: Outline) -> tuple[str, ...]:
-    """The lines in forms for a message: with a text area, several fields, and none for a password, as logins have."""
-    forms = {
-        element
-        for element, tag in enumerate(page.tags)
-        if tag == "form" and _is_for_messages(page.elements[element].css("textarea,select,input"))
-    }
-    if not forms:
-        return ()
-    return tuple(block.text for block in page.lines_with_links() if not forms.isdisjoint(page.around(block.element)))
-
-
-def _is_for_messages(fields: Sequence[LexborNode]) -> bool:
-    kinds = [(field.attrs.get("type") or "text").lower() if field.tag == "input" else field.tag for field in fields]
-    filled = sum(kind in _FILLED for kind in kinds)
-    return "textarea" in kinds and "password" not in kinds and filled >= _FIELDS
 
 
 def _words_in(text: str) -> float:

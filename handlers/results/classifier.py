@@ -135,7 +135,7 @@ class ResultClassifier:
         text = result.content[: self._section.max_characters]
         if result.html:
             return self.reader.of_html(result.html, title, text, result.url)
-        return self.reader.of_text(title, text, result.url, is_whole=result.content_kind == "full")
+        return self.reader.of_text(title, text, result.url, is_whole=result.content_kind == "full" and not text.strip())
 
     def _observe(self, result: RetrievedContent, page: PageShape | None, state: PageState) -> Observed:
         section, patterns = self._section, self.patterns

@@ -35,17 +35,6 @@ def test_noscript_content_is_read_on_a_page_built_by_scripts() -> None:
     assert found.page.body == html.encode(), "the page goes out as it came"
 
 
-CONTACT = "<h3>Your name</h3><input><h3>Email</h3><input type=email><h3>Message</h3>"
-ROBOT = "<p>Please verify that you are human.</p>"
-
-
-def test_the_bot_test_of_a_form_for_messages_keeps_no_reader_out() -> None:
-    asked = "<p>Please choose the topic that suits your question best.</p><p>A clerk answers within a day.</p>" * 3
-    html = f"<title>Harbour office</title><main><form>{asked}{CONTACT}<textarea></textarea>{ROBOT}</form></main>"
-    assert reason(page(html)) is None
-    assert reason(page(f"<title>Harbour office</title><main>{ROBOT}</main>")) is FetchFailure.BLOCKED
-
-
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
