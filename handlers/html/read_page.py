@@ -109,7 +109,7 @@ class StatedReader:
         trail = trail_of(tree) if with_trail else ()
         facts = self._pages.read(tree, at, fetched_at)
         is_short = len(facts.text) <= section.page_characters
-        machinery = find_machinery(tree, utf8, at, section.refresh_seconds) if is_short else None
+        machinery = find_machinery(tree, utf8, at, facts.text, section) if is_short else None
         states_origin = facts.schema_type is not None or bool(facts.has_date or facts.has_author)
         shown = Shown(facts.titles, facts.text, unread=facts.unread, states_origin=states_origin)
         state = self.states.page_state(shown, url, final_url, status, machinery)

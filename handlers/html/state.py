@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from pydantic import Field
@@ -48,30 +48,26 @@ _TEST = re.compile(
     rb"_cf_chl_|/\.within\.website/|captcha-delivery|_incapsula_resource|px-captcha|gokuprops|awswaf"
     rb"|(?:captcha|challenge|verif\w{1,8}|interstitial)[-_/.](?:page|container|running|stage|error|form|box|wrapper|script)"
     rb"|(?:page|js|bot|browser|proof-of-work|pow)[-_](?:captcha|challenge|check)",
-    re.IGNORECASE,
 )
 """Scripts and elements of a page that only tests its visitor."""
-_FIELD_TEST = re.compile(rb"captcha|turnstile", re.IGNORECASE)
-"""Tests that also guard the forms of a page with content."""
-_PASSWORD = re.compile(rb"type\s{0,3}=\s{0,3}[\"']?password", re.IGNORECASE)
-_CONSENT = re.compile(rb"(?:id|class|action|name)\s?=\s?[\"'][^\"'<>]{0,60}(?:consent|gdpr|cookie)", re.IGNORECASE)
+_PASSWORD = re.compile(rb"type\s{0,3}=\s{0,3}[\"']?password")
+_CONSENT = re.compile(rb"(?:id|class|action|name)\s?=\s?[\"'][^\"'<>]{0,60}(?:consent|gdpr|cookie)")
 _SOLD = re.compile(
     rb"isaccessibleforfree[\"']?\s{0,3}:\s{0,3}[\"']?(?:https?://schema.org/)?false"
     rb"|(?:id|class)\s?=\s?[\"'][^\"'<>]{0,60}(?:pay-?wall|reg-?wall|subscriber-only|premium-wall)",
-    re.IGNORECASE,
 )
 _COOKIE = re.compile("cookie|クッキー|쿠키|кук[иа]|الارتباط|कुकी", re.IGNORECASE)
-_CODE = re.compile(r"(?:[^\d\s]{1,12}[\s:#-]{1,3}){0,2}([45]\d\d)[.!]?", re.IGNORECASE)
+_CODE = re.compile(r"(?:[^\d\s]{1,12}[\s:#-]{1,3}){0,2}([45]\d\d)[.!]?")
 """A heading that is a status, such as "Error 404"."""
 _NO_SCRIPT = re.compile(
     rb"<noscript[^>]{0,200}>([^<]{0,400}|\s{0,20}<[a-z0-9]{1,10}[^>]{0,100}>[^<]{0,400})", re.IGNORECASE
 )
 _MOUNT = re.compile(
     rb"<(?:(?:div|main|section)\s(?=[^>]{0,200}\bid=)|[a-z]{1,20}-)[^>]{0,200}>(?:\s|<!--[^>]{0,100}-->){0,20}</",
-    re.IGNORECASE,
 )
 """An empty element with a name, which scripts fill."""
-_BODY = re.compile(rb"<body|</head|<script[^>]{0,300}\b(?:defer|async|module)\b", re.IGNORECASE)
+_BODY = re.compile(rb"<body|</head|<script[^>]{0,300}\b(?:defer|async|module)\b")
+_TAG = re.compile(rb"<[^>]{0,200}>")
 _BLOCKING = re.compile("captcha|denied|robot|geoblock")
 _FIRST_ERROR = 400
 _UNREAD = 200
@@ -335,24 +331,36 @@ class StateReader:
         return words if words >= self.section.sentence_words else 0
 
 
-def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, refresh_seconds: int) -> Machinery:
+def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, text: str, section: PageRefusalsSection) -> Machinery:
     """What the HTML of a short page has, from its bytes and from its tree after the walk."""
-    body = utf8[found.start() :] if (found := _BODY.search(utf8)) else utf8
-    named = _TEST.search(utf8)
-    hint = _NO_SCRIPT.search(utf8)
-    has_scripts = b"<script" in utf8
-    return Machinery(
-        test=named[0].decode("ascii", "replace") if named else "",
-        guards=_FIELD_TEST.search(utf8) is not None,
-        asks_password=_PASSWORD.search(utf8) is not None,
-        asks_consent=_CONSENT.search(utf8) is not None,
-        sells=_SOLD.search(utf8) is not None,
-        makes_text=has_scripts and (_MOUNT.search(utf8) is not None or b"<script" in body),
-        without_scripts=" ".join(re.sub(rb"<[^>]{0,200}>", b" ", hint[1]).decode("utf-8", "replace").split())
-        if hint
-        else "",
-        links=utf8.count(b"<a "),
-        onward=refreshed_to(tree, url, refresh_seconds) or "",
+    lower = utf8.lower()
+    links = lower.count(b"<a ")
+    is_bare, is_short = links <= _MOST_LINKS, len(text) <= section.short_characters
+    test = _TEST.search(lower) if is_bare else None
+    # A search for a word is many times as fast as one for a pattern.
+    may_be_sold = len(text) <= section.teaser_characters and (
+        b"wall" in lower or b"isaccessible" in lower or b"premium" in lower
+    )
+    named = Machinery(
+        test=test[0].decode("ascii", "replace") if test else "",
+        guards=is_bare and (b"captcha" in lower or b"turnstile" in lower),
+        asks_consent=is_bare and _CONSENT.search(lower) is not None,
+        sells=may_be_sold and _SOLD.search(lower) is not None,
+        links=links,
+    )
+    if not is_short:
+        return named
+    hint = _NO_SCRIPT.search(lower) if b"<noscript" in lower else None
+    body = _BODY.search(lower) if b"<script" in lower else None
+    makes_text = b"<script" in lower and (
+        b"<script" in lower[body.start() if body else 0 :] or _MOUNT.search(lower) is not None
+    )
+    return replace(
+        named,
+        asks_password=b"password" in lower and _PASSWORD.search(lower) is not None,
+        makes_text=makes_text,
+        without_scripts=" ".join(_TAG.sub(b" ", hint[1]).decode("utf-8", "replace").split()) if hint else "",
+        onward=(refreshed_to(tree, url, section.refresh_seconds) or "") if b"refresh" in lower else "",
     )
 
 
