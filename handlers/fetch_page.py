@@ -13,7 +13,7 @@ from functools import cached_property
 
 from handlers.html.encoding import page_bytes
 from handlers.html.links import canonical_url, host_of, page_id_of, registrable_domain
-from handlers.html.read_page import Detail, StatedReader
+from handlers.html.read_page import TEXTLESS, Detail, StatedReader
 from handlers.html.reading import PageReadingSection
 from handlers.html.state import PageRefusalsSection
 from handlers.listings.listing import ItemLink, ListingSection, follow_listing
@@ -40,8 +40,6 @@ from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from schemas.retrieval import ResultType, RetrievalBatch, RetrievedContent
 from schemas.rules import Rules
 from schemas.states import State
-
-_TEXTLESS = frozenset((State.EMPTY, State.NEEDS_RENDER))
 
 
 class FetchPageRules(Rules):
@@ -93,7 +91,7 @@ def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: 
         return _failed(event, rules, first.reason, [first])
     walk = _walk(event, replies, rules)
     # A listing may have no text beside its links.
-    read = rules.reader.fetched(first, _TEXTLESS if walk.links else ())
+    read = rules.reader.fetched(first, TEXTLESS if walk.links else ())
     is_wall = isinstance(read, FetchRefused) and read.reason in {state.value for state in State}
     if isinstance(read, FetchRefused) and len(replies) == 1 and (is_wall or not walk.links):
         return _failed(event, rules, read.reason, [read])

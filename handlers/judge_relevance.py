@@ -135,8 +135,7 @@ def _state(source: RelevanceRequested, rules: JudgeRelevanceRules) -> PageState:
     """The state of the source; ``fetch_page`` has read that of a source with paragraphs."""
     if source.paragraphs is not None:
         return CONTENT
-    given = (source.title, source.content or "", source.url)
-    return rules.reader.of_html(source.html, *given) if source.html else rules.reader.of_text(*given)
+    return rules.reader.of_result(source.html, source.title, source.content or "", source.url)
 
 
 def _page(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SourcePage:

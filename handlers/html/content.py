@@ -61,6 +61,7 @@ _LEAST_ORDER = 16
 _MAX_LINES = 5_000
 """Lines at the end of an extracted text in which references are looked for."""
 Value = TypeVar("Value")
+_LINK = 50
 _MAX_ABOVE = 30
 """Elements within a line between a text and the link around it."""
 
@@ -84,7 +85,7 @@ class PageFacts:
         session: The parameter of the address that the page shows to be a session, such as ``sid=7``.
         hidden: Text that no visitor sees: what was taken out, and what the text still has.
         suspected: A passage of the text that addresses a language model, else "".
-        unread: Characters of lines outside of boilerplate and links, if no content was found.
+        unread: Characters of lines outside of boilerplate, if no content was found.
         state: Content, or why it is none.
         trail: Its sections by its breadcrumbs, where they are asked for.
     """
@@ -191,11 +192,7 @@ class PageReader:
             site_name=site_name,
             hidden=tuple(one for one in page.hidden if one.outcome != "kept" or one.is_in(text)),
             suspected=suspected,
-            unread=0
-            if text
-            else sum(
-                len(block.text) - block.linked for block in page.blocks(0) if not page.regions.hides(block.element)
-            ),
+            unread=0 if text else _unread(page),
             language=language,
             word_count=count_words(text),
             has_doi=citations.has_doi,
@@ -255,6 +252,12 @@ class PageReader:
             "statistics": "prices" if not counts["statistics"] and has_prices(text) else "",
         }
         return citations, counts, {name: remark for name, remark in remarks.items() if remark}
+
+
+def _unread(page: Outline) -> int:
+    """Characters of lines outside of boilerplate; a link, as of an item of a listing, counts as ``_LINK``."""
+    lines = [block for block in page.blocks(0) if not page.regions.hides(block.element)]
+    return sum(_LINK if block.linked else len(block.text) for block in lines)
 
 
 def _elsewhere(number: int) -> str:

@@ -21,6 +21,7 @@ from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from schemas.states import State
 
+TEXTLESS = frozenset((State.EMPTY, State.NEEDS_RENDER))
 _NOSCRIPT = re.compile(rb"(</?)noscript", re.IGNORECASE)
 _TRAILS = '[aria-label*="breadcrumb" i],[itemtype$="BreadcrumbList"],[class*="breadcrumb"],[id*="breadcrumb"]'
 _MAX_TRAILS = 5
@@ -115,14 +116,19 @@ class StatedReader:
         state = self.states.page_state(shown, url, final_url, status, machinery)
         return replace(facts, state=state, session=session, trail=trail)
 
-    def of_text(self, title: str, text: str, url: str, *, is_whole: bool = False) -> PageState:
-        """The state of a result by its title and text; only a whole text can be empty."""
-        return self.states.page_state(Shown((title,), text, is_whole=is_whole), url)
+    def of_text(self, title: str, text: str, url: str) -> PageState:
+        """The state of a result by its title and text."""
+        return self.states.page_state(Shown((title,), text, is_whole=False), url)
 
-    def of_html(self, html: str, title: str, text: str, url: str) -> PageState:
-        """The state of a result with its page; a page that can't be read is judged by title and text."""
-        found = self.read(html, None, url)
-        return self.of_text(title, text, url) if isinstance(found, Dead) else found.state
+    def of_result(self, html: str | None, title: str, text: str, url: str, *, is_full: bool = False) -> PageState:
+        """The state of a result by its page; by title and text without a page that can be read.
+
+        ``is_full``: the text is that of the whole page, which scripts may have made.
+        """
+        found = self.read(html, None, url) if html else None
+        if not isinstance(found, PageFacts) or (is_full and text.strip() and found.state.kind in TEXTLESS):
+            return self.of_text(title, text, url)
+        return found.state
 
 
 def why_too_large(size: int) -> Dead | None:

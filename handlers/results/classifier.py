@@ -133,9 +133,7 @@ class ResultClassifier:
         """The state of the page, or of title and text without it."""
         title = (read.title or "")[:_TITLE_CHARACTERS]
         text = result.content[: self._section.max_characters]
-        if result.html:
-            return self.reader.of_html(result.html, title, text, result.url)
-        return self.reader.of_text(title, text, result.url, is_whole=result.content_kind == "full" and not text.strip())
+        return self.reader.of_result(result.html, title, text, result.url, is_full=result.content_kind == "full")
 
     def _observe(self, result: RetrievedContent, page: PageShape | None, state: PageState) -> Observed:
         section, patterns = self._section, self.patterns

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
-from handlers.html.detail import Detail
+from handlers.html.read_page import Detail
 from handlers.relevance.progress import MOST_CARRIED_CHARACTERS, to_be_judged
 from handlers.results.batch import MOST_TEXT_CHARACTERS
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
@@ -138,7 +138,7 @@ def test_some_details_missing_is_partial_with_reasons() -> None:
     assert event.status is ExtractionStatus.PARTIAL
     assert {skipped.url[-1]: skipped.reason for skipped in event.skipped} == {
         "1": FetchFailure.ROBOTS,
-        "2": FetchFailure.SOFT_404,
+        "2": FetchFailure.GONE,
     }
     assert len(of_type(outcome, RetrievalBatch)) == 1
 
@@ -212,9 +212,9 @@ def test_listing_pages_are_fetched_once_up_to_the_limit() -> None:
 @pytest.mark.parametrize(
     ("html", "failure"),
     [
-        ("<title>Just a moment...</title><p>Please wait", FetchFailure.CHALLENGE),
-        ("<title>Shop</title><h1>Oh dear</h1><p>Page not found", FetchFailure.SOFT_404),
-        (f"<title>404 Not Found - Page not found</title>{cards('/event/1', '/event/2')}", FetchFailure.SOFT_404),
+        ("<title>Just a moment...</title><p>Please wait", FetchFailure.BLOCKED),
+        ("<title>Shop</title><h1>Oh dear</h1><p>Page not found", FetchFailure.GONE),
+        (f"<title>404 Not Found - Page not found</title>{cards('/event/1', '/event/2')}", FetchFailure.GONE),
     ],
 )
 def test_what_came_in_the_place_of_a_listing_is_not_followed(html: str, failure: FetchFailure) -> None:
@@ -253,8 +253,8 @@ def test_duplicate_items_and_redirects_to_listings_are_skipped() -> None:
     assert [source.url[-1] for source in event.fetched] == ["0"]
     assert {skipped.url[-1]: skipped.reason for skipped in event.skipped} == {
         "1": FetchFailure.DUPLICATE,
-        "2": FetchFailure.SOFT_404,
-        "3": FetchFailure.SOFT_404,
+        "2": FetchFailure.GONE,
+        "3": FetchFailure.GONE,
     }
     assert event.status is ExtractionStatus.PARTIAL
 
