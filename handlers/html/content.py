@@ -61,7 +61,7 @@ _LEAST_ORDER = 16
 _MAX_LINES = 5_000
 """Lines at the end of an extracted text in which references are looked for."""
 Value = TypeVar("Value")
-_LINK = 50
+_LINK = 70
 _MAX_ABOVE = 30
 """Elements within a line between a text and the link around it."""
 
