@@ -61,7 +61,7 @@ _LEAST_ORDER = 16
 _MAX_LINES = 5_000
 """Lines at the end of an extracted text in which references are looked for."""
 Value = TypeVar("Value")
-_LINK = 70
+_LITTLE, _LINK = 100, 70
 _MAX_ABOVE = 30
 """Elements within a line between a text and the link around it."""
 
@@ -192,7 +192,7 @@ class PageReader:
             site_name=site_name,
             hidden=tuple(one for one in page.hidden if one.outcome != "kept" or one.is_in(text)),
             suspected=suspected,
-            unread=0 if text else _unread(page),
+            unread=_unread(page) if len(text) < _LITTLE else 0,
             language=language,
             word_count=count_words(text),
             has_doi=citations.has_doi,
@@ -256,7 +256,7 @@ class PageReader:
 
 def _unread(page: Outline) -> int:
     """Characters of lines outside of boilerplate; a link, as of an item of a listing, counts as ``_LINK``."""
-    lines = [block for block in page.blocks(0) if not page.regions.hides(block.element)]
+    lines = [block for block in page.lines_with_links() if not page.regions.hides(block.element)]
     return sum(_LINK if block.linked else len(block.text) for block in lines)
 
 
