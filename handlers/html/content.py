@@ -86,7 +86,7 @@ class PageFacts:
         hidden: Text that no visitor sees: what was taken out, and what the text still has.
         suspected: A passage of the text that addresses a language model, else "".
         unread: Characters of lines outside of boilerplate, if no content was found.
-        state: Content, or why it is none.
+        state: Content, or why the page has no content.
         trail: Its sections by its breadcrumbs, where they are asked for.
     """
 

@@ -49,7 +49,7 @@ class Notices:
         self._start, self._weights = section.start, section.weights
 
     def read(self, line: str) -> tuple[State, float]:
-        """The likeliest state that a line may tell of, and the probability that it tells of any."""
+        """The likeliest state that a line may state, and the probability that the line states any."""
         weights = self._weights
         names = features_of(line) & weights.keys()
         if all(name[0] == "=" for name in names):
@@ -77,7 +77,7 @@ def features_of(line: str) -> set[str]:
 def _parts(words: list[str]) -> Iterator[str]:
     for word in words:
         if word.isascii() and word.isdigit():
-            # Only a status is told apart.
+            # Only a status differs from other numbers.
             yield word if len(word) == 3 and word[0] in "45" else "=number"
         elif word[0] > "\u0e00":
             yield from (word[at : at + size] for size in (2, 3) for at in range(len(word) - size + 1))

@@ -142,7 +142,7 @@ class Observed:
         kinds: The kinds of details that count as its own (C-55).
         title_plural, address_plural: The plural that a short name is, or "".
         offers: What title and text offer.
-        state: Content, or why it is none.
+        state: Content, or why the result has no content.
     """
 
     title: Title

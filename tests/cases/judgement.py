@@ -32,7 +32,7 @@ and visible characters. `ScoredPage.state`, `results[].state`, `skipped[].reason
 content means the score 0. `index_page` removes a page that is `gone` or `parked`, and keeps older points in any
 other state.
 
-The table has the labelled pages of `tests/handlers/html/states.jsonl`, written by somebody who had not seen the code;
+The table has the labelled pages of `tests/handlers/html/states.jsonl`, whose author had not seen the code;
 no weight is fitted to them. `python -m tests.cases` writes this page.
 
 """
@@ -56,7 +56,7 @@ def states_page(rows: Sequence[tuple[str, str, str, str]]) -> str:
     """The page of labelled pages: name, language, the expected state and the state that was read."""
     right = sum(expected == found for _, _, expected, found in rows)
     divided = sum((expected == "content") == (found == "content") for _, _, expected, found in rows)
-    said = f"{right} of {len(rows)} have the expected state; content is told from no content in {divided}.\n\n"
+    said = f"{right} of {len(rows)} have the expected state; {divided} are divided rightly into content and no content.\n\n"
     parts = [_STATES, said, "| expected | pages | found | languages | found instead |\n|---|---|---|---|---|\n"]
     for state in State:
         own = [row for row in rows if row[2] == state]
