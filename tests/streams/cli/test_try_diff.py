@@ -19,7 +19,7 @@ HIGHER = "source_rules: {base_scores: {tier_3: 35}}\n"
 
 
 def page(number: int = 1, headings: int = 1, depth: int = 0) -> str:
-    html = "<title>T</title>" + "<div>" * depth + "<h2>Part</h2>" * headings + "<p>Some text.</p>"
+    html = "<title>T</title>" + "<div>" * depth + "<h2>Part</h2>" * headings + "<p>Some text about the harbour.</p>"
     return json.dumps({"url": f"https://a.example/{number}", "html": html})
 
 
