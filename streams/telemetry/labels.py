@@ -50,6 +50,7 @@ LABELS = {
     "stage": "The stage that refused a record, or a stage of a query.",
     "lane": "live for ordinary traffic, replay for replays and backfills.",
     "result": "How a transaction ended.",
+    "state": "What a page is: content, or why it has no content, such as login.",
     "tier": "The trust tier of a page, which decides how deep it is indexed.",
     "trust_label": "The trust label of a page.",
     "label_source": "The source of a trust label: the page's score, or the fallback for a page without one.",
