@@ -74,7 +74,7 @@ _UNREAD = 200
 """Characters of lines that are a text, although the decision on content left them out."""
 _LITTLE = 100
 """Characters beside a field for a password."""
-_FEW_WORDS, _SURE = 8, 0.75
+_FEW_WORDS, _SURE, _SUBJECT_WORDS = 8, 0.75, 4
 _SHARE, _MOST, _LONG_PROSE = 0.4, 0.6, 1.5
 _QUOTED = re.compile("[«»“”„「」『』《》]")
 _PATIENCE = 3
@@ -273,6 +273,9 @@ class StateReader:
             part.strip() for title in shown.titles for part in _BETWEEN_PARTS.split(title[: section.short_characters])
         ]
         heads = {part: set(fold(part).split()) <= subject for part in parts if part}
+        words = set(fold(shown.titles[0]).split()) if shown.titles else set()
+        if len(subject) >= _SUBJECT_WORDS and (subject <= words or words <= subject):
+            return None  # the address of a wall names the page behind it
         lines = [*sentences(text, is_folded=True)] if is_read else []
         # What a page quotes, it is about.
         read = {line: self._notices.read(line) for line in (*heads, *lines) if not _QUOTED.search(line)}
@@ -303,7 +306,10 @@ class StateReader:
         # A snippet is a part of a text: a title alone does not decide, nor does a line beside a detail.
         is_weak = not in_text and sum(map(_words_in, left)) >= _FEW_WORDS
         is_part = is_bare is None and (is_weak or best < _SURE)
-        if is_part or (not is_teaser and self._has_content(left, is_first=is_first and is_bare is not None)):
+        if is_part or (
+            not is_teaser
+            and self._has_content(left, is_first=is_first and is_bare is not None and first is not State.CONSENT)
+        ):
             return None
         quoted = dict.fromkeys(line for line, (kind, _) in told.items() if kind is first)
         return PageState(first, repr("; ".join(quoted)[:_SHOWN]))
