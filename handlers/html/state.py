@@ -70,6 +70,7 @@ _BODY = re.compile(rb"<body|</head|<script[^>]{0,300}\b(?:defer|async|module)\b"
 _TAG = re.compile(rb"<[^>]{0,200}>")
 _BLOCKING = re.compile("captcha|denied|robot|geoblock")
 _FIRST_ERROR = 400
+_NUMBERS, _SEVERAL = re.compile(r"\d{1,9}"), 3
 _UNREAD = 200
 """Characters of lines that are a text, although the decision on content left them out."""
 _LITTLE = 100
@@ -306,10 +307,10 @@ class StateReader:
         # A snippet is a part of a text: a title alone does not decide, nor does a line beside a detail.
         is_weak = not in_text and sum(map(_words_in, left)) >= _FEW_WORDS
         is_part = is_bare is None and (is_weak or best < _SURE)
-        if is_part or (
-            not is_teaser
-            and self._has_content(left, is_first=is_first and is_bare is not None and first is not State.CONSENT)
-        ):
+        if first is State.CONSENT and any(len(_NUMBERS.findall(line)) >= _SEVERAL for line in left):
+            return None  # opening hours or a table beside a banner
+        is_first = is_first and is_bare is not None and first is not State.CONSENT
+        if is_part or (not is_teaser and self._has_content(left, is_first=is_first)):
             return None
         quoted = dict.fromkeys(line for line, (kind, _) in told.items() if kind is first)
         return PageState(first, repr("; ".join(quoted)[:_SHOWN]))
