@@ -56,7 +56,7 @@ def states_page(rows: Sequence[tuple[str, str, str, str]]) -> str:
     """The page of labelled pages: name, language, the expected state and the state that was read."""
     right = sum(expected == found for _, _, expected, found in rows)
     divided = sum((expected == "content") == (found == "content") for _, _, expected, found in rows)
-    said = f"{right} of {len(rows)} have the expected state; {divided} are divided rightly into content and no content.\n\n"
+    said = f"{right} of {len(rows)} have the expected state; {divided} are rightly content or no content.\n\n"
     parts = [_STATES, said, "| expected | pages | found | languages | found instead |\n|---|---|---|---|---|\n"]
     for state in State:
         own = [row for row in rows if row[2] == state]

@@ -107,7 +107,9 @@ def test_a_configuration_that_changes_nothing_here_is_said_so(assay: Any) -> Non
 
 
 def test_what_could_steer_a_terminal_is_not_shown(assay: Any) -> None:
-    line = json.dumps({"url": "https://a.example/\x1b[2J\u202e" + "x" * 1000, "html": "<h2>Part</h2><p>Some text about the harbour."})
+    line = json.dumps(
+        {"url": "https://a.example/\x1b[2J\u202e" + "x" * 1000, "html": "<h2>Part</h2><p>Some text about the harbour."}
+    )
     _, out, _ = assay([line], HIGHER)
     assert "https://a.example/\ufffd[2J\ufffdxxx" in out
     assert "\x1b" not in out
