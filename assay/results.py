@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from schemas.ranking import RankedResult, RankingCompleted
     from schemas.relevance import RelevanceJudged, SnippetExtracted
     from schemas.retrieval import ClassifiedResult, NextStep, ResultsClassified, RetrievalEvaluated
+    from schemas.states import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ class Score:
     def cts_score(self) -> int | None:
         """The content trust score, 0 to 100; None for an extracted text without quality metadata."""
         return self.event.cts_score
+
+    @property
+    def state(self) -> State:
+        """``content``, or why the page has none; then the score is 0."""
+        return self.event.state
 
     @property
     def tier(self) -> Tier:

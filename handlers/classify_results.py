@@ -11,7 +11,7 @@ from functools import cached_property
 
 from handlers.html.links import canonical_url, page_id_of
 from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection
+from handlers.html.state import PageRefusalsSection
 from handlers.indexing.config import SourcedRules, TrustLabelsSection, TrustPointsSection, source_at
 from handlers.prompts.untrusted import beginning
 from handlers.relevance.progress import RelevanceGateSection
@@ -41,6 +41,7 @@ from schemas.retrieval import (
     RetrievalBatch,
     RetrievedContent,
 )
+from schemas.states import State
 
 
 class ClassifyResultsRules(SourcedRules):
@@ -123,6 +124,7 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
         actionable_information=verdict.actionable_information,
         confidence=verdict.confidence,
         needs_extraction=bool(needed),
+        needs_render=tuple(result.url for result in results if result.state is State.NEEDS_RENDER),
         extraction_reason=verdict.extraction_reason if needed else None,
         extraction_targets=tuple(target for target, _ in targets),
         improvement=None if before is None else round(verdict.actionable_information - before, 4),

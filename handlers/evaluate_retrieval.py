@@ -40,8 +40,10 @@ from schemas.retrieval import (
     ScoreSource,
     SourceDetail,
 )
+from schemas.states import State
 
 TASK = "evaluate_retrieval"
+_SIGNED_IN = frozenset((State.LOGIN, State.PAYWALL))
 REPLY_SCHEMA = object_schema(
     {
         "contextRecall": SCORE_SCHEMA,
@@ -214,7 +216,8 @@ def _verdict(
     scores = RetrievalScores(**dimensions, actionable_information=batch.actionable_information)
     weights = section.weights.model_dump()
     overall = round(sum(weights[name] * score for name, score in scores.to_wire().items()), 6)
-    passed = bool(batch.results) and _passes(scores, section)
+    has_content = any(result.state is State.CONTENT for result in batch.results)
+    passed = has_content and _passes(scores, section)
     evaluated = RetrievalEvaluated(
         batch_id=batch.batch_id,
         query=batch.query,
@@ -228,6 +231,7 @@ def _verdict(
         score_source=judged.by,
         source_details=_details(batch, scores, judged),
         next_step=_next_step(batch, scores, section, passed=passed),
+        needs_render=batch.needs_render,
         needs_extraction=batch.needs_extraction,
         extraction_reason=batch.extraction_reason,
         extraction_targets=batch.extraction_targets,
@@ -248,7 +252,12 @@ def _next_step(
         return NextStep.AWAIT_EXTRACTION
     items = [result.actionable_score for result in batch.results if result.result_type is ResultType.SPECIFIC_CONTENT]
     of_items = scores.model_copy(update={"actionable_information": sum(items) / len(items) if items else 0.0})
-    return NextStep.ANSWER_FROM_ITEMS if _passes(of_items, section) else NextStep.SEARCH_AGAIN
+    if items and _passes(of_items, section):
+        return NextStep.ANSWER_FROM_ITEMS
+    if batch.needs_render:
+        return NextStep.RENDER
+    states = {result.state for result in batch.results}
+    return NextStep.SIGN_IN if states and states <= _SIGNED_IN else NextStep.SEARCH_AGAIN
 
 
 def _passes(scores: RetrievalScores, section: RetrievalEvaluationSection) -> bool:

@@ -14,8 +14,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from handlers.html.read_page import StatedReader
 from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection, Refusals
+from handlers.html.state import PageRefusalsSection
 from handlers.listings.page_shape import with_page
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
 from handlers.prompts.template import AskingRules
@@ -68,9 +69,9 @@ class EvaluateSearchRules(AskingRules):
         return QueryReader(self.patterns, self.search_evaluation.goal_words, gate.plain_words, gate.synonyms)
 
     @cached_property
-    def refusals(self) -> Refusals:
-        """The detector of results that are no content."""
-        return Refusals(self.page_refusals, self.reader.patterns.details)
+    def pages(self) -> StatedReader:
+        """Reads the states of results."""
+        return StatedReader(self.page_reading, self.page_refusals, self.reader.patterns.details)
 
 
 class SearchReply(StrictReply):
@@ -180,15 +181,15 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
     """The batch with distinct results, each with the longer text of its page, without those that have no content."""
     section, read = rules.search_evaluation, []
     for result in distinct_results(batch.retrieved_content):
-        found, page = with_page(
+        found, _ = with_page(
             result,
             rules.reader.patterns,
             rules.page_reading,
             max_html=section.max_html_characters,
             max_text=section.max_text_characters,
         )
-        titles = (found.title or "", "" if isinstance(page, str) else page.title)
-        if rules.refusals.why_no_content(titles, found.content, found.url) is None:
+        title, is_full = found.title or "", result.content_kind == "full"
+        if rules.pages.of_result(result.html, title, result.content, result.url, is_full=is_full).is_content:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})
 

@@ -11,14 +11,17 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from handlers.html.detail import Detail, DetailReader
 from handlers.html.encoding import page_bytes
 from handlers.html.links import canonical_url, host_of, page_id_of, registrable_domain
+from handlers.html.read_page import TEXTLESS, Detail, StatedReader
 from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection
+from handlers.html.state import PageRefusalsSection
 from handlers.listings.listing import ItemLink, ListingSection, follow_listing
 from handlers.relevance.progress import RelevanceGateSection, to_be_judged, without_source
 from handlers.results.batch import ExtractionSection
+from handlers.results.classifier import ResultClassifier
+from handlers.results.features import ClassificationSection
+from handlers.results.trained import ResultTrees
 from handlers.text.patterns import Patterns
 from schemas.event import Event, derive_id
 from schemas.extraction import (
@@ -34,24 +37,34 @@ from schemas.needs import Ask, FetchPages
 from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
-from schemas.retrieval import RetrievalBatch, RetrievedContent
+from schemas.retrieval import ResultType, RetrievalBatch, RetrievedContent
 from schemas.rules import Rules
+from schemas.states import State
 
 
 class FetchPageRules(Rules):
     """Everything that ``fetch_page`` decides by."""
 
+    classification: ClassificationSection
     extraction: ExtractionSection
     listing: ListingSection
     page_reading: PageReadingSection
     page_refusals: PageRefusalsSection
     relevance_gate: RelevanceGateSection
     patterns: Patterns
+    result_trees: ResultTrees = ResultTrees()
 
     @cached_property
-    def reader(self) -> DetailReader:
-        """Reads pages under these rules; its word lists are compiled once."""
-        return DetailReader(self.page_reading, self.page_refusals, self.patterns)
+    def classifier(self) -> ResultClassifier:
+        """Tells whether a page is the thing itself."""
+        return ResultClassifier(
+            self.classification, self.patterns, self.page_reading, self.page_refusals, self.result_trees
+        )
+
+    @property
+    def reader(self) -> StatedReader:
+        """Reads pages under these rules."""
+        return self.classifier.reader
 
 
 def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:
@@ -77,19 +90,32 @@ def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: 
     if isinstance(first, FetchRefused):
         return _failed(event, rules, first.reason, [first])
     walk = _walk(event, replies, rules)
-    if len(replies) == 1 and (refused := rules.reader.no_listing(first, bool(walk.links))) is not None:
-        return _failed(event, rules, refused.reason, [refused])
+    # A listing may have no text beside its links.
+    read = rules.reader.fetched(first, TEXTLESS if walk.links else ())
+    is_wall = isinstance(read, FetchRefused) and read.reason in {state.value for state in State}
+    if isinstance(read, FetchRefused) and len(replies) == 1 and (is_wall or not walk.links):
+        return _failed(event, rules, read.reason, [read])
     if len(replies) == walk.pages_read and walk.next_page:
         return Ask(FetchPages((walk.next_page,), event.query))
     chosen = [link.url for link in walk.links[: _most_details(event, rules)]]
     near = [url for url in chosen if _same_domain(url, first.final_url)]
     far = [url for url in chosen if not _same_domain(url, first.final_url)]
-    if not chosen:
+    is_short = len(chosen) < _most_details(event, rules) and isinstance(read, Detail)
+    own = [first] if is_short and _is_thing(first, rules) else []
+    if not (chosen or own):
         return _failed(event, rules, FetchFailure.NO_ITEM_LINKS, walk.skipped)
     if near and len(replies) == walk.pages_read:
         return Ask(FetchPages(tuple(near), event.query))
     details = replies[-1].pages if near else ()
-    return _answer(event, (*walk.skipped, *details), far, rules, walk.pages)
+    listing = walk.pages - {_canonical(first.url), _canonical(first.final_url)} if own else walk.pages
+    return _answer(event, (*own, *walk.skipped, *details), far, rules, listing)
+
+
+def _is_thing(page: FetchedPage, rules: FetchPageRules) -> bool:
+    """Whether a page that was fetched as a listing answers itself."""
+    html = page_bytes(page.body, page.content_type).utf8.decode("utf-8", "replace")
+    result = rules.classifier.classify(RetrievedContent(url=page.final_url, html=html))
+    return result.result_type is ResultType.SPECIFIC_CONTENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +187,11 @@ def _answer(
         if isinstance(page, FetchRefused):
             read.append(page)
         elif (place := _canonical(page.final_url)) in listing or place in places:
-            failure = FetchFailure.SOFT_404 if place in listing else FetchFailure.DUPLICATE
+            failure = FetchFailure.GONE if place in listing else FetchFailure.DUPLICATE
             read.append(FetchRefused(page.url, failure))
         else:
             places.add(place)
-            read.append(rules.reader.detail(page))
+            read.append(rules.reader.fetched(page))
     details = [page for page in read if isinstance(page, Detail)]
     skipped = [page for page in read if isinstance(page, FetchRefused)]
     events: list[Event] = [_crawled(detail, event) for detail in details]
@@ -177,7 +203,7 @@ def _answer(
     forwarded = [_elsewhere(event, url) for url in far]
     events += forwarded
     if not (details or far):
-        return _failed(event, rules, skipped[0].reason if skipped else FetchFailure.NO_CONTENT, skipped)
+        return _failed(event, rules, skipped[0].reason if skipped else FetchFailure.EMPTY, skipped)
     events.append(_completed(event, rules, details=details, skipped=skipped, forwarded=forwarded))
     return Emit(tuple(events))
 
@@ -218,7 +244,7 @@ def _batch(event: ExtractionNeeded, details: Iterable[Detail], rules: FetchPageR
                 url=detail.page.url,
                 title=detail.content.title or None,
                 # Breadcrumbs often alone name the topic of the listing.
-                content="\n\n".join(filter(None, (detail.content.text, " › ".join(detail.trail))))[:limit],
+                content="\n\n".join(filter(None, (detail.content.text, " › ".join(detail.content.trail))))[:limit],
                 content_kind="full",
             )
             for detail in details

@@ -11,13 +11,15 @@ from dataclasses import replace
 from functools import cached_property
 
 from handlers.html.links import NO_WEB_PAGE, page_id_of
+from handlers.html.read_page import StatedReader
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import Beginning, SourcePage, begin, paragraphs_of, snippet_of
+from handlers.html.state import CONTENT, PageRefusalsSection, PageState
 from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import RelevanceGateSection, content_hash, go_on, settled
-from handlers.text.patterns import Patterns, joined_words
+from handlers.text.patterns import Patterns, compile_details, joined_words
 from handlers.text.scripts import is_ideographic
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
@@ -49,7 +51,14 @@ class JudgeRelevanceRules(AskingRules):
 
     relevance_gate: RelevanceGateSection
     page_reading: PageReadingSection
+    page_refusals: PageRefusalsSection
     patterns: Patterns
+
+    @cached_property
+    def reader(self) -> StatedReader:
+        """Reads pages under these rules; its word lists are compiled once."""
+        details = compile_details(tuple(self.patterns.values()))
+        return StatedReader(self.page_reading, self.page_refusals, details)
 
     @cached_property
     def stop_words(self) -> frozenset[str]:
@@ -67,6 +76,9 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
     same state (R-131).
     """
     gate = rules.relevance_gate
+    state = _state(source, rules)
+    if not state.is_content:
+        return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE, detail=str(state))
     seen = _beginning(source, _page(source, rules), gate)
     title = cleaned(seen.title, gate.max_title_characters)
     summary = cleaned(seen.summary, gate.max_summary_characters)
@@ -117,6 +129,13 @@ def read_word(text: str) -> RelevanceOutcome:
     if word in (RelevanceOutcome.RELEVANT, RelevanceOutcome.IRRELEVANT):
         return RelevanceOutcome(word)
     return RelevanceOutcome.UNPARSED
+
+
+def _state(source: RelevanceRequested, rules: JudgeRelevanceRules) -> PageState:
+    """The state of the source; ``fetch_page`` has read that of a source with paragraphs."""
+    if source.paragraphs is not None:
+        return CONTENT
+    return rules.reader.of_result(source.html, source.title, source.content or "", source.url)
 
 
 def _page(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SourcePage:

@@ -12,12 +12,11 @@ from typing import Self
 
 from pydantic import model_validator
 
-from handlers.html.content import ExtractedReader, PageFacts, PageReader, clean
-from handlers.html.encoding import not_a_page, page_bytes
-from handlers.html.limits import parse_within
-from handlers.html.links import NO_WEB_PAGE, page_id_of, session_of
+from handlers.html.content import PageFacts, clean
+from handlers.html.links import NO_WEB_PAGE, page_id_of
+from handlers.html.read_page import StatedReader, why_too_large
 from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection, Refusals
+from handlers.html.state import PageRefusalsSection
 from handlers.indexing.config import (
     SourcedRules,
     TieredIndexingSection,
@@ -32,6 +31,7 @@ from handlers.trust.sources import Source
 from schemas.addresses import web_address
 from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.pages import (
+    GONE_STATUS,
     MAX_EXCERPT,
     MAX_HIDDEN,
     MAX_PAGE_BYTES,
@@ -85,9 +85,7 @@ class CompiledRules:
         self.labels = rules.trust_labels.thresholds
         self.labels_of_all = replace(self.labels, best=(0, 0, 0, 0, 0))
         self.tiers_of_all = replace(self.tiers, best=(0, 0, 0, 0, 0))
-        self.reader = PageReader(rules.page_reading, details)
-        self.extracted = ExtractedReader(rules.page_reading, details)
-        self.refusals = Refusals(rules.page_refusals, details)
+        self.reader = StatedReader(rules.page_reading, rules.page_refusals, details)
 
 
 def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
@@ -117,36 +115,28 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
 
 
 def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
-    size = len(page.body)
-    utf8 = b""
-    # The bytes of an extracted page are not read, so that only a long one is encoded, for its size.
-    is_needed = page.content is None or size * _MAX_BYTES > MAX_PAGE_BYTES
-    if isinstance(page.body, str) and size <= MAX_PAGE_BYTES and is_needed:
-        utf8 = page_bytes(page.body).utf8
-        size = len(utf8)
-    if size > MAX_PAGE_BYTES:
-        return Dead(DeadReason.TOO_LARGE, f"the page has {size} bytes, more than {MAX_PAGE_BYTES}")
-    compiled = rules.compiled
-    if page.content is not None:
-        return compiled.extracted.read(page)
-    if looks_like := not_a_page(page.body, page.content_type):
-        return Dead(DeadReason.UNREADABLE_PAGE, looks_like)
-    tree = parse_within(utf8 or page_bytes(page.body, page.content_type).utf8, rules.page_reading)
-    if isinstance(tree, str):
-        return Dead(DeadReason.TOO_COMPLEX, tree)
-    session = session_of(tree, page.url) if "sid=" in page.url.lower() else ""
-    facts = compiled.reader.read(tree, page.final_url or page.url, page.fetched_at)
-    return replace(facts, session=session) if session else facts
+    reader = rules.compiled.reader
+    if page.content is not None or (not page.body and page.status in GONE_STATUS):
+        text = page.content or ""
+        # Only a long text is encoded, for its size.
+        size = len(text.encode("utf-8", "replace")) if len(text) * _MAX_BYTES > MAX_PAGE_BYTES else 0
+        found = why_too_large(size) or reader.extracted(page)
+    else:
+        found = reader.read(page.body, page.content_type, page.url, page.final_url, page.status, page.fetched_at)
+    if isinstance(found, Dead):
+        return found
+    if found.state.is_content:
+        return found
+    # A wall has dates and names of its own.
+    return replace(found, date=None, authors=(), agencies=(), has_date=None, has_author=None, has_byline=None)
 
 
 def _judged(
     page: CrawledPage, facts: PageFacts, source: Source, rules: CompiledRules
 ) -> tuple[int | None, tuple[Component, ...]]:
     """The score and its components; None if too little was observed for a score."""
-    refusal = rules.refusals.why_no_content(facts.titles, facts.text, page.url, facts.form_lines)
-    if refusal is not None:
-        because = f"no content, {refusal.reason}: {refusal.words!r}; nothing is counted"
-        return 0, (Component("refusal", 0, because),)
+    if not facts.state.is_content:
+        return 0, (Component("refusal", 0, f"{facts.state}; nothing is counted"),)
     if page.content is not None and page.quality_metadata is None:
         because = f"{source.because}; without quality metadata there is no score, and source tier {source.tier} decides"
         return None, (Component("source_tier", 0, because),)
@@ -211,6 +201,7 @@ def _scored(
         url=page.url,
         page_id=page_id_of(page.url, facts.session),
         final_url=_clean(page.final_url) if page.final_url != page.url else None,
+        state=facts.state.kind,
         title=facts.title,
         content=facts.text,
         blocks=facts.blocks,

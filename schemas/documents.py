@@ -9,6 +9,7 @@ from pydantic import Field
 
 from schemas.event import Event, Url
 from schemas.pages import Tier
+from schemas.states import State
 
 
 class IndexChange(StrEnum):
@@ -17,6 +18,8 @@ class IndexChange(StrEnum):
     WRITTEN = "written"
     UNCHANGED = "unchanged"
     OUTDATED = "outdated"
+    KEPT = "kept"
+    REMOVED = "removed"
 
 
 class DocumentIndexed(Event):
@@ -26,7 +29,9 @@ class DocumentIndexed(Event):
         document_id: The same for every version of the page; the ids of its points derive from it.
         tier: How deep it is indexed.
         cts_score: The score that decided the tier; null for an old record without one.
-        change: ``written``; ``unchanged`` if the index had the same points; ``outdated`` if it had a newer version.
+        state: As in ``ScoredPage``.
+        change: ``written``; ``unchanged`` if the index had the same points; ``outdated`` if it had a newer version;
+            ``kept`` if the page has no content now, so that older points stay; ``removed`` if it no longer exists.
         points: Number of points of the page.
         points_written: Points that were written, 0 unless ``change`` is ``written``.
         points_removed: Points of an earlier version that were removed.
@@ -40,6 +45,7 @@ class DocumentIndexed(Event):
     document_id: str
     tier: Tier
     cts_score: int | None = Field(default=None, ge=0, le=100)
+    state: State = State.CONTENT
     change: IndexChange
     points: int = Field(ge=0)
     points_written: int = Field(ge=0)

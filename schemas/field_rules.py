@@ -11,13 +11,14 @@ Shape = dict[str, Any]
 NULL: Shape = {"type": "null"}
 
 
-def exactly_one(**shapes: Shape) -> Shape:
-    """One field of these has such a value; the others are null or absent.
+def exactly_one(other: dict[str, Shape] | None = None, /, **shapes: Shape) -> Shape:
+    """One field of these has such a value, and the others are null or absent; or the fields have the values of a case.
 
     >>> exactly_one(html={"type": "string"})
     {'oneOf': [{'required': ['html'], 'properties': {'html': {'type': 'string'}}}]}
     """
-    return {"oneOf": [_given(name, shape) for name, shape in shapes.items()]}
+    cases = [_given(name, shape) for name, shape in shapes.items()]
+    return {"oneOf": [*cases, *(one_case(other)["oneOf"] if other else ())]}
 
 
 def at_least_one(**shapes: Shape) -> Shape:

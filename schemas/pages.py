@@ -25,11 +25,14 @@ from typing_extensions import TypedDict
 
 from schemas.addresses import without_user
 from schemas.event import Event, Many, Part, Text, Url
-from schemas.field_rules import exactly_one
+from schemas.field_rules import NULL, exactly_one
 from schemas.instants import Instant
+from schemas.states import State
 
 MAX_PAGE_BYTES = 8 * 1024 * 1024
 """The largest page that is read; a larger one is kept as a dead letter."""
+GONE_STATUS = (404, 410)
+"""HTTP status of a page that was removed."""
 MAX_CONTENT_TYPE = 1000
 """Characters of a Content-Type header that are kept. A longer header is cut, and the page is read."""
 
@@ -115,8 +118,8 @@ class CrawledPage(Event):
     """A page from a crawler: its HTML, or the text that the crawler has already extracted from it.
 
     HTML may also be the raw value of the record, with the other fields in headers. Exactly one of ``html``,
-    ``html_base64`` and ``content`` is given. Title, date, author, summary and quality metadata are read only with
-    ``content``.
+    ``html_base64`` and ``content`` is given; none is needed with status 404 or 410. Title, date, author, summary and
+    quality metadata are read only with ``content``.
 
     Attributes:
         url: The address that was crawled; the key of the record.
@@ -132,14 +135,17 @@ class CrawledPage(Event):
             page's own.
         fetched_at: When it was fetched; the record's timestamp is used without it.
         final_url: After redirects.
-        status: HTTP status.
+        status: HTTP status; with 404 or 410 the page is removed from the index, and no body is needed.
         site_name: The publisher as the crawler knows it (a page's own claim never raises its source tier, C-42).
         context: Free text from the crawler, which is copied to the output.
     """
 
     model_config = ConfigDict(
         json_schema_extra=exactly_one(
-            html={"type": "string"}, html_base64={"type": "string"}, content={"type": "string"}
+            {"status": {"enum": list(GONE_STATUS)}, "html": NULL, "html_base64": NULL, "content": NULL},
+            html={"type": "string"},
+            html_base64={"type": "string"},
+            content={"type": "string"},
         )
     )
 
@@ -163,7 +169,8 @@ class CrawledPage(Event):
 
     @model_validator(mode="after")
     def _has_body(self) -> Self:
-        if (self.html, self.html_base64, self.content).count(None) != 2:
+        bodies = 3 - (self.html, self.html_base64, self.content).count(None)
+        if bodies > 1 or not (bodies or self.status in GONE_STATUS):
             raise ValueError("exactly one of html, html_base64 and content is needed")
         return self
 
@@ -340,6 +347,7 @@ class ScoredPage(Event):
         page_id: The same for all addresses of the page in one canonical form; null if the address is not http(s).
         authors: Persons, else the organisation that the page names as its author.
         agencies: News agencies that the page credits; they are not authors.
+        state: Content, or why the page has none: then the score is 0, and no date and no author is given.
         content: Main text without boilerplate; code keeps its lines, and a row of a table is one line.
         blocks: What the lines of the content are, at most 5,000.
         summary: The page's own description, else leading sentences.
@@ -361,6 +369,7 @@ class ScoredPage(Event):
     url: Url
     page_id: str | None = None
     final_url: Annotated[str, AfterValidator(without_user)] | None = None
+    state: State = State.CONTENT
     title: str
     content: str = Field(max_length=MAX_PAGE_BYTES)
     blocks: Many[ContentBlock] = Field(default=(), max_length=MAX_BLOCKS)

@@ -15,10 +15,14 @@ from typing import Any
 from schemas.llm import LlmCall
 from schemas.needs import ToolCall
 from schemas.outcome import Retry, RetryReason, ServiceTrouble
+from schemas.states import State
 
 
 class FetchFailure(StrEnum):
-    """Why a page was not fetched (R-273)."""
+    """Why a page was not fetched (R-273), or the state of a page without content.
+
+    ``soft_404`` and ``challenge`` are in events of older versions, and no longer written.
+    """
 
     INVALID_URL = "invalid_url"
     FORBIDDEN_SCHEME = "forbidden_scheme"
@@ -33,6 +37,15 @@ class FetchFailure(StrEnum):
     RATE_LIMITED = "rate_limited"
     CLIENT_ERROR = "client_error"
     SERVER_ERROR = "server_error"
+    GONE = State.GONE.value
+    ERROR = State.ERROR.value
+    BLOCKED = State.BLOCKED.value
+    LOGIN = State.LOGIN.value
+    PAYWALL = State.PAYWALL.value
+    CONSENT = State.CONSENT.value
+    NEEDS_RENDER = State.NEEDS_RENDER.value
+    EMPTY = State.EMPTY.value
+    PARKED = State.PARKED.value
     SOFT_404 = "soft_404"
     CHALLENGE = "challenge"
     NO_ITEM_LINKS = "no_item_links"

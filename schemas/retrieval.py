@@ -16,6 +16,7 @@ from schemas.evidence import Evidence
 from schemas.llm import CamelLlmCall
 from schemas.pages import SourceStanding
 from schemas.replies import FetchFailure
+from schemas.states import State
 
 ContentKind = Literal["snippet", "full"]
 
@@ -102,12 +103,14 @@ class ClassifiedResult(CamelPart):
 
     Attributes:
         source: Whether a list has its source, none has, or a public list contests it; null without a web address.
+        state: Content, or why the result has none; then it is NAVIGATION with the score 0.
         evidence: The details of its text in their order. Offsets are into the text that was classified, of which
             ``retrieved_content`` has the beginning.
     """
 
     url: AnyUrl
     page_id: str | None = None
+    state: State = State.CONTENT
     result_type: ResultType
     actionable_score: Score
     confidence: Score
@@ -150,6 +153,7 @@ class ResultsClassified(CamelEvent):
         confidence: Mean confidence of the results, 0 for an empty batch.
         needs_extraction: Below the threshold, strictly more than half are listings (R-055, C-07), and at least one of
             them is fetched: its address can be visited, and attempt and budget allow it.
+        needs_render: Pages without text that scripts make in a browser.
         extraction_reason: The verdict in words (R-057); null where no extraction is needed.
         extraction_targets: The listings, in the order of the results; empty where no extraction is needed. An
             orchestrator waits for one ``ExtractionCompleted`` for each that is not skipped.
@@ -172,6 +176,7 @@ class ResultsClassified(CamelEvent):
     actionable_information: Score
     confidence: Score
     needs_extraction: bool
+    needs_render: Many[AnyUrl] = ()
     extraction_reason: str | None = None
     extraction_targets: Many[ExtractionTarget]
     improvement: float | None = None
@@ -222,6 +227,8 @@ class NextStep(StrEnum):
     ANSWER = "answer"
     ANSWER_FROM_ITEMS = "answer_from_items"
     AWAIT_EXTRACTION = "await_extraction"
+    RENDER = "render"
+    SIGN_IN = "sign_in"
     SEARCH_AGAIN = "search_again"
 
 
@@ -231,8 +238,10 @@ class RetrievalEvaluated(CamelEvent):
     Attributes:
         next_step: ``answer`` if the batch passed; ``await_extraction`` while listings are being fetched, until each
             target that is not skipped has its ``ExtractionCompleted``; ``answer_from_items`` if the batch would pass
-            without its listings and navigation, so its ``SPECIFIC_CONTENT`` is enough; otherwise ``search_again`` with
-            another query.
+            without its listings and navigation, so its ``SPECIFIC_CONTENT`` is enough; ``render`` if the pages of
+            ``needs_render`` may answer in a browser; ``sign_in`` if each result is behind a login or a paywall;
+            otherwise ``search_again`` with another query.
+        needs_render: Pages without text that scripts make in a browser.
         extraction_targets: As in ``ResultsClassified``.
         score_source: The origin of recall, precision and quality; the fallback if a judge failed or is missing.
         llm: The call of a judge, the offline one included; null if no judge was asked.
@@ -250,6 +259,7 @@ class RetrievalEvaluated(CamelEvent):
     score_source: ScoreSource
     source_details: tuple[SourceDetail, ...]
     next_step: NextStep
+    needs_render: Many[AnyUrl] = ()
     needs_extraction: bool
     extraction_reason: str | None = None
     extraction_targets: Many[ExtractionTarget]

@@ -15,6 +15,7 @@ TREES = CONFIG.parent / "handlers" / "results" / "trained.json"
 CONTENT_TREES = CONFIG.parent / "handlers" / "html" / "trained.json"
 DATE_TREES = CONFIG.parent / "handlers" / "html" / "dates" / "trained.json"
 ADDRESSED = CONFIG.parent / "handlers" / "html" / "addressed.json"
+NOTICES = CONFIG.parent / "handlers" / "html" / "notices.json"
 R = TypeVar("R", bound=Rules)
 _KNOWN: defaultdict[type[Rules], list[Rules]] = defaultdict(list)
 

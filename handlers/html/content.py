@@ -34,7 +34,7 @@ from handlers.html.marks import Story, StoryWords, is_event, look_near
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import lines_of_forms
+from handlers.html.state import CONTENT, PageState
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.template import Content, find_content
 from handlers.html.walk import walk_page
@@ -54,8 +54,6 @@ _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
 _MAX_PASSAGE = 500
-_SHORT = 1_000
-"""Characters; in a longer text no line is taken for a refusal."""
 _METADATA = ("attribute", "structured_data")
 _QUOTED = "quotes what addresses a language model"
 _FEW_ON_MODELS = 2
@@ -64,6 +62,7 @@ _LEAST_ORDER = 16
 _MAX_LINES = 5_000
 """Lines at the end of an extracted text in which references are looked for."""
 Value = TypeVar("Value")
+_LITTLE, _LINK = 100, 70
 
 MAX_SCHEMA_TYPE = 64
 """Characters of a schema.org type that are kept; the longest real ones have half of it."""
@@ -84,7 +83,9 @@ class PageFacts:
         session: The parameter of the address that the page shows to be a session, such as ``sid=7``.
         hidden: Text that no visitor sees: what was taken out, and what the text still has.
         suspected: A passage of the text that addresses a language model, else "".
-        form_lines: Lines of forms for a message, if the text is short.
+        unread: Characters of lines outside of boilerplate, if no content was found.
+        state: Content, or why the page has no content.
+        trail: Its sections by its breadcrumbs, where they are asked for.
     """
 
     title: str
@@ -115,7 +116,9 @@ class PageFacts:
     session: str = ""
     hidden: tuple[Hidden, ...] = ()
     suspected: str = ""
-    form_lines: tuple[str, ...] = ()
+    unread: int = 0
+    state: PageState = CONTENT
+    trail: tuple[str, ...] = ()
 
 
 class PageReader:
@@ -188,7 +191,7 @@ class PageReader:
             site_name=site_name,
             hidden=tuple(one for one in page.hidden if one.outcome != "kept" or one.is_in(text)),
             suspected=suspected,
-            form_lines=lines_of_forms(page) if len(text) < _SHORT else (),
+            unread=_unread(page) if len(text) < _LITTLE else 0,
             language=language,
             word_count=count_words(text),
             has_doi=citations.has_doi,
@@ -252,6 +255,12 @@ class PageReader:
             "statistics": "prices" if not counts["statistics"] and has_prices(text) else "",
         }
         return citations, counts, {name: remark for name, remark in remarks.items() if remark}
+
+
+def _unread(page: Outline) -> int:
+    """Characters of lines outside of boilerplate; a link, as of an item of a listing, counts as ``_LINK``."""
+    lines = [block for block in page.lines_with_links() if not page.regions.hides(block.element)]
+    return sum(_LINK if block.linked else len(block.text) for block in lines)
 
 
 def _elsewhere(number: int) -> str:

@@ -107,7 +107,7 @@ def stated_marks(story: Story) -> list[Mark]:
         ]
         if "author" in (attributes.get("rel") or "").lower().split():
             names.append("rel:author")
-        if names and not _is_others(node, outline.item_types):
+        if names and not _is_others(node, outline):
             # An element that the walk removed with its footer has no place. An author that is stated there counts.
             place = outline.place(node)
             if place >= 0 and story.holds_node(place >> 1, node):
@@ -220,16 +220,27 @@ def _name_in(author: LexborNode) -> str:
     return ""
 
 
-def _is_others(node: LexborNode, items: list[str]) -> bool:
-    """Whether microdata belongs to a comment, an answer, a review, or a picture or video beside the page's items."""
+def _is_others(node: LexborNode, outline: Outline) -> bool:
+    """Whether microdata belongs to a comment, an answer, a review, media beside the items, or an item of an aside."""
+    items = outline.item_types
     above = node.parent
     for _ in range(_MAX_ABOVE):
         if above is None:
             return False
         kind = above.attributes.get("itemtype")
         if kind:
-            return kind.lower().rstrip("/").endswith(_OTHERS if items != [kind] else _OTHERS[: -len(_MEDIA)])
+            others = _OTHERS if items != [kind] else _OTHERS[: -len(_MEDIA)]
+            return kind.lower().rstrip("/").endswith(others) or _is_taken_out(above)
         above = above.parent
+    return False
+
+
+def _is_taken_out(node: LexborNode) -> bool:
+    """Whether the walk took an element out of the page, with the aside around it."""
+    for _ in range(_MAX_ABOVE):
+        if (above := node.parent) is None:
+            return node.tag_id in NAME_OF and node.tag != "html"
+        node = above
     return False
 
 

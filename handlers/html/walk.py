@@ -48,6 +48,7 @@ _MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
 _MAX_NAMES = 4
 _MAX_ABOVE = 30
+_ASIDES = frozenset(("aside", "footer"))
 _CONTROLS = ",".join(
     f"{titled} {control}" for titled in (*sorted(HEADING_NAMES), "dt", "summary") for control in ("button", "label")
 )
@@ -154,10 +155,21 @@ def _select(found: Outline, root: LexborNode) -> None:
         if is_stated:
             found.stated.append(node)
             if kind := attributes.get("itemtype"):
-                (found.part_types if _is_part(attributes.get("itemprop")) else found.item_types).append(kind)
+                if not _is_aside(node):
+                    (found.part_types if _is_part(attributes.get("itemprop")) else found.item_types).append(kind)
             elif (kind := attributes.get("typeof")) and len(found.item_types) + len(found.part_types) < _MAX_RDFA:
                 types = found.part_types if _is_part(attributes.get("property")) else found.item_types
                 types += _rdfa_types(node, kind)
+
+
+def _is_aside(node: LexborNode) -> bool:
+    """Whether an element is in an ``aside``, as teasers are."""
+    above = node.parent
+    for _ in range(_MAX_ABOVE):
+        if above is None or above.tag in _ASIDES:
+            return above is not None
+        above = above.parent
+    return False
 
 
 def _is_part(names: str | None) -> bool:
@@ -275,8 +287,20 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
         # Some pages write the content into the attribute "value".
         if content := (attributes.get("content") or attributes.get("value") or "").strip():
             for key in ("property", "name", "itemprop", "http-equiv"):
-                if names := attributes.get(key):
+                if (names := attributes.get(key)) and not (key == "itemprop" and _is_of_part(node)):
                     for name in names.lower().split()[:_MAX_NAMES]:
                         found.meta.setdefault(name, []).append(content)
     elif effect == TITLE and not found.title:
         found.title = " ".join(node.text().split())
+
+
+def _is_of_part(node: LexborNode) -> bool:
+    """Whether the item that a property belongs to is a part of the page, such as a comment or a video."""
+    above = node.parent
+    for _ in range(_MAX_ABOVE):
+        if above is None:
+            break
+        if "itemtype" in above.attributes:
+            return _is_part(above.attributes.get("itemprop"))
+        above = above.parent
+    return False

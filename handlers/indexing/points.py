@@ -25,7 +25,7 @@ from schemas.needs import IndexDocument, IndexPoint
 from schemas.pages import ScoredPage, Tier
 from schemas.replies import IndexReply
 
-ARTICLE, CHUNK, BEGINNING, SUMMARY = "article", "chunk", "beginning", "summary"
+ARTICLE, CHUNK, BEGINNING, SUMMARY, REMOVED = "article", "chunk", "beginning", "summary", "removed"
 _LINE_CHARACTERS = 500
 _NAME_CHARACTERS = 200
 _MAX_AUTHORS = 20
@@ -106,6 +106,13 @@ def heading_paths(page: ScoredPage, chunks: Sequence[str]) -> list[tuple[str, ..
 
 def _headings(kind: str, ordinal: int, paths: Sequence[tuple[str, ...]]) -> dict[str, list[str]]:
     return {"headings": list(paths[ordinal])} if kind == CHUNK and paths[ordinal] else {}
+
+
+def removed_points(url: str) -> tuple[IndexPoint, ...]:
+    """The one point of a page that no longer exists: it remembers the version, and has no address to be found by."""
+    document_id = document_id_of(url)
+    payload = {"document_id": document_id, "kind": REMOVED}
+    return (IndexPoint(point_id(document_id, ARTICLE), REMOVED, REMOVED, payload),)
 
 
 def index_change(reply: IndexReply) -> IndexChange:

@@ -14,9 +14,9 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from handlers.html.detail import Detail
 from handlers.html.encoding import page_bytes
 from handlers.html.links import canonical_url, page_id_of
+from handlers.html.read_page import Detail
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import SnippetLimits, SourcePage, begin, paragraphs_of
 from handlers.prompts.untrusted import cleaned

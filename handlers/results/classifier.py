@@ -10,8 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from handlers.html.links import NO_WEB_PAGE, page_id_of
+from handlers.html.read_page import StatedReader
 from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection, Refusals
+from handlers.html.state import CONTENT, PageRefusalsSection, PageState
 from handlers.listings.page_shape import PageShape, with_page
 from handlers.results.address import read_address
 from handlers.results.features import REASONS, ClassificationSection, Observed, measures_of, reasons_of
@@ -46,7 +47,7 @@ class ResultClassifier:
         self._section = section
         self.patterns = compile_patterns(patterns)
         self._reading = reading
-        self._refusals = Refusals(refusals, self.patterns.details)
+        self.reader = StatedReader(reading, refusals, self.patterns.details)
         self._on_page, self._on_text = Forest(trees.page), Forest(trees.text)
         self._bias, self._weights = section.bias.each, [(name, its.each) for name, its in section.weights.items()]
 
@@ -61,7 +62,7 @@ class ResultClassifier:
     def read(self, result: RetrievedContent) -> tuple[RetrievedContent, ClassifiedResult]:
         """The result as it was read (``with_page``), and classified. Offsets of the evidence are into its text."""
         read, page, refused = self._with_page(result)
-        observed = self._observe(read, page)
+        observed = self._observe(read, page, self._state(result, read))
         result_type, confidence, reasons = self._decide(observed)
         if refused:
             reasons = (*reasons, f"the page is not read: {refused}")
@@ -71,21 +72,24 @@ class ResultClassifier:
         return read, ClassifiedResult(
             url=result.url,
             page_id=page_id,
+            state=observed.state.kind,
             result_type=result_type,
-            actionable_score=0.0 if observed.refusal else actionable_score(result_type, observed, self._section),
+            actionable_score=0.0
+            if not observed.state.is_content
+            else actionable_score(result_type, observed, self._section),
             confidence=confidence,
             content_kind=read.content_kind,
             reasons=reasons,
-            evidence=() if observed.refusal else observed.evidence,
+            evidence=observed.evidence if observed.state.is_content else (),
         )
 
     def measures(self, result: RetrievedContent) -> dict[str, float]:
         """All measures of a result."""
-        return measures_of(self._observe(*self._with_page(result)[:2]), self.patterns, self._section)
+        return measures_of(self._observe(*self._with_page(result)[:2], CONTENT), self.patterns, self._section)
 
     def _decide(self, observed: Observed) -> tuple[ResultType, float, tuple[str, ...]]:
-        if (refusal := observed.refusal) is not None:
-            return ResultType.NAVIGATION, 1.0, (f"no content, {refusal.reason}: {refusal.words!r}",)
+        if not observed.state.is_content:
+            return ResultType.NAVIGATION, 1.0, (str(observed.state),)
         measures = measures_of(observed, self.patterns, self._section)
         forest = self._on_text if observed.page is None else self._on_page
         scores = self._scores(measures, forest)
@@ -125,7 +129,13 @@ class ResultClassifier:
         is_bare = page.characters < least and not page.measures.get("page_all_links")
         return read, None if is_bare else page, ""
 
-    def _observe(self, result: RetrievedContent, page: PageShape | None) -> Observed:
+    def _state(self, result: RetrievedContent, read: RetrievedContent) -> PageState:
+        """The state of the page, or of title and text without it."""
+        title = (read.title or "")[:_TITLE_CHARACTERS]
+        text = result.content[: self._section.max_characters]
+        return self.reader.of_result(result.html, title, text, result.url, is_full=result.content_kind == "full")
+
+    def _observe(self, result: RetrievedContent, page: PageShape | None, state: PageState) -> Observed:
         section, patterns = self._section, self.patterns
         url, address = result.url, read_address(result.url, patterns)
         if not address.readable and page is not None:
@@ -155,7 +165,7 @@ class ResultClassifier:
             title_plural=plural_of(read.name, languages, patterns),
             address_plural=plural_of(name, languages, patterns),
             offers=find_offers(read, shown, words, patterns),
-            refusal=self._refusals.why_no_content((title, page.title if page else ""), text, url),
+            state=state,
         )
 
 

@@ -11,7 +11,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from handlers.html.refusals import Refusal
+from handlers.html.state import CONTENT, PageState
 from handlers.listings.page_shape import PageShape
 from handlers.results.address import Address
 from handlers.results.wording import Offers, Title
@@ -142,7 +142,7 @@ class Observed:
         kinds: The kinds of details that count as its own (C-55).
         title_plural, address_plural: The plural that a short name is, or "".
         offers: What title and text offer.
-        refusal: Why it is no content; None for most.
+        state: Content, or why the result has no content.
     """
 
     title: Title
@@ -154,7 +154,7 @@ class Observed:
     title_plural: str = ""
     address_plural: str = ""
     offers: Offers = field(default_factory=Offers)
-    refusal: Refusal | None = None
+    state: PageState = CONTENT
 
 
 def measures_of(observed: Observed, patterns: CompiledPatterns, section: ClassificationSection) -> dict[str, float]:

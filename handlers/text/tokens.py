@@ -13,7 +13,7 @@ from itertools import groupby
 
 import regex
 
-from handlers.text.scripts import CJK, HAN, HANGUL, KANA, has_cjk, simplified
+from handlers.text.scripts import HAN, HANGUL, KANA
 
 MAX_CHARACTERS = 100_000
 """Of a text that is read."""
@@ -39,9 +39,6 @@ _PARTICLE = regex.compile(
     rf"(?<=[^\s{_HIRAGANA}])[{_HIRAGANA}]{{1,2}}(?![{_HIRAGANA}])"
     rf"|(?<![{_HIRAGANA}])[{_HIRAGANA}]{{1,2}}(?=[^\s{_HIRAGANA}])"
 )
-_CJK_BLANK = regex.compile(rf"(?<=[{CJK}\d]) (?=[{CJK}])|(?<=[{CJK}]) (?=\d)")
-_BESIDE_CJK = regex.compile(rf"(?<=[a-z])(?=[{CJK}])|(?<=[{CJK}])(?=[a-z])")
-_CJK = "*cjk"
 # Two ways to write one character in the same script; simplified and traditional are more than that.
 _VARIANTS = tuple(zip("臺裏峯羣啓爲衆麪綫祕", "台裡峰群啟為眾麵線秘", strict=True))
 
@@ -206,46 +203,3 @@ def _pairs(run: str, *, overlapping: bool) -> list[str]:
     if len(run) < 3:
         return [run]
     return [run[at : at + 2] for at in (range(len(run) - 1) if overlapping else range(0, len(run), 2))]
-
-
-class PhraseIndex:
-    """Finds those of many phrases that a text has.
-
-    >>> index = PhraseIndex()
-    >>> phrases = [index.add(phrase) for phrase in ("page", "not found", "页面", "for sale")]
-    >>> sorted(index.found(index.fold("Page: not foundations. 頁 面")))
-    [' page ', '页面']
-    """
-
-    def __init__(self) -> None:
-        """Has no phrases yet."""
-        self._by_word: dict[str, dict[str, None]] = {}
-        self._folds: dict[str, str] = {}
-
-    def fold(self, text: str) -> str:
-        """The folded words of a text between blanks, in simplified characters without blanks between them."""
-        return self._undivided(fold(text))
-
-    @staticmethod
-    def _undivided(folded: str) -> str:
-        if not has_cjk(folded):
-            return f" {folded} "
-        return f" {_BESIDE_CJK.sub(' ', _CJK_BLANK.sub('', simplified(folded)))} "
-
-    def add(self, *words: str) -> str:
-        """Adds a phrase of words or shorter phrases; returns the form in which folded texts have it."""
-        for word in words:
-            if word not in self._folds:
-                self._folds[word] = fold(word)
-        form = self._undivided(" ".join(self._folds[word] for word in words))
-        # The last word is mostly the rarest.
-        word = form.split()[-1]
-        if has_cjk(form):
-            form, word = form.strip(), _CJK
-        self._by_word.setdefault(word, {})[form] = None
-        return form
-
-    def found(self, folded: str) -> set[str]:
-        """The phrases that a folded text has."""
-        keys = {_CJK if has_cjk(folded) else "", *folded.split()}
-        return {form for key in keys for form in self._by_word.get(key, ()) if form in folded}

@@ -16,7 +16,7 @@ from aiokafka.protocol.transaction import EndTxnRequest
 
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
-from streams.kafka.last_records import LatestDecisions, read_dated_after, read_latest_decisions
+from streams.kafka.last_records import LatestDecisions, read_dated_after, read_kept_outdated, read_latest_decisions
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topics import find_differences, plan_topics
 from streams.kafka.trouble import explain_trouble
@@ -44,7 +44,7 @@ def check_kafka(settings: Settings) -> Iterator[Check]:
             return
     # aiokafka logs each failed connection attempt; the finding reports it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    for look in (_cluster, _topics, _groups, _clocks, _decisions):
+    for look in (_cluster, _topics, _groups, _clocks, _decisions, _index):
         found = asyncio.run(_findings(look, settings))
         yield from found
         if any(finding.what == "Kafka" and finding.state == "fail" for finding in found):
@@ -186,6 +186,18 @@ async def _decisions(settings: Settings) -> list[Check]:
     """Whether the workers' last decisions were made under the rules of this configuration."""
     latest = await read_latest_decisions(settings.kafka, HANDLERS)
     return [judge_versions(latest, {h.name: settings.rules(h.rules).config_version for h in HANDLERS})]
+
+
+async def _index(settings: Settings) -> list[Check]:
+    """Whether the index has the points of the last decisions."""
+    return [judge_outdated(*await read_kept_outdated(settings.kafka))]
+
+
+def judge_outdated(outdated: int, pages: int) -> Check:
+    if not outdated:
+        return Check("indexed pages", "ok", f"the last {pages:,} have the points of their last decision")
+    found = f"{outdated:,} of the last {pages:,} have points of an older decision than pages.scored.v1"
+    return Check("indexed pages", "warn", found, "`assay replay index_page --from earliest --to-live`")
 
 
 def judge_versions(last: LatestDecisions, here: Mapping[str, str]) -> Check:

@@ -158,7 +158,7 @@ class Export:
             ) as advance:
                 async with aclosing(found) as records:
                     async for record in records:
-                        event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
+                        event = decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
                         yield LineEvent(f"{record.partition}/{record.offset}", event)
                         partition = TopicPartition(record.topic, record.partition)
                         left[partition] = spans[partition][1] - record.offset - 1

@@ -45,6 +45,9 @@ def publish(
     resume: Annotated[str | None, Option(help="Resume this run; it must exist.")] = None,
     refused: Annotated[Path | None, Option(help="A file for refused entries.")] = None,
     lines: Annotated[Format | None, Option("--format", help="Format; derived from the file name by default.")] = None,
+    removed: Annotated[
+        bool, Option("--removed", help="The files have addresses of pages that no longer exist, one a line.")
+    ] = False,
     check: Annotated[bool, Option("--check", help="Only validate; nothing is sent, and no Kafka is needed.")] = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Validate, and estimate the time and the costs of handlers.")
@@ -58,12 +61,14 @@ def publish(
         return tell("publish", no_such("topic", topic, [known.name for known in TOPICS]), 2)
     if found is DECISIONS_REVIEWED:
         return tell("publish", f"only the console writes {topic}: see `assay console`, screen Review", 2)
+    if removed and not found.raw_pages:
+        raise BadParameter(f"{topic} does not take pages", param_hint="'--removed'")
     asked = Publication(
         topic=found,
         paths=paths,
         run=run_id if resume is None else resume,
         resume=resume is not None,
-        stated=lines,
+        stated="removed" if removed else lines,
         refused=refused,
         rate=rate,
         config=config,

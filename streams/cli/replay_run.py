@@ -18,7 +18,7 @@ from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import plain_table, say_json, show, table_console, tell
 from streams.cli.progress import ProgressLine
-from streams.cli.run import stop_on_signals
+from streams.cli.run import outdated_writes, stop_on_signals
 from streams.cli.try_ import not_comparable, print_comparison
 from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
@@ -79,7 +79,7 @@ def run_replay(
         made = await resolved(settings, plan, bounds, partial(tell, "replay"), allow_missing=allow_missing)
         if _is_empty(made):
             if as_json:
-                nothing = dict.fromkeys(("replayed", "passed_over", "dead", "deleted", "remaining"), 0)
+                nothing = dict.fromkeys(("replayed", "passed_over", "dead", "deleted", "outdated", "remaining"), 0)
                 say_json({"plan": plan.plan, "run": None, "state": None, **nothing, "topics": []})
             return None
 
@@ -153,22 +153,24 @@ async def _carry_out(
         finally:
             if plan is None and (last := store.plans.get(name)) is not None and _status(sys.exception()) != 2:
                 # Whatever failed, the plan exists by now: print its name and its progress.
-                _summarize(last, session.progress, time.monotonic() - began, as_json)
-    _summarize(plan, session.progress, time.monotonic() - began, as_json)
+                _summarize(last, session.progress, time.monotonic() - began, outdated_writes(metrics), as_json)
+    _summarize(plan, session.progress, time.monotonic() - began, outdated_writes(metrics), as_json)
     if plan.state is ReplayState.FINISHED:
         return 0 if allow_missing or not stage_of(plan).deleted else 1
     return 130 if stop.is_set() else 1
 
 
-def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, as_json: bool) -> None:
+def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, outdated: int, as_json: bool) -> None:
     deleted = max(done.deleted, count(stage_of(plan).deleted))
     topics = list(routes(plan).values())
     counts = {"replayed": done.replayed, "passed_over": done.passed_over, "dead": done.dead, "deleted": deleted}
+    counts["outdated"] = outdated
     remaining = 0 if plan.stage else done.remaining if done.handler else None
     left = {"remaining": remaining, "cost_usd": done.spent_usd, "seconds": round(seconds, 2), "topics": topics}
     where = {"plan": plan.plan, "run": plan.run, "state": plan.state, "detail": plan.detail}
     counted = f"{done.replayed:,} replayed" + (f", {done.passed_over:,} passed over" if done.passed_over else "")
     counted += f", {done.dead:,} dead" if done.dead else ""
+    counted += f", {outdated:,} of {done.replayed:,} outdated" if outdated else ""
     counted += f", {in_money(done.spent_usd)}" if done.spent_usd else ""
     places = f": {places_of(stage_of(plan).deleted)}" if stage_of(plan).deleted else ""
     lost = f"{deleted:,} offsets were deleted (retention) before they could be read{places}"

@@ -18,6 +18,8 @@ import structlog
 from aiokafka.errors import KafkaError
 from typer import Argument, Option
 
+from schemas.documents import IndexChange
+from schemas.states import State
 from streams.app.application import Application
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, load_settings, say_json, tell
@@ -165,6 +167,10 @@ def _summary_of(metrics: Metrics, handlers: Sequence[str]) -> dict[str, Any]:
             tiers[labels["tier"]] += count
     if "index_page" in found:
         found["index_page"]["points"] = sum(count for _, count in _samples(metrics.index_points_written_total))
+        found["index_page"]["outdated"] = outdated_writes(metrics)
+    if "score_page" in found:
+        states = {labels["state"]: count for labels, count in _samples(metrics.page_states_total)}
+        found["score_page"]["states"] = Counter({state: count for state, count in states.items() if count})
     return found
 
 
@@ -177,9 +183,20 @@ def _summary_lines(summary: Mapping[str, Any]) -> Iterator[str]:
             parts[0] += f" ({', '.join(f'{tier} {count}' for tier, count in done['tiers'].items())})"
         if "points" in done:
             parts.append(f"{done['points']} points written")
+        if done.get("outdated"):
+            parts.append(f"{done['outdated']} of {done['in']} were outdated")
+        without = {state: count for state, count in done.get("states", {}).items() if state != State.CONTENT}
+        if without:
+            parts.append(f"without content: {', '.join(f'{state} {count}' for state, count in without.items())}")
         yield f"{name} {done['in']} in: {', '.join(parts)}"
     if idle := [name for name, done in summary.items() if not done["in"]]:
         yield f"nothing to do for {', '.join(idle)}"
+
+
+def outdated_writes(metrics: Metrics) -> int:
+    """Writes of pages of which the index had a newer version."""
+    found = _samples(metrics.documents_indexed_total)
+    return sum(count for labels, count in found if labels["change"] == IndexChange.OUTDATED)
 
 
 def _samples(counter: Any) -> Iterator[tuple[Mapping[str, str], int]]:

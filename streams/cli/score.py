@@ -24,6 +24,7 @@ from handlers.score_page import ScorePageRules, score_page
 from schemas.addresses import without_user
 from schemas.outcome import Dead, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
+from schemas.states import State
 from streams.cli.output import AsJson, Config, say, say_json, tell
 from streams.fetch.settings import FetchSettings
 from streams.runtime.terminal import printable
@@ -56,15 +57,16 @@ Result = ScoredPage | Refused
 def score(
     sources: Annotated[list[str], Argument(help="Addresses, HTML files, JSON lines, folders; - is standard input.")],
     url: Annotated[str, Option(help="The address of the page of a file or of standard input.")] = "",
+    strict: Annotated[bool, Option("--strict", help="Exit with 1 also if a page has no content.")] = False,
     as_json: AsJson = False,
     as_markdown: Annotated[bool, Option("--markdown", help="Print the main text of each page as Markdown.")] = False,
     config: Config = None,
 ) -> int:
     """Score pages: addresses, files, folders, or standard input.
 
-    It shows score, tier, label, date and author, and for one page the reason for every point. It writes JSON lines with
-    --json, and if the output is no terminal. With --markdown it prints the main text instead. The exit status is 1 if
-    a page was refused.
+    It shows score, tier, label, date and author, and for one page the reason for every point; of a page without content
+    the state, such as login. It writes JSON lines with --json, and if the output is no terminal. With --markdown it
+    prints the main text instead. The exit status is 1 if a page was refused.
     """
     settings = LazySettings(config)
     rules, sections = settings.of(ScorePageRules), settings.of(_Sections)
@@ -74,7 +76,7 @@ def score(
         results = scored_pages(_pages(sources, url, sections.fetch, passed), rules, sections.workers)
         try:
             while (result := runner.run(_next(results))) is not None:
-                refused += isinstance(result, Refused)
+                refused += isinstance(result, Refused) or (strict and result.state is not State.CONTENT)
                 if as_markdown:
                     _write_markdown(result)
                 elif screen is None:
@@ -215,7 +217,7 @@ def _write_json(result: Result) -> None:
         return
     event, decision = result.to_wire(), ("url", "cts_score", "tier", "trust_label")
     reasons = [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown]
-    fields = ("hidden_text", "injection_suspected", "date", "authors", "title", "summary")
+    fields = ("state", "hidden_text", "injection_suspected", "date", "authors", "title", "summary")
     line = {name: event[name] for name in decision} | {
         "source": result.source,
         "parts": result.parts,
@@ -235,16 +237,19 @@ class _Screen:
     def __init__(self) -> None:
         self._width = shutil.get_terminal_size().columns
         self._first: Result | None = None
+        self._states = Counter[str]()
         self._tiers = Counter({"A": 0, "B": 0, "C": 0, "refused": 0})
 
     def show(self, result: Result) -> None:
         """Shows a result; the first one waits until it is known whether it is the only one."""
         self._tiers["refused" if isinstance(result, Refused) else result.tier] += 1
+        if not isinstance(result, Refused) and result.state is not State.CONTENT:
+            self._states[result.state] += 1
         if self._tiers.total() == 1:
             self._first = result
             return
         if self._first is not None:
-            say("score  tier  label   date        page")
+            say("score  tier  label   date, state   page")
             self._row(self._first)
             self._first = None
         self._row(result)
@@ -254,14 +259,15 @@ class _Screen:
             self._whole(self._first)
         elif self._tiers.total():
             counts = ", ".join(f"{tier} {count}" for tier, count in self._tiers.items())
-            say(f"{self._tiers.total()} pages: {counts}")
+            states = ", ".join(f"{state} {count}" for state, count in self._states.most_common())
+            say(f"{self._tiers.total()} pages: {counts}{f'; without content: {states}' if states else ''}")
 
     def _row(self, result: Result) -> None:
         if isinstance(result, Refused):
             line = f"    -  -     {result.kind}: {result.place}: {result.detail}"
         else:
             score = "-" if result.cts_score is None else str(result.cts_score)
-            line = f"{score:>5}  {result.tier}     {result.trust_label:<6}  {_day(result):<10}  {result.url}"
+            line = f"{score:>5}  {result.tier}     {result.trust_label:<6}  {_shown_day(result):<12}  {result.url}"
         self._print(line)
 
     def _whole(self, result: Result) -> None:
@@ -286,6 +292,11 @@ class _Screen:
 
     def _print(self, line: str) -> None:
         say(printable(line, self._width - 2))  # and the sign that it was cut
+
+
+def _shown_day(page: ScoredPage) -> str:
+    """The date of a page with content, else the state."""
+    return _day(page) if page.state is State.CONTENT else page.state
 
 
 def _day(page: ScoredPage) -> str:

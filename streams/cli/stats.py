@@ -13,7 +13,9 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option
 
+from schemas.documents import DocumentIndexed
 from schemas.event import Event
+from schemas.extraction import ExtractionCompleted
 from schemas.outcome import Dead, Drop
 from schemas.pages import ScoredPage
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
@@ -108,11 +110,18 @@ def _values(event: Event) -> Iterator[tuple[str, str]]:
     match event:
         case ScoredPage():
             yield from (("tier", event.tier), ("label", event.trust_label), ("language", event.language or "unknown"))
+            yield "state", event.state
         case ResultsClassified():
             yield from (("type", result.result_type) for result in event.results)
+            yield from (("state", result.state) for result in event.results)
             yield "needs extraction", _word(event.needs_extraction)
         case RetrievalEvaluated():
             yield from (("passed", _word(event.passed)), ("next step", event.next_step), ("judge", event.score_source))
+        case DocumentIndexed():
+            yield from (("change", event.change), ("state", event.state))
+        case ExtractionCompleted():
+            yield "status", event.status
+            yield from (("skipped", source.reason) for source in event.skipped)
         case _:
             name = DECISION_FIELDS.get(type(event), "")
             if name and "." not in name:
@@ -152,7 +161,7 @@ def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *,
             async with aclosing(read_log(settings.kafka, topic.name, ranges)) as records:
                 async for record in records:
                     advance()
-                    event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
+                    event = decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
                     if isinstance(event, Dead):
                         tally.refusals[f"{event.reason} (on the topic)"] += 1
                     else:

@@ -108,7 +108,7 @@ def _decision(record: ConsumerRecord, name: str) -> Decision | None:
     if topic is None:
         letter = DeadLetter.of(record.headers)
         return letter if letter.reason else None
-    return decode(topic, record.value, record.headers, timestamp(record.timestamp))
+    return decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
 
 
 async def _replies(settings: Settings, found: Iterable[tuple[Any, Any]]) -> Mapping[str, str]:

@@ -72,7 +72,7 @@ def _shown(context: Context, position: Position, record: ConsumerRecord) -> dict
     event: Event | DeadLetter | Dead = (
         DeadLetter.of(record.headers)
         if topic is None
-        else decode(topic, record.value, record.headers, timestamp(record.timestamp))
+        else decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
     )
     headers = [(name, (text or b"").decode("utf-8", "replace")) for name, text in record.headers]
     source = dict(headers).get("ce_source", "").removeprefix("assay/")

@@ -88,5 +88,5 @@ class Records:
     def _read(self, topic: Topic, record: ConsumerRecord) -> Read:
         name = record.topic.removeprefix(self._kafka.topic_prefix)
         headers = {key: value.decode("utf-8", "replace") for key, value in record.headers if value is not None}
-        event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
+        event = decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
         return Read(Position(name, record.partition, record.offset), time_of(record.timestamp), headers, event)

@@ -134,7 +134,7 @@ async def _event(read: _Read, at: Position, what: str) -> tuple[Event | None, st
     record, topic = await read(at), topic_named(at.topic)
     if record is None or topic is None:
         return None, f"{what} is gone: {at}"
-    event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
+    event = decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
     return (None, f"{what} can't be read: {event.detail}") if isinstance(event, Dead) else (event, "")
 
 

@@ -15,11 +15,13 @@ from typing import Any
 from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaTimeoutError
 
+from schemas.documents import DocumentIndexed, IndexChange
 from schemas.event import RUN_HEADER
 from streams.kafka.groups import RECORD_FETCH, paused_reader
 from streams.kafka.log_reader import existing_partitions, records_between
 from streams.kafka.settings import KafkaSettings
-from streams.topology import Handler
+from streams.topology import DOCUMENTS_INDEXED, Handler
+from streams.topology.codec import decode
 
 _BACK = (2, 50, 500)
 """Offsets from a partition's end that are read; the next number applies if all records found are of replays."""
@@ -77,6 +79,31 @@ async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Hand
             if handler not in latest or latest[handler].at < at:
                 latest[handler] = Decision(version, at)
     return LatestDecisions(latest, tuple(h.name for h in handlers if h.name in replayed and h.name not in latest))
+
+
+async def read_kept_outdated(settings: KafkaSettings) -> tuple[int, int]:
+    """Pages whose points are from an older decision than the last one, and all pages that were read. Raises KafkaError.
+
+    Of each partition of indexed pages the last offsets are read. The index refused the last write of such a page, which
+    is of the same fetch as the write before it.
+    """
+    partitions = await existing_partitions(settings, {settings.topic_prefix + DOCUMENTS_INDEXED.name})
+    if not partitions:
+        return 0, 0
+    refused: dict[str, bool] = {}
+    fetched: dict[str, object] = {}
+    async with paused_reader(settings, partitions, "assay-latest", **RECORD_FETCH) as reader:
+        begins, ends = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
+        spans = {one: (max(begins[one], ends[one] - _BACK[-1]), ends[one]) for one in partitions}
+        async for record in records_between(reader, spans, limit_seconds=_SECONDS):
+            event = decode(DOCUMENTS_INDEXED, record.value, record.headers, None)
+            if isinstance(event, DocumentIndexed) and event.change is not IndexChange.KEPT:
+                is_outdated = event.change is IndexChange.OUTDATED
+                is_same = fetched.get(event.url, event.fetched_at) == event.fetched_at
+                refused[event.url] = is_outdated and is_same
+                if not is_outdated:
+                    fetched[event.url] = event.fetched_at
+    return sum(refused.values()), len(refused)
 
 
 async def read_dated_after(settings: KafkaSettings, topics: Collection[str], moment: datetime) -> dict[str, datetime]:

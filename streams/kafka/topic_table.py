@@ -111,7 +111,7 @@ class TopicTable(Generic[V]):
         return True
 
     def _add(self, record: ConsumerRecord) -> None:
-        value: Any = decode(self._topic, record.value, record.headers, timestamp(record.timestamp))
+        value: Any = decode(self._topic, record.value, record.headers, timestamp(record.timestamp), record.key)
         key = (record.key or b"").decode("utf-8", "replace")
         self.unreadable.discard(key)
         if isinstance(value, Dead):

@@ -227,6 +227,7 @@ def _judged(page: ScoredPage) -> Answer:
         "tier": page.tier,
         "source": page.source,
         "parts": page.parts,
+        "state": page.state,
         "date": page.to_wire()["date"],
         "authors": list(page.authors),
         "reasons": [f"{part.points:+d} {part.reason}" if part.points else part.reason for part in page.cts_breakdown],

@@ -110,9 +110,11 @@ class RecordProcessor:
         started = self._start(record)
         try:
             if self.runner.in_child:
-                return Pending(RawRecord(record.value, tuple(record.headers), started.produced), None, started)
+                return Pending(
+                    RawRecord(record.value, tuple(record.headers), started.produced, record.key), None, started
+                )
             # Step 4. Decode the record.
-            event = decode(self._handler.consumes, record.value, record.headers, started.produced)
+            event = decode(self._handler.consumes, record.value, record.headers, started.produced, record.key)
             if isinstance(event, Dead):
                 return self._result_of(started, event, Stage.DECODE)
             answer = self.runner.decide(event)

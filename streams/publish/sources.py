@@ -15,6 +15,7 @@ from typing import Literal
 
 from schemas.event import Event
 from schemas.outcome import Dead
+from schemas.pages import GONE_STATUS, CrawledPage
 from streams.publish.entries import UNREADABLE, Entry, EntryError, SourceError, explain
 from streams.publish.lines import STANDARD_INPUT, STANDARD_INPUT_PATH, Line, read_lines, read_piped_lines, too_long
 from streams.publish.page_folders import PAGE_LISTS, is_page, page_files, page_list, read_case, read_folder
@@ -23,8 +24,8 @@ from streams.publish.warc import archive_size, is_archive, read_archive
 from streams.topology import Topic
 from streams.topology.codec import decode
 
-Format = Literal["jsonl", "tsv"]
-"""The format of a file of lines."""
+Format = Literal["jsonl", "tsv", "removed"]
+"""The format of a file of lines; ``removed``: addresses of pages that no longer exist."""
 _URL = re.compile(r"(https?):/+(.+)")
 """An address as a path, which has lost a slash."""
 _TSV_SUFFIXES = (".tsv", ".tsv.gz")
@@ -120,6 +121,9 @@ def event_of(line: bytes | None, topic: Topic, written: Format = "jsonl") -> Eve
         raise EntryError(too_long().detail)
     if written == "tsv":
         return read_row(line)
+    if written == "removed":
+        url = line.decode("utf-8", "replace").strip()
+        return CrawledPage(url=url, status=GONE_STATUS[-1]) if url else None
     event = decode(topic, line, (), None)
     if isinstance(event, Dead):
         raise EntryError(f"{event.reason}: {event.detail}")

@@ -78,7 +78,7 @@ async def read_selected(
 
 
 def raw_record(record: ConsumerRecord) -> RawRecord:
-    return RawRecord(record.value, record.headers, timestamp(record.timestamp))
+    return RawRecord(record.value, record.headers, timestamp(record.timestamp), record.key)
 
 
 def addresses(event: Event) -> Iterator[str]:

@@ -63,7 +63,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         sorted((handlers / name).glob("trained.json")) for name in ("results", "html", "html/dates")
     )
     addressed = [path for path in (directory / "addressed.yaml",) if path.is_file()]
-    weights = sorted((handlers / "html").glob("addressed.json"))
+    weights, notices = (sorted((handlers / "html").glob(name)) for name in ("addressed.json", "notices.json"))
     return [
         *((path, read_yaml(path)) for path in named),
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
@@ -75,6 +75,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         *((path, {"page_reading": {"date_trees": from_json(path.read_bytes())}}) for path in dates),
         *((path, {"page_reading": {"addressed": read_yaml(path)}}) for path in addressed),
         *((path, {"page_reading": {"addressed": from_json(path.read_bytes())}}) for path in weights),
+        *((path, {"page_refusals": {"notices": from_json(path.read_bytes())}}) for path in notices),
     ]
 
 

@@ -20,7 +20,7 @@ from pydantic_settings import SettingsError as UnreadableVariableError
 from handlers.claims.wording import ClaimsSection
 from handlers.decontextualize_claim import ModelSection, ThresholdSection, ToolsSection
 from handlers.html.reading import PageReadingSection
-from handlers.html.refusals import PageRefusalsSection
+from handlers.html.state import PageRefusalsSection
 from handlers.indexing.config import (
     IndexPointsSection,
     SourceRulesSection,

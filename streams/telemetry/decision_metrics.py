@@ -137,6 +137,7 @@ class DecisionMetrics:
     def _scored(self, page: ScoredPage, lane: Lane) -> None:
         metrics = self._metrics
         metrics.pages_scored_total.labels(page.tier, page.trust_label, lane).inc()
+        metrics.page_states_total.labels(page.state, lane).inc()
         if page.cts_score is not None:
             metrics.cts_score.observe(page.cts_score)
         for name in PAGE_FEATURES:

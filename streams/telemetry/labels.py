@@ -22,6 +22,7 @@ from schemas.relevance import RelevanceOutcome, SnippetFailure
 from schemas.replies import FetchFailure
 from schemas.retrieval import ResultType
 from schemas.search import Recommendation, SearchScoreSource
+from schemas.states import State
 from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import HANDLERS
 
@@ -49,6 +50,7 @@ LABELS = {
     "stage": "The stage that refused a record, or a stage of a query.",
     "lane": "live for ordinary traffic, replay for replays and backfills.",
     "result": "How a transaction ended.",
+    "state": "What a page is: content, or why it has no content, such as login.",
     "tier": "The trust tier of a page, which decides how deep it is indexed.",
     "trust_label": "The trust label of a page.",
     "label_source": "The source of a trust label: the page's score, or the fallback for a page without one.",
@@ -131,6 +133,7 @@ _SHARED: Groups = {
         via=VIAS,
         feature=PAGE_FEATURES,
         change=IndexChange,
+        state=State,
         plan=("full", "tiered"),
         result_type=ResultType,
         verdict=("passed", "failed"),

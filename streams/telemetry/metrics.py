@@ -188,6 +188,7 @@ class Metrics:
     )
     records_held = gauge("records", "Records in memory that are not committed yet.", ("handler",))
     bytes_held = gauge("bytes", "Bytes of the records in memory that are not committed yet.", ("handler",))
+    page_states_total = counter("pages", "Scored pages by state: content, or why a page has none.", ("state", "lane"))
     pages_scored_total = counter(
         "pages", "Pages with a trust score, by tier and label (R-270).", ("tier", "trust_label", "lane")
     )

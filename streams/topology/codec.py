@@ -7,6 +7,7 @@ writes the same ids.
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from schemas.event import Envelope, Event
 from schemas.instants import BAD_INSTANT
 from schemas.outcome import Dead, DeadReason
-from schemas.pages import CrawledPage
+from schemas.pages import GONE_STATUS, CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -64,15 +65,20 @@ class OutputRecord(NamedTuple):
         return total
 
 
-def decode(topic: Topic, value: bytes | None, headers: Headers, produced_at: datetime | None) -> Event | Dead:
+def decode(
+    topic: Topic, value: bytes | None, headers: Headers, produced_at: datetime | None, key: bytes | None = None
+) -> Event | Dead:
     """The event of a raw record.
 
     Args:
         topic: The record's topic.
-        value: None is a tombstone, which no topic of Assay uses.
+        value: None is a tombstone.
         headers: Raw headers; a raw page has its address in ``assay_url``.
         produced_at: The record's timestamp, for an event without a time of its own (``Event.time_field``).
+        key: The record's key; a tombstone on a topic of pages says that the page with this address was removed.
     """
+    if value is None and key and topic.raw_pages and not _texts(headers).get(UNREADABLE_HEADER):
+        value = json.dumps({"url": key.decode("utf-8", "replace"), "status": GONE_STATUS[-1]}).encode()
     if value is None:
         why = _texts(headers).get(UNREADABLE_HEADER)
         detail = f"the client can't read the record: {why}" if why else "the record has no value (a tombstone)"

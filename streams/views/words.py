@@ -24,6 +24,7 @@ from schemas.relevance import (
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.review import DecisionReviewed
 from schemas.search import SearchEvaluated
+from schemas.states import State
 
 _VERDICTS: Mapping[type, Callable[[Any], str]] = {
     DeadLetter: lambda letter: f"dead letter of {letter.handler}: {letter.reason}",
@@ -38,10 +39,14 @@ _VERDICTS: Mapping[type, Callable[[Any], str]] = {
     RankingFeedback: lambda event: f"feedback on {event.url}",
     CrawledPage: lambda event: f"crawled, {len(event.body):,} {'bytes' if event.html_base64 else 'characters'}",
     ScoredPage: lambda event: (
+        f"{'' if event.state is State.CONTENT else f'no content ({event.state}), '}"
         f"{'no score' if event.cts_score is None else f'score {event.cts_score}'}, tier {event.tier}, "
         f"label {event.trust_label}"
     ),
-    DocumentIndexed: lambda event: f"index {event.change}, tier {event.tier}, {event.points} points",
+    DocumentIndexed: lambda event: (
+        f"index {event.change}{'' if event.state is State.CONTENT else f' ({event.state})'}, tier {event.tier}, "
+        f"{event.points} points"
+    ),
     ResultsClassified: lambda event: (
         f"attempt {event.attempt}: {event.counts.specific_content} detail pages, {event.counts.aggregator} listings, "
         f"{event.counts.navigation} navigation, actionable {event.actionable_information:.2f}"

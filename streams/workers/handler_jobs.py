@@ -37,6 +37,7 @@ class RawRecord(NamedTuple):
     value: bytes | None
     headers: Headers
     produced_at: datetime | None
+    key: bytes | None = None
 
 
 class HandlerJob(NamedTuple):

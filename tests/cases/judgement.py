@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
+from schemas.states import State
 from streams.topology.text import without_references
 from tests.cases.situations import Situation
 
@@ -21,6 +22,22 @@ sed -n 1p tests/cases/12_snippets.jsonl | .venv/bin/assay try extract_snippet
 """
 
 
+STATES_PAGE = PAGE.with_name("states.md")
+_STATES = """# States of pages
+
+A page is `content`, or it has no content: `gone`, `error`, `blocked`, `login`, `paywall`, `consent`, `needs_render`,
+`empty` or `parked`. It is read once, in this order: the stated status, the address after redirects, machinery in
+the HTML (tests of visitors, fields for passwords, empty mount points), what lines say of their page (a trained model),
+and visible characters. `ScoredPage.state`, `results[].state`, `skipped[].reason` and metrics have the same words. No
+content means the score 0. `index_page` removes a page that is `gone` or `parked`, and keeps older points in any
+other state.
+
+The table has the labelled pages of `tests/handlers/html/states.jsonl`, whose author had not seen the code;
+no weight is fitted to them. `python -m tests.cases` writes this page.
+
+"""
+
+
 def page(situations: Sequence[Situation]) -> str:
     """The whole page: how many situations of each handler are as expected, and those that are not."""
     short = [situation for situation in situations if situation.falls_short]
@@ -33,6 +50,21 @@ def page(situations: Sequence[Situation]) -> str:
         parts.append("\n## Results that fall short\n\n| situation | today | a user expects |\n|---|---|---|\n")
         parts += [_row(found.situation, found.falls_short, found.reason) for found in short]
     return without_references("".join(parts))
+
+
+def states_page(rows: Sequence[tuple[str, str, str, str]]) -> str:
+    """The page of labelled pages: name, language, the expected state and the state that was read."""
+    right = sum(expected == found for _, _, expected, found in rows)
+    divided = sum((expected == "content") == (found == "content") for _, _, expected, found in rows)
+    said = f"{right} of {len(rows)} have the expected state; {divided} are rightly content or no content.\n\n"
+    parts = [_STATES, said, "| expected | pages | found | languages | found instead |\n|---|---|---|---|---|\n"]
+    for state in State:
+        own = [row for row in rows if row[2] == state]
+        same = sum(found == state for *_, found in own)
+        languages = " ".join(sorted({language for _, language, _, _ in own}))
+        others = "; ".join(f"{name}: {found}" for name, _, _, found in own if found != state)
+        parts.append(_row(state, str(len(own)), str(same), languages, others))
+    return "".join(parts)
 
 
 def _by_handlers(situation: Situation) -> tuple[str, ...]:

@@ -135,6 +135,27 @@ def test_each_event_type_has_one_topic_and_each_topic_examples() -> None:
             assert isinstance(topic.key(topic.event.model_validate_json(path.read_bytes())), str)
 
 
+def read_fields(handler: Handler) -> set[str]:
+    """The fields of an input that the handler reads in any example."""
+    seen: set[str] = set()
+
+    def noted(self: Event, name: str) -> Any:
+        seen.add(name)
+        return object.__getattribute__(self, name)
+
+    for path in sorted((EXAMPLES / handler.consumes.name).glob("*.json")):
+        event = handler.consumes.event.model_validate_json(path.read_bytes())
+        object.__setattr__(event, "__class__", type("Noted", (type(event),), {"__getattribute__": noted}))
+        decide(handler, event, rules_of(handler), generous)
+    return seen
+
+
+@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
+def test_each_input_field_is_read_or_listed(handler: Handler) -> None:
+    fields = handler.consumes.event.model_fields.keys() - {"event_id"}
+    assert fields - read_fields(handler) == set(TABLES["not_read"].get(handler.name, ()))
+
+
 @pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.name)
 def test_the_shipped_rules_load_and_have_a_version(handler: Handler) -> None:
     version = rules_of(handler).config_version

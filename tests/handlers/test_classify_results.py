@@ -19,6 +19,7 @@ from schemas.retrieval import (
     RetrievalBatch,
     RetrievedContent,
 )
+from schemas.states import State
 from tests.rules import shipped_rules
 from tests.tables import tables
 
@@ -273,7 +274,7 @@ def in_band(result: ClassifiedResult) -> bool:
         case ResultType.AGGREGATOR:
             return 0.0 <= score <= 0.2 or 0.3 <= score <= 0.5
         case ResultType.NAVIGATION:
-            return score == 0.4
+            return score == (0.4 if result.state is State.CONTENT else 0.0)
 
 
 PIECES = TABLES["pieces"]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
-from handlers.html.detail import Detail
+from handlers.html.read_page import Detail
 from handlers.relevance.progress import MOST_CARRIED_CHARACTERS, to_be_judged
 from handlers.results.batch import MOST_TEXT_CHARACTERS
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
@@ -138,7 +138,7 @@ def test_some_details_missing_is_partial_with_reasons() -> None:
     assert event.status is ExtractionStatus.PARTIAL
     assert {skipped.url[-1]: skipped.reason for skipped in event.skipped} == {
         "1": FetchFailure.ROBOTS,
-        "2": FetchFailure.SOFT_404,
+        "2": FetchFailure.GONE,
     }
     assert len(of_type(outcome, RetrievalBatch)) == 1
 
@@ -147,8 +147,8 @@ def test_some_details_missing_is_partial_with_reasons() -> None:
     ("web", "failure"),
     [
         (lambda url: FetchRefused(url, FetchFailure.ROBOTS), FetchFailure.ROBOTS),
-        (lambda url: detail(url), FetchFailure.NO_ITEM_LINKS),
-        (lambda url: FetchedPage(url, url, 200, "application/pdf", b"%PDF-1.7", WHEN), FetchFailure.NO_ITEM_LINKS),
+        (lambda url: page(url, f"<h1>All events</h1>{cards()}"), FetchFailure.EMPTY),
+        (lambda url: FetchedPage(url, url, 200, "application/pdf", b"%PDF-1.7", WHEN), FetchFailure.NOT_HTML),
     ],
 )
 def test_nothing_that_came_is_a_failure_and_no_batch(web: Web, failure: FetchFailure) -> None:
@@ -166,6 +166,15 @@ def test_unreadable_detail_page_fails_with_its_reason(body: bytes, reason: Fetch
     outcome, _ = run(event, lambda url: FetchedPage(url, url, 200, "text/html", body, WHEN))
     assert (completed(outcome).status, completed(outcome).failure) == (ExtractionStatus.FAILED, reason)
     assert len(outcome.events) == 1
+
+
+def test_a_target_that_answers_itself_is_the_next_attempt() -> None:
+    outcome, asked = run(needed(), detail)
+    assert len(asked) == 1
+    assert [source.url for source in completed(outcome).fetched] == [f"{HOST}/events"]
+    [batch] = of_type(outcome, RetrievalBatch)
+    assert (batch.attempt, len(batch.retrieved_content)) == (2, 1)
+    assert len(of_type(outcome, CrawledPage)) == 1
 
 
 def test_a_next_page_that_does_not_come_is_named() -> None:
@@ -212,9 +221,9 @@ def test_listing_pages_are_fetched_once_up_to_the_limit() -> None:
 @pytest.mark.parametrize(
     ("html", "failure"),
     [
-        ("<title>Just a moment...</title><p>Please wait", FetchFailure.CHALLENGE),
-        ("<title>Shop</title><h1>Oh dear</h1><p>Page not found", FetchFailure.SOFT_404),
-        (f"<title>404 Not Found - Page not found</title>{cards('/event/1', '/event/2')}", FetchFailure.SOFT_404),
+        ("<title>Just a moment...</title><p>Please wait", FetchFailure.BLOCKED),
+        ("<title>Shop</title><h1>Oh dear</h1><p>Page not found", FetchFailure.GONE),
+        (f"<title>404 Not Found - Page not found</title>{cards('/event/1', '/event/2')}", FetchFailure.GONE),
     ],
 )
 def test_what_came_in_the_place_of_a_listing_is_not_followed(html: str, failure: FetchFailure) -> None:
@@ -253,8 +262,8 @@ def test_duplicate_items_and_redirects_to_listings_are_skipped() -> None:
     assert [source.url[-1] for source in event.fetched] == ["0"]
     assert {skipped.url[-1]: skipped.reason for skipped in event.skipped} == {
         "1": FetchFailure.DUPLICATE,
-        "2": FetchFailure.SOFT_404,
-        "3": FetchFailure.SOFT_404,
+        "2": FetchFailure.GONE,
+        "3": FetchFailure.GONE,
     }
     assert event.status is ExtractionStatus.PARTIAL
 
@@ -353,7 +362,7 @@ def test_a_source_that_is_too_deep_is_judged_by_its_text() -> None:
     """``fetch_page`` has read its text; the judge would not get a page."""
     event = snippet()
     deep = page(event.target_url, "<div>" * 5_000)
-    read = instance(Detail, RULES.reader.detail(detail(event.target_url)))
+    read = instance(Detail, RULES.reader.fetched(detail(event.target_url)))
     content = replace(read.content, title="Concert", text="It begins at eight.")
     found = to_be_judged(event, Detail(deep, content), RULES.relevance_gate, RULES.page_reading, 1000)
     assert (found.title, found.summary) == ("Concert", "It begins at eight.")

@@ -7,8 +7,9 @@ import pytest
 from handlers.index_page import IndexPageRules, index_page, read_index
 from schemas.documents import DocumentIndexed, IndexChange
 from schemas.needs import Ask, IndexDocument
-from schemas.outcome import Dead, DeadReason, Retry, RetryReason
+from schemas.outcome import Dead, DeadReason, Emit, Retry, RetryReason
 from schemas.replies import IndexReply, IndexUnavailable
+from schemas.states import REMOVING, State
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
 from tests.samples import emitted, instance
@@ -73,3 +74,21 @@ def test_changed_thresholds_apply_to_pages_scored_before() -> None:
 def test_a_page_without_a_score_keeps_the_tier_it_was_given() -> None:
     need = instance(IndexDocument, instance(Ask, index_page(scored_page("A", cts_score=None), RULES)).need)
     assert need.points[0].payload["tier"] == "A"
+
+
+@pytest.mark.parametrize("state", State)
+def test_the_state_decides_about_the_points(state: State) -> None:
+    page = scored_page("C", fetched_at=WHEN).model_copy(update={"state": state, "cts_score": 0})
+    step = index_page(page, RULES)
+    if state in REMOVING:
+        [marker] = instance(IndexDocument, instance(Ask, step).need).points
+        assert marker.payload.keys() == {"document_id", "kind"}, "it has no address by which a query finds it"
+        event = emitted(DocumentIndexed, read_index(page, (IndexReply(1, 1, 5, False, "e"),), RULES))
+        assert (event.change, event.points, event.points_written, event.points_removed) == ("removed", 0, 0, 5)
+        outdated = emitted(DocumentIndexed, read_index(page, (IndexReply(1, 0, 0, True, "e"),), RULES))
+        assert outdated.change is IndexChange.OUTDATED
+    elif state is not State.CONTENT:
+        event = emitted(DocumentIndexed, instance(Emit, step))
+        assert (event.change, event.state, event.points) == (IndexChange.KEPT, state, 0)
+    else:
+        assert len(instance(IndexDocument, instance(Ask, step).need).points) > 0

@@ -100,9 +100,9 @@ def test_a_chinese_report() -> None:
 
 
 @pytest.mark.parametrize("html", ["<html></html>", " ", "<p>", "plain words"])
-def test_a_page_with_nothing_has_its_base_score(html: str) -> None:
+def test_a_page_with_nothing_has_no_score(html: str) -> None:
     scored = score(html)
-    assert (scored.cts_score, scored.tier) == (10, "C")
+    assert (scored.cts_score, scored.tier, scored.state) == (0, "C", "empty")
     assert scored.summary == scored.content
 
 
@@ -189,7 +189,7 @@ def test_configuration_that_makes_no_sense_is_refused(section: str, change: dict
 
 def test_thresholds_are_configuration() -> None:
     rules = shipped_rules(ScorePageRules, trust_labels={"high": 40, "medium": 20, "low": 0})
-    scored = emitted(ScoredPage, score_page(CrawledPage(url="https://www.agency.gov.tw/a", html="<p>x"), rules))
+    scored = emitted(ScoredPage, score_page(CrawledPage(url="https://www.agency.gov.tw/a", html=f"<p>{STORY}"), rules))
     assert (scored.tier, scored.trust_label) == ("B", "HIGH")
     assert rules.config_version != RULES.config_version
 

@@ -154,9 +154,9 @@ def _real_pages(measured: Measured, name: str) -> None:
         if not case.get("file"):
             continue
         url = labelled.address(case)
-        found = reader.detail(FetchedPage(url, url, 200, "", labelled.body(name, case), NOW))
+        found = reader.fetched(FetchedPage(url, url, 200, "", labelled.body(name, case), NOW))
         reason = found.reason if isinstance(found, FetchRefused) else None
-        has_text[f"{case['id']}"] = reason is not FetchFailure.NO_CONTENT
-        is_taken_as_it_is[f"{case['id']} {reason or ''}"] = reason in (None, FetchFailure.NO_CONTENT)
+        has_text[f"{case['id']}"] = reason is not FetchFailure.EMPTY
+        is_taken_as_it_is[f"{case['id']} {reason or ''}"] = reason in (None, FetchFailure.EMPTY)
     measured.add(f"{name}: pages not taken for a soft 404 or a challenge", is_taken_as_it_is)
     measured.add(f"{name}: pages with a text to pass on", has_text)

@@ -15,7 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.index_page import IndexPageRules
-from handlers.indexing.points import MEMORY, WritePlan, document_id_of, places_to_read, plan_write, points_of
+from handlers.indexing.points import (
+    MEMORY,
+    WritePlan,
+    document_id_of,
+    places_to_read,
+    plan_write,
+    points_of,
+    removed_points,
+)
 from schemas.event import Run
 from schemas.needs import IndexDocument, IndexPoint
 from schemas.pages import ScoredPage, Tier
@@ -241,6 +249,18 @@ def test_versions_are_ordered_by_instant_across_zones(older: str, newer: str) ->
     assert not index.put(put).outdated
     assert is_just(index, put)
     assert index.put(replace(version("C", 5, 0), fetched_at=datetime.fromisoformat(older))).outdated
+
+
+def test_a_removal_is_a_version_of_the_page() -> None:
+    index = Index()
+    page = version("A", 60, 1)
+    index.put(page)
+    gone = replace(page, points=removed_points("https://news.example/story"), fetched_at=START + timedelta(days=9))
+    assert not index.put(gone).outdated
+    assert [point["kind"] for point in index.points.values()] == ["removed"]
+    assert index.put(page).outdated, "an older crawl does not bring the page back"
+    assert not index.put(replace(page, fetched_at=START + timedelta(days=10))).outdated
+    assert "removed" not in {point["kind"] for point in index.points.values()}
 
 
 def test_another_embedder_makes_every_point_new() -> None:

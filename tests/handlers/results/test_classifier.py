@@ -106,4 +106,4 @@ def test_the_title_of_a_page_counts_beside_the_one_of_its_result() -> None:
     result = RetrievedContent(
         url="https://a.example/jazz", title="Jazz at eight", content="Jazz in the hall.", html=html
     )
-    assert CLASSIFIER.classify(result).reasons[0].startswith("no content, soft_404")
+    assert CLASSIFIER.classify(result).reasons[0].startswith("no content, gone")

@@ -19,7 +19,7 @@ HIGHER = "source_rules: {base_scores: {tier_3: 35}}\n"
 
 
 def page(number: int = 1, headings: int = 1, depth: int = 0) -> str:
-    html = "<title>T</title>" + "<div>" * depth + "<h2>Part</h2>" * headings + "<p>Some text.</p>"
+    html = "<title>T</title>" + "<div>" * depth + "<h2>Part</h2>" * headings + "<p>Some text about the harbour.</p>"
     return json.dumps({"url": f"https://a.example/{number}", "html": html})
 
 
@@ -107,7 +107,9 @@ def test_a_configuration_that_changes_nothing_here_is_said_so(assay: Any) -> Non
 
 
 def test_what_could_steer_a_terminal_is_not_shown(assay: Any) -> None:
-    line = json.dumps({"url": "https://a.example/\x1b[2J\u202e" + "x" * 1000, "html": "<h2>Part</h2>"})
+    line = json.dumps(
+        {"url": "https://a.example/\x1b[2J\u202e" + "x" * 1000, "html": "<h2>Part</h2><p>Some text about the harbour."}
+    )
     _, out, _ = assay([line], HIGHER)
     assert "https://a.example/\ufffd[2J\ufffdxxx" in out
     assert "\x1b" not in out

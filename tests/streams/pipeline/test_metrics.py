@@ -52,6 +52,7 @@ def test_scores_are_counted_by_tier_and_label() -> None:
     page: ScoredPage = example(ScoredPage, "pages.scored.v1/wire_report_zh")
     assert page.cts_score is not None
     assert told(page, page) == {
+        f"assay_page_states_total {page.state} live": 2,
         f"assay_pages_scored_total {page.tier} {page.trust_label} live": 2,
         "assay_cts_score_count": 2,
         "assay_cts_score_sum": 2 * page.cts_score,

@@ -177,7 +177,7 @@ def test_what_can_not_be_read_dies_at_decoding() -> None:
     bench = Bench(emits(scored()))
     assert refused(bench, raw_record(b"\xff{"))[:2] == ("undecodable", "decode")
     assert refused(bench, raw_record(b"{}"))[:2] == ("invalid", "decode")
-    assert refused(bench, raw_record(None))[:2] == ("undecodable", "decode")
+    assert refused(bench, raw_record(None, key=b""))[:2] == ("undecodable", "decode")
     assert refused(bench, raw_record(b"x" * (TOPIC_BYTES + 1)))[:2] == ("too_large", "decode")
     assert bench.count("dead_events_total", reason="invalid", stage="decode", lane="live") == 1
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.event import Run
-from schemas.pages import MAX_PAGE_BYTES
+from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.publish.entries import Entry, Refused, SourceError
 from streams.publish.sources import Format, check_source, event_of, format_of, read
 from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES, TOPIC_BYTES, Topic
@@ -229,3 +229,9 @@ class TestTsv:
         with pytest.raises(SourceError, match=r"TSV has pages"):
             check_source(Path("-"), RETRIEVAL_BATCHES, "tsv")
         check_source(Path("-"), RETRIEVAL_BATCHES)
+
+
+def test_removed_pages_are_named_by_their_addresses() -> None:
+    gone = instance(CrawledPage, event_of(b"https://a.example/x\n", PAGES_CRAWLED, "removed"))
+    assert (gone.url, gone.status) == ("https://a.example/x", 410)
+    assert event_of(b" \n", PAGES_CRAWLED, "removed") is None

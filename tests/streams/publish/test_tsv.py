@@ -152,12 +152,16 @@ class TestThereAndBack:
             "authors": ["Mette Friis"],
             "summary": "Rain.",
         }
-        before = scored(CrawledPage.model_validate({"url": URL, "content": "text", "quality_metadata": {}, **told}))
+        before = scored(
+            CrawledPage.model_validate(
+                {"url": URL, "content": "Rain falls on the old harbour and the mill.", "quality_metadata": {}, **told}
+            )
+        )
         back = read(row_of(before))
         assert {name: back.to_wire()[name] for name in told} == told
 
     def test_page_without_a_score_stays_without_one(self) -> None:
-        before = scored(CrawledPage(url="https://udn.com/a", content="text"))
+        before = scored(CrawledPage(url="https://udn.com/a", content="Rain falls on the old harbour and the mill."))
         back = read(row_of(before))
         assert before.cts_score is None
         assert back.quality_metadata is None

@@ -67,7 +67,12 @@ async def keep(settings: Settings, need: AskModel, text: str, used: Used | None 
 
 async def test_handlers_and_what_hangs_below_them(tmp_path: Path) -> None:
     """Pages are scored and indexed without writes and requests."""
-    pages = [CrawledPage(url=f"https://a.example/{n}", html="<title>T</title><p>Some text.</p>") for n in range(5)]
+    pages = [
+        CrawledPage(
+            url=f"https://a.example/{n}", html="<title>T</title><p>Rain falls on the old harbour and the mill.</p>"
+        )
+        for n in range(5)
+    ]
     found = await foreseen(priced(tmp_path), PAGES_CRAWLED, *pages)
     assert [its.handler for its in found.handlers] == ["score_page", "index_page"]
     assert found.records == of(found, "score_page").records == of(found, "index_page").records == 5

@@ -197,6 +197,13 @@ def test_query_time_is_its_field_or_the_record_timestamp() -> None:
     assert asked('"2024-05-06T07:08:09"', NOON) == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
+def test_a_tombstone_with_an_address_says_that_the_page_is_gone() -> None:
+    gone = instance(CrawledPage, decode(PAGES_CRAWLED, None, (), NOON, b"https://a.example/x"))
+    assert (gone.url, gone.status, gone.body, gone.fetched_at) == ("https://a.example/x", 410, "", NOON)
+    assert page(b'{"url": "https://a.example/x", "status": 404}').status == 404
+    refused(PAGES_CRAWLED, b'{"url": "https://a.example/x", "status": 200}')
+
+
 def test_a_tombstone_is_refused_and_says_so() -> None:
     dead = refused(PAGES_CRAWLED, None, RAW)
     assert dead.reason is DeadReason.UNDECODABLE

@@ -189,7 +189,7 @@ def test_warming_up_reads_every_example_of_the_topic() -> None:
 # --- trials -----------------------------------------------------------------------------------------------------------
 
 PAGE_RULES = shipped_rules(ScorePageRules)
-SHORT_PAGE = CrawledPage(url="https://a.example/", html="<title>T</title><h2>Part</h2><p>Text.</p>")
+SHORT_PAGE = CrawledPage(url="https://a.example/", html="<title>T</title><h2>Part</h2><p>Text about a harbour.</p>")
 
 
 def points_of_tier_3(points: int) -> dict[str, Section]:

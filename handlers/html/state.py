@@ -1,0 +1,438 @@
+"""The state of a page: content, or why it has none, with the evidence.
+
+Evidence counts in this order: the status, the addresses of redirects, visible characters, machinery in the HTML, words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+from pydantic import Field
+from selectolax.lexbor import LexborHTMLParser
+
+from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
+from handlers.html.notices import NoticesSection
+from handlers.text.evidence import find_evidence
+from handlers.text.patterns import DetailPatterns
+from handlers.text.patterns import WordList as Words
+from handlers.text.scripts import has_cjk
+from handlers.text.sentences import count_words, sentences
+from handlers.text.tokens import fold
+from schemas.addresses import web_address
+from schemas.rules import Section
+from schemas.states import State
+
+_BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
+_SHOWN = 100
+_REFRESH = re.compile(r" ?(\d{0,9})[\d.]{0,20} ?[;, ] ?(?:url ?= ?)?[\"']?([^\"']+)", re.IGNORECASE)
+_MAX_REFRESH_CHARACTERS, _MAX_TAGS = 4_000, 50
+_ROOT = re.compile(
+    r"/*(?:[a-z]{2}(?:[-_][a-z]{2})?/*)?(?:(?:index|default|home|start)(?:\.[a-z]{2,5})?/*)?", re.IGNORECASE
+)
+_OF_STATUS = {
+    204: State.EMPTY,
+    205: State.EMPTY,
+    401: State.LOGIN,
+    402: State.PAYWALL,
+    404: State.GONE,
+    410: State.GONE,
+}
+_OF_STATUS |= dict.fromkeys((403, 407, 429, 451), State.BLOCKED)
+_WALLS = frozenset((State.BLOCKED, State.LOGIN, State.PAYWALL, State.CONSENT))
+_OPEN_STATUS = frozenset((401, 403, 429, 503))
+"""With these, the page itself may say more exactly what keeps visitors out."""
+_TEST = re.compile(
+    rb"_cf_chl_|/\.within\.website/|captcha-delivery|_incapsula_resource|px-captcha|gokuprops|awswaf"
+    rb"|(?:captcha|challenge|verif\w{1,8}|interstitial)[-_/.](?:page|container|running|stage|error|form|box|wrapper|script)"
+    rb"|(?:page|js|bot|browser|proof-of-work|pow)[-_](?:captcha|challenge|check)",
+)
+"""Scripts and elements of a page that only tests its visitor."""
+_PASSWORD = re.compile(rb"type\s{0,3}=\s{0,3}[\"']?password")
+_CONSENT = re.compile(rb"(?:id|class|action|name)\s?=\s?[\"'][^\"'<>]{0,60}(?:consent|gdpr|cookie)")
+_SOLD = re.compile(
+    rb"isaccessibleforfree[\"']?\s{0,3}:\s{0,3}[\"']?(?:https?://schema.org/)?false"
+    rb"|(?:id|class)\s?=\s?[\"'][^\"'<>]{0,60}(?:pay-?wall|reg-?wall|subscriber-only|premium-wall)",
+)
+_COOKIE = re.compile("cookie|クッキー|쿠키|кук[иа]|الارتباط|कुकी", re.IGNORECASE)
+_CODE = re.compile(r"(?:[^\d\s]{1,12}[\s:#-]{1,3}){0,2}([45]\d\d)[.!]?")
+"""A heading that is a status, such as "Error 404"."""
+_NO_SCRIPT = re.compile(
+    rb"<noscript[^>]{0,200}>([^<]{0,400}|\s{0,20}<[a-z0-9]{1,10}[^>]{0,100}>[^<]{0,400})", re.IGNORECASE
+)
+_MOUNT = re.compile(
+    rb"<(?:(?:div|main|section)\s(?=[^>]{0,200}\bid=)|[a-z]{1,20}-)[^>]{0,200}>(?:\s|<!--[^>]{0,100}-->){0,20}</",
+)
+"""An empty element with a name, which scripts fill."""
+_BODY = re.compile(rb"<body|</head|<script[^>]{0,300}\b(?:defer|async|module)\b")
+_TAG = re.compile(rb"<[^>]{0,200}>")
+_BLOCKING = re.compile("captcha|denied|robot|geoblock")
+_FIRST_ERROR = 400
+_NUMBERS, _SEVERAL = re.compile(r"\d{1,9}"), 3
+_UNREAD = 200
+"""Characters of lines that are a text, although the decision on content left them out."""
+_LITTLE = 100
+"""Characters beside a field for a password."""
+_FEW_WORDS, _SURE, _SUBJECT_WORDS = 8, 0.75, 4
+_SHARE, _MOST, _LONG_PROSE = 0.4, 0.6, 1.5
+_QUOTED = re.compile("[«»“”„「」『』《》]")
+_PATIENCE = 3
+"""How many times as much prose a wall without a menu may have, which explains what visitors agree to."""
+_MOST_LINKS = 5
+"""Links of a page that has no menu."""
+
+
+class PageRefusalsSection(Section):
+    """The ``page_refusals`` section of the configuration."""
+
+    short_characters: int = Field(ge=0, description="Text above which no line decides.")
+    teaser_characters: int = Field(ge=0, description="Text of a page that is not free, up to which it is no content.")
+    page_characters: int = Field(ge=0, description="Text above which a page is content, whatever its title is.")
+    least_characters: int = Field(ge=0, description="Text below which a page holds nothing.")
+    sentence_words: int = Field(ge=1, description="Words from which on a sentence counts as prose.")
+    prose_words: int = Field(ge=1, description="Words of prose that are content beside lines that refuse.")
+    other_words: int = Field(ge=1, description="Words that are content beside a title that the address names.")
+    refresh_seconds: int = Field(ge=0, description="A short page that redirects within so many seconds is no content.")
+    likely: float = Field(gt=0, lt=1, description="Probability from which on a line says that there is no content.")
+    possible: float = Field(gt=0, lt=1, description="Probability from which on several lines together say it.")
+    walls: Words = Field(description="Labels of hosts and path segments that name a wall.")
+    notices: NoticesSection = Field(default=NoticesSection(), description="What lines say of their page.")
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """The state of a page, and the evidence of a page without content."""
+
+    kind: State = State.CONTENT
+    because: str = ""
+
+    @property
+    def is_content(self) -> bool:
+        """Whether the page has content."""
+        return self.kind is State.CONTENT
+
+    def __str__(self) -> str:
+        """The state in words."""
+        return "content" if self.is_content else f"no content, {self.kind}: {self.because}"
+
+
+CONTENT = PageState()
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """What the HTML of a short page has beside its text.
+
+    Attributes:
+        test: The script or element of a test of visitors; "" without one.
+        guards: Whether there is a test that a form may have too.
+        asks_password: Whether there is a field for a password.
+        asks_consent: Whether an element asks for consent to cookies.
+        sells: Whether the markup says that the text is not free, or is behind a wall.
+        makes_text: Whether scripts fill an empty element, or the whole body.
+        without_scripts: What visitors without scripts read.
+        links: Number of links.
+        onward: The address to which the page redirects within seconds; "" if it does not.
+    """
+
+    test: str = ""
+    guards: bool = False
+    asks_password: bool = False
+    asks_consent: bool = False
+    sells: bool = False
+    makes_text: bool = False
+    without_scripts: str = ""
+    links: int = _MOST_LINKS + 1
+    onward: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page or a result shows of itself.
+
+    Attributes:
+        titles: Titles and headings.
+        text: The main text, or a snippet.
+        is_whole: Whether the text is all that the page shows, so that a missing text is evidence.
+        unread: Characters of other lines, if there is no text.
+        states_origin: Whether the page states a type, a date or an author.
+    """
+
+    titles: Sequence[str]
+    text: str
+    is_whole: bool = True
+    unread: int = 0
+    states_origin: bool = False
+
+
+class StateReader:
+    """Reads the state of pages under one configuration."""
+
+    def __init__(self, section: PageRefusalsSection, details: DetailPatterns) -> None:
+        """Compiles the section; ``details`` find the dates, times, places and prices that make a page content."""
+        self.section = section
+        self._details = details
+        self._notices = section.notices.compiled
+
+    def page_state(
+        self,
+        shown: Shown,
+        url: str = "",
+        final_url: str | None = None,
+        status: int | None = None,
+        machinery: Machinery | None = None,
+    ) -> PageState:
+        """The state of a page (R-273).
+
+        Args:
+            shown: What the page shows.
+            url: The address that was asked for. A page at /dictionary/forbidden is about the word, so its title is no
+                refusal, unless there is nothing else on the page.
+            final_url: The address after redirects.
+            status: The HTTP status.
+            machinery: What its HTML has; None for a long page, and without HTML.
+        """
+        if status is not None and (status in _OF_STATUS or status >= _FIRST_ERROR):
+            kind = _OF_STATUS.get(status, State.ERROR)
+            if status in _OPEN_STATUS and (told := self._said(shown, url, machinery)).kind in _WALLS:
+                kind = told.kind
+            return PageState(kind, f"status {status}")
+        if final_url and (kind_at := kind_elsewhere(url, final_url, self.section.walls)):
+            return PageState(kind_at, f"redirects to {final_url[:_SHOWN]}")
+        return self._said(shown, url, machinery)
+
+    def _said(self, shown: Shown, url: str, machinery: Machinery | None) -> PageState:
+        """The state by what a page shows."""
+        has, section, text = machinery or Machinery(), self.section, shown.text
+        is_bare = machinery is not None and has.links <= _MOST_LINKS
+        if is_bare and has.test and not (shown.states_origin or has.asks_password):
+            return PageState(State.BLOCKED, f"the page has {has.test!r} and few links")
+        if has.sells and len(text) <= section.teaser_characters:
+            return PageState(State.PAYWALL, "the markup says that the text is not free")
+        told = self.told(shown, url, is_bare=is_bare and not shown.states_origin if machinery else None)
+        is_without = not self._is_content(text)
+        if told is None and has.asks_password and is_without and self._names_login(shown):
+            return PageState(State.LOGIN, "a field for a password, and no text beside it")
+        if told is None and is_without and machinery is not None and (kind_at := _wall_of(_names(url), section.walls)):
+            return PageState(kind_at, "the address names a wall, and there is no text")
+        if told is None and is_bare and has.guards and is_without:
+            return PageState(State.BLOCKED, "a test of the visitor, and no text beside it")
+        if told is None and machinery is not None and is_without and (code := _code_in(shown, url)):
+            return PageState(_OF_STATUS.get(code, State.ERROR), f"the page calls itself {code}")
+        is_on_cookies = has.asks_consent and _COOKIE.search(text) is not None
+        if (
+            told is None
+            and is_bare
+            and is_on_cookies
+            and not shown.states_origin
+            and self._prose_of(text) < _PATIENCE * section.prose_words
+        ):
+            return PageState(State.CONSENT, "an element asks for consent, and no other text")
+        if told is None and has.onward and len(text) <= section.short_characters:
+            kind = kind_elsewhere(url, has.onward, section.walls) or State.EMPTY
+            return PageState(kind, f"redirects to {has.onward[:_SHOWN]}")
+        if told is not None:
+            return told
+        has_text = self._own_characters(text) >= section.least_characters or shown.unread >= _UNREAD
+        if has_text or not shown.is_whole:
+            return CONTENT
+        if has.makes_text or self.told(Shown((), has.without_scripts), "") is not None:
+            return PageState(State.NEEDS_RENDER, "scripts make the text of the page")
+        return PageState(State.EMPTY, f"{len(text.strip())} characters of text")
+
+    def _own_characters(self, text: str) -> int:
+        """The characters of a text without the lines of furniture, such as a request for consent."""
+        if len(text) > self.section.short_characters:
+            return len(text)
+        possible, lines = self.section.possible, sentences(text, is_folded=True)
+        own = [line for line in lines if self._notices.read(line)[1] < possible]
+        return sum(len(line) * (1 + has_cjk(line)) for line in own)
+
+    def _names_login(self, shown: Shown) -> bool:
+        """Whether a page without much text names a login."""
+        return len(shown.text) < _LITTLE or any(self._notices.read(title)[0] is State.LOGIN for title in shown.titles)
+
+    def _is_content(self, text: str) -> bool:
+        """Whether a text is long, or has prose or a detail."""
+        is_long, is_prose = len(text) > self.section.short_characters, self._prose_of(text) >= self.section.prose_words
+        return is_long or is_prose or bool(find_evidence(text, self._details, 1))
+
+    def told(self, shown: Shown, url: str, *, is_bare: bool | None = None) -> PageState | None:
+        """The state by words; None if they say nothing.
+
+        ``is_bare``: the page has no menu and states no origin; None if that is not known.
+        """
+        section, text = self.section, shown.text
+        if len(text) > section.page_characters:
+            return None
+        is_read = len(text) <= section.short_characters or bool(is_bare)
+        folder, _, last = unquote(url.partition("?")[0]).rstrip("/").rpartition("/")
+        subject = set(fold(last).split()) if folder.count("/") > 2 else set()
+        parts = [
+            part.strip() for title in shown.titles for part in _BETWEEN_PARTS.split(title[: section.short_characters])
+        ]
+        heads = {part: set(fold(part).split()) <= subject for part in parts if part}
+        words = set(fold(shown.titles[0]).split()) if shown.titles else set()
+        if len(subject) >= _SUBJECT_WORDS and (subject <= words or words <= subject):
+            return None  # the address of a wall names the page behind it
+        lines = [*sentences(text, is_folded=True)] if is_read else []
+        # What a page quotes, it is about.
+        read = {line: self._notices.read(line) for line in (*heads, *lines) if not _QUOTED.search(line)}
+        told = {line: (kind, sure) for line, (kind, sure) in read.items() if sure >= section.possible}
+        left = [line for line in lines if line not in told] if is_read else [text]
+        # A page at /dictionary/forbidden is about the word.
+        if sum(map(_words_in, left)) >= section.other_words:
+            told = {line: found for line, found in told.items() if not heads.get(line)}
+        if not told:
+            return None
+        sums: dict[State, float] = {}
+        for kind, sure in told.values():
+            sums[kind] = sums.get(kind, 0.0) + sure
+        first = max(sums, key=lambda kind: sums[kind])
+        in_text = max((told[line][1] for line in lines if line in told), default=0.0)
+        if sum(sums.values()) < section.likely or not (is_read or self._is_titled(shown)):
+            return None
+        share = sum(len(line) for line in lines if line in told) / max(1, len(text))
+        own = [line for line in lines if line not in heads]
+        is_first = bool(own and own[0] in told) or share >= _SHARE
+        # Several weak signs count only if they are most of the text.
+        best = max(sure for _, sure in told.values())
+        if best < section.likely and share < _SHARE and own:
+            return None
+        if first is State.CONSENT and is_bare is False and share < _MOST:
+            return None
+        is_teaser = first is State.PAYWALL and in_text >= section.likely and len(text) <= section.teaser_characters
+        # A snippet is a part of a text: a title alone does not decide, nor does a line beside a detail.
+        is_weak = not in_text and sum(map(_words_in, left)) >= _FEW_WORDS
+        is_part = is_bare is None and (is_weak or best < _SURE)
+        if first is State.CONSENT and any(len(_NUMBERS.findall(line)) >= _SEVERAL for line in left):
+            return None  # opening hours or a table beside a banner
+        is_first = is_first and is_bare is not None and first is not State.CONSENT
+        if is_part or (not is_teaser and self._has_content(left, is_first=is_first)):
+            return None
+        quoted = dict.fromkeys(line for line, (kind, _) in told.items() if kind is first)
+        return PageState(first, repr("; ".join(quoted)[:_SHOWN]))
+
+    def _is_titled(self, shown: Shown) -> bool:
+        """Whether title and heading of a longer page without a date or an author both say that it has no content."""
+        said = [self._notices.read(title)[1] >= self.section.likely for title in shown.titles if title]
+        is_quoted = any(map(_QUOTED.search, shown.titles))
+        is_prose = self._prose_of(shown.text) >= _LONG_PROSE * self.section.prose_words
+        return bool(said) and all(said) and not (shown.states_origin or is_quoted or is_prose)
+
+    def _has_content(self, left: Sequence[str], *, is_first: bool) -> bool:
+        """Whether prose is left without the lines that refuse. If they are not first, less is enough."""
+        if is_first:
+            return self._prose_of("\n".join(left)) >= self.section.prose_words
+        words, text = sum(map(_words_in, left)), "\n".join(left)
+        return words >= self.section.prose_words or bool(find_evidence(text, self._details, 1))
+
+    def _prose_of(self, left: str) -> float:
+        return sum(map(self._prose_in, sentences(left, is_folded=True)))
+
+    def _prose_in(self, sentence: str) -> float:
+        """The words of a sentence if it is prose."""
+        words = _words_in(sentence)
+        return words if words >= self.section.sentence_words else 0
+
+
+def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, text: str, section: PageRefusalsSection) -> Machinery:
+    """What the HTML of a short page has, from its bytes and from its tree after the walk."""
+    lower = utf8.lower()
+    links = lower.count(b"<a ")
+    is_bare, is_short = links <= _MOST_LINKS, len(text) <= section.short_characters
+    test = _TEST.search(lower) if is_bare else None
+    # A search for a word is many times as fast as one for a pattern.
+    may_be_sold = len(text) <= section.teaser_characters and (
+        b"wall" in lower or b"isaccessible" in lower or b"premium" in lower
+    )
+    named = Machinery(
+        test=test[0].decode("ascii", "replace") if test else "",
+        guards=is_bare and (b"captcha" in lower or b"turnstile" in lower),
+        asks_consent=is_bare and _CONSENT.search(lower) is not None,
+        sells=may_be_sold and _SOLD.search(lower) is not None,
+        links=links,
+    )
+    if not is_short:
+        return named
+    hint = _NO_SCRIPT.search(lower) if b"<noscript" in lower else None
+    body = _BODY.search(lower) if b"<script" in lower else None
+    makes_text = b"<script" in lower and (
+        b"<script" in lower[body.start() if body else 0 :] or _MOUNT.search(lower) is not None
+    )
+    return replace(
+        named,
+        asks_password=b"password" in lower and _PASSWORD.search(lower) is not None,
+        makes_text=makes_text,
+        without_scripts=" ".join(_TAG.sub(b" ", hint[1]).decode("utf-8", "replace").split()) if hint else "",
+        onward=(refreshed_to(tree, url, section.refresh_seconds) or "") if b"refresh" in lower else "",
+    )
+
+
+def _code_in(shown: Shown, url: str) -> int:
+    """The status that a heading or a line is as a whole; 0 without one, or if the address names it."""
+    for line in (*shown.titles, *shown.text.split("\n", 5)[:5]):
+        for part in _BETWEEN_PARTS.split(line[:_SHOWN]):
+            if (found := _CODE.fullmatch(part.strip())) and found[1] not in url:
+                return int(found[1])
+    return 0
+
+
+def kind_elsewhere(asked: str, final: str, walls: Sequence[str]) -> State | None:
+    """Why the final page of redirects is not the page that was asked for; None if it may be.
+
+    A login or a consent page is a wall. The front page of the same site instead of a deeper page means that the page is
+    gone.
+    """
+    if canonical_url(asked) == canonical_url(final):
+        return None
+    if wall := _wall_of(_names(final) - _names(asked), walls):
+        return wall
+    at, wanted = web_address(final), web_address(asked)
+    if at.query or not _ROOT.fullmatch(at.path) or _ROOT.fullmatch(wanted.path):
+        return None
+    same_site = registrable_domain(host_of(asked)) == registrable_domain(host_of(final))
+    return State.GONE if same_site else None
+
+
+def _wall_of(names: Set[str], walls: Sequence[str]) -> State | None:
+    """The wall that a name in an address states."""
+    if not (named := names & set(walls)):
+        return None
+    name = min(named)
+    is_consent = "consent" in name or "cookie" in name or "privacy" in name
+    return State.CONSENT if is_consent else State.BLOCKED if _BLOCKING.search(name) else State.LOGIN
+
+
+def refreshed_to(tree: LexborHTMLParser, url: str, longest_seconds: int) -> str | None:
+    """The other address to which a page redirects within so many seconds; ``noscript`` does not count.
+
+    >>> page = LexborHTMLParser('<meta http-equiv="Refresh" content="0; URL=/new">')
+    >>> refreshed_to(page, "https://example.com/old", 10)
+    'https://example.com/new'
+    """
+    for node in tree.css("meta[http-equiv]")[:_MAX_TAGS]:
+        attributes = node.attributes
+        if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
+            continue
+        if node.parent is not None and node.parent.tag == "noscript":
+            continue
+        stated = _REFRESH.match(" ".join((attributes.get("content") or "")[:_MAX_REFRESH_CHARACTERS].split()))
+        onward = absolute_url(url, stated[2]) if stated and int(stated[1] or 0) <= longest_seconds else None
+        if onward is not None and canonical_url(onward) != canonical_url(url):
+            return onward
+    return None
+
+
+def _names(url: str) -> set[str]:
+    """Labels of the host and segments of the path, the segments without their ending."""
+    address = web_address(url)
+    segments = address.path.lower().split("/")
+    return {*address.host.split("."), *(segment.partition(".")[0] for segment in segments)} - {""}
+
+
+def _words_in(text: str) -> float:
+    """The words of a text; two ideographs count as one."""
+    return count_words(text) / (2 if has_cjk(text) else 1)

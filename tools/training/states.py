@@ -1,0 +1,163 @@
+"""``python -m tools.training.states``: fits the weights of what lines say of their pages, and writes them.
+
+Lines that say something are written (``states.txt``). Lines that say nothing are written too, or are from the main text
+and the titles of the labelled pages. Written lines and sites are distributed to folds; ``--evaluate`` only reports what
+weights find that saw neither.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+
+from handlers.html.content import PageFacts
+from handlers.html.notices import Notices, NoticesSection, features_of
+from handlers.html.sentences import sentence_bounds
+from handlers.score_page import ScorePageRules
+from schemas.states import State
+from tests.rules import NOTICES, shipped_rules
+from tools import labelled
+from tools.training.addressed import labelled_pages
+
+WRITTEN = Path(__file__).with_name("states.txt")
+ABOUT = (
+    "Weights of a linear model over words. Fitted by `python -m tools.training.states` on lines that were written for "
+    "Assay, against lines of {pages} labelled public pages; no line of a page is kept. {day}."
+)
+STATES = tuple(State)
+FOLDS, PENALTY, LEAST_WEIGHT = 5, 0.5, 0.2
+OF_PAGES = 0.03
+"""The weight of a line of a page; a page may also say what a wall says."""
+MOST_LINES, LONGEST = 12, 300
+_MOST = 36
+"""Tenths of a weight."""
+
+
+class Row(NamedTuple):
+    """A line, what it says, and the fold that must not know it."""
+
+    state: State
+    text: str
+    fold: int
+    weight: float
+
+
+def main() -> int:
+    """Evaluates, or fits on everything and writes."""
+    parser = argparse.ArgumentParser(prog="python -m tools.training.states", description=__doc__)
+    parser.add_argument("--evaluate", action="store_true", help="write nothing")
+    options = parser.parse_args()
+    rows = [*written(), *of_pages()]
+    if options.evaluate:
+        evaluate(rows)
+        return 0
+    section = fitted(rows)
+    about = ABOUT.format(pages=sum(1 for _ in labelled_pages()), day=f"{datetime.now(UTC):%Y-%m-%d}")
+    document = json.dumps({"about": about, **section.model_dump(exclude={"about"})}, ensure_ascii=False, indent=0)
+    NOTICES.write_text(document + "\n", "utf-8")
+    print(f"{NOTICES.name}: {NOTICES.stat().st_size} bytes, {len(section.weights)} weights")
+    return 0
+
+
+def written() -> Iterator[Row]:
+    """The written lines."""
+    for line in WRITTEN.read_text("utf-8").splitlines()[1:]:
+        state, _, texts = line.split(" ", 2)
+        yield from (Row(State(state), text, fold(text), 1.0) for text in texts.split(" / "))
+
+
+def of_pages() -> Iterator[Row]:
+    """Some sentences of each labelled page with content, and the titles."""
+    reader = shipped_rules(ScorePageRules).compiled.reader
+    draw, seen = random.Random(7), set[str]()
+    for folder, case in labelled_pages():
+        url = labelled.address(case)
+        facts = reader.read(labelled.body(folder, case), None, url)
+        if not isinstance(facts, PageFacts) or not facts.state.is_content:
+            continue
+        lines = [line for line in facts.text.split("\n") if line]
+        lines = draw.sample(lines, min(MOST_LINES, len(lines)))
+        parts = [line[begin:end] for line in lines for begin, end in list(sentence_bounds(line, 0, len(line)))[:2]]
+        for text in {*facts.titles, *parts} - seen:
+            seen.add(text)
+            yield Row(State.CONTENT, text[:LONGEST], fold(str(case.get("split_key") or url)), OF_PAGES)
+
+
+def fold(text: str) -> int:
+    """The fold of a line or a site."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()[0] % FOLDS
+
+
+def fitted(rows: Sequence[Row]) -> NoticesSection:
+    """A multinomial regression with a penalty on the squares of the weights, relative to lines that say nothing."""
+    found = [features_of(row.text) for row in rows]
+    often = Counter(name for row, names in zip(rows, found, strict=True) if row.weight == 1 for name in names)
+    number = {name: place for place, name in enumerate(often)}
+    places = [[number[name] for name in names if name in number] for names in found]
+    ends = np.cumsum([0, *map(len, places)])
+    flat = np.array([place for row in places for place in row], dtype=np.int64)
+    table = csr_matrix((np.ones(len(flat)), flat, ends), shape=(len(rows), len(number)))
+    turned, kinds = table.T.tocsr(), len(STATES)
+    wanted = np.zeros((len(rows), kinds))
+    wanted[np.arange(len(rows)), [STATES.index(row.state) for row in rows]] = 1
+    weight = np.array([row.weight for row in rows])[:, None]
+
+    def loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        matrix = point.reshape(len(number) + 1, kinds)
+        scores = table @ matrix[:-1] + matrix[-1]
+        scores -= scores.max(axis=1, keepdims=True)
+        logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        slope = weight * (np.exp(logs) - wanted)
+        value = -float((weight * wanted * logs).sum()) + PENALTY / 2 * float((matrix[:-1] ** 2).sum())
+        return value, np.concatenate([turned @ slope + PENALTY * matrix[:-1], slope.sum(axis=0)[None]]).ravel()
+
+    size = (len(number) + 1) * kinds
+    found_at: Any = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": 200})
+    matrix = found_at.x.reshape(len(number) + 1, kinds)
+    tenths = np.clip(np.round(10 * (matrix[:, 1:] - matrix[:, :1])), -_MOST, _MOST).astype(int)
+    kept = {name: tenths[place] for name, place in sorted(number.items())}
+    weights = {
+        name: "".join(chr(ord("U") + value) for value in values)
+        for name, values in kept.items()
+        if np.abs(values).max() >= 10 * LEAST_WEIGHT
+    }
+    start = tuple(round(float(value), 1) for value in matrix[-1, 1:] - matrix[-1, 0])
+    return NoticesSection(start=start, weights=weights)
+
+
+def evaluate(rows: Sequence[Row]) -> None:
+    """Prints what is found in lines by weights that did not see them, by state and threshold."""
+    scored: list[tuple[Row, State, float]] = []
+    for number in range(FOLDS):
+        notices = Notices(fitted([row for row in rows if row.fold != number]))
+        scored += [(row, *notices.read(row.text)) for row in rows if row.fold == number]
+    for least in (0.3, 0.5, 0.7, 0.9):
+        found = Counter(row.state for row, _, sure in scored if sure >= least and row.weight == 1)
+        right = Counter(row.state for row, state, sure in scored if sure >= least and row.state is state)
+        total = Counter(row.state for row, _, _ in scored if row.weight == 1)
+        false = [row for row, _, sure in scored if sure >= least and row.weight < 1]
+        print(f"from {least} on, {len(false)} of {sum(row.weight < 1 for row in rows)} lines of pages")
+        print("  ", {str(state): f"{found[state]}, {right[state]} right of {total[state]}" for state in STATES})
+    print(
+        *sorted((f"{sure:.2f} {state} {row.text}" for row, state, sure in scored if sure >= 0.5 and row.weight < 1))[
+            -60:
+        ],
+        sep="\n",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
