@@ -26,6 +26,7 @@ from handlers.text.dates import MomentReader
 from handlers.text.patterns import Patterns, compile_details, joined_words
 from handlers.text.tokens import fold
 from handlers.trust.labels import label_for
+from handlers.trust.sources import Source
 from schemas.needs import Ask
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
@@ -103,6 +104,10 @@ def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankRes
     return Begun(request, _note(StageName.RETRIEVAL, outcome, because), weighed)
 
 
+def _source_of(candidate: Candidate, rules: RankResultsRules) -> Source:
+    return source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources)
+
+
 def _candidates(
     request: RankingRequested, found: VectorsReply | None, rules: RankResultsRules
 ) -> tuple[tuple[Candidate, ...], StageOutcome, str]:
@@ -119,7 +124,11 @@ def _candidates(
     words = read_query(request.query, rules.ranking.intent, rules.stop_words).keywords
     came, tiers = request.candidates or (), rules.tiered_indexing.thresholds
     given = take_given(came, section, words, rules.reasoning.max_characters, rules.moments)
-    fitting = tuple(candidate for candidate in given if fits(candidate, filters, tiers))
+    fitting = tuple(
+        candidate
+        for candidate in given
+        if filters is None or fits(candidate, filters, tiers, _source_of(candidate, rules).standing)
+    )
     because = f"{_many(len(came), 'candidate')} came along"
     if len(given) < len(came):
         because += f", of {_many(len(given), 'document')}"
@@ -206,7 +215,7 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
     place = standing.order[rank - 1]
     candidate = weighed.candidates[place]
     # Where the source tier is not known, it is looked up by the host (C-36, C-41).
-    source = source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources)
+    source = _source_of(candidate, rules)
     tier = (candidate.trust and candidate.trust.source_tier) or source.tier
     # A page of another tier than its address came from elsewhere, by a redirect.
     is_of_host = tier == source.tier

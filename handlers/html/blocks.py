@@ -9,20 +9,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from handlers.html.code import LANGUAGE
+from handlers.html.code import language_of
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
 from schemas.pages import MAX_BLOCKS, MAX_CELLS, BlockKind, ContentBlock
 
 BETWEEN_CELLS = " | "
-_LONG_CELL, _MANY_LONG = 300, 0.05
-"""Characters of a cell, and the share of longer ones from which on a table only lays out the page."""
+_LONG_CELL = 300
+"""Characters of a cell; where longer ones have most of the text, a table only lays out the page."""
 _MAX_SPAN, _DIGITS = 100, 5
 _LISTS = frozenset(("ul", "ol"))
 
 
-Around = tuple[int, int, int, int]
-"""Lists and quotations around an element, and the elements of the nearest item and list."""
+Around = tuple[int, int, bool, int]
+"""Lists and quotations around an element, whether a definition is around it, and the nearest list."""
+_MAX_ABOVE = 30
 
 
 @dataclass(slots=True)
@@ -35,10 +36,13 @@ class Table:
     @property
     def is_data(self) -> bool:
         """Whether it has rows of several short cells, as tables that only lay out a page do not."""
-        lengths = [sum(len(line.text) for line in lines) for cells in self.rows.values() for lines in cells.values()]
+        cells = [lines for row in self.rows.values() for lines in row.values()]
+        lengths = [sum(len(line.text) for line in lines) for lines in cells]
         several = sum(width > 1 for width in self.widths)
-        long = sum(length > _LONG_CELL for length in lengths)
-        return several > 1 and several * 2 >= len(self.rows) and long <= _MANY_LONG * len(lengths)
+        long = sum(length for length in lengths if length > _LONG_CELL)
+        has_sections = any(line.tag in HEADING_NAMES or "\n" in line.text for lines in cells for line in lines)
+        is_told = long * 2 <= sum(lengths) and not has_sections
+        return several > 1 and several * 2 >= len(self.rows) and is_told
 
 
 def tables_of(outline: Outline, blocks: Sequence[Block]) -> dict[int, Table]:
@@ -98,14 +102,16 @@ def type_blocks(outline: Outline, blocks: Sequence[Block], max_characters: int) 
     at = 0
     for text, fields in _typed(outline, blocks):
         end = at + len(text)
-        if end > max_characters:
-            pieces.append(text[: max_characters - at])
+        if at >= max_characters:
             break
+        if end > max_characters:
+            text, end = text[: max_characters - at], max_characters
         pieces.append(text)
         if fields is not None and len(found) < MAX_BLOCKS:
             fields["start"], fields["end"] = at, end
             if "cells" in fields:
-                fields["cells"] = tuple((begin + at, stop + at) for begin, stop in fields["cells"])
+                cells = ((begin + at, stop + at) for begin, stop in fields["cells"])
+                fields["cells"] = tuple((begin, stop) for begin, stop in cells if stop <= end)
             found.append(fields)
         at = end + 1
     return "\n".join(pieces), tuple(found)
@@ -132,7 +138,10 @@ def _typed(outline: Outline, blocks: Sequence[Block]) -> Iterator[tuple[str, Con
                 yield block.text, _block(outline, block, counts, items, known)
             continue
         element, row = place
-        texts = {cell: " ".join(line.text for line in lines) for cell, lines in tables[element].rows[row].items()}
+        texts = {
+            cell: " ".join(" ".join(line.text.split()) for line in lines)
+            for cell, lines in tables[element].rows[row].items()
+        }
         yield _row(outline, row, texts, numbers[element], spanning.setdefault(element, {}))
 
 
@@ -153,12 +162,15 @@ def _row(
         if line and text:
             line += BETWEEN_CELLS
         width, height = (_number(node.attributes.get(name)) for name in ("colspan", "rowspan"))
-        for column in range(len(spans), len(spans) + width):
+        if len(spans) < MAX_CELLS:
+            width = min(width, MAX_CELLS - len(spans))
             if height > 1:
-                spanning[column] = height - 1
-        spans.append((len(line), len(line) + len(text)))
+                spanning |= dict.fromkeys(range(len(spans), len(spans) + width), height - 1)
+            spans.append((len(line), len(line) + len(text)))
+            spans += [(len(line) + len(text), len(line) + len(text))] * (width - 1)
+        elif text:
+            spans[-1] = spans[-1][0], len(line) + len(text)
         line += text
-        spans += [(len(line), len(line))] * (width - 1)
     _skip(spanning, spans, len(line))
     found = ContentBlock(kind="row", start=0, end=0, cells=tuple(spans[:MAX_CELLS]), table=table)
     if is_header:
@@ -168,29 +180,44 @@ def _row(
 
 def _skip(spanning: dict[int, int], spans: list[tuple[int, int]], at: int) -> None:
     """Adds an empty cell for each column that a cell of a row above spans."""
-    while spanning.get(len(spans), 0) > 0:
+    while len(spans) < MAX_CELLS and spanning.get(len(spans), 0) > 0:
         spanning[len(spans)] -= 1
         spans.append((at, at))
 
 
 def _number(stated: str | None) -> int:
     """How many columns or rows a cell spans."""
-    return max(1, min(int(stated), _MAX_SPAN)) if stated and stated.isdecimal() and len(stated) < _DIGITS else 1
+    return (
+        max(1, min(int(stated), _MAX_SPAN))
+        if stated and (stated := stated.strip()).isascii() and stated.isdecimal() and len(stated) < _DIGITS
+        else 1
+    )
 
 
 def _around(outline: Outline, element: int) -> Around:
-    """The lists and the quotations around an element, and the nearest item and list; -1 for none."""
+    """The lists and the quotations around an element, whether a definition is, and the nearest list; -1 for none."""
     lists = quotes = 0
-    item = list_element = -1
+    is_defined, list_element = False, -1
     for around in outline.around(element):
         tag = outline.tags[around]
         quotes += tag == "blockquote"
-        if tag == "li" and item < 0 and not lists:
-            item = around
+        is_defined = is_defined or (tag == "dd" and not lists)
         if tag in _LISTS:
             lists += 1
             list_element = around if list_element < 0 else list_element
-    return lists, quotes, item, list_element
+    return lists, quotes, is_defined, list_element
+
+
+def _item_of(outline: Outline, block: Block) -> int:
+    """The identity of the item around a line; 0 for none."""
+    node = outline.nodes[block.start].parent
+    for _ in range(_MAX_ABOVE):
+        if node is None or node.tag in _LISTS:
+            return 0
+        if node.tag == "li":
+            return node.mem_id
+        node = node.parent
+    return 0
 
 
 def _block(
@@ -201,20 +228,20 @@ def _block(
     around = known.get(block.element)
     if around is None:
         around = known[block.element] = _around(outline, block.element)
-    lists, quotes, item, list_element = around
-    item = -2 if block.tag == "li" else item
+    lists, quotes, is_defined, list_element = around
     if block.tag == "blockquote":
         quotes = max(quotes, 1)
-    is_new = lists and (item == -2 or (item >= 0 and item not in items))
-    if is_new and kind in ("paragraph", "item"):
-        items.add(item)
-        kind = "item"
-        if outline.tags[list_element] == "ol":
-            first = outline.elements[list_element].attributes.get("start") or "1"
-            start = int(first) if first.isdecimal() and len(first) < 7 else 1
-            number = counts[list_element] = counts.get(list_element, start - 1) + 1
-    elif kind == "item":
-        kind = "paragraph"
+    if kind in ("paragraph", "item"):
+        item = _item_of(outline, block) if lists else 0
+        if item and item not in items:
+            items.add(item)
+            kind = "item"
+            if outline.tags[list_element] == "ol":
+                first = outline.elements[list_element].attributes.get("start") or "1"
+                start = int(first) if first.isascii() and first.isdecimal() and len(first) < 7 else 1
+                number = counts[list_element] = counts.get(list_element, start - 1) + 1
+        else:
+            kind = "definition" if is_defined else "paragraph"
     if kind == "paragraph" and quotes:
         kind = "quote"
     if kind == "paragraph" and not lists:
@@ -222,7 +249,7 @@ def _block(
     found = ContentBlock(kind=kind, start=0, end=0)
     if kind == "heading":
         found["level"] = int(block.tag[1])
-    if kind == "code" and (language := outline.elements[block.element].attributes.get(LANGUAGE)):
+    if kind == "code" and (language := language_of(outline.elements[block.element])):
         found["language"] = language
     if lists:
         found["depth"] = lists

@@ -14,7 +14,11 @@ from handlers.html.outline import NAME_OF, TEXT
 
 LANGUAGE = "data-language"
 """The attribute of ``pre`` in which its language is kept."""
-_NAMED = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush)[-:]\s?([\w+#.-]{1,30})(?:\s|$)")
+_NAMED = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush)[-:]\s?([\w+#.-]{1,30})(?:[\s;]|$)")
+_LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
+_GUTTER = re.compile(r"gutter|line-?no|line-?num|blob-num|lnt", re.IGNORECASE)
+_MAX_GUTTER, _LEAST_NUMBERED = 100_000, 3
+_LABELS = frozenset(("span", "div", "button", "small"))
 _NO_LANGUAGE = frozenset(("default", "none", "notranslate", "highlight", "source"))
 _MAX_BLOCKS, _MAX_AROUND = 2_000, 8
 _CONTROLS = "button,select,textarea,clipboard-copy"
@@ -24,11 +28,16 @@ def write_code(tree: LexborHTMLParser) -> None:
     """Replaces what is inside of each ``pre`` by its text, and removes columns of line numbers."""
     if tree.root is None:
         return
+    rows: dict[int, bool] = {}
     for cell in tree.root.css("tr td:has(code)")[:_MAX_BLOCKS]:
-        gutter = next((found for found in cell.parent.iter() if found.tag == "td"), None) if cell.parent else None
-        if gutter is None or gutter.mem_id == cell.mem_id:
+        row = cell.parent
+        if row is None:
             continue
-        if cell.css_first("pre") is None and not _is_inside_pre(cell) and _is_gutter(gutter.text()):
+        gutter = next((found for found in row.iter() if found.tag == "td"), None)
+        if gutter is None or gutter.mem_id == cell.mem_id or not rows.setdefault(row.mem_id, _is_gutter_cell(gutter)):
+            continue
+        rows[row.mem_id] = False
+        if cell.css_first("pre") is None and not _is_inside_pre(cell):
             gutter.decompose()
             code = tree.create_node("pre")
             if text := _text(cell):
@@ -38,7 +47,7 @@ def write_code(tree: LexborHTMLParser) -> None:
     for node in tree.root.css("pre")[:_MAX_BLOCKS]:
         if node.parent is None or node.first_child is None or _is_inside_pre(node):
             continue
-        if _is_gutter(node.text()) and (numbers := _cell_beside_code(node)) is not None:
+        if (numbers := _cell_before_code(node)) is not None and _is_gutter_cell(numbers):
             numbers.decompose()
             continue
         language = _language(node)
@@ -51,10 +60,14 @@ def write_code(tree: LexborHTMLParser) -> None:
         _empty(node)
         if text:
             node.insert_child(text)
+        node.attrs[LANGUAGE] = language
         if language:
-            node.attrs[LANGUAGE] = language
             before = (label for label in _before(node) if label.is_element_node)
-            if (label := next(before, None)) is not None and label.text(strip=True).lower() == language:
+            if (
+                (label := next(before, None)) is not None
+                and label.tag in _LABELS
+                and label.text(strip=True).lower() == language
+            ):
                 label.decompose()
 
 
@@ -73,6 +86,12 @@ def _empty(node: LexborNode) -> None:
         child.decompose()
 
 
+def language_of(node: LexborNode) -> str:
+    """The language of ``pre`` that ``write_code`` found; "" without one."""
+    language = node.attributes.get(LANGUAGE) or ""
+    return language if _LANGUAGE.fullmatch(language) else ""
+
+
 def _is_inside_pre(node: LexborNode) -> bool:
     above = node.parent
     while above is not None:
@@ -82,8 +101,8 @@ def _is_inside_pre(node: LexborNode) -> bool:
     return above is not None
 
 
-def _cell_beside_code(node: LexborNode) -> LexborNode | None:
-    """The cell around line numbers, if another cell of its row has code."""
+def _cell_before_code(node: LexborNode) -> LexborNode | None:
+    """The first cell of a row, if it is around an element and another cell of the row has code."""
     above = node.parent
     for _ in range(_MAX_AROUND):
         if above is None or above.tag == "td":
@@ -91,8 +110,19 @@ def _cell_beside_code(node: LexborNode) -> LexborNode | None:
         above = above.parent
     if above is None or above.tag != "td" or above.parent is None:
         return None
-    others = (cell for cell in above.parent.iter() if cell.tag == "td" and cell.mem_id != above.mem_id)
-    return above if any(cell.css_first("pre,code") is not None for cell in others) else None
+    cells = [cell for cell in above.parent.iter() if cell.tag == "td"]
+    is_first = cells[0].mem_id == above.mem_id
+    return above if is_first and any(cell.css_first("pre,code") is not None for cell in cells[1:]) else None
+
+
+def _is_gutter_cell(cell: LexborNode) -> bool:
+    """Whether a cell has line numbers: several that count up from the beginning, or what calls itself a gutter."""
+    text = cell.text()
+    if len(text) > _MAX_GUTTER or not _is_gutter(text):
+        return False
+    names = " ".join(part.attributes.get("class") or "" for part in (cell, *cell.css("pre,div,span")[:_MAX_AROUND]))
+    words = text.split()
+    return (len(words) > 1 and int(words[0]) <= 1) or _GUTTER.search(names) is not None
 
 
 def _is_gutter(text: str) -> bool:
@@ -124,7 +154,11 @@ def _text(node: LexborNode) -> str:
             starts_block = True
     ends = [number for number, pieces in enumerate(lines) if any(pieces)]
     numbers = [lines[number][next(place for place, piece in enumerate(lines[number]) if piece)] for number in ends]
-    if len(numbers) > 1 and _is_gutter(" ".join(numbers)) and any(len(lines[number]) > 1 for number in ends):
+    if (
+        len(numbers) >= _LEAST_NUMBERED
+        and _is_gutter(" ".join(numbers))
+        and any(len(lines[number]) > 1 for number in ends)
+    ):
         for number in ends:
             lines[number].remove(next(piece for piece in lines[number] if piece))
     written = ("".join(pieces).replace("\xa0", " ") for pieces in lines)
@@ -147,6 +181,6 @@ def _language(node: LexborNode) -> str:
         stated = attributes.get(LANGUAGE) or attributes.get("data-lang") or ""
         named = _NAMED.search(attributes.get("class") or "")
         found = (stated or (named[1] if named else "")).strip().lower()
-        if found and found not in _NO_LANGUAGE and re.fullmatch(r"[\w+#.-]{1,30}", found):
+        if found and found not in _NO_LANGUAGE and _LANGUAGE.fullmatch(found):
             return found
     return ""

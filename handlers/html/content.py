@@ -77,7 +77,7 @@ class PageFacts:
         site_name: As the page states it, else "".
         headings_count: Headings h2 and h3 in the main text; None if only ``has_headings`` is known.
         external_links_count: Different links to other registrable domains in the main text and its references.
-        has_statistics: A data table outside of boilerplate, or figures in the main text.
+        has_statistics: A data table, or figures in the main text.
         schema_is_article: Whether ``schema_type`` is of the article family.
         not_counted: By component of the trust score, what the page has that gives no points.
         session: The parameter of the address that the page shows to be a session, such as ``sid=7``.

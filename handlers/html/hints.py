@@ -30,7 +30,7 @@ _HOLDS = 0.5
 """Share of a page's running text, and of what is outside of furniture, from which on furniture may hold the content."""
 _PROSE = 0.7
 """Share of running text in furniture, from which on it may hold the content."""
-_LITTLE = 300
+_LITTLE = 400
 """Characters outside of furniture, below which it holds the content though the page's heading is elsewhere."""
 
 
@@ -160,10 +160,13 @@ class Regions:
         elements = {element for element, _, _ in lines}
         holder_of = {element: self._furniture_around(element) for element in elements}
         asking = self._asking(elements)
-        # A notice that asks for consent can be longer than the story. It counts only if there is nothing else.
-        self._hides_consent = bool(asking) and any(
-            is_running and element not in asking for element, _, is_running in lines
+        # A notice that asks for consent can be longer than the story. It counts if there is nothing else, and if it is
+        # a page about consent, with the heading.
+        outside, inside = (
+            sum(length for element, length, is_running in lines if is_running and (element in asking) is is_asking)
+            for is_asking in (False, True)
         )
+        self._hides_consent = outside > 0 and (heading not in asking or outside > inside)
         gone = asking if self._hides_consent else set()
         if max(holder_of.values()) < 0:
             return [element in gone for element, _, _ in lines]
@@ -190,6 +193,8 @@ class Regions:
 
     def _asking(self, elements: set[int]) -> set[int]:
         """Those of some elements that are in a notice which asks for consent."""
+        if not elements:
+            return set()
         self._region(max(elements))
         regions = {element: self._region_of[element + 1] for element in elements}
         asking = {region for region in set(regions.values()) if self._asks_for_consent(region)}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from schemas.pages import ContentBlock
 
-_FENCE = "```"
+_TICKS = re.compile("`{3,}")
+_MARK = re.compile(r"#{1,6}(?=\s)|[-+*](?=\s)|\d{1,9}[.)](?=\s)|>|`{3}|~{3}")
+"""What a Markdown reader takes for a mark at the beginning of a line."""
+_TAG = re.compile(r"<(?=[a-zA-Z/!])")
 
 
 def render_markdown(content: str, blocks: Sequence[ContentBlock], title: str = "") -> str:
@@ -75,19 +79,26 @@ def _written(text: str, block: ContentBlock) -> list[str]:
         case "heading":
             return [f"{'#' * (block.get('level', 1))} {text}"]
         case "code":
-            fence = _FENCE
-            while fence in text:
-                fence += "`"
+            fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
             return [f"{fence}{block.get('language', '')}", *text.split("\n"), fence]
         case "definition":
             return [f": {text}"]
         case _:
-            return text.split("\n")
+            return [_escaped(line) for line in text.split("\n")]
+
+
+def _escaped(line: str) -> str:
+    """A line of text, so that none of it is a mark or HTML."""
+    line = _TAG.sub(r"\\<", line)
+    mark = _MARK.match(line)
+    return line if mark is None else f"{line[: mark.end() - 1]}\\{line[mark.end() - 1 :]}"
 
 
 def _table(content: str, rows: Sequence[ContentBlock]) -> list[str]:
     """A table; its header is empty if the first row is none."""
-    cells = [[content[begin:end].replace("|", "\\|") for begin, end in row["cells"]] for row in rows]
+    cells = [
+        [content[begin:end].replace("\\", "\\\\").replace("|", "\\|") for begin, end in row["cells"]] for row in rows
+    ]
     width = max(map(len, cells))
     header = cells[0] if rows[0].get("header") else [""] * width
     body = cells[1:] if rows[0].get("header") else cells

@@ -74,7 +74,7 @@ class Block:
     """A run of text between block boundaries.
 
     Attributes:
-        text: With whitespace collapsed.
+        text: With whitespace collapsed, except in ``pre``.
         tag: Name of the block element around it.
         linked: Characters of it that are inside links.
         element: Index of the block element around it, or of the next one outwards.
@@ -129,7 +129,7 @@ class Outline:
         hrefs: Addresses of links that name a host.
         stated: Elements with microdata or ``rel=author``.
         rows: Rows of tables.
-        asides: Beginnings of elements ``aside`` and ``footer``, each with the index of the text after it.
+        asides: Beginnings of navigation and of what is beside the text, each with the index of the text after it.
         comments: Comments of the body, cut.
         times: Elements ``time``, each with the index of the text after it.
         meta: Contents by lower-case name.
@@ -350,7 +350,7 @@ def _add(found: list[Block], outline: Outline, first: int, end: int) -> None:
     # A printable text without double blanks is the usual case. Others are split at all blanks, also non-breaking ones.
     if not is_code and ("  " in text or not text.isprintable()):
         text = " ".join(text.split())
-    if text[-1:] in _MARKS_OF_LINKS:
+    if not is_code and text[-1:] in _MARKS_OF_LINKS:
         text = text.rstrip(_MARKS_OF_LINKS)
     if not text or place < 0:
         return

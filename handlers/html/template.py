@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise
 from math import exp
@@ -41,7 +41,7 @@ _LINKED = 0.8
 _CONTROLS = frozenset(("button", "label"))
 _TOLD = HEADING_NAMES | {"p"}
 """Tags of lines that are a part of a plain page's text though they are links."""
-_CELLS = frozenset(("td", "th"))
+_AGAIN = frozenset(("td", "th", "pre"))
 _LONG = 80
 _SHORT = 60
 _LEAST_SHARE = 0.006
@@ -153,7 +153,9 @@ class Content:
 def find_content(outline: Outline, forest: Forest, max_characters: int) -> Content:
     """The lines of a page that are its content, each once."""
     blocks = candidates(outline)
-    kept = _without_bare(outline, blocks, _whole_tables(outline, blocks, _chosen(outline, blocks, forest)))
+    in_tables = _lines_of_tables(outline, blocks)
+    chosen = _whole_tables(blocks, in_tables, _chosen(outline, blocks, in_tables, forest))
+    kept = _without_bare(outline, blocks, in_tables, chosen)
     text, typed = type_blocks(outline, kept, max_characters)
     end = kept[-1].end if kept else len(outline.texts)
     first = next((block.start for block in kept if is_running(block)), kept[0].start if kept else 0)
@@ -187,14 +189,15 @@ def is_running(block: Block) -> bool:
     return len(text) >= _RUNNING or (len(text) >= _RUNNING_CJK and has_cjk(text))
 
 
-def _chosen(outline: Outline, blocks: list[Block], forest: Forest) -> list[int]:
+def _chosen(outline: Outline, blocks: list[Block], in_tables: dict[int, int], forest: Forest) -> list[int]:
     """The numbers of the lines in the places that trees choose."""
     total = sum([len(block.text) for block in blocks])
     if not total:
         return []
     running = sum([len(block.text) for block in blocks if is_running(block)])
-    if total < _SHORT_PAGE or running > _PLAIN * total:
-        return _all_but_links(outline, blocks)
+    is_one = sum([block.tag == "h1" for block in blocks]) <= 1
+    if total < _SHORT_PAGE or (running > _PLAIN * total and is_one):
+        return _all_but_links(outline, blocks, in_tables)
     of_page, places = measured(outline, blocks)
     left = forest.left(forest.questions(OF_PAGE), of_page)
     of_place = forest.questions(OF_PLACE)
@@ -213,52 +216,68 @@ def _chosen(outline: Outline, blocks: list[Block], forest: Forest) -> list[int]:
     return sorted(chosen)
 
 
-def _whole_tables(outline: Outline, blocks: list[Block], chosen: list[int]) -> list[int]:
-    """The chosen lines, with each table of data as a whole or not at all."""
+def _lines_of_tables(outline: Outline, blocks: list[Block]) -> dict[int, int]:
+    """The tables of data that hold lines, by the numbers of the lines."""
     numbers = {block.start: number for number, block in enumerate(blocks)}
-    kept = set(chosen)
-    for table in tables_of(outline, blocks).values():
-        inside = {numbers[line.start] for cells in table.rows.values() for cell in cells.values() for line in cell}
-        length = sum(len(blocks[number].text) for number in inside)
-        if sum(len(blocks[number].text) for number in inside & kept) * 2 >= length:
-            kept |= inside
-        else:
-            kept -= inside
+    return {
+        numbers[line.start]: element
+        for element, table in tables_of(outline, blocks).items()
+        for cells in table.rows.values()
+        for lines in cells.values()
+        for line in lines
+    }
+
+
+def _whole_tables(blocks: list[Block], in_tables: dict[int, int], chosen: list[int]) -> list[int]:
+    """The chosen lines, with each table of data as a whole or not at all."""
+    if not in_tables:
+        return chosen
+    kept, held, whole = set(chosen), Counter[int](), Counter[int]()
+    for number, element in in_tables.items():
+        length = len(blocks[number].text)
+        whole[element] += length
+        held[element] += length * (number in kept)
+    for number, element in in_tables.items():
+        (kept.add if held[element] * 2 >= whole[element] else kept.discard)(number)
     return sorted(kept)
 
 
-def _all_but_links(outline: Outline, blocks: list[Block]) -> list[int]:
+def _all_but_links(outline: Outline, blocks: list[Block], in_tables: dict[int, int]) -> list[int]:
     """The numbers of the lines of a short or plain page that are not links, without boilerplate."""
     is_beside = outline.regions.is_beside
     return [
         number
         for number, block in enumerate(blocks)
-        if (block.linked * 2 <= len(block.text) or block.tag in _TOLD) and not is_beside(block.element)
+        if (block.linked * 2 <= len(block.text) or block.tag in _TOLD or number in in_tables)
+        and not is_beside(block.element)
     ]
 
 
-def _without_bare(outline: Outline, blocks: list[Block], chosen: list[int]) -> list[Block]:
+def _without_bare(outline: Outline, blocks: list[Block], in_tables: dict[int, int], chosen: list[int]) -> list[Block]:
     """The chosen lines without captions and copies, and without headings and "Read more:" whose text is left out."""
     captions = {element for element, tag in enumerate(outline.tags) if tag == _CAPTION}
-    shown = [number for number in chosen if not _is_of_picture(outline, blocks[number], captions)]
+    pictures: dict[int, bool] = {}
+    shown = [number for number in chosen if not _is_of_picture(outline, blocks[number], captions, pictures)]
     found = []
     for place, (number, after) in enumerate(pairwise([*shown, len(blocks)])):
         block = blocks[number]
         following = blocks[after].tag if after < len(blocks) else "h1"
         is_bare = after > number + 1 and following in HEADING_NAMES and following <= block.tag
         leads_on = block.text[-1] in _COLONS and len(block.text) < _SHORT and after > number + 1
-        if not (is_bare and place and block.tag in _SUBHEADINGS) and not leads_on:
+        if number in in_tables or not (leads_on or (is_bare and place and block.tag in _SUBHEADINGS)):
             found.append(block)
-    return once(found)
+    return once(found, {blocks[number].start for number in in_tables})
 
 
-def _is_of_picture(outline: Outline, block: Block, captions: set[int]) -> bool:
+def _is_of_picture(outline: Outline, block: Block, captions: set[int], known: dict[int, bool]) -> bool:
     """Whether a line is the caption of a picture; those of tables, code and quotations are text."""
     figure = block.element if block.tag == _CAPTION else -1
     if figure < 0 and captions:
         around = (element for element in islice(outline.around(block.element), _CAPTION_DEPTH) if element in captions)
         figure = next((outline.outer[element] for element in around), -1)
-    return figure >= 0 and outline.elements[figure].css_first(_DATA) is None
+    if figure >= 0 and figure not in known:
+        known[figure] = outline.elements[figure].css_first(_DATA) is None
+    return known.get(figure, False)
 
 
 def _likely(found: list[tuple[float, Place]]) -> list[Place]:
@@ -283,12 +302,15 @@ def _has_prices_of_cards(measures: list[float]) -> bool:
     return measures[_LINES] >= _REPEATED and measures[_PRICES] > _MOSTLY and measures[_NARROW] > _MOSTLY
 
 
-def once(blocks: Sequence[Block]) -> list[Block]:
-    """The lines without copies of long ones: quoted posts, previews, texts for another size of the screen."""
+def once(blocks: Sequence[Block], kept: Set[int] = frozenset()) -> list[Block]:
+    """The lines without copies of long ones: quoted posts, previews, texts for another size of the screen.
+
+    Code, cells and the lines that begin at the texts ``kept`` may come again.
+    """
     seen: set[str] = set()
     found = []
     for block in blocks:
-        if len(block.text) >= _COPIED and block.tag not in _CELLS:
+        if len(block.text) >= _COPIED and block.tag not in _AGAIN and block.start not in kept:
             if block.text in seen:
                 continue
             seen.add(block.text)

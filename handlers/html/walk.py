@@ -246,13 +246,19 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
 
 def _open_controls(root: LexborNode) -> None:
     """Puts the text of buttons and labels that are a whole heading into it, as in accordions, and removes others."""
+    texts: dict[int, list[str]] = {}
     for node in root.css(_CONTROLS)[:_MAX_SELECTED]:
         above = node.parent
         for _ in range(_MAX_NAMES):
             if above is None or above.tag_id in _TITLED:
                 break
             above = above.parent
-        if above is not None and above.text().split() == node.text().split():
+        if above is None:
+            continue
+        words = texts.get(above.mem_id)
+        if words is None:
+            words = texts[above.mem_id] = above.text().split()
+        if words == node.text().split():
             node.unwrap()
         else:
             node.decompose()

@@ -18,7 +18,7 @@ from handlers.html.links import registered_domain
 from handlers.indexing.chunks import ChunkUnit
 from handlers.prompts.label_forms import look_alike
 from handlers.trust.labels import LABELS, TIERS, Label, Thresholds, Tier
-from handlers.trust.public_lists import PublicList
+from handlers.trust.public_lists import CONTESTED, DISPUTED, PublicList
 from handlers.trust.score import ScorePoints
 from handlers.trust.sources import (
     SELF_PUBLISHED,
@@ -133,6 +133,8 @@ class OwnSource(Section):
     def _decides(self) -> Self:
         if self.kind is None and self.tier is None:
             raise ValueError("an entry needs a kind or a tier")
+        if self.tier is not None and self.kind in (CONTESTED, DISPUTED):
+            raise ValueError(f"a {self.kind} source has no tier of its own: leave tier out")
         return self
 
 
@@ -148,6 +150,10 @@ class PublicListSection(Section):
     licence: str = Field(default="", description="Its licence.")
     date: str = Field(min_length=1, description="The day or year of the copy.")
     values: dict[str, str] = Field(description="The kind of a domain by what the list says of it.")
+    rates: bool = Field(
+        default=True,
+        description="Whether it rates sources; a directory decides only where no rating list has a domain.",
+    )
     domains: Annotated[str, PlainSerializer(_digest, when_used="json")] = Field(
         default="", description="Its domains, one a line, with a name after a tab; a line =value begins a group."
     )
@@ -333,7 +339,8 @@ def source_rules_of(sources: SourcesSection, tiers: SourceTiersSection, rules: S
         kinds={name: SourceKind(kind.tier, kind.tag, kind.reason) for name, kind in sources.kinds.items()},
         base_scores=(*rules.base_scores.values, rules.base_scores.contested),
         public=tuple(
-            PublicList(name, one.title, one.date, one.values, one.domains) for name, one in sources.public.items()
+            PublicList(name, one.title, one.date, one.values, one.domains, one.rates)
+            for name, one in sources.public.items()
         ),
         member_labels=frozenset(sources.members.host_labels),
         member_segments=frozenset(sources.members.path_segments),

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from handlers.html.links import host_of, is_public_suffix, registrable_domain
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import RetrievalSection
-from handlers.trust.labels import Thresholds, tier_of
+from handlers.trust.labels import Standing, Thresholds, tier_of
 from schemas.needs import SearchFilters, SearchVectors
 from schemas.queries import RankingFilters, RankingRequested
 
@@ -73,15 +73,18 @@ def read_filters(filters: RankingFilters) -> SearchFilters | BadFilter | None:
     return read if read != SearchFilters() else None
 
 
-def fits(candidate: Candidate, filters: SearchFilters | None, tiers: Thresholds) -> bool:
+def fits(
+    candidate: Candidate, filters: SearchFilters | None, tiers: Thresholds, standing: Standing | None = None
+) -> bool:
     """Whether a candidate fits all filters; one without the filtered property does not.
 
-    A candidate of a request has a score but no index tier: ``tiers`` has the least score of each tier.
+    A candidate of a request has a score but no index tier: ``tiers`` has the least score of each tier, and the
+    ``standing`` of its source bounds the tier.
     """
     if filters is None:
         return True
     trust, score = candidate.trust, candidate.cts_score
-    tier = None if score is None else tier_of(score, trust.source_tier if trust else None, tiers)
+    tier = None if score is None else tier_of(score, trust.source_tier if trust else None, tiers, standing)
     tags = [tag.casefold() for tag in (trust.domain_tags if trust else ())]
     span = _span(candidate.date)
     dated = span is not None and (filters.date_from or span[0]) <= span[0] < (filters.date_to or _LAST)

@@ -34,6 +34,8 @@ class ResultTrust:
         facts = self._reader.read(tree, url, None)
         seen = Observations(**{field.name: getattr(facts, field.name) for field in fields(Observations)})
         score = score_trust(source.base_score, "", seen, self._points).total
+        if score <= source.base_score and source.standing == "unlisted":
+            return None  # nothing is known of the page
         if _addresses_models(facts):
             return min(score, self._labels.most_below(score, source.tier, source.standing))
         return score

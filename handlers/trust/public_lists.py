@@ -22,7 +22,8 @@ _DOMAIN_OF_A_LINE = re.compile(r"^[^\t\n]++", re.MULTILINE)
 class PublicList:
     """A list: the kind of each of its values, and its domains, a group for each value.
 
-    A line ``=value`` begins a group; a domain has a line, with its name after a tab where the list has one.
+    A line ``=value`` begins a group; a domain has a line, with its name after a tab where the list has one. A list that
+    does not ``rates`` is a directory.
     """
 
     name: str
@@ -30,6 +31,7 @@ class PublicList:
     date: str
     kinds: Mapping[str, str]
     domains: str
+    rates: bool = True
 
     @property
     def praised(self) -> str:
@@ -70,6 +72,8 @@ def rating_of(domains: Iterable[str], lists: Iterable[PublicList], tiers: Mappin
         found = [(one, *entry) for one in lists if (entry := one.look_up(domain))]
         if not found:
             continue
+        # A directory says that a publisher exists, not what it is worth.
+        found = [entry for entry in found if entry[0].rates] or found
         kinds = {one.kinds[value] for one, value, _ in found}
         praised = kinds - {CONTESTED, DISPUTED}
         because = "; ".join(f"{value.replace('_', ' ')} in {one.title}, {one.date}" for one, value, _ in found)

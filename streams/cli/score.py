@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from handlers.html.markdown import render_markdown
 from handlers.score_page import ScorePageRules, score_page
@@ -68,6 +68,8 @@ def score(
     the state, such as login. It writes JSON lines with --json, and if the output is no terminal. With --markdown it
     prints the main text instead. The exit status is 1 if a page was refused.
     """
+    if as_markdown and as_json:
+        raise BadParameter("use one of --json and --markdown")
     settings = LazySettings(config)
     rules, sections = settings.of(ScorePageRules), settings.of(_Sections)
     screen = None if as_json or not sys.stdout.isatty() else _Screen()

@@ -47,7 +47,7 @@ RULES = shipped_rules(FetchPageRules)
 STATES = RULES.reader.states
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 LEAST_RIGHT, LEAST_DIVIDED = 0.8, 0.86
-"""Shares of the cases with the right state, and with content told from no content; the cases were not fitted."""
+"""Shares of the cases with the right state, and with content told from no content; no measure of other pages."""
 
 
 def only(outcome: Outcome | Ask, kind: type[Any]) -> Any:
@@ -203,3 +203,9 @@ def test_a_refresh_that_leads_on(content: str, onward: bool) -> None:
     found = refreshed_to(LexborHTMLParser(f"<meta http-equiv><head>{tag}</head><p>One moment."), OLD, 10)
     assert found == (NEW if onward else None)
     assert refreshed_to(LexborHTMLParser(f"<noscript>{tag}</noscript>"), OLD, 10) is None
+
+
+@pytest.mark.parametrize("html", TABLES["honest"])
+def test_a_short_honest_page_is_content(html: str) -> None:
+    """What new users try first."""
+    assert scored("https://www.example.com/a", html).state is State.CONTENT
