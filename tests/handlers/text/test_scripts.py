@@ -26,9 +26,15 @@ GERMAN = "Der Regen hat die Dürre beendet, und die Bauern sind froh über das W
 def test_small_words_outweigh_the_declared_language() -> None:
     assert find_language("en", GERMAN, SMALL_WORDS) == "de"
     assert find_language("de", GERMAN, SMALL_WORDS) == "de"
-    assert find_language("sv", GERMAN, SMALL_WORDS) == "sv"
+    assert find_language("sv", GERMAN, SMALL_WORDS) == "de"
     assert find_language("en", GERMAN[:60], SMALL_WORDS) == "en"
     assert find_language("en", "1 2 3 " * 200, SMALL_WORDS) == "en"
+
+
+@pytest.mark.parametrize(("language", "sentence"), TABLES["sentences"].items())
+def test_a_text_of_200_characters_has_its_own_language(language: str, sentence: str) -> None:
+    for declared in ("", "en", "fr", language):
+        assert find_language(declared, f"{sentence} " * 3, SMALL_WORDS) == language
 
 
 TEXTS = TABLES["texts"]
