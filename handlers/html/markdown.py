@@ -95,7 +95,7 @@ def _escaped(line: str) -> str:
 
 
 def _table(content: str, rows: Sequence[ContentBlock]) -> list[str]:
-    """A table; its header is empty if the first row is none."""
+    """A table; the header is empty if the first row has other cells."""
     cells = [
         [content[begin:end].replace("\\", "\\\\").replace("|", "\\|") for begin, end in row["cells"]] for row in rows
     ]
