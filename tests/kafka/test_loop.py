@@ -113,7 +113,7 @@ async def test_details_that_do_not_come_are_named_with_their_reasons(
     assert [source.url for source in completed.fetched] == [f"http://{HOST}/concerts/11-quartet"]
     assert {skipped.url[-10:-8]: skipped.reason for skipped in completed.skipped} == {
         "12": FetchFailure.ROBOTS,
-        "13": FetchFailure.SOFT_404,
+        "13": FetchFailure.GONE,
     }
     assert len(await assay.read(CRAWLED)) == 1
 
