@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from selectolax.lexbor import LexborNode
+
 from handlers.html.code import language_of
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
@@ -32,6 +34,7 @@ class Table:
 
     rows: dict[int, dict[int, list[Block]]] = field(default_factory=dict)
     widths: list[int] = field(default_factory=list)
+    has_header: bool = False
 
     @property
     def is_data(self) -> bool:
@@ -41,8 +44,8 @@ class Table:
         several = sum(width > 1 for width in self.widths)
         long = sum(length for length in lengths if length > _LONG_CELL)
         has_sections = any(line.tag in HEADING_NAMES or "\n" in line.text for lines in cells for line in lines)
-        is_told = long * 2 <= sum(lengths) and not has_sections
-        return several > 1 and several * 2 >= len(self.rows) and is_told
+        is_told = self.has_header or long * 2 <= sum(lengths)
+        return several > 1 and several * 2 >= len(self.rows) and is_told and not has_sections
 
 
 def tables_of(outline: Outline, blocks: Sequence[Block]) -> dict[int, Table]:
@@ -65,6 +68,7 @@ def tables_of(outline: Outline, blocks: Sequence[Block]) -> dict[int, Table]:
             if row not in found.rows:
                 found.rows[row] = {}
                 found.widths.append(sum(1 for inner in outline.elements[row].iter() if inner.tag in ("td", "th")))
+            found.has_header = found.has_header or (len(found.rows) == 1 and outline.tags[cell] == "th")
             found.rows[row].setdefault(cell, []).append(block)
     return {element: table for element, table in tables.items() if element not in outer_tables and table.is_data}
 
@@ -132,17 +136,20 @@ def _typed(outline: Outline, blocks: Sequence[Block]) -> Iterator[tuple[str, Con
     known: dict[int, Around] = {}
     numbers = {element: number for number, element in enumerate(tables, 1)}
     spanning: dict[int, dict[int, int]] = {}
+    passed: dict[int, int] = {}
     for place, group in groupby(blocks, key=lambda block: row_of.get(block.start)):
         if place is None:
             for block in group:
                 yield block.text, _block(outline, block, counts, items, known)
             continue
         element, row = place
+        _pass_rows(spanning.setdefault(element, {}), outline.elements[row], passed.get(element, 0))
+        passed[element] = outline.elements[row].mem_id
         texts = {
             cell: " ".join(" ".join(line.text.split()) for line in lines)
             for cell, lines in tables[element].rows[row].items()
         }
-        yield _row(outline, row, texts, numbers[element], spanning.setdefault(element, {}))
+        yield _row(outline, row, texts, numbers[element], spanning[element])
 
 
 def _row(
@@ -176,6 +183,17 @@ def _row(
     if is_header:
         found["header"] = True
     return line, found
+
+
+def _pass_rows(spanning: dict[int, int], row: LexborNode, last: int) -> None:
+    """Counts the rows without text between a row and the last one, which cells may span too."""
+    before = row.prev if last and any(spanning.values()) else None
+    for _ in range(_MAX_SPAN):
+        if before is None or before.mem_id == last:
+            break
+        if before.tag == "tr":
+            spanning |= {column: left - 1 for column, left in spanning.items() if left > 0}
+        before = before.prev
 
 
 def _skip(spanning: dict[int, int], spans: list[tuple[int, int]], at: int) -> None:

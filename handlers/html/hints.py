@@ -25,6 +25,7 @@ _MAX_STEMS = 2
 _MAX_CHARACTERS = 200
 _MAX_KNOWN = 50_000
 _NAMED = frozenset(("div", "section", "ul", "ol", "dl", "header", "address", "figure", "table", "details"))
+_DIALOGS = frozenset(("dialog", "alertdialog"))
 _FURNITURE = frozenset(("nav", "menu", "dialog", "aside", "footer"))
 _HOLDS = 0.5
 """Share of a page's running text, and of what is outside of furniture, from which on furniture may hold the content."""
@@ -136,6 +137,8 @@ class Regions:
             known = of(names) if names else 0
             if identity:
                 known |= of(identity)
+            if attributes.get("role") in _DIALOGS:
+                known |= BOILERPLATE | CONSENT
             self._said[element] = known
         return known
 

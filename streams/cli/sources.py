@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -187,6 +188,8 @@ def sources_import(
         return tell("sources import", f"{file}: not UTF-8 ({error.reason})", 1)
     ratings = None
     if score_column:
+        if tier is not None:
+            raise BadParameter("the kind that a rating makes has its own tier", param_hint="'--tier'")
         if listed_from is None or contested_below is None or listed_from < contested_below:
             message = "needs --listed-from and --contested-below, the first not below the second"
             raise BadParameter(message, param_hint="'--score-column'")
@@ -221,12 +224,19 @@ class _Ratings(NamedTuple):
     kind: str
     file: str
 
-    def entry(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Kind and reason of a line."""
+    def entry(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Kind and reason of a line; None for a line without a rating."""
+        row = {name.lower(): value for name, value in row.items()}
+        if self.column not in row:
+            raise _LineError(f"there is no column {self.column}; there are {', '.join(row)}")
+        if (stated := row[self.column]) in (None, ""):
+            return None
         try:
-            rating = float(row.get(self.column) or "")
-        except ValueError:
-            raise _LineError(f"{row.get(self.column)!r} in the column {self.column} is no number") from None
+            rating = float(stated)
+        except (TypeError, ValueError):
+            rating = math.nan
+        if not math.isfinite(rating):
+            raise _LineError(f"{stated!r} in the column {self.column} is no number")
         kind = self.kind if rating >= self.listed_from else DISPUTED
         kind = CONTESTED if rating < self.contested_below else kind
         return {"domain": row.get("domain"), "kind": kind, "reason": f"{self.column} {rating:g} in {self.file}"}
@@ -258,14 +268,19 @@ class _Import:
                     row = _json_object(line)
                 else:
                     cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
-                    if line is first and cells[0].lower() in _DOMAIN_COLUMNS:
-                        columns = ["domain", *(cell.lower() for cell in cells[1:])]
+                    names = [cell.lower() for cell in cells]
+                    if line is first and (named := [name for name in names if name in _DOMAIN_COLUMNS]):
+                        columns = ["domain" if name == named[0] else name for name in names]
                         used = (*_KEYS, self._ratings.column if self._ratings else "")
                         if left := [column for column in columns if column not in used]:
                             self.notes.append(f"{number}: columns left out: {', '.join(left)}")
                         continue
                     row = dict(zip(columns, cells, strict=False)) if columns else _row_without_names(cells)
-                self._add(number, *self._entry(self._ratings.entry(row) if self._ratings else row))
+                entry = self._ratings.entry(row) if self._ratings else row
+                if entry is None:
+                    self.notes.append(f"{number}: no rating")
+                else:
+                    self._add(number, *self._entry(entry))
             except (_LineError, csv.Error) as error:
                 self.problems.append(f"{number}: {error}")
 
