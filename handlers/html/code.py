@@ -28,15 +28,18 @@ def write_code(tree: LexborHTMLParser) -> None:
     """Replaces what is inside of each ``pre`` by its text, and removes columns of line numbers."""
     if tree.root is None:
         return
-    rows: dict[int, bool] = {}
+    rows: set[int] = set()
     for cell in tree.root.css("tr td:has(code)")[:_MAX_BLOCKS]:
         row = cell.parent
         if row is None:
             continue
-        gutter = next((found for found in row.iter() if found.tag == "td"), None)
-        if gutter is None or gutter.mem_id == cell.mem_id or not rows.setdefault(row.mem_id, _is_gutter_cell(gutter)):
+        if row.mem_id in rows:
             continue
-        rows[row.mem_id] = False
+        # Only the first cell with code is asked about: a row has one gutter.
+        rows.add(row.mem_id)
+        gutter = next((found for found in row.iter() if found.tag == "td"), None)
+        if gutter is None or gutter.mem_id == cell.mem_id or not _is_gutter_cell(gutter):
+            continue
         if cell.css_first("pre") is None and not _is_inside_pre(cell):
             gutter.decompose()
             code = tree.create_node("pre")
