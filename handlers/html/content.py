@@ -30,13 +30,13 @@ from handlers.html.encoding import whole
 from handlers.html.hidden_text import KEPT, Hidden, judge, visible
 from handlers.html.hints import Hints
 from handlers.html.links import host_of, registrable_domain
+from handlers.html.main_content import Content, find_content
 from handlers.html.marks import Story, StoryWords, is_event, look_near
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.state import CONTENT, PageState
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
-from handlers.html.template import Content, find_content
 from handlers.html.walk import walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns

@@ -20,9 +20,9 @@ from handlers.html.encoding import page_bytes
 from handlers.html.hidden_text import KEPT, judge
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
+from handlers.html.main_content import find_content
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
-from handlers.html.template import find_content
 from handlers.html.walk import walk_page
 from handlers.text.scripts import has_cjk
 from handlers.text.sentences import count_words, leading_sentences

@@ -1,8 +1,7 @@
-"""The content of a page, by the places of the site's template that its lines are in.
+"""The places of a site's template that the lines of a page are in, and the measures that trees ask about.
 
-A template puts lines of one kind in elements of one make: the posts of a thread, the titles and the prices of cards,
-the counters beside a user's name. Trees decide about each such place as a whole, by measures of its lines, of the
-elements around it and of the page. So cards and posts are kept or left out together, and some 30 decisions make a page.
+A place is all lines with the same tag, in elements of one make. Its measures are those of its lines, of the elements
+around it and of the page; no text of a line is a measure.
 """
 
 from __future__ import annotations
@@ -10,38 +9,18 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate, islice, pairwise
-from math import exp
+from itertools import accumulate
 
-from handlers.html.blocks import tables_of, type_blocks
 from handlers.html.hints import BOILERPLATE, CONSENT, OTHERS, PLACES, plain
 from handlers.html.outline import HEADING_NAMES, Block, Outline
-from handlers.text.scripts import has_cjk
-from handlers.trees.forest import Forest
-from schemas.pages import ContentBlock
 
 CONTAINERS = frozenset(
     ("html", "body", "div", "section", "article", "main", "td", "center", "form", "fieldset", "figure", "table")
 )
-_SHORT_PAGE, _PLAIN = 500, 0.9
-"""Characters of a page, and share of running text in a page: all of its text outside of links is content."""
-_RUNNING, _RUNNING_CJK = 40, 20
-"""Characters of a line from which on it is running text."""
-_COPIED = 40
-"""Characters of a line from which on the content has it once. Shorter ones are names, labels and prices of cards."""
-_CAPTION = "figcaption"
-_DATA = "table,pre,blockquote"
-_CAPTION_DEPTH = 3
-"""Elements around a line among which a caption is looked for."""
-_SUBHEADINGS = HEADING_NAMES - {"h1"}
 _LINKED = 0.8
 """Share of a paragraph that is in links, from which on it is a place of its own."""
-_CONTROLS = frozenset(("button", "label"))
-_TOLD = HEADING_NAMES | {"p"}
-"""Tags of lines that are a part of a plain page's text though they are links."""
-_AGAIN = frozenset(("td", "th", "pre"))
 _LONG = 80
 _SHORT = 60
 _LEAST_SHARE = 0.006
@@ -49,15 +28,7 @@ _LEAST_SHARE = 0.006
 _LINK_COST = 3
 """Tenths of a character in the choice of a container, by which one inside of a link counts less."""
 _REPEATED = 3
-_MOSTLY = 0.5
-_DOUBT = 0.3
-"""Taken from the log-odds: labels are of whole places, and a superfluous one costs more than the trees know."""
-_DOUBT_BELOW, _STORY, _STORY_LINES = 2.0, 600, 4
-"""The same beside a story of so many characters and lines: below links to other pages, and headings of comments."""
-_UNLIKELY = 0.2
-"""A place with a smaller chance is never content: there are pages without any."""
 _ENDS = ".!?。！？"
-_COLONS = ":："
 _PRICE = re.compile(r"[$€£¥₹] ?\d|\d ?[$€£]")
 _KINDS = dict.fromkeys(HEADING_NAMES, 1) | {
     "p": 2,
@@ -109,9 +80,6 @@ OF_PLACE = (
 _MARKED = {"others": OTHERS, "consent": CONSENT, "boilerplate": BOILERPLATE} | PLACES
 OF_MARKS = (*(f"{name}{where}" for name in _MARKED for where in ("", " around")), *_INSIDE)
 """The measures, in the order in which they are found; those of marks have few values, shared by many places."""
-_BODY, _BODY_LINES = map(OF_PAGE.index, ("page body", "page body lines"))
-_NARROW, _LINES, _PRICES = map(OF_PLACE.index, ("narrow", "lines", "prices"))
-_IN_BODY, _BELOW_LINK, _BELOW_OTHERS = map(OF_PLACE.index, ("in body", "below link", "below others"))
 
 
 @dataclass(slots=True)
@@ -129,197 +97,6 @@ class Place:
     tag: str
     numbers: list[int] = field(default_factory=list)
     characters: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The content of a page.
-
-    Attributes:
-        blocks: Its lines.
-        typed: What they are.
-        text: The lines as text; a row of a table is one line.
-        first: Index of the text with which its first running line begins.
-        end: Index behind its last text.
-    """
-
-    blocks: tuple[Block, ...]
-    typed: tuple[ContentBlock, ...]
-    text: str
-    first: int
-    end: int
-
-
-def find_content(outline: Outline, forest: Forest, max_characters: int) -> Content:
-    """The lines of a page that are its content, each once."""
-    blocks = candidates(outline)
-    in_tables = _lines_of_tables(outline, blocks)
-    chosen = _whole_tables(blocks, in_tables, _chosen(outline, blocks, in_tables, forest))
-    kept = _without_bare(outline, blocks, in_tables, chosen)
-    text, typed = type_blocks(outline, kept, max_characters)
-    end = kept[-1].end if kept else len(outline.texts)
-    first = next((block.start for block in kept if is_running(block)), kept[0].start if kept else 0)
-    return Content(tuple(kept), typed, text, first, end)
-
-
-def candidates(outline: Outline) -> list[Block]:
-    """The lines of which some are the content: all but those in navigation and the like that holds little."""
-    blocks = outline.lines_with_links()
-    if not blocks:
-        return []
-    heading = next((block.element for block in blocks if block.tag == "h1"), -1)
-    lines = [(block.element, len(block.text), is_running(block)) for block in blocks]
-    aside = outline.regions.set_aside(lines, heading)
-    following = [*(is_running(block) and block.tag != "pre" for block in blocks[1:]), False]
-    # A label or button is a heading if text follows it, as in accordions.
-    blocks = [
-        block
-        for block, is_aside, is_followed in zip(blocks, aside, following, strict=True)
-        if not is_aside and (is_followed or block.tag not in _CONTROLS)
-    ]
-    outline.regions.believe([(block.element, len(block.text)) for block in blocks if is_running(block)])
-    return blocks
-
-
-def is_running(block: Block) -> bool:
-    """Whether a line is running text, and no heading or link."""
-    text = block.text
-    if block.linked * 2 >= len(text) or block.tag in HEADING_NAMES:
-        return False
-    return len(text) >= _RUNNING or (len(text) >= _RUNNING_CJK and has_cjk(text))
-
-
-def _chosen(outline: Outline, blocks: list[Block], in_tables: dict[int, int], forest: Forest) -> list[int]:
-    """The numbers of the lines in the places that trees choose."""
-    total = sum([len(block.text) for block in blocks])
-    if not total:
-        return []
-    running = sum([len(block.text) for block in blocks if is_running(block)])
-    is_one = sum([block.tag == "h1" for block in blocks]) <= 1
-    if total < _SHORT_PAGE or (running > _PLAIN * total and is_one):
-        return _all_but_links(outline, blocks, in_tables)
-    of_page, places = measured(outline, blocks)
-    left = forest.left(forest.questions(OF_PAGE), of_page)
-    of_place = forest.questions(OF_PLACE)
-    has_story = of_page[_BODY] > _STORY and of_page[_BODY_LINES] >= _STORY_LINES
-    found: list[tuple[float, Place]] = []
-    chosen: set[int] = set()
-    for place, said, measures in places:
-        (odds,) = forest.reached(forest.left(of_place, measures, left & forest.known(said, marks, OF_MARKS)))
-        doubt = _DOUBT + _DOUBT_BELOW * (has_story and measures[_IN_BODY] < _MOSTLY) * (
-            (measures[_BELOW_LINK] > _MOSTLY) + (measures[_BELOW_OTHERS] > _MOSTLY)
-        )
-        found.append((1 / (1 + exp(doubt - odds)), place))
-        if _has_prices_of_cards(measures):
-            chosen.update(place.numbers)
-    chosen.update(number for place in _likely(found) for number in place.numbers)
-    return sorted(chosen)
-
-
-def _lines_of_tables(outline: Outline, blocks: list[Block]) -> dict[int, int]:
-    """The tables of data that hold lines, by the numbers of the lines."""
-    numbers = {block.start: number for number, block in enumerate(blocks)}
-    return {
-        numbers[line.start]: element
-        for element, table in tables_of(outline, blocks).items()
-        for cells in table.rows.values()
-        for lines in cells.values()
-        for line in lines
-    }
-
-
-def _whole_tables(blocks: list[Block], in_tables: dict[int, int], chosen: list[int]) -> list[int]:
-    """The chosen lines, with each table of data as a whole or not at all."""
-    if not in_tables:
-        return chosen
-    kept, held, whole = set(chosen), Counter[int](), Counter[int]()
-    for number, element in in_tables.items():
-        length = len(blocks[number].text)
-        whole[element] += length
-        held[element] += length * (number in kept)
-    for number, element in in_tables.items():
-        (kept.add if held[element] * 2 >= whole[element] else kept.discard)(number)
-    return sorted(kept)
-
-
-def _all_but_links(outline: Outline, blocks: list[Block], in_tables: dict[int, int]) -> list[int]:
-    """The numbers of the lines of a short or plain page that are not links, without boilerplate."""
-    is_beside = outline.regions.is_beside
-    return [
-        number
-        for number, block in enumerate(blocks)
-        if (block.linked * 2 <= len(block.text) or block.tag in _TOLD or number in in_tables)
-        and not is_beside(block.element)
-    ]
-
-
-def _without_bare(outline: Outline, blocks: list[Block], in_tables: dict[int, int], chosen: list[int]) -> list[Block]:
-    """The chosen lines without captions and copies, and without headings and "Read more:" whose text is left out."""
-    captions = {element for element, tag in enumerate(outline.tags) if tag == _CAPTION}
-    pictures: dict[int, bool] = {}
-    shown = [number for number in chosen if not _is_of_picture(outline, blocks[number], captions, pictures)]
-    found = []
-    for place, (number, after) in enumerate(pairwise([*shown, len(blocks)])):
-        block = blocks[number]
-        following = blocks[after].tag if after < len(blocks) else "h1"
-        is_bare = after > number + 1 and following in HEADING_NAMES and following <= block.tag
-        leads_on = block.text[-1] in _COLONS and len(block.text) < _SHORT and after > number + 1
-        if number in in_tables or not (leads_on or (is_bare and place and block.tag in _SUBHEADINGS)):
-            found.append(block)
-    return once(found, {blocks[number].start for number in in_tables})
-
-
-def _is_of_picture(outline: Outline, block: Block, captions: set[int], known: dict[int, bool]) -> bool:
-    """Whether a line is the caption of a picture; those of tables, code and quotations are text."""
-    figure = block.element if block.tag == _CAPTION else -1
-    if figure < 0 and captions:
-        around = (element for element in islice(outline.around(block.element), _CAPTION_DEPTH) if element in captions)
-        figure = next((outline.outer[element] for element in around), -1)
-    if figure >= 0 and figure not in known:
-        known[figure] = outline.elements[figure].css_first(_DATA) is None
-    return known.get(figure, False)
-
-
-def _likely(found: list[tuple[float, Place]]) -> list[Place]:
-    """The places that together have the highest expected F1, by how likely each is content.
-
-    Where the trees are sure of some places, only such are taken; where they doubt all of a page, the best of these.
-    """
-    found.sort(key=lambda pair: pair[0], reverse=True)
-    wanted = sum(share * place.characters for share, place in found)
-    kept = length = highest = 0.0
-    best = 0
-    for count, (share, place) in enumerate(found, 1):
-        kept += share * place.characters
-        length += place.characters
-        if share >= _UNLIKELY and kept > highest * (length + wanted):
-            highest, best = kept / (length + wanted), count
-    return [place for _, place in found[:best]]
-
-
-def _has_prices_of_cards(measures: list[float]) -> bool:
-    """Whether a place in the container has prices; reference texts often lack them, but readers ask for them."""
-    return measures[_LINES] >= _REPEATED and measures[_PRICES] > _MOSTLY and measures[_NARROW] > _MOSTLY
-
-
-def once(blocks: Sequence[Block], kept: Set[int] = frozenset()) -> list[Block]:
-    """The lines without copies of long ones: quoted posts, previews, texts for another size of the screen.
-
-    Code, cells and the lines that begin at the texts ``kept`` may come again.
-    """
-    seen: set[str] = set()
-    found = []
-    for block in blocks:
-        if len(block.text) >= _COPIED and block.tag not in _AGAIN and block.start not in kept:
-            if block.text in seen:
-                continue
-            seen.add(block.text)
-        found.append(block)
-    return found
-
-
-def _is_prose(block: Block) -> bool:
-    return len(block.text) >= _LONG and block.linked * 2 < len(block.text)
 
 
 def marks(said: int) -> list[float]:

@@ -24,10 +24,11 @@ from handlers.html.content import with_description
 from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
+from handlers.html.main_content import candidates, find_content, once
 from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, read_structured_data
-from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, candidates, find_content, marks, measured, once
+from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, marks, measured
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
 from handlers.trees.forest import Forest, Trees

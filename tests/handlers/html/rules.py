@@ -2,9 +2,9 @@
 
 from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.hints import Hints
+from handlers.html.main_content import Content, find_content
 from handlers.html.marks import Story, StoryWords, look_near
 from handlers.html.outline import Outline
-from handlers.html.template import Content, find_content
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
 from handlers.text.patterns import compile_patterns

@@ -2,7 +2,8 @@
 
 import pytest
 
-from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, Place, candidates, find_content, marks, measured
+from handlers.html.main_content import candidates, find_content
+from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, Place, marks, measured
 from handlers.trees.forest import Forest, Tree, Trees
 from tests.handlers.html.rules import READING, outline_of
 

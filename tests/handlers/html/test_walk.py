@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.html.blocks import has_data_table
-from handlers.html.template import candidates
+from handlers.html.main_content import candidates
 from tests.handlers.html.rules import READING, content_of, outline_of
 from tests.tables import tables
 
