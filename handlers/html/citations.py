@@ -111,17 +111,21 @@ def find_references(
 def find_citations(text: str, references: str | None, hrefs: Iterable[str], declared: Iterable[str]) -> Citations:
     """The citations of a page.
 
-    A DOI in running text counts if the text names it as one; in links, references and the page's ``declared``
-    identifiers it always counts. Bracketed numbers count only with a references section.
+    A DOI in running text counts if the text names it as one; in links and references it always counts. The page's own
+    ``declared`` identifier is no citation, and counts as a DOI only beside references: else the page would be its only
+    witness. Bracketed numbers count only with a references section.
     """
-    sources = [references or "", *(href for href in hrefs if "doi" in href), *(name[:_MAX_NAME] for name in declared)]
-    cited = {_doi(match) for source in sources if "10." in source for match in _DOI.finditer(source)}
+    own = {_doi(match) for name in declared for match in _DOI.finditer(name[:_MAX_NAME])}
+    sources = [references or "", *(href for href in hrefs if "doi" in href)]
+    cited = {_doi(match) for source in sources if "10." in source for match in _DOI.finditer(source)} - own
     mentioned: set[str] = set()
     if "10." in text:
         for found in _DOI.finditer(text):
             named = "doi" in text[max(0, found.start() - _DOI_REACH) : found.start()].lower()
             (cited if named else mentioned).add(_doi(found))
-    has_doi = bool(cited)
+    cited -= own
+    mentioned -= own
+    has_doi = bool(cited) or bool(own and references is not None)
     whole = f"{text}\n{references or ''}"
     if "arxiv" in whole or "arXiv" in whole:
         cited.update(f"arxiv:{number}" for number in _ARXIV.findall(whole))
