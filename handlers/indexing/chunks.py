@@ -67,7 +67,10 @@ def chunk_text(text: str, max_size: int, unit: ChunkUnit = "characters") -> tupl
             chunks.append([piece])
         held = _size(chunks[-1])
     _fill_last(chunks, max_size)
-    return tuple("".join([chunk[0].text, *(piece.joint + piece.text for piece in chunk[1:])]) for chunk in chunks)
+    # The lines of code keep their indentation, but for the first of a chunk.
+    return tuple(
+        "".join([chunk[0].text, *(piece.joint + piece.text for piece in chunk[1:])]).strip() for chunk in chunks
+    )
 
 
 def _words(text: str) -> int:
@@ -78,7 +81,7 @@ def _words(text: str) -> int:
 def _pieces(text: str, max_size: int, measure: Callable[[str], int]) -> Iterator[_Piece]:
     for line in text.splitlines():
         joint = "\n"
-        for part, before in _parts(line.strip(), max_size, measure, (_SENTENCE, _CLAUSE, _SPACE)):
+        for part, before in _parts(line.rstrip(), max_size, measure, (_SENTENCE, _CLAUSE, _SPACE)):
             joint = joint or before
             # A chunk begins without a joint: a piece of full size fits into one.
             yield _Piece(part, joint, min(measure(joint + part), max_size))

@@ -80,7 +80,7 @@ def score(
             while (result := runner.run(_next(results))) is not None:
                 refused += isinstance(result, Refused) or (strict and result.state is not State.CONTENT)
                 if as_markdown:
-                    _write_markdown(result)
+                    _write_markdown(result, is_named=len(sources) > 1 or Path(sources[0]).is_dir())
                 elif screen is None:
                     _write_json(result)
                 else:
@@ -228,11 +228,14 @@ def _write_json(result: Result) -> None:
     say_json(line | {name: event[name] for name in fields})
 
 
-def _write_markdown(result: Result) -> None:
+def _write_markdown(result: Result, *, is_named: bool) -> None:
+    """Prints a page as Markdown; ``is_named``: below its address, as one of several pages."""
     if isinstance(result, Refused):
         tell("score", f"{result.place}: {result.kind}: {result.detail}")
         return
-    say(*render_markdown(result.content, result.blocks, result.title).split("\n"))
+    if is_named:
+        say(f"<!-- {result.url} -->", "")
+    say(*render_markdown(result.content, result.blocks, result.title).split("\n"), *[""] * is_named)
 
 
 class _Screen:

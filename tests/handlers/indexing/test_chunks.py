@@ -78,3 +78,8 @@ def test_a_heading_goes_with_what_follows() -> None:
 def test_a_very_small_last_chunk_takes_a_sentence_over() -> None:
     text = "First sentence here. Second sentence here. Third sentence. End."
     assert chunk_text(text, 60) == ("First sentence here. Second sentence here.", "Third sentence. End.")
+
+
+def test_lines_of_code_keep_their_indentation() -> None:
+    code = "def f(x):\n    if x:\n        return 1\n    return 2"
+    assert chunk_text(f"Use it so.\n{code}", 200) == (f"Use it so.\n{code}",)

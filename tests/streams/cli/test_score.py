@@ -52,6 +52,22 @@ def test_file_is_scored_at_its_address(score: Callable[..., Done], tmp_path: Pat
     assert page["reasons"][0].startswith("+")
 
 
+def test_pages_as_markdown(score: Callable[..., Done]) -> None:
+    html = b"<title>Rain</title><p>It rained in two towns on Monday, the office said.</p><pre>x = 1\n  y</pre>"
+    done = score("-", "--markdown", given=html)
+    expected = "# Rain\n\nIt rained in two towns on Monday, the office said.\n\n```\nx = 1\n  y\n```\n"
+    assert (done.status, done.out) == (0, expected)
+    both = score("-", "--markdown", "--json", given=html)
+    assert both.status == 2
+    assert "one of --json and --markdown" in both.err
+
+
+def test_a_page_without_content_ends_with_1_if_strict(score: Callable[..., Done]) -> None:
+    html = b"<title>Page not found</title><h1>Page not found</h1><p>The page does not exist any more.</p>"
+    assert [page["state"] for page in lines(score("-", given=html))] == ["gone"]
+    assert (score("-", given=html).status, score("-", "--strict", given=html).status) == (0, 1)
+
+
 def test_standard_input_is_a_page_or_json_lines(score: Callable[..., Done]) -> None:
     assert [page["title"] for page in lines(score("-", given=PAGE))] == ["Storm"]
     given = b'{"url": "https://a.example/1", "html": "<title>One</title><p>One."}\n{"url": 7}\n'
