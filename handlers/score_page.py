@@ -123,6 +123,8 @@ def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
         found = why_too_large(size) or reader.extracted(page)
     else:
         found = reader.read(page.body, page.content_type, page.url, page.final_url, page.status, page.fetched_at)
+    if isinstance(found, Dead) and page.status in GONE_STATUS:
+        found = reader.extracted(page)  # what an interface answers for a page that is gone may be JSON
     if isinstance(found, Dead):
         return found
     if found.state.is_content:

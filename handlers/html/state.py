@@ -1,6 +1,6 @@
 """The state of a page: content, or why it has none, with the evidence.
 
-Evidence counts in this order: the status, the addresses of redirects, visible characters, machinery in the HTML, words.
+Evidence counts in this order: the status, the addresses of redirects, machinery in the HTML, words, visible characters.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser
 
-from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
+from handlers.html.links import absolute_url, canonical_url, host_of
 from handlers.html.notices import NoticesSection
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import DetailPatterns
@@ -40,7 +40,7 @@ _OF_STATUS = {
     404: State.GONE,
     410: State.GONE,
 }
-_OF_STATUS |= dict.fromkeys((403, 407, 429, 451), State.BLOCKED)
+_OF_STATUS |= dict.fromkeys((403, 407, 429, 451, 999), State.BLOCKED)
 _WALLS = frozenset((State.BLOCKED, State.LOGIN, State.PAYWALL, State.CONSENT))
 _OPEN_STATUS = frozenset((401, 403, 429, 503))
 """With these, the page itself may say more exactly what keeps visitors out."""
@@ -199,7 +199,9 @@ class StateReader:
             if status in _OPEN_STATUS and (told := self._said(shown, url, machinery)).kind in _WALLS:
                 kind = told.kind
             return PageState(kind, f"status {status}")
-        if final_url and (kind_at := kind_elsewhere(url, final_url, self.section.walls)):
+        kind_at = kind_elsewhere(url, final_url, self.section.walls) if final_url else None
+        # A page with text may have "login" in its address.
+        if final_url and kind_at and not (kind_at in _WALLS and self._is_content(shown.text)):
             return PageState(kind_at, f"redirects to {final_url[:_SHOWN]}")
         return self._said(shown, url, machinery)
 
@@ -383,7 +385,7 @@ def _code_in(shown: Shown, url: str) -> int:
 def kind_elsewhere(asked: str, final: str, walls: Sequence[str]) -> State | None:
     """Why the final page of redirects is not the page that was asked for; None if it may be.
 
-    A login or a consent page is a wall. The front page of the same site instead of a deeper page means that the page is
+    A login or a consent page is a wall. The front page of the same host instead of a deeper page means that the page is
     gone.
     """
     if canonical_url(asked) == canonical_url(final):
@@ -393,8 +395,12 @@ def kind_elsewhere(asked: str, final: str, walls: Sequence[str]) -> State | None
     at, wanted = web_address(final), web_address(asked)
     if at.query or not _ROOT.fullmatch(at.path) or _ROOT.fullmatch(wanted.path):
         return None
-    same_site = registrable_domain(host_of(asked)) == registrable_domain(host_of(final))
-    return State.GONE if same_site else None
+    return State.GONE if _site(asked) == _site(final) else None
+
+
+def _site(url: str) -> str:
+    """The host without ``www`` or ``m``: a blog on a host of its own is no front page."""
+    return host_of(url).removeprefix("www.").removeprefix("m.")
 
 
 def _wall_of(names: Set[str], walls: Sequence[str]) -> State | None:

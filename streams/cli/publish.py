@@ -61,6 +61,8 @@ def publish(
         return tell("publish", no_such("topic", topic, [known.name for known in TOPICS]), 2)
     if found is DECISIONS_REVIEWED:
         return tell("publish", f"only the console writes {topic}: see `assay console`, screen Review", 2)
+    if removed and lines is not None:
+        raise BadParameter("use one of --format and --removed")
     if removed and not found.raw_pages:
         raise BadParameter(f"{topic} does not take pages", param_hint="'--removed'")
     asked = Publication(

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from schemas.addresses import web_address
 from schemas.event import Event
 from schemas.outcome import Dead
 from schemas.pages import GONE_STATUS, CrawledPage
@@ -24,6 +25,7 @@ from streams.publish.warc import archive_size, is_archive, read_archive
 from streams.topology import Topic
 from streams.topology.codec import decode
 
+_SHOWN = 200
 Format = Literal["jsonl", "tsv", "removed"]
 """The format of a file of lines; ``removed``: addresses of pages that no longer exist."""
 _URL = re.compile(r"(https?):/+(.+)")
@@ -55,6 +57,8 @@ def check_source(path: Path, topic: Topic, stated: Format | None = None) -> None
         raise SourceError(f"{address} is an address; `assay score {address}` fetches and scores it")
     if not os.access(path, os.R_OK):
         raise SourceError(f"{path}: {'no permission to read it' if path.exists() else 'No such file or folder'}")
+    if stated == "removed" and holds_pages(path):
+        raise SourceError(f"{path} has pages; --removed takes a file with an address in each line")
     if not topic.raw_pages and holds_pages(path):
         raise SourceError(f"{path} has pages, and {topic.name} does not take pages")
 
@@ -123,7 +127,11 @@ def event_of(line: bytes | None, topic: Topic, written: Format = "jsonl") -> Eve
         return read_row(line)
     if written == "removed":
         url = line.decode("utf-8", "replace").strip()
-        return CrawledPage(url=url, status=GONE_STATUS[-1]) if url else None
+        if not url or url.startswith("#"):
+            return None
+        if not web_address(url):
+            raise EntryError(f"{url[:_SHOWN]!r} is no address of a page; write https://… in each line")
+        return CrawledPage(url=url, status=GONE_STATUS[-1])
     event = decode(topic, line, (), None)
     if isinstance(event, Dead):
         raise EntryError(f"{event.reason}: {event.detail}")
