@@ -94,13 +94,14 @@ def test_base_install_works_beside_packages_of_the_same_names(base: Path, tmp_pa
     program.write_text(
         "import handlers, schemas, streams, config, sys, json\n"
         "import assay\n"
-        "page = assay.score('<p>Some text.', url='https://a.example/')\n"
+        "page = assay.score('<p>A text of one small page', url='https://a.example/')\n"
         "results = [{'url': 'https://a.example/', 'title': 'a', 'content': 'b'}]\n"
         "assert not assay.evaluate(results, query='a').passed\n"
         "assert assay.claim('He won.').score < 0.5\n"
         "try:\n    assay.rank('a', results)\nexcept ModuleNotFoundError as error:\n    missing = str(error)\n"
         "mine = all(module.mine for module in (handlers, schemas, streams, config))\n"
-        "many = [one.cts_score for one in assay.score_many([{'url': 'https://a.example/', 'html': '<p>a'}] * 3)]\n"
+        "small = {'url': 'https://a.example/', 'html': '<p>A text of one small page'}\n"
+        "many = [one.cts_score for one in assay.score_many([small] * 3)]\n"
         "print(json.dumps([page.cts_score, missing, mine, many]))\n",
         "utf-8",
     )

@@ -75,10 +75,10 @@ class StatedReader:
         with_trail: bool = False,
     ) -> PageFacts | Dead:
         """The facts and the state of a page, or why it can't be read. Never raises."""
-        if looks_like := not_a_page(body, content_type):
-            return Dead(DeadReason.UNREADABLE_PAGE, looks_like)
         if too_large := why_too_large(len(body)):
             return too_large
+        if looks_like := not_a_page(body, content_type):
+            return Dead(DeadReason.UNREADABLE_PAGE, looks_like)
         utf8 = page_bytes(body, content_type).utf8
         if isinstance(body, str) and (too_large := why_too_large(len(utf8))):
             return too_large

@@ -181,6 +181,6 @@ def _found(record: ConsumerRecord, name: str) -> tuple[Entry, list[Mention]] | N
     if name in _DEAD:
         letter = dead_entry(position, at, record.key, record.headers, _DEAD[name])
         return None if letter is None else (letter, [])
-    event = decode(_FOLLOWED[name], record.value, record.headers, timestamp(record.timestamp))
+    event = decode(_FOLLOWED[name], record.value, record.headers, timestamp(record.timestamp), record.key)
     entry = entry_of(position, at, record.headers, event)
     return None if entry is None else (entry, [] if isinstance(event, Dead) else mentions_of(event))

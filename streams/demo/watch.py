@@ -70,7 +70,7 @@ class Watch:
             self._tally.see_dead(DeadLetter.of(record.headers))
             return
         topic = self._topics[record.topic]
-        event = decode(topic, record.value, record.headers, timestamp(record.timestamp))
+        event = decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
         if isinstance(event, Dead):
             # An unreadable record is an input too.
             self._tally.account.see(topic, _trace(record))

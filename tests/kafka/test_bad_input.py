@@ -112,7 +112,7 @@ async def account(assay: Installation, handler: Handler, written: dict[Place, In
             record, letter = letters[place]
             assert not sent.good
             assert answered[place] == 0, "answered and buried"
-            event = decode(handler.consumes, sent.value, sent.headers, None)
+            event = decode(handler.consumes, sent.value, sent.headers, None, sent.key)
             outcome = instance(Dead, event if isinstance(event, Dead) else handler.fn(event, rules))
             assert letter.reason == outcome.reason.value
             assert kept(record, sent, letter)
