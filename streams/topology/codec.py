@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from schemas.addresses import web_address
 from schemas.event import Envelope, Event
 from schemas.instants import BAD_INSTANT
 from schemas.outcome import Dead, DeadReason
@@ -75,10 +76,11 @@ def decode(
         value: None is a tombstone.
         headers: Raw headers; a raw page has its address in ``assay_url``.
         produced_at: The record's timestamp, for an event without a time of its own (``Event.time_field``).
-        key: The record's key; a tombstone on a topic of pages says that the page with this address was removed.
+        key: The record's key; a tombstone on a topic of pages whose key is an address says that its page was removed.
     """
     if value is None and key and topic.raw_pages and not _texts(headers).get(UNREADABLE_HEADER):
-        value = json.dumps({"url": key.decode("utf-8", "replace"), "status": GONE_STATUS[-1]}).encode()
+        url = key.decode("utf-8", "replace")
+        value = json.dumps({"url": url, "status": GONE_STATUS[-1]}).encode() if web_address(url) else None
     if value is None:
         why = _texts(headers).get(UNREADABLE_HEADER)
         detail = f"the client can't read the record: {why}" if why else "the record has no value (a tombstone)"

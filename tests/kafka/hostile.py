@@ -109,7 +109,7 @@ def pages() -> Iterator[Hostile]:
     yield _one("a lone surrogate", "emit", b'{"url":"https://hostile.example/","html":"<p>\\ud800</p>"}')
     yield _json("10**30", "emit", status=10**30)
     yield _one("a number of 5,000 digits", "undecodable", b'{"url":"u","html":"h","status":1' + b"0" * 5000 + b"}")
-    yield _one("a tombstone", "bad_address", None)
+    yield _one("a tombstone", "undecodable", None)
     yield _one("a tombstone that says it is unreadable", "undecodable", None, ("assay_unreadable", b"\xff forged"))
     yield _one("a page that says it is unreadable", "emit", html, *RAW, ("assay_unreadable", b"forged"))
     yield _one(

@@ -27,7 +27,7 @@ async def test_healthy_installation_is_reported_line_by_line(installing: Install
     assay = await installing(HANDLERS, TOPICS, partitions=12)
     found = await findings(assay.settings)
     assert {what: finding.state for what, finding in found.items()} == dict.fromkeys(
-        ("Kafka", "transactions", "topics", "groups", "dead letters", "clocks", "rules"), "ok"
+        ("Kafka", "transactions", "topics", "groups", "dead letters", "clocks", "rules", "indexed pages"), "ok"
     )
     assert "1 broker, version 4.0 or newer" in found["Kafka"].detail
     assert found["transactions"].detail.startswith("EndTxn version 0, the brokers offer 5;")
