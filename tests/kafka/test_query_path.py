@@ -61,7 +61,8 @@ PAGES = (
         "Heron Valley dam closed in May",
         SAID * 6,
         CREDIT,
-        f"<h2>State</h2><p>{SAID}</p>{TABLE}<p>It was built by <a href='https://engineers.example/'>the engineers</a> of the valley.</p>",
+        f"<h2>State</h2><p>{SAID}</p>{TABLE}"
+        "<p>It was built by <a href='https://engineers.example/'>the engineers</a> of the valley.</p>",
         site_name="Water Office",
     ),
     crawled("https://www.cna.com.tw/dam", "Dam closed", SAID * 4, CREDIT, site_name="中央社"),
