@@ -142,7 +142,7 @@ def _judged(
     if page.content is not None and page.quality_metadata is None:
         because = f"{source.because}; without quality metadata there is no score, and source tier {source.tier} decides"
         return None, (Component("source_tier", 0, because),)
-    observations = Observations(**{field.name: getattr(facts, field.name) for field in fields(Observations)})
+    observations = Observations.of(facts)
     trust = score_trust(source.base_score, source.because, observations, rules.points, max(rules.sources.base_scores))
     label = label_of(trust.total, source.tier, rules.labels, source.standing)
     tier = tier_of(trust.total, source.tier, rules.tiers, source.standing)

@@ -1,4 +1,4 @@
-"""The lines of a page's content as typed blocks: headings, items, quotes, code, rows of tables, posts and cards.
+"""The lines of a page's content as typed blocks: headings, items, quotes, code, rows of tables, terms.
 
 A row of a table is one line of the content, and code keeps its lines. Each block is a span of the content.
 """
@@ -21,8 +21,6 @@ _LONG_CELL = 300
 """Characters of a cell; where longer ones have most of the text, a table only lays out the page."""
 _MAX_SPAN, _DIGITS = 100, 5
 _LISTS = frozenset(("ul", "ol"))
-
-
 Around = tuple[int, int, bool, int]
 """Lists and quotations around an element, whether a definition is around it, and the nearest list."""
 _MAX_ABOVE = 30

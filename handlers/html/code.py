@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.outline import NAME_OF, TEXT
+from handlers.html.outline import NAME_OF, TEXT, empty
 
 LANGUAGE = "data-language"
 """The attribute of ``pre`` in which its language is kept."""
@@ -28,50 +28,61 @@ def write_code(tree: LexborHTMLParser) -> None:
     """Replaces what is inside of each ``pre`` by its text, and removes columns of line numbers."""
     if tree.root is None:
         return
+    _write_code_of_cells(tree, tree.root)
+    # An inner one is a part of the text of the outer one.
+    blocks = [node for node in tree.root.css("pre")[:_MAX_BLOCKS] if not _is_inside_pre(node)]
+    gutters: dict[int, LexborNode] = {}
+    for node in blocks:
+        if node.first_child is None:
+            continue
+        if (numbers := _cell_before_code(node)) is not None and _is_gutter_cell(numbers):
+            gutters[numbers.mem_id] = numbers
+        else:
+            _write(node)
+    for gutter in gutters.values():
+        gutter.decompose()
+
+
+def _write_code_of_cells(tree: LexborHTMLParser, root: LexborNode) -> None:
+    """Puts a ``pre`` into cells of code beside a cell of line numbers, and removes that cell."""
     rows: set[int] = set()
-    for cell in tree.root.css("tr td:has(code)")[:_MAX_BLOCKS]:
+    found: list[tuple[LexborNode, LexborNode]] = []
+    for cell in root.css("tr td:has(code)")[:_MAX_BLOCKS]:
         row = cell.parent
-        if row is None:
-            continue
-        if row.mem_id in rows:
-            continue
         # Only the first cell with code is asked about: a row has one gutter.
-        rows.add(row.mem_id)
-        gutter = next((found for found in row.iter() if found.tag == "td"), None)
-        if gutter is None or gutter.mem_id == cell.mem_id or not _is_gutter_cell(gutter):
+        if row is None or row.mem_id in rows:
             continue
+        rows.add(row.mem_id)
+        gutter = next((other for other in row.iter() if other.tag == "td"), None)
+        if gutter is not None and gutter.mem_id != cell.mem_id and _is_gutter_cell(gutter):
+            found.append((gutter, cell))
+    # The inner ones first: a cell that is emptied takes those inside with it.
+    for gutter, cell in reversed(found):
         if cell.css_first("pre") is None and not _is_inside_pre(cell):
             gutter.decompose()
             code = tree.create_node("pre")
             if text := _text(cell):
                 code.insert_child(text)
-            _empty(cell)
+            empty(cell)
             cell.insert_child(code)
-    for node in tree.root.css("pre")[:_MAX_BLOCKS]:
-        if node.parent is None or node.first_child is None or _is_inside_pre(node):
-            continue
-        if (numbers := _cell_before_code(node)) is not None and _is_gutter_cell(numbers):
-            numbers.decompose()
-            continue
-        language = _language(node)
-        for control in node.css(_CONTROLS):
-            control.decompose()
-        for column in node.css("td"):
-            if _is_gutter(column.text()) and column.next is not None:
-                column.decompose()
-        text = _text(node)
-        _empty(node)
-        if text:
-            node.insert_child(text)
-        node.attrs[LANGUAGE] = language
-        if language:
-            before = (label for label in _before(node) if label.is_element_node)
-            if (
-                (label := next(before, None)) is not None
-                and label.tag in _LABELS
-                and label.text(strip=True).lower() == language
-            ):
-                label.decompose()
+
+
+def _write(node: LexborNode) -> None:
+    """Replaces what is inside of a ``pre`` by its text, and keeps its language as an attribute."""
+    language = _language(node)
+    for control in reversed(node.css(_CONTROLS)):
+        control.decompose()
+    for column in reversed(node.css("td")):
+        if _is_gutter(column.text()) and column.next is not None:
+            column.decompose()
+    text = _text(node)
+    empty(node)
+    if text:
+        node.insert_child(text)
+    node.attrs[LANGUAGE] = language
+    label = next((other for other in _before(node) if other.is_element_node), None)
+    if label is not None and label.tag in _LABELS and language and label.text(strip=True).lower() == language:
+        label.decompose()
 
 
 def _before(node: LexborNode) -> Iterator[LexborNode]:
@@ -82,11 +93,6 @@ def _before(node: LexborNode) -> Iterator[LexborNode]:
             break
         yield beside
         beside = beside.prev
-
-
-def _empty(node: LexborNode) -> None:
-    while (child := node.first_child) is not None:
-        child.decompose()
 
 
 def language_of(node: LexborNode) -> str:

@@ -63,6 +63,7 @@ _MAX_LINES = 5_000
 """Lines at the end of an extracted text in which references are looked for."""
 Value = TypeVar("Value")
 _LITTLE, _LINK = 100, 70
+"""Characters of a text below which other lines are counted, and what a link among them counts."""
 
 MAX_SCHEMA_TYPE = 64
 """Characters of a schema.org type that are kept; the longest real ones have half of it."""

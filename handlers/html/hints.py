@@ -165,11 +165,11 @@ class Regions:
         asking = self._asking(elements)
         # A notice that asks for consent can be longer than the story. It counts if there is nothing else, and if it is
         # a page about consent, with the heading.
-        outside, inside = (
+        around, inside = (
             sum(length for element, length, is_running in lines if is_running and (element in asking) is is_asking)
             for is_asking in (False, True)
         )
-        self._hides_consent = outside > 0 and (heading not in asking or outside > inside)
+        self._hides_consent = around > 0 and (heading not in asking or around > inside)
         gone = asking if self._hides_consent else set()
         if max(holder_of.values()) < 0:
             return [element in gone for element, _, _ in lines]

@@ -35,7 +35,7 @@ def render_markdown(content: str, blocks: Sequence[ContentBlock], title: str = "
             written = _table(content, together)
         else:
             written = _written(content[block["start"] : block["end"]], block)
-        inner = sum(indents[: depth - 1]) if block["kind"] == "item" else sum(indents)
+        inner = sum(indents)
         if block["kind"] == "item":
             del indents[depth - 1 :]
             indents += [2] * (depth - 1 - len(indents))
@@ -43,7 +43,7 @@ def render_markdown(content: str, blocks: Sequence[ContentBlock], title: str = "
             marker = f"{block['number']}. " if "number" in block else "- "
             indents.append(len(marker))
             written = [marker + written[0], *(" " * len(marker) + line for line in written[1:])]
-        quoted = "> " * (block.get("quotes", 0))
+        quoted = "> " * block.get("quotes", 0)
         if before is not None and not _is_tight(before, block):
             lines.append((quoted if before.get("quotes") and block.get("quotes") else "").rstrip())
         lines += [(quoted + " " * inner + line if line else quoted.rstrip()) for line in written]
@@ -77,7 +77,7 @@ def _is_tight(before: ContentBlock, block: ContentBlock) -> bool:
 def _written(text: str, block: ContentBlock) -> list[str]:
     match block["kind"]:
         case "heading":
-            return [f"{'#' * (block.get('level', 1))} {text}"]
+            return [f"{'#' * block.get('level', 1)} {text}"]
         case "code":
             fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
             return [f"{fence}{block.get('language', '')}", *text.split("\n"), fence]

@@ -14,7 +14,7 @@ from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
-from handlers.html.hints import BESIDE, BYLINE, DATE, EVENT, OTHERS
+from handlers.html.hints import BESIDE, BYLINE, DATE, EVENT, OTHERS, plain
 from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Mark, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
@@ -36,7 +36,6 @@ _MAX_NODES = 40
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
 _MEDIA = ("/imageobject", "/videoobject")
 _OTHERS = ("/comment", "/answer", "/review", "/usercomments", *_MEDIA)
-_NUMBERING = re.compile(r"[\d\W_]+")
 _SEGMENT = re.compile(r"[^\W\d_]+")
 _MAX_OTHERS_HEADING = 60
 _MAX_OTHERS_HEADINGS = 400
@@ -259,7 +258,6 @@ class StoryWords:
     """The configured words, ready for look-up."""
 
     def __init__(self, reading: PageReadingSection) -> None:
-        self.headings = frozenset(_plain(heading) for heading in reading.others_headings)
         self.events = frozenset(reading.event_hints)
         self.event_labels = tuple(label.casefold() for label in reading.event_labels)
         self.thing_labels = tuple(label.casefold() for label in reading.thing_labels)
@@ -287,7 +285,7 @@ class Story:
         self._said: dict[int, int] = {}
         self._of_node: dict[int, int] = {}
         self._held: dict[tuple[int, int], bool] = {}
-        self._sections = _sections(outline, begin, words)
+        self._sections = _sections(outline, begin)
 
     @cached_property
     def stated(self) -> list[Mark]:
@@ -430,22 +428,18 @@ def _is_labelled(line: str, labels: tuple[str, ...]) -> bool:
     return any(not rest or rest[0] in ":：" or rest[0].isdigit() for rest in rests)
 
 
-def _sections(outline: Outline, begin: int, words: StoryWords) -> tuple[range, ...]:
+def _sections(outline: Outline, begin: int) -> tuple[range, ...]:
     """Stretches of texts below headings such as "Comments", each up to a heading of the same or a higher level."""
     found: list[range] = []
     opened: tuple[int, str] | None = None
+    others = outline.hints.others_headings
     headings = [block for block in outline.blocks(begin + 1) if block.tag in HEADING_NAMES]
     for block in headings[:_MAX_OTHERS_HEADINGS]:
         if opened is not None and block.tag <= opened[1]:
             found.append(range(opened[0], block.start))
             opened = None
-        if opened is None and len(block.text) <= _MAX_OTHERS_HEADING and _plain(block.text) in words.headings:
+        if opened is None and len(block.text) <= _MAX_OTHERS_HEADING and plain(block.text) in others:
             opened = (block.start, block.tag)
     if opened is not None:
         found.append(range(opened[0], len(outline.texts)))
     return tuple(found)
-
-
-def _plain(heading: str) -> str:
-    """Without numbers and signs: "12 Comments", "Reviews (3)"."""
-    return " ".join(_NUMBERING.sub(" ", heading.casefold()).split())

@@ -404,3 +404,9 @@ def _is_blank(text: LexborNode, side: Literal["next", "prev"]) -> bool:
             return beside.tag_id == TEXT and beside.is_empty_text_node
         above = above.parent
     return False
+
+
+def empty(node: LexborNode) -> None:
+    """Removes the children of an element; elements below them can still be read."""
+    while (child := node.first_child) is not None:
+        child.decompose(recursive=False)

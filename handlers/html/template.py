@@ -42,6 +42,8 @@ _KINDS = dict.fromkeys(HEADING_NAMES, 1) | {
 }
 _ABOVE = 4
 """Elements around a place that are measured, the innermost first."""
+_KIN_LEVELS, _FIRST_PROSE = 6, 200
+"""Elements around a place among which siblings are counted; characters of prose of a first article."""
 _INSIDE = {
     name: 1 << bit
     for bit, name in enumerate(("main", "article", "header", "section", "nav", "aside", "footer", "dialog"))
@@ -246,7 +248,7 @@ def _below(outline: Outline, blocks: list[Block]) -> tuple[list[bool], list[bool
             )
             if opened and block.tag <= opened:
                 opened = ""
-            if not opened and len(block.text) <= 60 and plain(block.text) in others:
+            if not opened and len(block.text) <= _SHORT and plain(block.text) in others:
                 opened = block.tag
         below_others.append(bool(opened))
         below_link.append(is_linked)
@@ -293,7 +295,6 @@ class _Sums:
         ]
         plain = [0 if is_beside else value for is_beside, value in zip(beside, worth, strict=True)]
         self.titles = {outline.title, *outline.meta.get("og:title", ())}
-        self._stems: dict[int, str] = {}
         self._names_of, self._stem = outline.regions.names_of, outline.hints.stem
         self._makes = {element: self._make(element) for element in first if element >= 0}
         self._kin = Counter(self._makes.values())
@@ -321,7 +322,7 @@ class _Sums:
         if found is None:
             best, at, inner = 0, element, element
             depth = level = 0
-            while inner >= 0 and level < 6:
+            while inner >= 0 and level < _KIN_LEVELS:
                 if (number := self._kin[self._makes[inner]]) > best:
                     best, at, depth = number, inner, level
                 inner = self._outer[inner]
@@ -348,7 +349,9 @@ class _Sums:
             known.update(dict.fromkeys(passed, article))
             if article >= 0 and (not articles or articles[-1] != article):
                 articles.append(article)
-            found.append(article >= 0 and article != articles[0] and self.inside(self.prose, articles[0]) > 200)
+            found.append(
+                article >= 0 and article != articles[0] and self.inside(self.prose, articles[0]) > _FIRST_PROSE
+            )
         return found
 
     def inside(self, sums: list[int], element: int) -> int:

@@ -29,6 +29,7 @@ from handlers.html.outline import (
     TITLE,
     A,
     Outline,
+    empty,
 )
 from handlers.html.styles import is_for_screens
 from handlers.html.unseen import take_out_unseen
@@ -97,7 +98,7 @@ def take_out_scripts(root: LexborNode) -> tuple[list[str], str]:
                 sheets.append(node.text())
         elif "ld+json" in (node.attrs.get("type") or "").lower():
             json_ld.append(node.text())
-        _empty(node)
+        empty(node)
     return json_ld, "\n".join(sheets)
 
 
@@ -109,11 +110,6 @@ def _is_without_scripts(node: LexborNode) -> bool:
             return above is not None
         above = above.parent
     return False
-
-
-def _empty(node: LexborNode) -> None:
-    while (child := node.first_child) is not None:
-        child.decompose(recursive=False)
 
 
 def short_text(node: LexborNode) -> str:
@@ -241,12 +237,14 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
         elif effect not in (NO_TEXT, FURNITURE):
             _note(found, node, effect)
         # The traversal reads the children of a node afterwards. It skips a node that has none.
-        _empty(node)
+        empty(node)
 
 
 def _open_controls(root: LexborNode) -> None:
     """Puts the text of buttons and labels that are a whole heading into it, as in accordions, and removes others."""
     texts: dict[int, list[str]] = {}
+    # A node that two selectors match comes twice.
+    found: dict[int, tuple[LexborNode, bool]] = {}
     for node in root.css(_CONTROLS)[:_MAX_SELECTED]:
         above = node.parent
         for _ in range(_MAX_NAMES):
@@ -258,7 +256,10 @@ def _open_controls(root: LexborNode) -> None:
         words = texts.get(above.mem_id)
         if words is None:
             words = texts[above.mem_id] = above.text().split()
-        if words == node.text().split():
+        found[node.mem_id] = node, words == node.text().split()
+    # The inner ones first: an element that is removed takes those inside with it.
+    for node, is_whole in reversed(found.values()):
+        if is_whole:
             node.unwrap()
         else:
             node.decompose()

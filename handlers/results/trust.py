@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from handlers.html.content import PageFacts, PageReader
 from handlers.html.limits import parse_within
 from handlers.html.reading import PageReadingSection
@@ -32,7 +30,7 @@ class ResultTrust:
         if isinstance(tree, str):
             return self._of_source(source)
         facts = self._reader.read(tree, url, None)
-        seen = Observations(**{field.name: getattr(facts, field.name) for field in fields(Observations)})
+        seen = Observations.of(facts)
         score = score_trust(source.base_score, "", seen, self._points).total
         if score <= source.base_score and source.standing == "unlisted":
             return None  # nothing is known of the page

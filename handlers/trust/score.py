@@ -6,7 +6,8 @@ CTS = base + citation + structure (R-170). Standard library only (R-178).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Self
 
 _NOT_OBSERVED = "not observed"
 
@@ -32,6 +33,11 @@ class Observations:
     has_byline: bool | None = False
     has_date: bool | None = False
     not_counted: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, facts: object) -> Self:
+        """The observations among the attributes of a page's facts."""
+        return cls(**{seen.name: getattr(facts, seen.name) for seen in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
