@@ -15,7 +15,10 @@ from schemas.addresses import web_address
 
 _WORD = re.compile(r"[^\W_]+")
 _EXTENSION = re.compile(r"\.(?:s?html?|php\d?|aspx?|jsp|cfm)$")
-_DATE_IN_PATH = re.compile(r"/(?:19|20)\d\d[-/_]?(?:0[1-9]|1[0-2])(?:[-/_]?[0-3]\d)?(?=\D|$)")
+_DATE_IN_PATH = re.compile(r"/(?:19|20)\d\d[-/_]?(?:0[1-9]|1[0-2])(?:[-/_]?[0-3]\d)?(?=\D)")
+_MONTH_AT_END = re.compile(r"/((?:19|20)\d\d[-/_](?:0?[1-9]|1[0-2]))$")
+_NAMESPACE = re.compile(r"/([^\W\d_]{2,40}):(?=[^\W_])[^/]*$")
+"""``/Category:Jazz``, but not ``/Alien:_Isolation``: a namespace has no blank behind it."""
 _PAGE_OR_YEAR = re.compile(r"\d{1,2}|(?:19|20)\d\d", re.ASCII)
 _NUMBER = re.compile(r"\d{3,40}", re.ASCII)
 _LONG_NUMBER = re.compile(r"\d{5,}")
@@ -31,11 +34,13 @@ class Address:
     """An address that was read once. Fields of words are "" where the address has none.
 
     Attributes:
-        path: Unquoted, as it is written; "" without a host.
+        path: Unquoted, as it is written, with the identifier of the query at its end; "" without a host.
         root: The front page of its site.
-        listing: The word that names a listing.
-        parent: The segment whose next one selects from a listing, such as ``category`` in ``/category/jazz``.
+        listing: The word that names a listing, or the month at the end of an archive's path.
+        parent: What selects from a listing: the segment before the last one, such as ``category`` in
+            ``/category/jazz``, or a namespace, such as ``Category`` in ``/Category:Jazz``.
         navigation: The word that names an account, help or home page.
+        navigation_share: Its share of the words of its segment, half of that if another segment follows.
         information: The word that names a page about the site, such as contact or returns.
         search: The query holds a search.
         paged: The query numbers a listing's pages.
@@ -51,6 +56,7 @@ class Address:
     listing: str = ""
     parent: str = ""
     navigation: str = ""
+    navigation_share: float = 0.0
     information: str = ""
     search: bool = False
     paged: bool = False
@@ -64,7 +70,8 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
     """Reads an address; never raises.
 
     A trailing slug or id cancels a listing word before it (C-02): ``/events`` is a listing, ``/events/jazz-nov-29`` is
-    one event. The segment behind a parent such as ``category`` is a selection from a listing, whatever its name.
+    one event. The segment behind a parent such as ``category`` is a selection from a listing, whatever its name. An
+    identifier in the query is read as the last segment.
     """
     parts = web_address(url.strip()[:_MAX_CHARACTERS])
     if not parts:
@@ -74,8 +81,8 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
     except ValueError:
         return Address()
     facets = patterns.facet_words
-    path = unquote(parts.path)
-    segments = [words for segment in path.lower().split("/") if (words := _WORD.findall(_EXTENSION.sub("", segment)))]
+    path = _with_identifier(unquote(parts.path), query, patterns)
+    segments = [words for segment in path.lower().split("/") if (words := _words(segment))]
     while len(segments) > 1 and facets.issuperset(segments[0]):
         segments.pop(0)
     depth = len(segments)
@@ -83,8 +90,10 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
         segments = []
     parameters = {name.lower() for name, value in query if value.strip()}
     last = segments[-1] if segments else []
-    listing = _listing(segments, patterns)
+    month, namespace = _MONTH_AT_END.search(path.rstrip("/")), _NAMESPACE.search(path)
+    listing = month[1] if month else _listing(segments, patterns)
     identifier = "" if listing or not last else _identifier(path.lower(), last) or _number_of(segments, patterns)
+    navigation, share = _named_page(segments, identifier, patterns.navigation_words)
     named = [word for word in last if word not in facets]
     name = [word for word in named if not any(map(str.isdigit, word))]
     subdomain = parts.host.partition(".")[0] if parts.host.count(".") > 1 else ""
@@ -93,10 +102,10 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
         path=path,
         root=not segments and not parameters,
         listing=listing,
-        parent=_parent(segments, identifier, patterns),
-        navigation=_named_page(segments, identifier, patterns.navigation_words)
-        or (subdomain if subdomain in patterns.navigation_words else ""),
-        information=_named_page(segments, identifier, patterns.information_words),
+        parent=namespace[1] if namespace else _parent(segments, identifier, patterns),
+        navigation=navigation or (subdomain if subdomain in patterns.navigation_words else ""),
+        navigation_share=max(share, float(subdomain in patterns.navigation_words)),
+        information=_named_page(segments, identifier, patterns.information_words)[0],
         search=not parameters.isdisjoint(patterns.search_parameters),
         paged=not parameters.isdisjoint(patterns.page_parameters),
         identifier=identifier,
@@ -133,20 +142,40 @@ def _parent(segments: list[list[str]], identifier: str, patterns: CompiledPatter
     return next((only[0] for only in reversed(above) if len(only) == 1 and only[0] in patterns.listing_parents), "")
 
 
-def _named_page(segments: list[list[str]], identifier: str, names: frozenset[str]) -> str:
-    """The word that names such a page, in one of the last two segments; in the last alone if it is a slug or id."""
-    for segment in reversed(segments[-1:] if identifier else segments[-2:]):
+def _named_page(segments: list[list[str]], identifier: str, names: frozenset[str]) -> tuple[str, float]:
+    """The word that names such a page and its share, in one of the last two segments; the last alone if it is a slug."""
+    for place, segment in enumerate(reversed(segments[-1:] if identifier else segments[-2:]), 1):
         if "-".join(segment) in names:
-            return "-".join(segment)
+            return "-".join(segment), 1 / place
         if len(segment) <= _SLUG_WORDS and (named := [word for word in segment if word in names]):
-            return named[0]
-    return ""
+            return named[0], len(named) / len(segment) / place
+    return "", 0.0
+
+
+def _words(segment: str) -> list[str]:
+    return _WORD.findall(_EXTENSION.sub("", segment))
+
+
+def _with_identifier(path: str, query: list[tuple[str, str]], patterns: CompiledPatterns) -> str:
+    """The path with the first parameter that selects or identifies, so that ``/a?id=5582`` is read as ``/a/5582``."""
+    skipped = patterns.search_parameters | patterns.page_parameters
+    for name, value in query:
+        words = _words(value.lower())
+        # Many forms name the page that they return to.
+        if not words or "/" in value or name.lower() in skipped:
+            continue
+        if name.lower() in patterns.listing_parents:
+            return f"{path.rstrip('/')}/{name}/{value}"
+        is_number = _NUMBER.fullmatch(value) and not _PAGE_OR_YEAR.fullmatch(value)
+        if is_number or _NAMESPACE.search(f"/{value}") or _identifier("", words):
+            return f"{path.rstrip('/')}/{value}"
+    return path
 
 
 def _identifier(path: str, last: list[str]) -> str:
     if dated := _DATE_IN_PATH.search(path):
         return dated.group().strip("/")
-    if len(last) >= _SLUG_WORDS:
+    if len(last) >= _SLUG_WORDS and not all(map(str.isdecimal, last)):
         return "-".join(last)
     return next((word for word in last if _LONG_NUMBER.search(word) or _CODE.fullmatch(word)), "")
 

@@ -1,13 +1,13 @@
 """The classifier: the type of a result, its confidence, reasons and actionable score (R-020, R-040).
 
-A type's score is that of the trees plus the weights of some measures, its confidence its share under softmax. The
-reasons are the measures without which the decision would be least sure.
+A type's score is that of the trees, its confidence its share under softmax. The reasons are the measures without which
+the decision would be least sure.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from handlers.html.links import NO_WEB_PAGE, page_id_of
 from handlers.html.read_page import StatedReader
@@ -49,7 +49,6 @@ class ResultClassifier:
         self._reading = reading
         self.reader = StatedReader(reading, refusals, self.patterns.details)
         self._on_page, self._on_text = Forest(trees.page), Forest(trees.text)
-        self._bias, self._weights = section.bias.each, [(name, its.each) for name, its in section.weights.items()]
 
     def classify(self, result: RetrievedContent) -> ClassifiedResult:
         """The result with exactly one type (R-020), a score in its band (R-030), confidence and reasons (R-041).
@@ -85,34 +84,27 @@ class ResultClassifier:
 
     def measures(self, result: RetrievedContent) -> dict[str, float]:
         """All measures of a result."""
-        return measures_of(self._observe(*self._with_page(result)[:2], CONTENT), self.patterns, self._section)
+        return measures_of(self._observe(*self._with_page(result)[:2], CONTENT), self.patterns)
 
     def _decide(self, observed: Observed) -> tuple[ResultType, float, tuple[str, ...]]:
         if not observed.state.is_content:
             return ResultType.NAVIGATION, 1.0, (str(observed.state),)
-        measures = measures_of(observed, self.patterns, self._section)
+        measures = measures_of(observed, self.patterns)
         forest = self._on_text if observed.page is None else self._on_page
-        scores = self._scores(measures, forest)
+        scores = forest.scores(measures)
         ordered = sorted(range(len(TYPES)), key=lambda index: (-scores[index], -index))
         # Listings are fetched. A page shows its items, while a title and a snippet need some confidence.
         is_sure = observed.page is not None or _share(scores, _LISTING) >= self._section.least_listing_confidence
         winner = next(index for index in ordered if index != _LISTING or is_sure)
         confidence = _share(scores, winner)
         losses = {
-            name: confidence - _share(self._scores({**measures, name: 0.0}, forest), winner)
+            name: confidence - _share(forest.scores({**measures, name: 0.0}), winner)
             for name in REASONS
             if measures.get(name)
         }
         carried = sorted((name for name, loss in losses.items() if loss > 0), key=lambda name: -losses[name])
         because = reasons_of(carried[:_MOST_REASONS], observed, measures) or ("no single measure decides it",)
         return TYPES[winner], round(confidence, 4), because
-
-    def _scores(self, measures: Mapping[str, float], forest: Forest) -> list[float]:
-        scores = forest.scores(measures)
-        for weights, value in ((self._bias, 1.0), *((weights, measures[name]) for name, weights in self._weights)):
-            if value:
-                scores = [score + value * weight for score, weight in zip(scores, weights, strict=True)]
-        return scores
 
     def _with_page(self, result: RetrievedContent) -> tuple[RetrievedContent, PageShape | None, str]:
         """The result read with its page, and why the page is refused; no page where it shows next to nothing.
@@ -149,6 +141,7 @@ class ResultClassifier:
         # A full text mentions dates and prices of everything around it: only those of its beginning are its own.
         begin = text[: section.lead_characters]
         own = [detail for detail in evidence if result.content_kind != "full" or detail.start < len(begin)]
+        named = find_evidence(title, patterns.details, section.max_evidence, origin)
         read, shown = read_title(title, patterns), fold(text[:_NAMED_CHARACTERS])
         words = split_words(shown)
         languages = languages_of([*read.words, *words], patterns)
@@ -161,7 +154,7 @@ class ResultClassifier:
             text=measure_text(begin, patterns),
             page=page,
             evidence=evidence,
-            kinds=frozenset(detail.kind for detail in own),
+            kinds=frozenset(detail.kind for detail in (*named, *own)),
             title_plural=plural_of(read.name, languages, patterns),
             address_plural=plural_of(name, languages, patterns),
             offers=find_offers(read, shown, words, patterns),

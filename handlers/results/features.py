@@ -1,4 +1,4 @@
-"""The measures of a result, by which the trees and the weights decide, and the reason that each measure gives.
+"""The measures of a result, by which the trees decide, and the reason that each measure gives.
 
 No measure is the name of a site, a page or a label: they are lengths, shares and counts.
 """
@@ -20,14 +20,7 @@ from schemas.evidence import Evidence
 from schemas.rules import Section
 
 _ROUNDING = 1e-9
-# The trees and the configured weights were fitted to measures that these numbers normalise. They belong to the weights:
-# with other numbers, train anew.
 _PATH_CHARACTERS = 500
-_SHORT_WORDS = 100
-_INFORMING_WORDS = 8
-_KINDS = 3
-_CALLS, _REPORTS, _ACCOUNT_PHRASES = 3, 2, 5
-_RUNNING = (0.15, 0.35)
 REASONS = {
     "address_root": "the address is a site's front page",
     "address_listing": "the address ends in the listing word {address.listing!r}",
@@ -40,14 +33,14 @@ REASONS = {
     "title_listing": "the title reads as a listing's: {title.listing!r}",
     "title_navigation": "the title reads as navigation: {title.navigation!r}",
     "title_headline": "the title has {title.headline:g} words",
-    "name_plural": "the name {plural!r} is a plural",
+    "title_plural": "the title's name {title_plural!r} is a plural",
+    "address_plural": "the address's name {address_plural!r} is a plural",
     "offers_calls": "{offers.calls} phrases call on its reader to choose",
     "offers_counted": "it counts what it offers: {offers.counted!r}",
     "offers_placed": "the title offers things in a place: {offers.placed!r}",
     "offers_reports": "{offers.reports} phrases of a report or the first person",
-    "text_linked": "{text_link_phrases} link phrases, {text_link_share:.0%} of the words",
+    "text_link_share": "{text_link_phrases} link phrases, {text_link_share:.0%} of the words",
     "text_details": "it has details: {kinds}",
-    "text_own_details": "it has details of its own, or the text of its page",
     "text_sentence_words": "sentences hold {text_content_share:.0%} of the text",
     "text_function_words": "{text_function_words:.0%} of the words are function words",
     "text_account_phrases": "it has the phrases of a log-in or registration form",
@@ -65,19 +58,6 @@ REASONS = {
     "page_declared_listing": "its markup declares {page.declared_listing!r}",
 }
 """Measures that may be a reason, with the text of the reason."""
-
-
-class Weight(Section):
-    """What a measure adds to the score of each type, in log-odds for one unit of it."""
-
-    specific: float = Field(default=0.0, description="Towards SPECIFIC_CONTENT.")
-    aggregator: float = Field(default=0.0, description="Towards AGGREGATOR.")
-    navigation: float = Field(default=0.0, description="Towards NAVIGATION.")
-
-    @property
-    def each(self) -> tuple[float, float, float]:
-        """The weights in the order of the types."""
-        return self.specific, self.aggregator, self.navigation
 
 
 class ActionableBands(Section):
@@ -127,8 +107,6 @@ class ClassificationSection(Section):
         gt=0.0, lt=1.0, description="Share of linked text from which on a page is mostly links."
     )
     least_listing_confidence: float = Field(ge=0, le=1, description="Confidence that a listing without its page needs.")
-    bias: Weight = Field(description="Added to the score of each type.")
-    weights: dict[str, Weight] = Field(description="What measures add to the scores beside the trees.")
     bands: ActionableBands = Field(description="How the actionable score is made.")
 
 
@@ -157,23 +135,19 @@ class Observed:
     state: PageState = CONTENT
 
 
-def measures_of(observed: Observed, patterns: CompiledPatterns, section: ClassificationSection) -> dict[str, float]:
+def measures_of(observed: Observed, patterns: CompiledPatterns) -> dict[str, float]:
     """All measures of a result; with a page also those of the page."""
     address, title, text, offers = observed.address, observed.title, observed.text, observed.offers
-    path, own = address.path[:_PATH_CHARACTERS], _own_details(observed)
+    path = address.path[:_PATH_CHARACTERS]
     last = path.rstrip("/").rpartition("/")[2]
-    # A long text begins with its menu, and shows by itself what it is.
-    short = 1.0 - _ramp(text["text_words"], _SHORT_WORDS, 3 * _SHORT_WORDS)
-    linked = observed.page is None and text["text_link_phrases"] >= section.min_link_phrases
     return {
         "address_readable": address.readable,
-        # The front page of a restaurant with its hours and its address is no way to elsewhere (C-02).
-        "address_root": address.root * (1.0 - own),
+        "address_root": address.root,
         "address_search": address.search,
         "address_paged": address.paged,
         "address_listing": bool(address.listing),
         "address_parent": bool(address.parent),
-        "address_navigation": bool(address.navigation),
+        "address_navigation": address.navigation_share,
         "address_information": bool(address.information),
         "address_identifier": bool(address.identifier) and not address.parent,
         "address_plural": bool(observed.address_plural),
@@ -193,19 +167,17 @@ def measures_of(observed: Observed, patterns: CompiledPatterns, section: Classif
         "title_first_length": len(title.first),
         "title_headline": title.headline,
         "title_listing": bool(title.listing),
-        "title_navigation": bool(title.navigation),
+        "title_navigation": title.navigation_share,
         "title_plural": bool(observed.title_plural),
-        "name_plural": _plural(observed),
-        "offers_calls": short * min(1.0, offers.calls / _CALLS),
-        "offers_counted": short * bool(offers.counted),
-        "offers_placed": short * bool(offers.placed),
-        "offers_reports": short * min(1.0, offers.reports / _REPORTS),
+        "offers_calls": offers.calls,
+        "offers_counted": bool(offers.counted),
+        "offers_placed": bool(offers.placed),
+        "offers_reports": offers.reports,
         **text,
-        "text_linked": min(1.0, text["text_link_share"] / section.mostly_links_text) if linked else 0.0,
-        "text_account_phrases": min(1.0, text["text_account_phrases"] / _ACCOUNT_PHRASES),
-        "text_details": min(1.0, len(observed.kinds) / _KINDS),
-        "text_own_details": own,
+        "text_details": len(observed.kinds),
+        "text_place": "place" in observed.kinds,
         "text_dates": _different_dates(observed.evidence),
+        "text_times": sum(detail.kind == "time" for detail in observed.evidence),
         "text_prices": _different_prices(observed.evidence),
         **(observed.page.measures if observed.page else {}),
     }
@@ -220,35 +192,10 @@ def reasons_of(names: Sequence[str], observed: Observed, measures: Mapping[str, 
         "offers": observed.offers,
         "page": observed.page,
         "kinds": ", ".join(sorted(observed.kinds)),
-        "plural": observed.title_plural or observed.address_plural,
+        "title_plural": observed.title_plural,
+        "address_plural": observed.address_plural,
     }
     return tuple(REASONS[name].format_map(fields) for name in names)
-
-
-def _plural(observed: Observed) -> float:
-    """How far a plural names a listing.
-
-    A short text with one date, with details of several kinds or with sentences is about one thing.
-    """
-    # "Opening hours" and "returns" are plurals too.
-    if not (observed.title_plural or observed.address_plural) or observed.address.information:
-        return 0.0
-    if observed.text["text_words"] > _SHORT_WORDS:
-        return 1.0
-    occurs = len(observed.kinds) > 1 or _different_dates(observed.evidence) == 1
-    return 0.0 if occurs else 1.0 - _ramp(observed.text["text_function_words"], *_RUNNING)
-
-
-def _own_details(observed: Observed) -> float:
-    """How far a short text states where something is and when, or is the text of a page such as "returns"."""
-    text = observed.text
-    placed = "place" in observed.kinds and len(observed.kinds) > 1
-    informs = observed.address.information and not observed.offers.calls and text["text_words"] >= _INFORMING_WORDS
-    return float(bool(placed or informs)) * (1.0 - _ramp(text["text_words"], _SHORT_WORDS, 4 * _SHORT_WORDS))
-
-
-def _ramp(value: float, low: float, high: float) -> float:
-    return max(0.0, min(1.0, (value - low) / (high - low)))
 
 
 def _different_dates(evidence: tuple[Evidence, ...]) -> int:

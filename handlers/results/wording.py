@@ -55,6 +55,7 @@ class Title:
         name: The words of that part.
         headline: Words of its longest part, since names of sites are short; two ideographs count as a word.
         listing, navigation: The words that are typical of the title of a listing or of navigation, or "".
+        navigation_share: The share of its part that these words of navigation are.
     """
 
     text: str = ""
@@ -65,6 +66,7 @@ class Title:
     headline: float = 0.0
     listing: str = ""
     navigation: str = ""
+    navigation_share: float = 0.0
 
 
 def read_title(title: str, patterns: CompiledPatterns) -> Title:
@@ -74,6 +76,7 @@ def read_title(title: str, patterns: CompiledPatterns) -> Title:
     # The part behind a headline is the name of a site or of a section.
     named = first if len(first.split()) >= _HEADLINE_WORDS else folded
     parts = map(split_words, _NAMED_PART.split(folded))
+    share, navigation = max(_navigation(part.strip(), patterns) for part in _PART.split(folded))
     return Title(
         text=title,
         folded=folded,
@@ -82,12 +85,19 @@ def read_title(title: str, patterns: CompiledPatterns) -> Title:
         name=tuple(split_words(first)),
         headline=max(len(words) - _ideographs(words) / 2 for words in parts),
         listing=_first_match(patterns.listing_titles, named),
-        navigation=_first_match(patterns.navigation_titles, named),
+        navigation=navigation,
+        navigation_share=share,
     )
 
 
 def _first_match(expressions: tuple[re.Pattern[str], ...], title: str) -> str:
     return next((match.group().strip() for expression in expressions if (match := expression.search(title))), "")
+
+
+def _navigation(part: str, patterns: CompiledPatterns) -> tuple[float, str]:
+    """The share of a title's part that its words of navigation are, and these words: "Register to vote" has a third."""
+    found = _first_match(patterns.navigation_titles, part)
+    return (len(split_words(found)) / max(1, len(split_words(part))) if found else 0.0), found
 
 
 def _ideographs(words: Sequence[str]) -> int:
@@ -174,7 +184,11 @@ def measure_text(text: str, patterns: CompiledPatterns) -> dict[str, float]:
         "text_link_share": min(1.0, phrase_words / max(1, count - address_words + len(addresses))),
         "text_content_share": min(1.0, characters / max(1, len(text))),
         "text_sentence_words": sentence_words,
-        "text_function_words": _share_of(words, patterns.stop_words) * (1.0 + ideographs / count),
+        "text_function_words": max(
+            _share_of(words, patterns.stop_words) * (1.0 + ideographs / count),
+            max(counts_by_language(words[:_LANGUAGE_WORDS], patterns.details.small_words).values(), default=0)
+            / min(count, _LANGUAGE_WORDS),
+        ),
         "text_account_phrases": len(set(patterns.account_phrases.find(words, places))),
         "text_item_phrases": sum(times <= _OF_ONE_ITEM for times in item_phrases.values()),
         "text_capitals": sum(map(str.istitle, tokens)) / max(1, len(tokens)),

@@ -1,7 +1,7 @@
 """``python -m tools.training``: trains the trees for result types, evaluates them by site, and writes them.
 
 They are evaluated before anything is written. Sites are distributed to folds, and trees trained without its sites
-answer each fold, alone and with the weights of measures. ``tools/accuracy`` measures the whole classifier, with its
+answer each fold. ``tools/accuracy`` measures the whole classifier, with its
 short texts. ``--evaluate`` stops there.
 """
 
@@ -15,10 +15,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from handlers.classify_results import ClassifyResultsRules
 from handlers.results.classifier import TYPES
-from handlers.results.features import ClassificationSection
-from tests.rules import TREES, shipped_rules
+from tests.rules import TREES
 from tools.training.by_site import MODES, cross_validate, section
 from tools.training.cases import Case, read_cases
 from tools.training.trees import Floats
@@ -40,12 +38,9 @@ def main() -> int:
     if not cases:
         print("skipped: no labelled pages; set DATA to where they are")
         return 0
-    rules = shipped_rules(ClassifyResultsRules).classification
     for mode in MODES:
         seen = [case for case in cases if case.is_seen(mode)]
-        trees = cross_validate(seen, mode)
-        print(f"{mode:5} trees        {report(seen, trees)}")
-        print(f"{mode:5} with weights {report(seen, trees + _weighed(seen, mode, rules))}")
+        print(f"{mode:5} {report(seen, cross_validate(seen, mode))}")
     if not options.evaluate:
         write(cases)
     return 0
@@ -75,14 +70,6 @@ def write(cases: Sequence[Case]) -> None:
     text = json.dumps(grown, ensure_ascii=False, separators=(",", ":"))
     TREES.write_text(text.replace('{"of"', '\n{"of"').replace('],"start"', '],\n"start"') + "\n", "utf-8")
     print(f"{TREES.name}: {TREES.stat().st_size} bytes")
-
-
-def _weighed(cases: Sequence[Case], mode: str, section: ClassificationSection) -> Floats:
-    """What the weights of measures add to the scores of the trees."""
-    found = np.tile(np.array(section.bias.each), (len(cases), 1))
-    for name, weight in section.weights.items():
-        found += np.outer([case.measures[mode].get(name, 0.0) for case in cases], np.array(weight.each))
-    return found
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ distributed to folds, and trees that saw none of its sites answer each fold.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -55,7 +56,15 @@ def _grown(cases: Sequence[Case], mode: str) -> dict[str, Any]:
     """The trees of the cases that are seen so. Texts have short ones too."""
     rows = [(case, case.measures[mode]) for case in cases if case.is_seen(mode)]
     if mode == "text":
-        rows += [(replace(case, weight=case.weight * SHORT_SHARE), short) for case in cases for short in case.shorts]
+        total = Counter({label: 0.0 for label in range(len(TYPES))})
+        for case in cases:
+            for label, _ in case.shorts:
+                total[label] += case.weight
+        rows += [
+            (replace(case, label=label, weight=case.weight * SHORT_SHARE * total.total() / len(TYPES) / total[label]), short)
+            for case in cases
+            for label, short in case.shorts
+        ]
     names = sorted({name for _, measures in rows for name in measures})
     table = np.array([[measures.get(name, 0.0) for name in names] for _, measures in rows])
     labels, weights = np.array([case.label for case, _ in rows]), np.array([case.weight for case, _ in rows])

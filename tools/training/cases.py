@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from handlers.classify_results import ClassifyResultsRules
@@ -17,6 +18,7 @@ from handlers.results.classifier import TYPES
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
 from tools import labelled
+from tools.training.variations import shorts
 
 EVALUATED = ("wcxb_page_types", "formasaurus_navigation", "zh_list_detail", "magic_html_article_forum")
 HELPING = {
@@ -30,7 +32,7 @@ HELPING = {
 """Label and weight of every page of a set; of the last one, where links to further pages are annotated."""
 DOUBTFUL = 0.4
 """Weight of a page whose set does not guarantee its label."""
-TEXT_CHARACTERS, SHORT_CHARACTERS = 4000, 200
+TEXT_CHARACTERS = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Case:
         counts: Whether it counts in the evaluation.
         measures: As for a result with its page (``page``) and for its text alone (``text``).
         source: The case as its set gives it.
-        shorts: Measures of what a search engine might show of it, with and without its address; to grow from.
+        shorts: Label and measures of what a search engine might show of it, and of variations; to grow from.
     """
 
     set: str
@@ -57,7 +59,7 @@ class Case:
     counts: bool
     source: Mapping[str, Any]
     measures: dict[str, dict[str, float]]
-    shorts: tuple[dict[str, float], ...] = ()
+    shorts: tuple[tuple[int, dict[str, float]], ...] = ()
 
     def is_seen(self, mode: str) -> bool:
         """Whether the case can be used in training: a page without visible text is left out."""
@@ -115,12 +117,7 @@ def _case(
         result = content(name, case, with_html=mode == "page")
         html = html or result.html or ""
         measures[mode] = _measures(result, rules)
-    cut = [text for text in (result.content[:SHORT_CHARACTERS], description(html)) if text.strip()]
-    shorts = [
-        _measures(RetrievedContent(url=url, title=result.title, content=text, content_kind="snippet"), rules)
-        for text in cut
-        for url in (result.url, "")
-    ]
+    made = shorts(result, html, description(html), label, Random(f"{name} {case['id']}"))
     site = str(case.get("split_key") or registrable_domain(host_of(str(case.get("url") or ""))) or case["id"])
     return Case(
         set=name,
@@ -132,7 +129,7 @@ def _case(
         counts=counts,
         source=case,
         measures=measures,
-        shorts=tuple(shorts),
+        shorts=tuple((TYPES.index(of), _measures(short, rules)) for of, short in made),
     )
 
 

@@ -1,0 +1,214 @@
+"""Texts as search engines show them, made of a labelled page by variation: what is beside the point varies.
+
+An item stays one if a call to act is added to it, if its name has a word of log-in forms, is a plural or a short
+address, and if its text is nothing but a date, a time and a price. A listing stays one as the archive or the programme of
+a month. What a listing shows of each item is an item. No phrase of the tests is used here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from random import Random
+
+from babel.dates import format_date, format_time
+from babel.numbers import format_currency
+
+from handlers.classify_results import ClassifyResultsRules
+from handlers.fetch_page import FetchPageRules
+from handlers.html.encoding import parse_bytes
+from handlers.html.links import absolute_url
+from handlers.listings.listing import follow_listing
+from handlers.text.patterns import spelled_out, split_words
+from handlers.text.sentences import sentences
+from handlers.text.words import fold
+from schemas.retrieval import ResultType, RetrievedContent
+from tests.rules import shipped_rules
+
+SHORT_CHARACTERS = 200
+ITEM, LISTING, NAVIGATION = ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION
+_CALLS = (
+    "Book now.", "Buy tickets.", "Read more.", "Order online today.", "Find out more.", "Discover the collection.",
+    "See the full programme.", "Jetzt anmelden.", "Tickets sichern.", "Mehr dazu.", "Finden Sie Ihren Platz.",
+    "Réservez vite.", "En savoir plus.", "Découvrez nos offres.", "Bestil her.", "Læs mere.", "Find flere.", "馬上購買。",
+    "查看更多。", "立即報名。",
+)  # fmt: skip
+_FORMS = ("Register", "Registration", "Account", "Home", "Sign", "Password", "Join", "Anmeldung", "Konto", "Tilmelding")
+_NAMED = ("{form}: {name}", "{name} {form}", "{form} for {name}", "{form} {name}", "{name}: the {form}")
+_NAMESPACES = ("Category", "Kategorie", "Catégorie", "Tag", "Portal", "分類")
+_FOLDERS = ("/events", "/e", "/whats-on", "/p", "/kurse", "/produkt", "/shows", "/item", "")
+_CURRENCIES = {"en_GB": "GBP", "en_US": "USD", "de": "EUR", "fr": "EUR", "da": "DKK", "zh_TW": "TWD", "ja": "JPY", "es": "EUR"}
+_TEASERS, _ROWS, _NAME_WORDS = 4, range(4, 9), range(1, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Teaser:
+    """What a listing shows of an item."""
+
+    url: str
+    name: str
+    text: str
+
+
+def shorts(
+    result: RetrievedContent, html: str, described: str, label: ResultType, draw: Random
+) -> Iterator[tuple[ResultType, RetrievedContent]]:
+    """Short results, each with its type: what is shown of the page, then the variations."""
+    cut = [text for text in (result.content[:SHORT_CHARACTERS], described) if text.strip()]
+    for text in cut:
+        for url in (result.url, ""):
+            yield label, _short(url, result.title, text)
+        yield label, _short(result.url, result.title, f"{text} {_calls(draw)}")
+    told = [one for one in sentences(result.content) if 40 <= len(one) <= 2 * SHORT_CHARACTERS]
+    name, host = _name(result.title or "", draw), result.url.partition("://")[2].partition("/")[0] or "site.example"
+    site = f"https://{host}"
+    if label is LISTING:
+        teasers = _teasers(html, result.url)
+        yield from _of_listing(result, site, name, teasers, draw)
+        for teaser in draw.sample(teasers, min(_TEASERS, len(teasers))):
+            calls = draw.choice(("", _calls(draw)))
+            yield ITEM, _short(teaser.url, teaser.name, f"{teaser.text} {calls}".strip())
+    elif label is ITEM and name:
+        yield from _of_item(result, site, name, told, draw)
+
+
+def _short(url: str, title: str | None, text: str, kind: str = "snippet") -> RetrievedContent:
+    return RetrievedContent(url=url, title=title, content=text, content_kind=kind)
+
+
+def _of_item(
+    result: RetrievedContent, site: str, name: str, told: Sequence[str], draw: Random
+) -> Iterator[tuple[ResultType, RetrievedContent]]:
+    said, slug, folder = draw.choice(told) if told else "", _slug(name), draw.choice(_FOLDERS)
+    more = " ".join(draw.sample(told, min(3, len(told))))
+    title = f"{name}{draw.choice(('', ' | Hall', ' - The Guide'))}"
+    for _ in range(2):
+        last = draw.choice((slug, f"{slug}-{draw.randrange(999)}", f"?id={draw.randrange(9999)}"))
+        parts = [" ".join(_details(draw)), draw.choice(("", said)), draw.choice(("", "", _calls(draw)))]
+        yield ITEM, _short(draw.choice((f"{site}{folder}/{last}", "")), title, " ".join(filter(None, parts)))
+    if not said:
+        return
+    placed = [name, _place(name, draw), *_details(draw)[1:], draw.choice(("", said))]
+    yield ITEM, _short(f"{site}/", title, ". ".join(filter(None, placed)))
+    form = draw.choice(_FORMS)
+    named = draw.choice(_NAMED).format(form=form, name=name)
+    yield ITEM, _short(f"{site}/{_slug(named)}", named, draw.choice((said, more)))
+    yield ITEM, _short(f"{site}{draw.choice((folder, ''))}/{slug}", name, draw.choice((said, more)))
+    plurals = [word for word in split_words(fold(more)) if word.endswith(("s", "en", "er")) and len(word) > 5]
+    if len(plurals) > 1:
+        one, other = draw.sample(plurals, 2)
+        both = draw.choice((f"{one.title()} and {other}", f"{one.title()} & {other}", one.title(), f"{name} {one}"))
+        address = f"{site}/{draw.choice(('guides', 'docs', 'help', 'a'))}/{one}"
+        yield ITEM, _short(address, both, more)
+        yield ITEM, _short(address, both, result.content[SHORT_CHARACTERS : 6 * SHORT_CHARACTERS], "full")
+
+
+def _of_listing(
+    result: RetrievedContent, site: str, name: str, teasers: Sequence[Teaser], draw: Random
+) -> Iterator[tuple[ResultType, RetrievedContent]]:
+    names = [teaser.name[:80] for teaser in teasers]
+    for _ in range(5):
+        yield LISTING, _portal(site, name, names, draw)
+    if len(teasers) < min(_ROWS):
+        return
+    some = draw.sample(teasers, min(draw.choice(_ROWS), len(teasers)))
+    locale, month = draw.choice([*_CURRENCIES]), _day(draw)
+    headed = format_date(month, "MMMM y", locale)
+    folder = draw.choice(("", "/calendar", "/archive", "/programm", "/blog"))
+    call = draw.choice(_CALLS)
+    for rows in (
+        [f"{' '.join(_details(draw, locale))} {one.name}." for one in some],
+        [f"{one.text} {format_date(_day(draw), 'long', locale)}. {call}" for one in some],
+    ):
+        archive = draw.choice((f"{site}{folder}/{month:%Y/%m}/", f"{site}{folder}/{month:%Y-%m}", result.url, ""))
+        title = draw.choice((headed, f"{headed} - {name}", f"{name} – {headed}", name))
+        yield LISTING, _short(archive, title, " ".join(rows)[:1500], draw.choice(("full", "snippet")))
+    rows = draw.choice((
+        [f"{one.name} {_price(draw, locale)} {draw.choice(('', call))}" for one in some],
+        [f"{one.name} {draw.randrange(99)} {draw.randrange(9999)}" for one in some],
+        [f"{one.name}. {call}" for one in some],
+    ))
+    yield LISTING, _short(draw.choice((result.url, f"{site}/{_slug(name)}", "")), name, " ".join(rows)[:600])
+    namespace = draw.choice(_NAMESPACES)
+    counted = draw.choice(("", f"{draw.randrange(9, 900)} pages in this category. ", f"{draw.randrange(9, 900)} Seiten. "))
+    text = counted + draw.choice((" ".join(names), result.content, " ".join(_many(draw)[1])))[:SHORT_CHARACTERS]
+    yield LISTING, _short(f"{site}/wiki/{namespace}:{name.replace(' ', '_')}", f"{namespace}:{name}", text)
+
+
+def _portal(site: str, name: str, names: Sequence[str], draw: Random) -> RetrievedContent:
+    """A listing as a portal describes it: what it has, how much of it, where, and calls to choose."""
+    noun, phrases, near = _many(draw)
+    counted, place = f"{draw.choice((25, 86, 312, 1204, 45678)):,} {noun}", name.split()[-1] if name else "Rome"
+    title = draw.choice((f"{noun.title()} {near} {place}", f"{noun.title()}: {name}", f"{counted} {near} {place}", name))
+    text = draw.sample((counted, *phrases, ", ".join(names[:4]), f"{noun.title()} {near} {place}"), draw.choice((2, 3)))
+    last = draw.choice((f"{_slug(noun)}/{_slug(place)}", f"{_slug(noun)}-{_slug(place)}", f"s?k={_slug(noun)}", _slug(name)))
+    marked = [f"{part[:1].upper()}{part[1:]}{draw.choice('. .!')}" for part in text if part]
+    return _short(draw.choice((f"{site}/{last}", "")), title, " ".join(marked)[:SHORT_CHARACTERS])
+
+
+def _many(draw: Random) -> tuple[str, tuple[str, ...], str]:
+    """A plural of things, two phrases and a preposition of a listing in a language."""
+    pack = draw.choice([pack for pack in shipped_rules(ClassifyResultsRules).patterns.values() if pack.offer_nouns])
+    calls = draw.sample(spelled_out(pack.offer_calls or pack.offer_phrases), 1)
+    noun = draw.choice(spelled_out(pack.offer_nouns))
+    return noun, (f"{calls[0]} {noun}", *draw.sample(spelled_out(pack.offer_phrases), 1)), draw.choice(pack.place_words or ("-",))
+
+
+def _slug(name: str) -> str:
+    return "-".join(split_words(fold(name))) or "x"
+
+
+def _place(name: str, draw: Random) -> str:
+    word, number = name.split()[-1].title(), draw.randrange(1, 99)
+    return draw.choice((f"{number} {word} Street", f"{word}straße {number}", f"{number} rue {word}", f"{word}路{number}號"))
+
+
+def _calls(draw: Random) -> str:
+    return " ".join(draw.sample(_CALLS, draw.choice((1, 1, 2))))
+
+
+def _day(draw: Random) -> date:
+    return date(2022, 1, 1) + timedelta(days=draw.randrange(1800))
+
+
+def _details(draw: Random, locale: str = "") -> list[str]:
+    """Some of a date, a time, a price and a place, in the form of a language."""
+    locale = locale or draw.choice([*_CURRENCIES])
+    starts = time(draw.randrange(8, 23), draw.choice((0, 0, 15, 30)))
+    found = [
+        format_date(_day(draw), draw.choice(("full", "long", "medium")), locale),
+        draw.choice((format_time(starts, "short", locale=locale), f"{starts:%H:%M}")),
+        f"{draw.choice(('', '', 'Tickets '))}{_price(draw, locale)}.",
+    ]
+    return [one for one in found if draw.random() < 0.85] or found[:2]
+
+
+def _price(draw: Random, locale: str) -> str:
+    return str(format_currency(draw.choice((5, 9.5, 12, 18, 49, 250, 1200)), _CURRENCIES[locale], locale=locale))
+
+
+def _name(title: str, draw: Random) -> str:
+    """The first words of a title, as many as the names of things have."""
+    words = title.replace("|", " | ").replace(":", " ").split(" | ")[0].split()
+    return " ".join(words[: draw.choice(_NAME_WORDS)])[:60]
+
+
+def _teasers(html: str, url: str) -> list[Teaser]:
+    """The items of a listing with the text of the element around the link that holds no other item."""
+    rules, reading = shipped_rules(FetchPageRules), shipped_rules(ClassifyResultsRules).page_reading
+    items = {link.url: link.text for link in follow_listing(html, url, "", 40, rules.listing, reading).links}
+    tree, found = parse_bytes(html.encode("utf-8", "replace")), {}
+    for node in tree.css("a[href]"):
+        address = absolute_url(url, node.attributes.get("href") or "") or ""
+        if address not in items or address in found:
+            continue
+        block = node
+        while block.parent is not None and block.parent.tag not in ("body", "html"):
+            around = {absolute_url(url, link.attributes.get("href") or "") for link in block.parent.css("a[href]")}
+            if len(around & items.keys()) > 1:
+                break
+            block = block.parent
+        text = " ".join(block.text(separator=" ").split())[: 2 * SHORT_CHARACTERS]
+        found[address] = Teaser(address, items[address] or " ".join(node.text().split())[:80], text)
+    return [teaser for teaser in found.values() if len(teaser.name) > 2]
