@@ -193,10 +193,11 @@ def _items(links: list[Link], own: str, tree: LexborHTMLParser, section: Listing
     shape, count = Counter(link.shape for link in best).most_common(1)[0]
     # Addresses right below the root have a shape that any page may have: then only the make tells.
     by_shape = count >= section.min_items and 2 * count >= len(best) and not _is_any_page(shape)
-    of_make = dict.fromkeys(link.address for link in best)
-    of_shape = dict.fromkeys(link.address for link in likely if link.shape == shape)
+    of_make = {link.address for link in best}
+    of_shape = {link.address for link in likely if link.shape == shape} if by_shape else set()
     # One script may serve the whole site: then far more links than those of the blocks have its shape.
-    chosen = list(of_shape if by_shape and len(of_shape) <= _MANY * len(of_make) else of_make)
+    items = of_make | of_shape if len(of_shape) <= _MANY * len(of_make) else of_make
+    chosen = list(dict.fromkeys(link.address for link in likely if link.address in items))
     near = [address for address in chosen if _domain(address) == _domain(own)]
     if len(near) >= _MOSTLY_NEAR * len(chosen):
         chosen = near

@@ -81,10 +81,9 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
     except ValueError:
         return Address()
     facets = patterns.facet_words
-    path = _with_identifier(unquote(parts.path), query, patterns)
-    segments = [words for segment in path.lower().split("/") if (words := _words(segment))]
-    while len(segments) > 1 and facets.issuperset(segments[0]):
-        segments.pop(0)
+    own = unquote(parts.path)
+    path = _with_identifier(own, query, patterns)
+    segments = _segments(path, facets)
     depth = len(segments)
     if depth == 1 and facets.issuperset(segments[0]):
         segments = []
@@ -93,7 +92,10 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
     month, namespace = _MONTH_AT_END.search(path.rstrip("/")), _NAMESPACE.search(path)
     listing = month[1] if month else _listing(segments, patterns)
     identifier = "" if listing or not last else _identifier(path.lower(), last) or _number_of(segments, patterns)
-    navigation, share = _named_page(segments, identifier, patterns.navigation_words)
+    # A log-in page has parameters of its own, such as a session.
+    named_by = segments if path == own else _segments(own, facets)
+    names_none = identifier if path == own else ""
+    navigation, share = _named_page(named_by, names_none, patterns.navigation_words, patterns.stop_words)
     named = [word for word in last if word not in facets]
     name = [word for word in named if not any(map(str.isdigit, word))]
     subdomain = parts.host.partition(".")[0] if parts.host.count(".") > 1 else ""
@@ -105,7 +107,7 @@ def read_address(url: str, patterns: CompiledPatterns) -> Address:
         parent=namespace[1] if namespace else _parent(segments, identifier, patterns),
         navigation=navigation or (subdomain if subdomain in patterns.navigation_words else ""),
         navigation_share=max(share, float(subdomain in patterns.navigation_words)),
-        information=_named_page(segments, identifier, patterns.information_words)[0],
+        information=_named_page(segments, identifier, patterns.information_words, frozenset())[0],
         search=not parameters.isdisjoint(patterns.search_parameters),
         paged=not parameters.isdisjoint(patterns.page_parameters),
         identifier=identifier,
@@ -142,14 +144,27 @@ def _parent(segments: list[list[str]], identifier: str, patterns: CompiledPatter
     return next((only[0] for only in reversed(above) if len(only) == 1 and only[0] in patterns.listing_parents), "")
 
 
-def _named_page(segments: list[list[str]], identifier: str, names: frozenset[str]) -> tuple[str, float]:
-    """The word that names such a page and its share, in one of the last two segments; the last alone if it is a slug."""
+def _named_page(
+    segments: list[list[str]], identifier: str, names: frozenset[str], skipped: frozenset[str]
+) -> tuple[str, float]:
+    """The word that names such a page, and its share, in one of the last two segments; the last alone if it is a slug.
+
+    The share is that of the words that are not ``skipped``.
+    """
     for place, segment in enumerate(reversed(segments[-1:] if identifier else segments[-2:]), 1):
         if "-".join(segment) in names:
             return "-".join(segment), 1 / place
         if len(segment) <= _SLUG_WORDS and (named := [word for word in segment if word in names]):
-            return named[0], len(named) / len(segment) / place
+            others = [word for word in segment if word not in names and word not in skipped]
+            return named[0], len(named) / (len(named) + len(others)) / place
     return "", 0.0
+
+
+def _segments(path: str, facets: frozenset[str]) -> list[list[str]]:
+    segments = [words for segment in path.lower().split("/") if (words := _words(segment))]
+    while len(segments) > 1 and facets.issuperset(segments[0]):
+        segments.pop(0)
+    return segments
 
 
 def _words(segment: str) -> list[str]:
@@ -166,8 +181,7 @@ def _with_identifier(path: str, query: list[tuple[str, str]], patterns: Compiled
             continue
         if name.lower() in patterns.listing_parents:
             return f"{path.rstrip('/')}/{name}/{value}"
-        is_number = _NUMBER.fullmatch(value) and not _PAGE_OR_YEAR.fullmatch(value)
-        if is_number or _NAMESPACE.search(f"/{value}") or _identifier("", words):
+        if _NAMESPACE.search(f"/{value}") or _identifier("", words) or _number_of([["in"], words], patterns):
             return f"{path.rstrip('/')}/{value}"
     return path
 

@@ -92,7 +92,7 @@ class ResultClassifier:
         measures = measures_of(observed, self.patterns)
         forest = self._on_text if observed.page is None else self._on_page
         scores = forest.scores(measures)
-        ordered = sorted(range(len(TYPES)), key=lambda index: (-scores[index], -index))
+        ordered = sorted(range(len(TYPES)), key=lambda index: -scores[index])
         # Listings are fetched. A page shows its items, while a title and a snippet need some confidence.
         is_sure = observed.page is not None or _share(scores, _LISTING) >= self._section.least_listing_confidence
         winner = next(index for index in ordered if index != _LISTING or is_sure)
@@ -158,6 +158,7 @@ class ResultClassifier:
             title_plural=plural_of(read.name, languages, patterns),
             address_plural=plural_of(name, languages, patterns),
             offers=find_offers(read, shown, words, patterns),
+            is_whole=result.content_kind == "full",
             state=state,
         )
 

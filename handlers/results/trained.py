@@ -11,10 +11,12 @@ from pydantic import Field
 from handlers.trees.forest import Trees
 from schemas.rules import Section
 
+_UNGROWN = Trees(start=(0.0, 0.0, 0.0))
+
 
 class ResultTrees(Section):
     """The ``result_trees`` section, written by the training script."""
 
     about: str = Field(default="", description="What the trees were grown from, under which licences, and when.")
-    page: Trees = Field(default=Trees(), description="For results with a page.")
-    text: Trees = Field(default=Trees(), description="For results without a page.")
+    page: Trees = Field(default=_UNGROWN, description="For results with a page.")
+    text: Trees = Field(default=_UNGROWN, description="For results without a page.")

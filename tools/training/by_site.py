@@ -6,7 +6,6 @@ distributed to folds, and trees that saw none of its sites answer each fold.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,13 +19,15 @@ from tools.training.cases import Case
 from tools.training.trees import Floats, Whole, grow
 
 MODES = ("page", "text")
-SHORT_SHARE = 0.5
-"""Weight of each of a page's short texts."""
+SHORT_WEIGHTS = (0.35, 0.25, 0.1)
+"""Weight of all short texts of a type, where all whole texts together have 1: most of them are of items."""
+SMALL_WEIGHT = 0.05
+"""Weight of each small page."""
 FOLDS = 8
 SEEDS = {"page": (1, 2, 3, 4), "text": (1, 3, 4, 16)}
 GROWTH = {
     "page": GrowthSection(trees=120, depth=3, rate=0.16, rows=0.6, columns=0.25, leaf_weight=1.2, penalty=6.0),
-    "text": GrowthSection(trees=80, depth=3, rate=0.2, rows=0.6, columns=0.3, leaf_weight=1.2, penalty=6.0),
+    "text": GrowthSection(trees=160, depth=3, rate=0.2, rows=0.6, columns=0.3, leaf_weight=1.2, penalty=6.0),
 }
 
 
@@ -56,14 +57,20 @@ def _grown(cases: Sequence[Case], mode: str) -> dict[str, Any]:
     """The trees of the cases that are seen so. Texts have short ones too."""
     rows = [(case, case.measures[mode]) for case in cases if case.is_seen(mode)]
     if mode == "text":
-        total = Counter({label: 0.0 for label in range(len(TYPES))})
+        whole, total = sum(case.weight for case, _ in rows), dict.fromkeys(range(len(TYPES)), 0.0)
         for case in cases:
             for label, _ in case.shorts:
                 total[label] += case.weight
         rows += [
-            (replace(case, label=label, weight=case.weight * SHORT_SHARE * total.total() / len(TYPES) / total[label]), short)
+            (replace(case, label=label, weight=case.weight * whole * SHORT_WEIGHTS[label] / total[label]), short)
             for case in cases
             for label, short in case.shorts
+        ]
+    else:
+        rows += [
+            (replace(case, label=label, weight=case.weight * SMALL_WEIGHT), page)
+            for case in cases
+            for label, page in case.small
         ]
     names = sorted({name for _, measures in rows for name in measures})
     table = np.array([[measures.get(name, 0.0) for name in names] for _, measures in rows])

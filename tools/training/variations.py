@@ -1,8 +1,8 @@
 """Texts as search engines show them, made of a labelled page by variation: what is beside the point varies.
 
-An item stays one if a call to act is added to it, if its name has a word of log-in forms, is a plural or a short
-address, and if its text is nothing but a date, a time and a price. A listing stays one as the archive or the programme of
-a month. What a listing shows of each item is an item. No phrase of the tests is used here.
+An item stays one if a call to act is added to it, if its name has a word of log-in forms or is a plural, and if its
+text is nothing but a date, a time and a price. A listing stays one as the archive or the programme of a month. What a
+listing shows of each item is an item. The tests of variations have other phrases.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
+from html import escape
 from random import Random
+from typing import Literal
 
 from babel.dates import format_date, format_time
 from babel.numbers import format_currency
@@ -31,14 +33,17 @@ ITEM, LISTING, NAVIGATION = ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, 
 _CALLS = (
     "Book now.", "Buy tickets.", "Read more.", "Order online today.", "Find out more.", "Discover the collection.",
     "See the full programme.", "Jetzt anmelden.", "Tickets sichern.", "Mehr dazu.", "Finden Sie Ihren Platz.",
-    "Réservez vite.", "En savoir plus.", "Découvrez nos offres.", "Bestil her.", "Læs mere.", "Find flere.", "馬上購買。",
-    "查看更多。", "立即報名。",
+    "Réservez vite.", "En savoir plus.", "Découvrez nos offres.", "Bestil her.", "Læs mere.", "Find flere.",
+    "馬上購買。", "查看更多。", "立即報名。",
 )  # fmt: skip
 _FORMS = ("Register", "Registration", "Account", "Home", "Sign", "Password", "Join", "Anmeldung", "Konto", "Tilmelding")
 _NAMED = ("{form}: {name}", "{name} {form}", "{form} for {name}", "{form} {name}", "{name}: the {form}")
 _NAMESPACES = ("Category", "Kategorie", "Catégorie", "Tag", "Portal", "分類")
 _FOLDERS = ("/events", "/e", "/whats-on", "/p", "/kurse", "/produkt", "/shows", "/item", "")
-_CURRENCIES = {"en_GB": "GBP", "en_US": "USD", "de": "EUR", "fr": "EUR", "da": "DKK", "zh_TW": "TWD", "ja": "JPY", "es": "EUR"}
+_CURRENCIES = {
+    "en_GB": "GBP", "en_US": "USD", "de": "EUR", "fr": "EUR", "da": "DKK", "zh_TW": "TWD", "ja": "JPY", "es": "EUR",
+}  # fmt: skip
+ContentKind = Literal["snippet", "full"]
 _TEASERS, _ROWS, _NAME_WORDS = 4, range(4, 9), range(1, 5)
 
 
@@ -73,35 +78,58 @@ def shorts(
         yield from _of_item(result, site, name, told, draw)
 
 
-def _short(url: str, title: str | None, text: str, kind: str = "snippet") -> RetrievedContent:
+def _short(url: str, title: str | None, text: str, kind: ContentKind = "snippet") -> RetrievedContent:
     return RetrievedContent(url=url, title=title, content=text, content_kind=kind)
+
+
+def small_page(result: RetrievedContent) -> RetrievedContent:
+    """A page with a menu that has the title and the text of a result."""
+    title, text = escape(result.title or ""), "".join(f"<p>{escape(one)}</p>" for one in sentences(result.content))
+    menu = "".join(f"<li><a href=/{name}>{name}</a></li>" for name in ("events", "news", "about", "contact"))
+    html = (
+        f"<title>{title}</title><nav><ul>{menu}</ul></nav><main><h1>{title}</h1>{text}</main><footer>Privacy</footer>"
+    )
+    return result.model_copy(update={"content": "", "html": html})
 
 
 def _of_item(
     result: RetrievedContent, site: str, name: str, told: Sequence[str], draw: Random
 ) -> Iterator[tuple[ResultType, RetrievedContent]]:
-    said, slug, folder = draw.choice(told) if told else "", _slug(name), draw.choice(_FOLDERS)
+    said, folder = draw.choice(told) if told else "", draw.choice(_FOLDERS)
     more = " ".join(draw.sample(told, min(3, len(told))))
-    title = f"{name}{draw.choice(('', ' | Hall', ' - The Guide'))}"
-    for _ in range(2):
-        last = draw.choice((slug, f"{slug}-{draw.randrange(999)}", f"?id={draw.randrange(9999)}"))
-        parts = [" ".join(_details(draw)), draw.choice(("", said)), draw.choice(("", "", _calls(draw)))]
-        yield ITEM, _short(draw.choice((f"{site}{folder}/{last}", "")), title, " ".join(filter(None, parts)))
-    if not said:
-        return
-    placed = [name, _place(name, draw), *_details(draw)[1:], draw.choice(("", said))]
-    yield ITEM, _short(f"{site}/", title, ". ".join(filter(None, placed)))
-    form = draw.choice(_FORMS)
-    named = draw.choice(_NAMED).format(form=form, name=name)
-    yield ITEM, _short(f"{site}/{_slug(named)}", named, draw.choice((said, more)))
-    yield ITEM, _short(f"{site}{draw.choice((folder, ''))}/{slug}", name, draw.choice((said, more)))
-    plurals = [word for word in split_words(fold(more)) if word.endswith(("s", "en", "er")) and len(word) > 5]
-    if len(plurals) > 1:
-        one, other = draw.sample(plurals, 2)
-        both = draw.choice((f"{one.title()} and {other}", f"{one.title()} & {other}", one.title(), f"{name} {one}"))
-        address = f"{site}/{draw.choice(('guides', 'docs', 'help', 'a'))}/{one}"
-        yield ITEM, _short(address, both, more)
-        yield ITEM, _short(address, both, result.content[SHORT_CHARACTERS : 6 * SHORT_CHARACTERS], "full")
+    plural = _plural(name, more, draw)
+    for about in (name, _name(said, draw) or name, plural):
+        last = draw.choice((_slug(about), f"{_slug(about)}-{draw.randrange(999)}", f"?id={draw.randrange(9999)}"))
+        title = f"{about}{draw.choice(('', ' | Hall', ' - The Guide'))}"
+        text = _joined(" ".join(_details(draw)), draw.choice(("", said)), draw.choice(("", _calls(draw))))
+        yield ITEM, _short(draw.choice((f"{site}{folder}/{last}", "")), title, text)
+        if not said:
+            return
+        form = draw.choice(_NAMED).format(form=draw.choice(_FORMS), name=about)
+        text = _joined(draw.choice((said, more)), draw.choice(("", " ".join(_details(draw)), _calls(draw))))
+        yield ITEM, _short(f"{site}/{_slug(draw.choice((form, about)))}", form, text)
+        offer = draw.sample((_price(draw, "de"), said), 2)
+        address = f"{site}{draw.choice((folder, ''))}/{_slug(about)}"
+        yield ITEM, _short(address, about, _joined(*offer, draw.choice(("", _calls(draw)))))
+    placed = _joined(f"{name}.", _place(name, draw), *_details(draw)[1:], draw.choice(("", said)))
+    yield ITEM, _short(f"{site}/", name, placed)
+    yield ITEM, _short(f"{site}{draw.choice((folder, ''))}/{_slug(name)}", name, draw.choice((said, more)))
+    address = f"{site}/{draw.choice(('guides', 'docs', 'help', 'a'))}/{_slug(plural)}"
+    yield ITEM, _short(address, plural, more)
+    yield ITEM, _short(address, plural, result.content[SHORT_CHARACTERS : 6 * SHORT_CHARACTERS], "full")
+
+
+def _plural(name: str, text: str, draw: Random) -> str:
+    """A name with words of the text that end as plurals do, where there are two."""
+    plurals = [word for word in split_words(fold(text)) if word.endswith(("s", "en", "er")) and len(word) > 5]
+    if len(plurals) < 2:
+        return name
+    one, other = draw.sample(plurals, 2)
+    return draw.choice((f"{one.title()} and {other}", f"{one.title()} & {other}", one.title(), f"{name} {one}"))
+
+
+def _joined(*parts: str) -> str:
+    return " ".join(filter(None, parts))
 
 
 def _of_listing(
@@ -124,14 +152,17 @@ def _of_listing(
         archive = draw.choice((f"{site}{folder}/{month:%Y/%m}/", f"{site}{folder}/{month:%Y-%m}", result.url, ""))
         title = draw.choice((headed, f"{headed} - {name}", f"{name} – {headed}", name))
         yield LISTING, _short(archive, title, " ".join(rows)[:1500], draw.choice(("full", "snippet")))
-    rows = draw.choice((
-        [f"{one.name} {_price(draw, locale)} {draw.choice(('', call))}" for one in some],
-        [f"{one.name} {draw.randrange(99)} {draw.randrange(9999)}" for one in some],
-        [f"{one.name}. {call}" for one in some],
-    ))
+    rows = draw.choice(
+        (
+            [f"{one.name} {_price(draw, locale)} {draw.choice(('', call))}" for one in some],
+            [f"{one.name} {draw.randrange(99)} {draw.randrange(9999)}" for one in some],
+            [f"{one.name}. {call}" for one in some],
+        )
+    )
     yield LISTING, _short(draw.choice((result.url, f"{site}/{_slug(name)}", "")), name, " ".join(rows)[:600])
     namespace = draw.choice(_NAMESPACES)
-    counted = draw.choice(("", f"{draw.randrange(9, 900)} pages in this category. ", f"{draw.randrange(9, 900)} Seiten. "))
+    several = draw.randrange(9, 900), draw.randrange(9, 900)
+    counted = draw.choice(("", f"{several[0]} pages in this category. ", f"{several[1]} Seiten. "))
     text = counted + draw.choice((" ".join(names), result.content, " ".join(_many(draw)[1])))[:SHORT_CHARACTERS]
     yield LISTING, _short(f"{site}/wiki/{namespace}:{name.replace(' ', '_')}", f"{namespace}:{name}", text)
 
@@ -140,9 +171,10 @@ def _portal(site: str, name: str, names: Sequence[str], draw: Random) -> Retriev
     """A listing as a portal describes it: what it has, how much of it, where, and calls to choose."""
     noun, phrases, near = _many(draw)
     counted, place = f"{draw.choice((25, 86, 312, 1204, 45678)):,} {noun}", name.split()[-1] if name else "Rome"
-    title = draw.choice((f"{noun.title()} {near} {place}", f"{noun.title()}: {name}", f"{counted} {near} {place}", name))
-    text = draw.sample((counted, *phrases, ", ".join(names[:4]), f"{noun.title()} {near} {place}"), draw.choice((2, 3)))
-    last = draw.choice((f"{_slug(noun)}/{_slug(place)}", f"{_slug(noun)}-{_slug(place)}", f"s?k={_slug(noun)}", _slug(name)))
+    placed, kind, town = f"{noun.title()} {near} {place}", _slug(noun), _slug(place)
+    title = draw.choice((placed, f"{noun.title()}: {name}", f"{counted} {near} {place}", name))
+    text = draw.sample((counted, *phrases, ", ".join(names[:4]), placed), draw.choice((2, 3)))
+    last = draw.choice((f"{kind}/{town}", f"{kind}-{town}", f"s?k={kind}", _slug(name)))
     marked = [f"{part[:1].upper()}{part[1:]}{draw.choice('. .!')}" for part in text if part]
     return _short(draw.choice((f"{site}/{last}", "")), title, " ".join(marked)[:SHORT_CHARACTERS])
 
@@ -152,7 +184,8 @@ def _many(draw: Random) -> tuple[str, tuple[str, ...], str]:
     pack = draw.choice([pack for pack in shipped_rules(ClassifyResultsRules).patterns.values() if pack.offer_nouns])
     calls = draw.sample(spelled_out(pack.offer_calls or pack.offer_phrases), 1)
     noun = draw.choice(spelled_out(pack.offer_nouns))
-    return noun, (f"{calls[0]} {noun}", *draw.sample(spelled_out(pack.offer_phrases), 1)), draw.choice(pack.place_words or ("-",))
+    phrases = f"{calls[0]} {noun}", *draw.sample(spelled_out(pack.offer_phrases), 1)
+    return noun, phrases, draw.choice(pack.place_words or ("-",))
 
 
 def _slug(name: str) -> str:
@@ -161,7 +194,9 @@ def _slug(name: str) -> str:
 
 def _place(name: str, draw: Random) -> str:
     word, number = name.split()[-1].title(), draw.randrange(1, 99)
-    return draw.choice((f"{number} {word} Street", f"{word}straße {number}", f"{number} rue {word}", f"{word}路{number}號"))
+    return draw.choice(
+        (f"{number} {word} Street", f"{word}straße {number}", f"{number} rue {word}", f"{word}路{number}號")
+    )
 
 
 def _calls(draw: Random) -> str:

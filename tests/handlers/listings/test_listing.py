@@ -35,6 +35,11 @@ def urls(found: Listing) -> list[str]:
     return [link.url for link in found.links]
 
 
+def test_items_of_one_make_in_several_folders_are_all_followed() -> None:
+    page = listing(5).replace("/event/1", "/concert-1").replace("/event/3", "/news/2026/concert-3")
+    assert [url.rpartition("/")[2] for url in urls(follow(page))] == ["0", "concert-1", "2", "concert-3", "4"]
+
+
 def test_items_come_in_page_order_once_each_and_menus_not_at_all() -> None:
     found = follow(listing())
     assert urls(found) == [f"https://kalender.example/event/{n}" for n in range(4)]

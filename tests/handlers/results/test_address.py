@@ -48,10 +48,19 @@ def test_what_follows_a_parent_is_a_selection_but_no_deep_slug() -> None:
     assert read("https://example.com/category/live-jazz-and-blues").parent == "category"
     assert read("https://example.com/c/cameras/wide").parent == "c"
     assert not read("https://example.com/c/product/1082604/wide-angle-camera").parent
+    assert read("https://example.com/wiki/Kategorie:Brücke").parent == "Kategorie"
+    assert not read("https://example.com/wiki/Alien:_Isolation").parent
+
+
+def test_an_identifier_of_the_query_is_the_last_segment() -> None:
+    assert read("https://example.com/events?entry=jazz-in-may") == read("https://example.com/events/jazz-in-may")
+    assert read("https://example.com/login?from=/a/b-c-d").navigation == "login"
 
 
 def test_a_word_of_a_short_segment_at_the_end_names_navigation() -> None:
     assert read("https://example.com/login-page").navigation == "login"
+    assert read("https://example.com/my-account").navigation_share == 1
+    assert read("https://example.com/dog-registration").navigation_share == 0.5
     assert not read("https://example.com/blog/how-to-build-a-sitemap").navigation
     assert not read("https://example.com/home/how-to-paint-a-door").navigation
 

@@ -39,6 +39,11 @@ def test_calls_begin_a_sentence(text: str, calls: int) -> None:
     assert offers("", text).calls == calls
 
 
+@pytest.mark.parametrize(("title", "share"), [("Register | Example", 1), ("Register to vote", 1 / 3), ("Opera", 0)])
+def test_words_of_forms_have_a_share_of_their_part(title: str, share: float) -> None:
+    assert read_title(title, PATTERNS).navigation_share == share
+
+
 def test_reports() -> None:
     assert offers("How to fix a tap", "I have tried it, and my tap works.").reports == 3
     assert offers("Hotels in Rome", "Compare prices.").reports == 0

@@ -1,0 +1,44 @@
+"""What is beside the point changes no type: loops over results of other tests, in other words than the training's."""
+
+import pytest
+
+from schemas.retrieval import ResultType, RetrievedContent
+from tests.handlers.results.test_kinds_of_results import CLASSIFIER, ITEM, LISTING, NAVIGATION, SITE, SNIPPETS
+
+CALLS = (
+    "Reserva tu plaza. Leer más.", "Prenota ora.", "Koop kaarten. Lees verder.", "Compre já o bilhete.", "Kup bilet.",
+    "Köp biljett.", "지금 예매하기.", "今すぐ予約。", "Hemen bilet al.", "Buy yours. See dates.", "Jetzt buchen.",
+)  # fmt: skip
+FORMS = ("Subscribe to {}", "Passwort für {}", "Registro de {}", "{} checkout", "Cart and {}", "{}: Warenkorb")
+
+
+def classify(path: str, title: str | None, text: str) -> ResultType:
+    url = path if "://" in path else SITE + path if path else ""
+    return CLASSIFIER.classify(RetrievedContent(url=url, title=title, content=text)).result_type
+
+
+ITEMS = [rest for kind, *rest in SNIPPETS if kind is ITEM]
+TITLED = [(path, title, text) for path, title, text in ITEMS if path and title]
+
+
+@pytest.mark.parametrize(("path", "title", "text"), ITEMS)
+def test_a_call_to_act_makes_no_item_a_listing(path: str, title: str | None, text: str) -> None:
+    assert {call: classify(path, title, f"{text} {call}") for call in CALLS} == dict.fromkeys(CALLS, ITEM)
+
+
+@pytest.mark.parametrize(("path", "title", "text"), [rest for kind, *rest in SNIPPETS if kind is LISTING])
+def test_a_call_to_act_leaves_a_listing_one(path: str, title: str | None, text: str) -> None:
+    assert {call: classify(path, title, f"{text} {call}") for call in CALLS} == dict.fromkeys(CALLS, LISTING)
+
+
+@pytest.mark.parametrize(("path", "title", "text"), [rest for rest in TITLED if rest[0].strip("/").count("/") == 1])
+def test_an_identifier_in_the_query_changes_no_type(path: str, title: str, text: str) -> None:
+    folder, _, last = path.rpartition("/")
+    assert classify(f"{folder}?entry={last}", title, text) is classify(path, title, text)
+
+
+@pytest.mark.parametrize(("path", "title", "text"), TITLED)
+def test_a_log_in_word_in_a_longer_title_is_no_form(path: str, title: str, text: str) -> None:
+    named = {form: form.format(title) for form in FORMS}
+    found = {form: classify(f"/{'-'.join(name.split())}", name, text) for form, name in named.items()}
+    assert NAVIGATION not in found.values(), found
