@@ -158,7 +158,6 @@ class ResultClassifier:
             title_plural=plural_of(read.name, languages, patterns),
             address_plural=plural_of(name, languages, patterns),
             offers=find_offers(read, shown, words, patterns),
-            is_whole=result.content_kind == "full",
             state=state,
         )
 

@@ -120,7 +120,6 @@ class Observed:
         kinds: The kinds of details that count as its own (C-55).
         title_plural, address_plural: The plural that a short name is, or "".
         offers: What title and text offer.
-        is_whole: The text is the page's, no snippet.
         state: Content, or why the result has no content.
     """
 
@@ -133,7 +132,6 @@ class Observed:
     title_plural: str = ""
     address_plural: str = ""
     offers: Offers = field(default_factory=Offers)
-    is_whole: bool = False
     state: PageState = CONTENT
 
 
@@ -176,7 +174,6 @@ def measures_of(observed: Observed, patterns: CompiledPatterns) -> dict[str, flo
         "offers_placed": bool(offers.placed),
         "offers_reports": offers.reports,
         **text,
-        "text_is_whole": observed.is_whole,
         "text_details": len(observed.kinds),
         "text_place": "place" in observed.kinds,
         "text_dates": _different_dates(observed.evidence),

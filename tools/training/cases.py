@@ -18,7 +18,7 @@ from handlers.results.classifier import TYPES
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
 from tools import labelled
-from tools.training.variations import shorts, small_page
+from tools.training.variations import shorts
 
 EVALUATED = ("wcxb_page_types", "formasaurus_navigation", "zh_list_detail", "magic_html_article_forum")
 HELPING = {
@@ -48,7 +48,6 @@ class Case:
         measures: As for a result with its page (``page``) and for its text alone (``text``).
         source: The case as its set gives it.
         shorts: Label and measures of what a search engine might show of it, and of variations; to grow from.
-        small: The same of small pages with some of these texts.
     """
 
     set: str
@@ -61,7 +60,6 @@ class Case:
     source: Mapping[str, Any]
     measures: dict[str, dict[str, float]]
     shorts: tuple[tuple[int, dict[str, float]], ...] = ()
-    small: tuple[tuple[int, dict[str, float]], ...] = ()
 
     def is_seen(self, mode: str) -> bool:
         """Whether the case can be used in training: a page without visible text is left out."""
@@ -119,8 +117,7 @@ def _case(
         result = content(name, case, with_html=mode == "page")
         html = html or result.html or ""
         measures[mode] = _measures(result, rules)
-    made = [*shorts(result, html, description(html), label, Random(f"{name} {case['id']}"))]
-    pages = [(of, small_page(short)) for of, short in made[::6] if of is ResultType.SPECIFIC_CONTENT]
+    made = shorts(result, html, description(html), label, Random(f"{name} {case['id']}"))
     site = str(case.get("split_key") or registrable_domain(host_of(str(case.get("url") or ""))) or case["id"])
     return Case(
         set=name,
@@ -133,7 +130,6 @@ def _case(
         source=case,
         measures=measures,
         shorts=tuple((TYPES.index(of), _measures(short, rules)) for of, short in made),
-        small=tuple((TYPES.index(of), _measures(page, rules)) for of, page in pages),
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
-from html import escape
 from random import Random
 from typing import Literal
 
@@ -80,16 +79,6 @@ def shorts(
 
 def _short(url: str, title: str | None, text: str, kind: ContentKind = "snippet") -> RetrievedContent:
     return RetrievedContent(url=url, title=title, content=text, content_kind=kind)
-
-
-def small_page(result: RetrievedContent) -> RetrievedContent:
-    """A page with a menu that has the title and the text of a result."""
-    title, text = escape(result.title or ""), "".join(f"<p>{escape(one)}</p>" for one in sentences(result.content))
-    menu = "".join(f"<li><a href=/{name}>{name}</a></li>" for name in ("events", "news", "about", "contact"))
-    html = (
-        f"<title>{title}</title><nav><ul>{menu}</ul></nav><main><h1>{title}</h1>{text}</main><footer>Privacy</footer>"
-    )
-    return result.model_copy(update={"content": "", "html": html})
 
 
 def _of_item(
