@@ -21,7 +21,7 @@ from tools.training.trees import Floats, Whole, grow
 MODES = ("page", "text")
 SHORT_WEIGHTS = (0.4, 0.25, 0.05)
 """Weight of all short texts of a type, where all whole texts together have 1: most of them are of items."""
-TYPE_WEIGHTS = (1.0, 1.3, 1.2)
+TYPE_WEIGHTS = {"page": (1.0, 1.0, 1.0), "text": (1.0, 1.3, 1.2)}
 """Listings and navigation are rarer in the sets than in searches."""
 FOLDS = 8
 SEEDS = {"page": (1, 2, 3, 4), "text": (1, 3, 4, 16)}
@@ -68,9 +68,9 @@ def _grown(cases: Sequence[Case], mode: str) -> dict[str, Any]:
         ]
     names = sorted({name for _, measures in rows for name in measures})
     table = np.array([[measures.get(name, 0.0) for name in names] for _, measures in rows])
-    labels, weights = np.array([case.label for case, _ in rows]), np.array(
-        [case.weight * TYPE_WEIGHTS[case.label] for case, _ in rows]
-    )
+    of_type = TYPE_WEIGHTS[mode]
+    labels = np.array([case.label for case, _ in rows])
+    weights = np.array([case.weight * of_type[case.label] for case, _ in rows])
     return grow(names, table, labels, weights, GROWTH[mode], SEEDS[mode])
 
 
