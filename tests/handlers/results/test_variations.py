@@ -9,7 +9,7 @@ from tests.handlers.results.test_kinds_of_results import CLASSIFIER, ITEM, LISTI
 
 CALLS = (
     "Reserva tu plaza. Leer más.", "Prenota ora.", "Koop kaarten. Lees verder.", "Compre já o bilhete.", "Kup bilet.",
-    "Köp biljett.", "지금 예매하기.", "今すぐ予約。", "Hemen bilet al.", "Buy yours. See dates.", "Jetzt buchen.",
+    "Köp biljett.", "지금 예매하기.", "今すぐ予約。", "Hemen bilet al.", "Buy yours.", "Jetzt buchen.",
 )  # fmt: skip
 FORMS = ("Subscribe to {}", "Passwort für {}", "Registro de {}", "{} checkout", "Cart and {}", "{}: Warenkorb")
 
