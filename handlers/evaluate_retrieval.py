@@ -175,7 +175,7 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules, fallback:
     section = rules.retrievalEvaluation
     shown = batch.retrieved_content[: section.maxSources]
     sources = [_shown(number, content, rules) for number, content in enumerate(shown, 1)]
-    facts = {**fallback.model_dump(by_alias=True, exclude_none=True), "sourcesShown": len(shown)}
+    facts = {**fallback.model_dump(by_alias=True, exclude_none=True, exclude={"gaps"}), "sourcesShown": len(shown)}
     query = batch.query[: section.maxSourceCharacters]
     return rules.ask(TASK, {}, {"sources": sources, "query": query}, facts, REPLY_SCHEMA)
 
@@ -238,7 +238,7 @@ def _verdict(
         extraction_reason=batch.extraction_reason,
         extraction_targets=batch.extraction_targets,
         improvement=batch.improvement,
-        gaps=() if passed else judged.scores.gaps,
+        gaps=() if passed or batch.fallback_scores is None else batch.fallback_scores.gaps,
         llm=CamelLlmCall(**dict(call)) if call else None,
         config_version=rules.config_version,
     )

@@ -44,11 +44,6 @@ class WordText:
         self._sorted = sorted(self._known)
         self._joined = f" {' '.join(self._stems)} "
 
-    @property
-    def length(self) -> int:
-        """How many words it has."""
-        return len(self._stems)
-
     def has(self, unit: Unit) -> bool:
         """Whether one of the unit's forms occurs, in the same or a longer inflection."""
         return any(self._has(form) for form in unit.forms) or any(self.phrase(other) for other in unit.others)
