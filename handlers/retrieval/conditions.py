@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from handlers.retrieval.seen_result import SeenResult
-from handlers.text.word_match import Unit, share_met
+from handlers.text.word_match import Unit, WordText, share_met
 from handlers.text.words import AskedKind, Kind
 from schemas.evidence import DateEvidence, PriceEvidence
 
@@ -31,8 +31,10 @@ def being(named: tuple[Units, ...], details: tuple[frozenset[Kind], ...]) -> Mee
     )
 
 
-def having(kind: AskedKind, has_name: Callable[[str], bool]) -> Meets:
-    """A detail of a kind; a place is also a name, as in "it is in Alcântara"."""
+def having(kind: AskedKind, has_name: Callable[[str], bool], counted: Units) -> Meets:
+    """A detail of a kind; a place is also a name ("it is in Alcântara"), and a number one of what is counted."""
+    if kind == "number" and counted:
+        return lambda seen: float(any(WordText(words).has(unit) for words in seen.counted for unit in counted))
     if kind == "name":
         return lambda seen: float(has_name(seen.text))
     if kind == "place":

@@ -24,7 +24,7 @@ def said(title: str, summary: str = "", query: str = CO_PARENTING) -> str:
 
 
 def test_another_subject_without_the_name_is_irrelevant() -> None:
-    asked = "is the castle in Ludlow accessible for buggies"
+    asked = "is the castle museum in Ludlow accessible for twin buggies and wheelchairs"
     assert said("A castle in Bath", "Open all year.", query=asked) == "Irrelevant"
     assert said("Visiting Ludlow with a pram", "The keep has steps.", query=asked) == UNDECIDED
 
