@@ -23,6 +23,7 @@ from handlers.retrieval.facets import met, share_of
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns, compile_details
+from handlers.text.scripts import has_cjk
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, Message
@@ -106,8 +107,9 @@ def opinion_of(query: str, title: str, summary: str, url: str, rules: JudgeRelev
     scores = [met(facet, seen) for facet in subject]
     lacking = any(facet.is_condition and met(facet, seen) < 1 for facet in facets)
     missed = any(facet.weight >= _FULL and not score for facet, score in zip(subject, scores, strict=True))
+    is_short = len(subject) <= _SHORT_QUERY and not has_cjk(query)
     share = share_of(subject, scores)
-    if subject and not lacking and share >= gate.least_coverage and (len(subject) > _SHORT_QUERY or not missed):
+    if subject and not lacking and share >= gate.least_coverage and (not is_short or not missed):
         return UNDECIDED if seen.words.most_repeated() > _LEAST_REPEATED else "Relevant"
     unnamed = [(facet, score) for facet, score in zip(subject, scores, strict=True) if not facet.is_condition]
     of_unnamed = share_of([facet for facet, _ in unnamed], [score for _, score in unnamed])
