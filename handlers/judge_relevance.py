@@ -198,7 +198,13 @@ def _verdict(
 def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:
     gate = rules.relevance_gate
     paragraphs = paragraphs_of(page, gate.snippet) if source.paragraphs is None else source.paragraphs
-    text = cleaned(snippet_of(paragraphs, gate.snippet), gate.snippet.max_characters)
+    facets = rules.queries.read(source.query)
+
+    def worth(text: str) -> float:
+        seen = rules.queries.see("", text)
+        return share_of(facets, [met(facet, seen) for facet in facets])
+
+    text = cleaned(snippet_of(paragraphs, gate.snippet, worth), gate.snippet.max_characters)
     return SnippetExtracted(
         request_id=source.request_id,
         url=source.url,

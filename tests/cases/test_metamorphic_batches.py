@@ -24,7 +24,8 @@ from tests.rules import shipped_rules
 from tests.samples import instance
 
 NOW = datetime(2026, 5, 14, 9, tzinfo=UTC)
-CLASSIFY, EVALUATE, SEARCH = map(shipped_rules, (ClassifyResultsRules, EvaluateRetrievalRules, EvaluateSearchRules))
+CLASSIFY, EVALUATE = shipped_rules(ClassifyResultsRules), shipped_rules(EvaluateRetrievalRules)
+SEARCH = shipped_rules(EvaluateSearchRules)
 UNRELATED = {
     "url": "https://garden.example/roses",
     "title": "Pruning roses",
@@ -149,7 +150,7 @@ def test_an_unrelated_result_never_fails_a_batch_that_passed() -> None:
 def test_the_verb_of_a_goal_changes_no_verdict(goal: str) -> None:
     recipe = goal.partition(" ")[2] if goal[0] != "R" else "Rezept für Quiche"
     results = [
-        result(f"{recipe}: {text}", place) for place, text in enumerate(("with leek", "mit Lauch", "aux lardons"))
+        result(f"{recipe}: {text}", place) for place, text in enumerate(("with leek", "mit Zwiebeln", "aux lardons"))
     ]
     assert searched(goal, *results).satisfied == searched(recipe, *results).satisfied
 
