@@ -23,7 +23,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _TERM = re.compile(r"[^\W_]+")
 _NAMED = re.compile(r"(?<=[^\W_][ ,(])[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w’'-]+")
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
-_LEAST_WEIGHT, _FEW_SMALL = 0.05, 2
+_LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
 _RARE, _UNKNOWN = 0.55, 0.97
 """Rarity from which on a word with a capital is a name, and from which on one behind a word such as "in" is a place."""
 _MOST_CAPITALS = 0.6
@@ -195,7 +195,9 @@ class QueryReader:
     def _months(self, text: str) -> Iterator[tuple[int, int, int]]:
         folded, months = fold(text), self.patterns.details.months
         for word in _WORD.finditer(text):
-            if name := months.after(folded, text, word.start()):
+            name = months.after(folded, text, word.start())
+            # Short names are words of other languages: "out" is October in Portuguese.
+            if name and (len(name) > _SHORT_MONTH or name[0].isupper()):
                 yield word.start(), word.start() + len(name), months[name]
 
 
