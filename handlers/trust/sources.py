@@ -164,7 +164,7 @@ def source_of(
         kind, matched, because = entry.kind or suffix_kind, name, f"the publisher {name} is listed"
     elif suffix_kind is not None:
         because = f"{host} is {'a government' if suffix_tag == 'government' else 'an academic'} host"
-    elif registered and (like := rules.names.like(shown or host, registered.count("."))) is not None:
+    elif registered and (like := rules.names.like(shown or host, registered.count("."), is_folded=bool(shown))):
         because = f"{because}; the name looks like {like}"
     if kind in rules.member_kinds:
         base = max(domain or "", registered, key=len)

@@ -60,9 +60,10 @@ def test_a_host_that_looks_like_a_listed_one_is_unlisted(host: str, like: str) -
 
 
 def test_a_name_of_several_sources_looks_like_none() -> None:
-    bodies = {"courier.example": "A", "gazette.example": "B", "gazette.test": "C"}
-    names = ListedNames(bodies, ["the-courier.example\n"])
-    assert [names.like(host, 1) for host in ("gazette.site", "courier.site")] == [None, None]
+    bodies = {"courier.example": "A", "gazette.example": "B", "gazette.test": "C", "messenger.example": "D"}
+    names = ListedNames(bodies, ["thecourier.example\n", "first.example\tThe First Messenger\n"])
+    hosts = ("gazette.site", "courier.site", "messenger.site")
+    assert [names.like(host, 1) for host in hosts] == [None, None, None]
     assert ListedNames({"courier.example": "A", "courier.test": "A"}).like("my-courier.site", 1) == "courier.test"
 
 
