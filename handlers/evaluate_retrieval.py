@@ -236,6 +236,11 @@ def _verdict(
         extraction_reason=batch.extraction_reason,
         extraction_targets=batch.extraction_targets,
         improvement=batch.improvement,
+        reasons=tuple(
+            source_at(result.url, None, "", rules.compiled_sources).because
+            for result in batch.results
+            if result.source == "contested"
+        ),
         llm=CamelLlmCall(**dict(call)) if call else None,
         config_version=rules.config_version,
     )

@@ -243,6 +243,7 @@ class RetrievalEvaluated(CamelEvent):
             otherwise ``search_again`` with another query.
         needs_render: Pages without text that scripts make in a browser.
         extraction_targets: As in ``ResultsClassified``.
+        reasons: The contested sources among the results, each with the list that contests it.
         score_source: The origin of recall, precision and quality; the fallback if a judge failed or is missing.
         llm: The call of a judge, the offline one included; null if no judge was asked.
     """
@@ -264,5 +265,6 @@ class RetrievalEvaluated(CamelEvent):
     extraction_reason: str | None = None
     extraction_targets: Many[ExtractionTarget]
     improvement: float | None = None
+    reasons: Many[str] = ()
     llm: CamelLlmCall | None = None
     config_version: str
