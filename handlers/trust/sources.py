@@ -104,8 +104,6 @@ class Source:
     tier: int
     base_score: int
     tags: tuple[str, ...]
-    is_academic: bool
-    is_government: bool
     because: str
     kind: str | None = None
     entry: str | None = None
@@ -192,8 +190,6 @@ def source_of(
         tier=tier,
         base_score=rules.base_scores[_CONTESTED_PLACE if standing == "contested" else tier - 1],
         tags=tags,
-        is_academic="academic" in tags,
-        is_government="government" in tags,
         because=because,
         kind=kind,
         entry=matched,
