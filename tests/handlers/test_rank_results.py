@@ -176,7 +176,7 @@ def test_the_crawler_or_the_list_names_the_source(said: dict[str, Any], name: st
     assert f"Source: {name}\n" in completed(run(request(query="tea", candidates=[given]))).context
 
 
-def test_the_crawlers_publisher_gives_a_source_that_the_user_lists() -> None:
+def test_a_publisher_that_the_user_lists_is_the_source() -> None:
     given = {"url": "https://a.example/1", "title": "Tea", "content": "Tea is hot."}
     results = completed(
         run(request(query="tea", candidates=[given, {**given, "url": "https://b.example/", "publisher": "科技部"}]))

@@ -45,7 +45,7 @@ def test_a_list_of_other_releases_supports_nothing(around: str) -> None:
     assert (found.headings_count, found.external_links_count, found.has_statistics) == (0, 0, False)
 
 
-def test_references_of_a_page_that_says_it_is_a_copy_are_not_its_own() -> None:
+def test_a_page_that_says_it_is_a_copy_has_no_citations() -> None:
     text = f"{PROSE}<p>It holds [1].</p><h2>References</h2><ol>{ENTRY}</ol>"
     copies = (
         f"<p>From Wikipedia, the free encyclopedia</p>{text}",
