@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from handlers.html.content import PageFacts
 from handlers.html.links import canonical_url, page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.state import PageRefusalsSection
@@ -25,7 +26,7 @@ from handlers.results.batch import (
 from handlers.results.classifier import ResultClassifier
 from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
-from handlers.results.trust import ResultTrust
+from handlers.results.trust import score_result
 from handlers.retrieval.facets import fallback_scores
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
@@ -69,12 +70,6 @@ class ClassifyResultsRules(SourcedRules):
         )
 
     @cached_property
-    def trust(self) -> ResultTrust:
-        """Scores results by the rules of pages; its word lists are compiled once."""
-        details = self.classifier.patterns.details
-        return ResultTrust(self.page_reading, details, self.trust_points.points, self.trust_labels.thresholds)
-
-    @cached_property
     def reader(self) -> QueryReader:
         """Reads queries and results under these rules; its word lists are compiled once."""
         return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
@@ -89,7 +84,7 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
     R-043, R-054 to R-057, R-067.
     """
     distinct = distinct_results(batch.retrieved_content)
-    read = [_with_trust(result, *rules.classifier.read(result), rules) for result in distinct]
+    read = [_with_trust(*rules.classifier.read(result), rules) for result in distinct]
     results = tuple(result for _, result in read)
     threshold = rules.retrievalEvaluation.dimensionThresholds.actionableInformation
     verdict = judge_batch(results, threshold)
@@ -140,18 +135,18 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
 
 
 def _with_trust(
-    result: RetrievedContent, read: RetrievedContent, classified: ClassifiedResult, rules: ClassifyResultsRules
+    read: RetrievedContent, classified: ClassifiedResult, facts: PageFacts | None, rules: ClassifyResultsRules
 ) -> tuple[RetrievedContent, ClassifiedResult]:
     """The result with a trust score where its page or its source gives one, and with the standing of its source."""
     if classified.page_id is None:
         return read, classified
-    source = source_at(result.url, None, "", rules.compiled_sources)
+    source = source_at(classified.url, None, "", rules.compiled_sources)
     contested = (source.because,) if source.standing == "contested" else ()
     classified = classified.model_copy(update={"source": source.standing, "reasons": (*classified.reasons, *contested)})
     if read.cts_score is not None:
         return read, classified
-    html = (result.html or "")[: rules.classification.max_html_characters]
-    score = 0.0 if classified.actionable_score == 0.0 else rules.trust.score(html, result.url, source)
+    points, labels = rules.trust_points.points, rules.trust_labels.thresholds
+    score = 0.0 if classified.actionable_score == 0.0 else score_result(facts, source, points, labels)
     return read.model_copy(update={"cts_score": score}), classified
 
 

@@ -239,6 +239,11 @@ def _verdict(
         extraction_targets=batch.extraction_targets,
         improvement=batch.improvement,
         gaps=() if passed or batch.fallback_scores is None else batch.fallback_scores.gaps,
+        reasons=tuple(
+            source_at(result.url, None, "", rules.compiled_sources).because
+            for result in batch.results
+            if result.source == "contested"
+        ),
         llm=CamelLlmCall(**dict(call)) if call else None,
         config_version=rules.config_version,
     )

@@ -252,6 +252,7 @@ class RetrievalEvaluated(CamelEvent):
         gaps: What the query states or asks for and no result has; of a batch that did not pass.
         needs_render: Pages without text that scripts make in a browser.
         extraction_targets: As in ``ResultsClassified``.
+        reasons: The contested sources among the results, each with the list that contests it.
         score_source: The origin of recall, precision and quality; the fallback if a judge failed or is missing.
         llm: The call of a judge, the offline one included; null if no judge was asked.
     """
@@ -274,5 +275,6 @@ class RetrievalEvaluated(CamelEvent):
     extraction_targets: Many[ExtractionTarget]
     improvement: float | None = None
     gaps: Many[str] = ()
+    reasons: Many[str] = ()
     llm: CamelLlmCall | None = None
     config_version: str

@@ -154,6 +154,11 @@ def test_improvement_and_version_travel_along() -> None:
     assert evaluated.config_version == EVALUATE.config_version
 
 
+def test_contested_results_are_named_with_their_list() -> None:
+    [reason] = evaluate(CONCERT, CONCERT.model_copy(update={"url": "https://infowars.com/jazz"})).reasons
+    assert reason.startswith("infowars.com is contested: ")
+
+
 def test_a_threshold_left_out_has_its_default() -> None:
     rules = shipped_rules(EvaluateRetrievalRules, retrievalEvaluation={"dimensionThresholds": {"sourceQuality": 0.7}})
     thresholds = rules.retrievalEvaluation.dimensionThresholds
