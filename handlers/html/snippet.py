@@ -151,7 +151,7 @@ def _worthiest(lines: Sequence[str], limits: SnippetLimits, worth: Callable[[str
     room = limits.max_characters
     if sum(len(line) + 1 for line in lines) <= room:
         return list(lines)
-    chosen = set()
+    chosen: set[int] = set()
     for place in sorted(range(len(lines)), key=lambda place: (-worth(lines[place]), place)):
         if len(lines[place]) < room or not chosen:
             chosen.add(place)
