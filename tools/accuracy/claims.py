@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from handlers.claims.wording import ClaimWording, features_of
+from handlers.claims.wording import score_of
 from handlers.decontextualize_claim import DecontextualizeClaimRules, decontextualize_claim, read_judgment
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.outcome import Emit
@@ -87,6 +87,10 @@ def score_by(judge: Judge) -> Score:
 
     async def score(claim: str, source: str) -> float | None:
         event = ExtractedClaim(claim_id="c", claim_text=claim, source_text=source)
+        features = rules.read(event) if judge.name == OFFLINE else None
+        if features and not features.is_claim:
+            # The handler gives a question no score. Its wording has one, by which it is compared.
+            return score_of(features, rules.claims.wording)
         outcome = await decide(judge, decontextualize_claim, read_judgment, event, rules)
         if not isinstance(outcome, Emit):
             return None
@@ -151,20 +155,17 @@ def _win(before: float, after: float) -> float:
 
 def _contestants(some: Sequence[Judge], pairs: list[Pair]) -> list[tuple[str, Score, list[Pair]]]:
     """The judges, and pronouns alone."""
-    section = shipped_rules(DecontextualizeClaimRules).claims.wording
+    rules = shipped_rules(DecontextualizeClaimRules)
 
     async def pronouns_alone(claim: str, source: str) -> float:
-        return -_pronouns(claim, source, section)
+        features = rules.read(ExtractedClaim(claim_id="c", claim_text=claim, source_text=source))
+        opened = [gap for gap in features.gaps if gap.kind == "pronoun"] if features else []
+        return -(len(opened) + features.counts["resolved_pronoun"]) if features else 0.0
 
     return [
         *((judge.name, score_by(judge), judge.some(pairs)) for judge in some),
         ("pronouns alone", pronouns_alone, pairs),
     ]
-
-
-def _pronouns(claim: str, source: str, section: ClaimWording) -> float:
-    features = features_of(claim, source, section)
-    return 0.0 if features is None else features.gaps.count("pronoun") + features.counts.get("resolved_pronoun", 0.0)
 
 
 def _cells(scores: Sequence[tuple[float, float]], asked: int) -> list[str]:
