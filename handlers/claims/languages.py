@@ -28,10 +28,19 @@ CLAUSE_MARKS = ",;:()，；、"
 _LETTERS = re.compile(r"[^\W\d_]{1,60}")
 _LATIN = re.compile(r"[A-Za-z]{1,60}")
 _FOREIGN_SCRIPT = re.compile("[\u0370-\u1cff\u3040-\u30ff\uac00-\ud7af]")
-_SOURCE_SAMPLE, _LEAST_HAN, _LEAST_LATIN, _DOUBT = 600, 4, 2, 0.6
-"""Of a source that shows the language; ideographs of a sentence; words beside them; what a foreign small word asks for."""
+_SOURCE_SAMPLE, _LEAST_HAN, _LEAST_LATIN, _LEAST_MORE = 600, 4, 2, 3
+"""Of a source that shows the language; ideographs of a sentence; words beside them; known words for a small word of another language."""
 _NOT_IN_CAPITALS = frozenset(
-    {"pronouns", "possessives", "subject_pronouns", "dummies", "speakers", "postmodifiers", "clause_starts"}
+    {
+        "pronouns",
+        "possessives",
+        "subject_pronouns",
+        "dummies",
+        "speakers",
+        "postmodifiers",
+        "clause_starts",
+        "questions",
+    }
 )
 """Lists that have no word in capitals among other words: WHO, IT and US are names."""
 _STARTS = frozenset({"pronouns", "possessives", "pointing", "connectives", "articles"})
@@ -126,7 +135,12 @@ class LanguageWords(Section):
 
     def may_be_verb(self, word: str, before: str, *, is_sure: bool) -> bool:
         """Whether a word that is no verb in most texts is one here: "water boils", "plants filter"."""
-        if not self.common or not word.islower() or self.is_plural(word) == self.is_plural(before):
+        if (
+            not self.common
+            or not word.islower()
+            or word in self.lists_by_word
+            or self.is_plural(word) == self.is_plural(before)
+        ):
             return False
         return is_sure or word not in self.common or not self.nouns_and_verbs.isdisjoint((word, word[:-1], word[:-2]))
 
@@ -156,13 +170,19 @@ class LanguageWords(Section):
         """Whether a noun has the ending of a plural."""
         return word.endswith(self.plural_endings) and not word.endswith(self.singular_endings)
 
+    @cached_property
+    def _listed(self) -> Set[str]:
+        """Words that show the language; "I" is a preposition elsewhere."""
+        return {word for phrase in self.lists_by_word for word in phrase.split()}.difference(self.speakers)
+
     def knows(self, word: str) -> bool:
         """Whether a word is of the language."""
-        return plain(word) in self.lists_by_word or plain(word) in self.common
+        return plain(word) in self._listed or plain(word) in self.common
 
     def share(self, words: Sequence[str]) -> float:
         """The share of the words that are known; 0 if one has a foreign letter."""
-        if self.alphabet and any(not sign.isascii() and sign not in self.alphabet for sign in "".join(words).lower()):
+        letters = set("".join(words).lower()).difference(self.alphabet)
+        if any("\x7f" < sign < "\u0250" for sign in letters):
             return 0.0
         return sum(map(self.knows, words)) / max(1, len(words))
 
@@ -226,11 +246,14 @@ def parts_with_language(
 def _language_of(
     text: str, languages: Mapping[str, LanguageWords], small_words: Mapping[str, Set[str]]
 ) -> LanguageWords | None:
+    text = text.capitalize() if text.isupper() else text
     found = ["", *(word for word in WORD.findall(text) if word[0].isalpha()), ""]
     capital = [word[:1].isupper() for word in found]
-    places = [place for place in range(1, len(found) - 1) if place == 1 or not capital[place]]
-    words = [found[place] for place in places]
     spaced = [language for language in languages.values() if language.spaced]
+    # Names say nothing, such as "Los Angeles" at the beginning.
+    is_name = capital[2:3] == [True] and not any(language.knows(found[1]) for language in spaced)
+    places = [place for place in range(1, len(found) - 1) if not (is_name if place == 1 else capital[place])]
+    words = [found[place] for place in places]
     best = max(spaced, key=lambda one: (sum(plain(word) in one.lists_by_word for word in words), one.share(words)))
     # The "de" of "Charles de Gaulle" is part of a name.
     strange = [
@@ -239,7 +262,8 @@ def _language_of(
         if not (best.knows(found[place]) or (capital[place - 1] and capital[place + 1]))
     ]
     others = max(counts_by_language(strange, small_words).values(), default=0)
-    return best if best.share(words) >= best.least_known * (1 + _DOUBT * others) else None
+    is_most = sum(map(best.knows, words)) > _LEAST_MORE * others
+    return best if is_most and best.share(words) >= best.least_known else None
 
 
 def plain(word: str) -> str:

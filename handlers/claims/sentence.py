@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from handlers.claims.languages import LanguageWords, Word
-from handlers.text.scripts import simplified
 
 DOUBTS = ("any", "figure")
 _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?![\d.,]\d)|(?<!\d)\d{1,4}年")
@@ -18,7 +17,7 @@ _AMOUNT = re.compile(r"(?<![0-9A-Za-z.,])[0-9]|[一二兩两三四五六七八�
 _NAME_TAGS = ("nr", "ns", "nt", "nz")
 _BEFORE_NOUNS = frozenset({"articles", "postmodifiers", "possessives", "determiners"})
 _TIMES = ("relative_times", "later_times", "weekdays")
-_REACH, _SUBJECT, _SHOWN, _SHORT_HAN = 4, 3, 60, 2
+_REACH, _SUBJECT, _SHOWN, _SHORT_HAN, _DESCRIPTION = 4, 3, 60, 2, 6
 """Words after a noun or a pronoun that show what it is; words of a subject; characters that a reason quotes; of a Chinese word."""
 
 
@@ -51,7 +50,7 @@ class Sentence:
         """The words of a Chinese sentence with their parts of speech."""
         import rjieba  # its dictionary takes a third of a second to load
 
-        return list(rjieba.tag(simplified(self.text)))
+        return list(rjieba.tag(self.text))
 
     @cached_property
     def names(self) -> int:
@@ -75,13 +74,7 @@ class Sentence:
 
     def _verb_from(self, start: int) -> int | None:
         """The same from a place on: no word behind an article, and no participle ("built in 1932 was closed")."""
-        found = [
-            place
-            for place, word in enumerate(self.words)
-            if place >= start
-            and word.is_verb
-            and (word.kinds or place == 0 or not self.words[place - 1].kinds & _BEFORE_NOUNS)
-        ]
+        found = [place for place in range(start, len(self.words)) if self._is_verb(place)]
         if not found:
             return None
         first = found[0]
@@ -89,6 +82,14 @@ class Sentence:
         is_participle = bool(self.own.common) and self.words[first].is_past and not self.words[first].kinds
         between = self.words[first:following]
         return following if is_participle and all("clause_starts" not in word.kinds for word in between) else first
+
+    def _is_verb(self, place: int) -> bool:
+        word = self.words[place]
+        if place == 0 or word.kinds:
+            return word.is_verb
+        before = self.words[place - 1]
+        may_be = word.is_verb or self.own.may_be_verb(word.text, before.text, is_sure=False)
+        return may_be and not before.kinds & _BEFORE_NOUNS
 
     @cached_property
     def is_past(self) -> bool:
@@ -117,7 +118,8 @@ class Sentence:
                 else word.text[0].islower() and not word.is_function_word
                 for before, word in pairwise(self.words)
             )
-        return self.verb > 0 or ("verbs" not in first.kinds and any(word.is_verb for word in following))
+        is_first = self.verb == 0 and "exceptions" not in first.kinds
+        return not is_first or ("verbs" not in first.kinds and any(word.is_verb for word in following))
 
     @cached_property
     def pronouns(self) -> tuple[list[str], list[str]]:
@@ -146,6 +148,8 @@ class Sentence:
     def start(self) -> int | None:
         """The place where the subject begins; None if that is not seen."""
         first = self.words[0]
+        if "connectives" in first.kinds:
+            return next((place for place, word in enumerate(self.words) if place and word.text not in ",，"), None)
         if "articles" in first.kinds or first.kinds.isdisjoint(("postmodifiers", "clause_starts", *_TIMES)):
             return 0
         comma = next((place for place, word in enumerate(self.words) if word.text in ",，"), None)
@@ -176,7 +180,9 @@ class Sentence:
         """Whether subject and event say which one they are."""
         if self.is_question:
             return []
-        pointing = [word.text for word in self.words[:_SUBJECT] if "pointing_subjects" in word.kinds]
+        at = self.start or 0
+        beginnings = (*self.words[:_SUBJECT], *self.words[at : at + _SUBJECT])
+        pointing = [word.text for word in beginnings if "pointing_subjects" in word.kinds]
         if pointing and not any("connectives" in word.kinds for word in self.words[1 : self.verb]):
             return [Gap("pointing", pointing[0])]
         if self.own.spaced and self.start is not None and (gap := self._subject(self.start)):
@@ -188,7 +194,7 @@ class Sentence:
             if self.is_past and not self.has_year:
                 return [Gap("unplaced", shown)]
             # Longer words are seldom those of everyday things.
-            return [Gap("figure", shown)] if self.amounts or len(self.tags[0][0]) <= _SHORT_HAN else []
+            return [Gap("figure", shown)] if self.is_past or self.amounts or len(self.tags[0][0]) <= _SHORT_HAN else []
         if self.own.common or not first.may_be_name:
             return [Gap("unplaced" if self.is_past else "figure", shown)] if self.is_past or self.amounts else []
         # The first word may be a name.
@@ -197,19 +203,19 @@ class Sentence:
     def _subject(self, start: int) -> Gap | None:
         """The subject if nothing tells which one it is."""
         first, verb = self.words[start], self._verb_from(start)
-        words = self.words[start : start + _REACH if verb is None or self.start else verb] or [first]
+        is_behind_verb = start - 1 == self.verb
+        words = self.words[start : start + _REACH if verb is None or is_behind_verb else verb] or [first]
         shown = self.text[first.start : words[-1].start + len(words[-1].text)]
         is_article = "articles" in first.kinds
-        head = words[-1].text.lower()
-        if any("uniques" in word.kinds for word in words) or self._tells_which(words[1:], is_article):
+        is_long = sum(not word.is_function_word for word in words) >= _DESCRIPTION
+        if is_long or any("uniques" in word.kinds for word in words) or self._tells_which(words[1:], is_article):
             return None
         if is_article or (len(words) == 1 and first.text.endswith(self.own.definite_endings)):
-            if verb is None or self.is_past or self.words[verb].text not in self.own.copulas:
+            if self.is_past or (self.own.common and not self._is_definition(verb)):
                 return Gap("subject", shown)
-            is_definition = not self.words[verb + 1 : verb + 2] or self.words[verb + 1].kinds & _BEFORE_NOUNS
-            is_term = bool(self.own.common) and head not in self.own.common
-            return None if is_definition and is_term else Gap("any" if is_definition else "subject", shown)
-        if not first.may_be_name or (start and not self.own.capital_nouns):
+            # A rare word is a term, which a reader can look up.
+            return None if self.own.common and words[-1].text.lower() not in self.own.common else Gap("any", shown)
+        if first.is_function_word or not first.text[0].isalpha() or (start and not self.own.common):
             return None
         is_common, is_plural = self.own.is_common(first.text), self.own.is_plural(first.text)
         if len(words) > 1 and words[1].text[0].isdigit():
@@ -220,10 +226,16 @@ class Sentence:
         if is_plural and verb is not None and "sayings" in self.words[verb].kinds:
             return Gap("subject", shown)
         if self.is_past:
-            is_told = bool(self.names or self.counts["uniques"]) and self.has_year
+            is_told = bool(self.names or self.counts["uniques"]) and (self.has_year or not is_plural)
             is_sure = bool(self.own.common or self.counts["past"])
             return Gap("subject" if is_sure and not is_told else "any", shown)
-        return Gap("any", shown) if self.amounts else None
+        return Gap("any", shown) if self.amounts and not self.names else None
+
+    def _is_definition(self, verb: int | None) -> bool:
+        following = (
+            self.words[verb + 1 : verb + 2] if verb is not None and self.words[verb].text in self.own.copulas else []
+        )
+        return any(word.kinds & _BEFORE_NOUNS for word in following)
 
     def _tells_which(self, words: Sequence[Word], is_article: bool) -> bool:
         """Whether words behind a noun or its article say which one is meant: a name, a year or a postmodifier."""

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
+from handlers.decontextualize_claim import DecontextualizeClaimRules
 from handlers.text.sentences import sentences
-from tests.rules import CLAIM_WORDS
+from tests.rules import CLAIM_WORDS, shipped_rules
 from tools import labelled
 from tools.training.addressed import labelled_pages
 
@@ -35,6 +36,12 @@ def main() -> None:
                 small.update(word for word in words[1:] if word.islower())
                 capital.update(word.lower() for word in words[1:] if not word.islower())
                 after.update(word for before, word in pairwise(words) if before.lower() in _BEFORE_VERBS)
+    rules = shipped_rules(DecontextualizeClaimRules)
+    foreign = (
+        frozenset[str]().union(*rules.small_words.values()) - rules.claims.wording.languages["en"].lists_by_word.keys()
+    )
+    for word in foreign:
+        del small[word]
     common = [word for word, count in small.items() if len(word) > 1 and count >= max(_LEAST_SEEN, capital[word])]
     shares = {
         word: after[word] / small[word] for word in common if after[word] >= 3 and not word.endswith(("ing", "ly"))
