@@ -310,8 +310,8 @@ class _Conversation:
             return None, ClaimStatus.MALFORMED, "the reply wanted tools beyond the limit"
         if (score := parse_score(reply.text)) is None:
             return None, ClaimStatus.MALFORMED, "the reply was no single number in [0, 1]"
-        is_own = reply.call.judged_by == "offline" and self.wording is not None
-        return score, ClaimStatus.SUCCESS, self.wording.reason if is_own else ""
+        is_own = reply.call.judged_by == "offline"
+        return score, ClaimStatus.SUCCESS, self.wording.reason if is_own and self.wording else ""
 
     def _note(self, name: str, outcome: ToolOutcome, hits: int = 0, times: int = 1) -> None:
         room = max(0, min(times, _MOST_USES - len(self.uses)))
@@ -353,7 +353,7 @@ def quality_of(entailed: float | None, coverage: float | None, decontextualizati
 
 
 def exclusion_of(band: ClaimBand, quality: float | None, least: float) -> ClaimExclusion | None:
-    """Why a claim may not be promoted; None if it may (R-152, C-27). A poor claim is of low quality whatever the others.
+    """Why a claim may not be promoted; None if it may (R-152, C-27). A poor claim is of low quality.
 
     >>> exclusion_of(ClaimBand.GOOD, 0.7, 0.7) is None, exclusion_of(ClaimBand.POOR, 0.71, 0.7).value
     (True, 'low_quality')

@@ -29,23 +29,15 @@ _LETTERS = re.compile(r"[^\W\d_]{1,60}")
 _LATIN = re.compile(r"[A-Za-z]{1,60}")
 _FOREIGN_SCRIPT = re.compile("[\u0370-\u1cff\u3040-\u30ff\uac00-\ud7af]")
 _SOURCE_SAMPLE, _LEAST_HAN, _LEAST_LATIN, _LEAST_MORE = 600, 4, 2, 3
-"""Of a source that shows the language; ideographs of a sentence; words beside them; known words for a small word of another language."""
+"""Of a source that shows the language; ideographs of a sentence; words beside; for each word of another language."""
 _NOT_IN_CAPITALS = frozenset(
-    {
-        "pronouns",
-        "possessives",
-        "subject_pronouns",
-        "dummies",
-        "speakers",
-        "postmodifiers",
-        "clause_starts",
-        "questions",
-    }
+    {"pronouns", "possessives", "subject_pronouns", "dummies", "speakers", "questions", "postmodifiers"}
+    | {"clause_starts"}
 )
 """Lists that have no word in capitals among other words: WHO, IT and US are names."""
 _STARTS = frozenset({"pronouns", "possessives", "pointing", "connectives", "articles"})
 _VERBS = frozenset({"verbs", "past"})
-_CONTENT = frozenset({"uniques", "expletives", "past", "sayings"})
+_CONTENT = frozenset({"uniques", "expletives", "past", "sayings", "lives"})
 """Lists whose words name or describe something; the words of all other lists are function words."""
 
 
@@ -105,6 +97,7 @@ class LanguageWords(Section):
     verbs: WordList = Field(default=(), description="Frequent verbs in the present tense.")
     copulas: WordList = Field(default=(), description="Verbs of definitions.")
     sayings: WordList = Field(default=(), description="Verbs of those who state something.")
+    lives: WordList = Field(default=(), description="What persons do, and countries and firms do not.")
     past: WordList = Field(default=(), description="Verbs that report an event.")
     past_endings: WordList = Field(default=(), description="Endings of such verbs.")
     definite_endings: WordList = Field(default=(), description="Endings of nouns with the article behind them.")

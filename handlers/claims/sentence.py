@@ -1,4 +1,4 @@
-"""A sentence of a claim: its subject, its verb, its names, and what they leave open. Form decides, not what a noun means."""
+"""A sentence of a claim: its subject, its verb and its names, and what they leave open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _NAME_TAGS = ("nr", "ns", "nt", "nz")
 _BEFORE_NOUNS = frozenset({"articles", "postmodifiers", "possessives", "determiners"})
 _TIMES = ("relative_times", "later_times", "weekdays")
 _REACH, _SUBJECT, _SHOWN, _SHORT_HAN, _DESCRIPTION = 4, 3, 60, 2, 6
-"""Words after a noun or a pronoun that show what it is; words of a subject; characters that a reason quotes; of a Chinese word."""
+"""Words after a noun or pronoun that show what it is; words of a subject; characters that a reason quotes; of an
+everyday Chinese word; words that describe a thing as well as a name."""
 
 
 class Gap(NamedTuple):
@@ -168,6 +169,17 @@ class Sentence:
         yield from (Gap("relative_time", word) for word in times)
         yield from (gap for gap in self._open if gap.kind not in DOUBTS)
 
+    def short_name(self, source: str) -> str | None:
+        """A single name as the subject whose source has a longer one, or which tells of a person and of no year."""
+        first, *following = self.words
+        is_single = first.may_be_name and bool(following) and self.verb == 1 and self.own.spaced
+        if not is_single or self.own.is_common(first.text) or self.own.is_plural(first.text):
+            return None
+        longer = re.search(rf"(\b[A-Z][\w.'’-]{{1,30}}) {re.escape(first.text)}\b", source)
+        is_longer = longer is not None and not self.own.knows(longer[1])
+        is_person = not self.has_year and any("lives" in word.kinds for word in following[:2])
+        return first.text if is_longer or is_person else None
+
     def doubts(self) -> Iterator[Gap]:
         """What may be one thing or all such things."""
         yield from (gap for gap in self._open if gap.kind in DOUBTS and self.is_statement)
@@ -194,7 +206,8 @@ class Sentence:
             if self.is_past and not self.has_year:
                 return [Gap("unplaced", shown)]
             # Longer words are seldom those of everyday things.
-            return [Gap("figure", shown)] if self.is_past or self.amounts or len(self.tags[0][0]) <= _SHORT_HAN else []
+            is_short = len(self.tags[0][0]) <= _SHORT_HAN
+            return [Gap("figure", shown)] if is_short or self.is_past or not self.has_year else []
         if self.own.common or not first.may_be_name:
             return [Gap("unplaced" if self.is_past else "figure", shown)] if self.is_past or self.amounts else []
         # The first word may be a name.
@@ -208,7 +221,11 @@ class Sentence:
         shown = self.text[first.start : words[-1].start + len(words[-1].text)]
         is_article = "articles" in first.kinds
         is_long = sum(not word.is_function_word for word in words) >= _DESCRIPTION
-        if is_long or any("uniques" in word.kinds for word in words) or self._tells_which(words[1:], is_article):
+        if (
+            is_long
+            or any("uniques" in word.kinds for word in words)
+            or self._tells_which(words[1:], is_article=is_article)
+        ):
             return None
         if is_article or (len(words) == 1 and first.text.endswith(self.own.definite_endings)):
             if self.is_past or (self.own.common and not self._is_definition(verb)):
@@ -237,17 +254,16 @@ class Sentence:
         )
         return any(word.kinds & _BEFORE_NOUNS for word in following)
 
-    def _tells_which(self, words: Sequence[Word], is_article: bool) -> bool:
+    def _tells_which(self, words: Sequence[Word], *, is_article: bool) -> bool:
         """Whether words behind a noun or its article say which one is meant: a name, a year or a postmodifier."""
-        return any(
-            _YEAR.fullmatch(word.text)
-            or ("postmodifiers" in word.kinds)
-            or (
-                word.may_be_name
-                and (not self.own.capital_nouns or (place > 0 or not is_article) and words[place - 1].text[0].isupper())
-            )
-            for place, word in enumerate(words)
-        )
+        for place, word in enumerate(words):
+            if _YEAR.fullmatch(word.text) or "postmodifiers" in word.kinds:
+                return True
+            # Where nouns have capitals, two of them are a name.
+            before = "x" if is_article and not place else words[place - 1].text
+            if word.may_be_name and (not self.own.capital_nouns or before[0].isupper()):
+                return True
+        return False
 
     def is_specified(self, place: int) -> bool:
         """Whether the words behind an article say which one is meant."""

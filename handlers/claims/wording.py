@@ -31,6 +31,7 @@ REASONS = {
     "pointing": "{} points to something outside of the claim",
     "subject": "{} does not say which one",
     "unplaced": "{} reports an event, and no name says who or where",
+    "name": "{} alone may be several people or places",
     "speaker": "{} is whoever says it",
     "relative_time": "{} counts from a day that the claim does not give",
     "any": "{} may mean one such thing or all of them",
@@ -99,12 +100,13 @@ def score_of(features: Features, section: ClaimWording) -> float | None:
 
 def features_of(claim: str, source: str, section: ClaimWording, small_words: Mapping[str, Set[str]]) -> Features | None:
     """The features of a claim; None without word lists for its language (R-143)."""
-    claim = _normalized(claim)
-    parts = parts_with_language(claim, _normalized(source), section.languages, small_words)
+    claim, source = _normalized(claim), _normalized(source)
+    parts = parts_with_language(claim, source, section.languages, small_words)
     if parts is None:
         return None
     found = [Sentence(*part) for part in parts]
     gaps = [gap for sentence in found for gap in sentence.gaps()]
+    gaps += [Gap("name", name) for sentence in found if (name := sentence.short_name(source))]
     if sum(sentence.content for sentence in found) < _LEAST_CONTENT:
         gaps.append(Gap("fragment", ""))
     counts: dict[Feature, float] = defaultdict(float)

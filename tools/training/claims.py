@@ -1,6 +1,6 @@
 """``python -m tools.training.claims``: the English words of labelled pages, for the offline judge of claims.
 
-A word that is mostly in small letters inside of sentences is no name. A word that mostly follows "to" or "will" is a verb.
+A word that is mostly in small letters inside of sentences is no name. One that often follows "to" is a verb.
 """
 
 from __future__ import annotations
@@ -37,10 +37,8 @@ def main() -> None:
                 capital.update(word.lower() for word in words[1:] if not word.islower())
                 after.update(word for before, word in pairwise(words) if before.lower() in _BEFORE_VERBS)
     rules = shipped_rules(DecontextualizeClaimRules)
-    foreign = (
-        frozenset[str]().union(*rules.small_words.values()) - rules.claims.wording.languages["en"].lists_by_word.keys()
-    )
-    for word in foreign:
+    listed = rules.claims.wording.languages["en"].lists_by_word.keys()
+    for word in frozenset[str]().union(*rules.small_words.values()) - listed:
         del small[word]
     common = [word for word, count in small.items() if len(word) > 1 and count >= max(_LEAST_SEEN, capital[word])]
     shares = {
@@ -48,9 +46,9 @@ def main() -> None:
     }
     verbs = [word for word, share in shares.items() if share >= _LEAST_VERB]
     both = [word for word, share in shares.items() if _NOW_AND_THEN <= share < _LEAST_VERB]
-    words = {"about": ABOUT, "common": " ".join(sorted(common)), "verbs": " ".join(sorted(verbs))}
-    words["nouns_and_verbs"] = " ".join(sorted(both))
-    CLAIM_WORDS.write_text(json.dumps(words, ensure_ascii=False, indent=0) + "\n", "utf-8")
+    written = {"about": ABOUT, "common": " ".join(sorted(common)), "verbs": " ".join(sorted(verbs))}
+    written["nouns_and_verbs"] = " ".join(sorted(both))
+    CLAIM_WORDS.write_text(json.dumps(written, ensure_ascii=False, indent=0) + "\n", "utf-8")
     print(f"{CLAIM_WORDS}: {len(common)} words, {len(verbs)} verbs")
 
 
