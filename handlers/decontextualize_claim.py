@@ -83,7 +83,7 @@ class ToolMapping(Section):
     description: str = Field(min_length=1, max_length=2000, description="The description that the model gets.")
     collection: Literal["utterances", "documents"] = Field(description="What is searched.")
     limit: int = Field(ge=1, le=50, description="Hits that the model is shown.")
-    least_similarity: float = Field(default=0.5, ge=0, le=1, description="Cosine below which a hit is not shown.")
+    least_similarity: float = Field(default=0.3, ge=0, le=1, description="Cosine below which a hit is not shown.")
 
 
 class ToolsSection(Section):

@@ -87,7 +87,7 @@ def score_by(judge: Judge) -> Score:
 
     async def score(claim: str, source: str) -> float | None:
         event = ExtractedClaim(claim_id="c", claim_text=claim, source_text=source)
-        features = rules.read(event) if judge.name == OFFLINE else None
+        features = rules.read(event) if judge.name == OFFLINE and claim else None
         if features and not features.is_claim:
             # The handler gives a question no score. Its wording has one, by which it is compared.
             return score_of(features, rules.claims.wording)
