@@ -13,10 +13,11 @@ from itertools import pairwise
 
 from handlers.decontextualize_claim import DecontextualizeClaimRules
 from handlers.text.sentences import sentences
-from tests.rules import CLAIM_WORDS, shipped_rules
+from tests.rules import CONFIG, shipped_rules
 from tools import labelled
 from tools.training.addressed import labelled_pages
 
+WORDS = CONFIG.parent / "handlers" / "claims" / "trained.json"
 SETS = ("wcxb_main_content", "wice_claim_support", "factscore_human_claims")
 ABOUT = f"Words of {', '.join(SETS)}, by `python -m tools.training.claims`; no text is kept."
 _BEFORE_VERBS = frozenset(["to", "will", "would", "can", "could", "should", "must", "may", "might", "not", "don't"])
@@ -48,8 +49,9 @@ def main() -> None:
     both = [word for word, share in shares.items() if _NOW_AND_THEN <= share < _LEAST_VERB]
     written = {"about": ABOUT, "common": " ".join(sorted(common)), "verbs": " ".join(sorted(verbs))}
     written["nouns_and_verbs"] = " ".join(sorted(both))
-    CLAIM_WORDS.write_text(json.dumps(written, ensure_ascii=False, indent=0) + "\n", "utf-8")
-    print(f"{CLAIM_WORDS}: {len(common)} words, {len(verbs)} verbs")
+    section = {"languages": {"en": {"known": written}}}
+    WORDS.write_text(json.dumps(section, ensure_ascii=False, indent=0) + "\n", "utf-8")
+    print(f"{WORDS}: {len(common)} words, {len(verbs)} verbs")
 
 
 def texts() -> Iterator[str]:
