@@ -36,7 +36,7 @@ _NOT_IN_CAPITALS = frozenset(
 )
 """Lists that have no word in capitals among other words: WHO, IT and US are names."""
 _STARTS = frozenset({"pronouns", "possessives", "pointing", "connectives", "articles"})
-_VERBS = frozenset({"verbs", "past"})
+_VERBS = frozenset({"verbs", "past", "sayings"})
 _CONTENT = frozenset({"uniques", "expletives", "past", "sayings", "lives"})
 """Lists whose words name or describe something; the words of all other lists are function words."""
 
@@ -128,12 +128,8 @@ class LanguageWords(Section):
 
     def may_be_verb(self, word: str, before: str, *, is_sure: bool) -> bool:
         """Whether a word that is no verb in most texts is one here: "water boils", "plants filter"."""
-        if (
-            not self.common
-            or not word.islower()
-            or word in self.lists_by_word
-            or self.is_plural(word) == self.is_plural(before)
-        ):
+        agrees = self.is_plural(word) != self.is_plural(before)
+        if not (self.common and agrees and word.islower()) or word in self.lists_by_word:
             return False
         return is_sure or word not in self.common or not self.nouns_and_verbs.isdisjoint((word, word[:-1], word[:-2]))
 
@@ -174,10 +170,8 @@ class LanguageWords(Section):
 
     def share(self, words: Sequence[str]) -> float:
         """The share of the words that are known; 0 if one has a foreign letter."""
-        letters = set("".join(words).lower()).difference(self.alphabet)
-        if any("\x7f" < sign < "\u0250" for sign in letters):
-            return 0.0
-        return sum(map(self.knows, words)) / max(1, len(words))
+        is_foreign = any("\x7f" < sign < "\u0250" for sign in set("".join(words).lower()).difference(self.alphabet))
+        return 0.0 if is_foreign else sum(map(self.knows, words)) / max(1, len(words))
 
     def parts_of(self, text: str) -> list[str]:
         """A text, cut where a pronoun or the like with a capital begins a sentence: "score 1.0 She resigned"."""
@@ -198,12 +192,7 @@ class LanguageWords(Section):
             is_function_word = not kinds <= _CONTENT
             is_small = word[0].islower()
             is_past = "past" in kinds or (len(word) > 4 and is_small and word.endswith(self.past_endings))
-            is_verb = (
-                not kinds.isdisjoint(_VERBS)
-                or is_past
-                or "sayings" in kinds
-                or (is_small and small in self.known_verbs)
-            )
+            is_verb = is_past or not kinds.isdisjoint(_VERBS) or (is_small and small in self.known_verbs)
             may_be_name = word[0].isupper() and not is_function_word
             words.append(Word(word, kinds, start, is_function_word, may_be_name, is_verb, is_past))
         return words
@@ -221,10 +210,10 @@ def parts_with_language(
         if unspaced and len(HAN_SIGN.findall(text)) >= min(_LEAST_HAN, max(1.0, sum(map(str.isalpha, text)) / 3)):
             if _FOREIGN_SCRIPT.search(text):
                 return None
-            if len(_LATIN.findall(rest)) <= _LEAST_LATIN:
-                found.append((text, unspaced))
+            is_whole = len(_LATIN.findall(rest)) <= _LEAST_LATIN
+            found.append((text if is_whole else _LATIN.sub(" ", text), unspaced))
+            if is_whole:
                 continue
-            found.append((_LATIN.sub(" ", text), unspaced))
         elif 2 * len(_FOREIGN_SCRIPT.findall(text)) > sum(map(str.isalpha, text)):
             return None
         language = _language_of(rest, languages, small_words)

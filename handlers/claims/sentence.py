@@ -175,7 +175,7 @@ class Sentence:
         is_single = first.may_be_name and bool(following) and self.verb == 1 and self.own.spaced
         if not is_single or self.own.is_common(first.text) or self.own.is_plural(first.text):
             return None
-        longer = re.search(rf"(\b[A-Z][\w.'’-]{{1,30}}) {re.escape(first.text)}\b", source)
+        longer = re.search(rf"(\b[A-Z][\w'’-]{{1,30}}) {re.escape(first.text)}\b", source)
         is_longer = longer is not None and not self.own.knows(longer[1])
         is_person = not self.has_year and any("lives" in word.kinds for word in following[:2])
         return first.text if is_longer or is_person else None
@@ -221,14 +221,13 @@ class Sentence:
         shown = self.text[first.start : words[-1].start + len(words[-1].text)]
         is_article = "articles" in first.kinds
         is_long = sum(not word.is_function_word for word in words) >= _DESCRIPTION
-        if (
-            is_long
-            or any("uniques" in word.kinds for word in words)
-            or self._tells_which(words[1:], is_article=is_article)
-        ):
+        is_unique = any("uniques" in word.kinds for word in words)
+        if is_long or is_unique or self._tells_which(words[1:], is_article=is_article):
             return None
         if is_article or (len(words) == 1 and first.text.endswith(self.own.definite_endings)):
-            if self.is_past or (self.own.common and not self._is_definition(verb)):
+            found = self.words[verb : verb + 2] if verb is not None else []
+            is_definition = len(found) > 1 and found[0].text in self.own.copulas and found[1].kinds & _BEFORE_NOUNS
+            if self.is_past or (self.own.common and not is_definition):
                 return Gap("subject", shown)
             # A rare word is a term, which a reader can look up.
             return None if self.own.common and words[-1].text.lower() not in self.own.common else Gap("any", shown)
@@ -237,22 +236,17 @@ class Sentence:
         is_common, is_plural = self.own.is_common(first.text), self.own.is_plural(first.text)
         if len(words) > 1 and words[1].text[0].isdigit():
             return Gap("subject", shown) if is_common else None
+        is_saying = verb is not None and "sayings" in self.words[verb].kinds
         is_plural = is_plural or (verb is not None and self.words[verb].text.endswith(self.own.plural_verb_endings))
         if not (is_common or (is_plural and not self.own.common)):
             return None
-        if is_plural and verb is not None and "sayings" in self.words[verb].kinds:
+        if is_plural and is_saying:
             return Gap("subject", shown)
         if self.is_past:
             is_told = bool(self.names or self.counts["uniques"]) and (self.has_year or not is_plural)
             is_sure = bool(self.own.common or self.counts["past"])
             return Gap("subject" if is_sure and not is_told else "any", shown)
         return Gap("any", shown) if self.amounts and not self.names else None
-
-    def _is_definition(self, verb: int | None) -> bool:
-        following = (
-            self.words[verb + 1 : verb + 2] if verb is not None and self.words[verb].text in self.own.copulas else []
-        )
-        return any(word.kinds & _BEFORE_NOUNS for word in following)
 
     def _tells_which(self, words: Sequence[Word], *, is_article: bool) -> bool:
         """Whether words behind a noun or its article say which one is meant: a name, a year or a postmodifier."""
