@@ -102,7 +102,7 @@ class LanguageWords(Section):
     past_endings: WordList = Field(default=(), description="Endings of such verbs.")
     definite_endings: WordList = Field(default=(), description="Endings of nouns with the article behind them.")
     plural_endings: WordList = Field(default=(), description="Endings of most plurals.")
-    singular_endings: WordList = Field(default=(), description="Longer endings that are none of them.")
+    singular_endings: WordList = Field(default=(), description="Longer endings that no plural has.")
     plural_verb_endings: WordList = Field(default=(), description="Endings of verbs after a plural.")
     abstract_endings: WordList = Field(default=(), description="Endings of nouns that name no person and no place.")
     known: KnownWords = Field(default=KnownWords(), description="Further words.")

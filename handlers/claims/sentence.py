@@ -154,6 +154,11 @@ class Sentence:
         if "articles" in first.kinds or first.kinds.isdisjoint(("postmodifiers", "clause_starts", *_TIMES)):
             return 0
         comma = next((place for place, word in enumerate(self.words) if word.text in ",，"), None)
+        for place, (before, word) in enumerate(pairwise(self.words), 1):
+            # "In 1986 the company", "In Israel, with a year left, the show": no preposition is before the article.
+            is_end = before.text in ",，" or before.text[0].isdigit() or before.may_be_name
+            if "articles" in word.kinds and is_end and not self.own.is_inverted:
+                return place
         if comma is None and self.own.is_inverted:
             comma = self.verb
         return None if comma is None or comma + 1 >= len(self.words) else comma + 1
@@ -170,9 +175,10 @@ class Sentence:
         yield from (gap for gap in self._open if gap.kind not in DOUBTS)
 
     def short_name(self, source: str) -> str | None:
-        """A single name as the subject whose source has a longer one, or which tells of a person and of no year."""
-        first, *following = self.words
-        is_single = first.may_be_name and bool(following) and self.verb == 1 and self.own.spaced
+        """A single name as the subject whose source has a longer one, or of a person without a year."""
+        at = self.start or 0
+        first, *following = self.words[at:]
+        is_single = first.may_be_name and bool(following) and self.verb == at + 1 and self.own.spaced
         if not is_single or self.own.is_common(first.text) or self.own.is_plural(first.text):
             return None
         longer = re.search(rf"(\b[A-Z][\w'’-]{{1,30}}) {re.escape(first.text)}\b", source)
@@ -222,7 +228,8 @@ class Sentence:
         is_article = "articles" in first.kinds
         is_long = sum(not word.is_function_word for word in words) >= _DESCRIPTION
         is_unique = any("uniques" in word.kinds for word in words)
-        if is_long or is_unique or self._tells_which(words[1:], is_article=is_article):
+        is_owned = len(words) > 1 and words[1].text.endswith(("'s", "’s")) and not words[1].may_be_name
+        if is_unique or (not is_owned and (is_long or self._tells_which(words[1:], is_article=is_article))):
             return None
         if is_article or (len(words) == 1 and first.text.endswith(self.own.definite_endings)):
             found = self.words[verb : verb + 2] if verb is not None else []

@@ -32,7 +32,7 @@ REASONS = {
     "subject": "{} does not say which one",
     "unplaced": "{} reports an event, and no name says who or where",
     "name": "{} alone may be several people or places",
-    "speaker": "{} is whoever says it",
+    "speaker": "{} does not say who speaks",
     "relative_time": "{} counts from a day that the claim does not give",
     "any": "{} may mean one such thing or all of them",
     "figure": "{} may hold anywhere, or somewhere that no name says",
