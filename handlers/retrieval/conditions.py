@@ -66,7 +66,7 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
     """Days that a query names from its own day on: "today", "next week", "saturday".
 
     Without the day of the query, any date is enough. A result without a date is one of such a day if it says so, or if
-    it has times, as hours of opening.
+    it has hours of opening.
     """
     span = _span(name, today) if today else None
 
@@ -76,7 +76,7 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
             dated = [_as_date(day, today) for day in seen.dates]
             return float(names(seen, units) or any(day is None or day.weekday() == weekday for day in dated))
         if not seen.dates:
-            return float(names(seen, units) or "time" in seen.kinds)
+            return float(names(seen, units) or seen.has_hours)
         if span is None or today is None:
             return 1.0
         return float(any((at := _as_date(day, today)) and span[0] <= at <= span[1] for day in seen.dates))

@@ -81,6 +81,11 @@ class SeenResult:
         return frozenset(map(int, YEAR.findall(self.text)))
 
     @cached_property
+    def has_hours(self) -> bool:
+        """Whether it has a range of hours, as of opening."""
+        return _HOURS.search(self.content) is not None
+
+    @cached_property
     def counted(self) -> tuple[str, ...]:
         """The words that follow its numbers, and those before a number behind a colon."""
         return tuple(_COUNTED.findall(self.text))
@@ -94,5 +99,5 @@ class SeenResult:
 
     def _more_kinds(self) -> Iterator[tuple[AskedKind, bool]]:
         yield "date", bool(self.years) or _MONTH.search(self.content) is not None or self._names_day(self.content)
-        yield "time", _HOURS.search(self.content) is not None
+        yield "time", self.has_hours
         yield "number", _NUMBER.search(YEAR.sub(" ", self.content)) is not None
