@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from handlers.claims.wording import ClaimWording, features_of, score_of
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import Bm25Section
 
@@ -19,13 +18,8 @@ UNDECIDED = "undecided"
 
 
 def judge_claim(facts: Mapping[str, Any]) -> str:
-    """The score of a claim as text (R-142), or one of ``ABSTENTIONS``; ``wording`` is the section of that name."""
-    section = ClaimWording.model_validate(facts["wording"])
-    features = features_of(facts["claim_text"], facts["source_text"], section)
-    if features is None:
-        return "unknown language"
-    score = score_of(features, section)
-    return "undecided" if score is None else str(score)
+    """The score by the wording of a claim (R-142), or one of ``ABSTENTIONS``; the facts are what the handler read."""
+    return str(facts["score"] if facts["score"] is not None else facts["status"])
 
 
 def judge_retrieval(facts: Mapping[str, Any]) -> str:
