@@ -116,10 +116,6 @@ class StatedReader:
         state = self.states.page_state(shown, url, final_url, status, machinery)
         return replace(facts, state=state, session=session, trail=trail)
 
-    def of_text(self, title: str, text: str, url: str) -> PageState:
-        """The state of a result by its title and text."""
-        return self.states.page_state(Shown((title,), text, is_whole=False), url)
-
     def of_result(self, html: str | None, title: str, text: str, url: str, *, is_full: bool = False) -> PageState:
         """The state of a result by its page; by title and text without a page that can be read.
 
@@ -127,7 +123,7 @@ class StatedReader:
         """
         found = self.read(html, None, url) if html else None
         if not isinstance(found, PageFacts) or (is_full and text.strip() and found.state.kind in TEXTLESS):
-            return self.of_text(title, text, url)
+            return self.states.page_state(Shown((title,), text, is_whole=is_full), url)
         return found.state
 
 

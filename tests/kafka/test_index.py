@@ -16,9 +16,11 @@ from handlers.index_page import IndexPageRules
 from handlers.indexing.points import points_of
 from schemas.documents import DocumentIndexed
 from schemas.pages import ScoredPage
-from streams.topology import HANDLERS
+from streams.topology import HANDLERS, REPLAYS
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import SCORED, Installation, Installing, installed, process, ran, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, install, installed, process, ran, until
+from tests.kafka.replays import replayed
+from tests.kafka.test_doctor import findings
 from tests.rules import shipped_rules
 from tests.streams.index.qdrant_server import QdrantServer
 
@@ -27,6 +29,8 @@ SCORE_PAGE, INDEX_PAGE = (handler for handler in HANDLERS if handler.name in {"s
 RULES = shipped_rules(IndexPageRules)
 SECTIONS = (RULES.tiered_indexing, RULES.index_points)
 DATE = "2026-01-02T08:00:00Z"
+LOWER = 45
+"""A threshold of tier A with which pages of kind B are in it."""
 STORY = "The council has voted on the new bridge over the river. It will carry two lanes and a path for bicycles. " * 4
 
 
@@ -98,21 +102,58 @@ async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(installin
                 assert kinds == {"article": 1}
 
 
-async def test_page_that_changes_tier_has_only_its_newest_points(installing: Installing, server: QdrantServer) -> None:
-    assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
-    await assay.feed([scored("A", 1, 1)], SCORED)
-    await assay.drain(INDEX_PAGE)
-    whole = points(server)["1"]
-    assert whole > 5
-    await assay.feed([scored("C", 1, 2)], SCORED)
-    await assay.drain(INDEX_PAGE)
-    assert points(server) == {"1": 1}
-    await assay.feed([scored("A", 1, 3), scored("C", 1, 2), scored("A", 1, 3)], SCORED)
-    await assay.drain(INDEX_PAGE)
-    assert points(server) == {"1": whole}
-    assert [event.change for event in await assay.events(DocumentIndexed)] == [
-        "written", "written", "written", "outdated", "unchanged",
-    ]  # fmt: skip
+async def test_the_index_has_the_tiers_of_the_last_run(
+    installing: Installing, server: QdrantServer, tmp_path: Path
+) -> None:
+    """A backfill, and two replays of both handlers: with a lower threshold of tier A, and with the shipped one."""
+    assay = await installing((SCORE_PAGE, INDEX_PAGE), [REPLAYS])
+    lower = Installation(
+        install(assay.settings.kafka.bootstrap_servers, assay.prefix, tiered_indexing={"tier_a": {"min_cts": LOWER}})
+    )
+    place: dict[str, Any] = {"index__url": server.url}
+    pages, numbers = tmp_path / "archive.jsonl", range(6)
+    pages.write_bytes(b"\n".join(article(number, "ABC"[number % 3])[1] for number in numbers))
+
+    async def told(*words: str, **more: Any) -> dict[str, Any]:
+        status, said, errors = await ran(assay.settings, *words, "--json", **place, **more)
+        assert status == 0, errors
+        found: dict[str, Any] = json.loads(said.splitlines()[-1])
+        return found
+
+    async def drained() -> int:
+        done = await told("run", "score_page", "index_page", "--drain")
+        return int(done["summary"]["index_page"]["outdated"])
+
+    async def decided_again(rules: Installation, **variables: Any) -> None:
+        plan = f"from-{len(variables)}"
+        await replayed(rules.settings, "score_page", plan=f"{plan}-score", live=True, readers_dedupe=True)
+        words = ("--plan", f"{plan}-index", "--to-live", "--readers-dedupe")
+        assert (await told("replay", "index_page", *words, **variables))["outdated"] == 0
+
+    def tiers() -> str:
+        records, _ = server.client.scroll("documents", limit=10_000)
+        found = {str(record.payload["url"])[-1]: str(record.payload["tier"]) for record in records if record.payload}
+        return "".join(found[str(number)] for number in numbers)
+
+    assert (await told("publish", CRAWLED, str(pages), "--run-id", "y2025"))["published"] == len(numbers)
+    assert await drained() == 0
+    assert tiers() == "ABCABC"
+    deep = points(server)
+    # The worker has the shipped threshold, but its writes are older than those of the replay of ``index_page``.
+    await decided_again(lower, tiered_indexing__tier_a__min_cts=LOWER)
+    assert await drained() == len(numbers)
+    assert tiers() == "AACAAC"
+    await decided_again(assay)
+    assert await drained() == len(numbers)
+    assert (tiers(), points(server)) == ("ABCABC", deep)
+    # A live decision under other rules is the last one, but any run is later.
+    assert (await findings(assay.settings))["indexed pages"].state == "ok"
+    await assay.set_back(SCORE_PAGE)
+    await lower.drain(SCORE_PAGE)
+    await assay.set_back(INDEX_PAGE)
+    assert await drained() > len(numbers)
+    assert tiers() == "ABCABC"
+    assert (await findings(assay.settings))["indexed pages"].state == "warn"
 
 
 async def test_intake_pauses_while_the_index_is_down_without_loss(
