@@ -26,7 +26,9 @@ from handlers.results.classifier import ResultClassifier
 from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
 from handlers.results.trust import ResultTrust
-from handlers.retrieval.facets import QueryReader, fallback_scores
+from handlers.retrieval.facets import fallback_scores
+from handlers.retrieval.query import QueryReader
+from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
@@ -54,6 +56,7 @@ class ClassifyResultsRules(SourcedRules):
     page_reading: PageReadingSection
     page_refusals: PageRefusalsSection
     relevance_gate: RelevanceGateSection
+    word_frequencies: WordFrequenciesSection
     trust_points: TrustPointsSection
     trust_labels: TrustLabelsSection
     result_trees: ResultTrees = ResultTrees()
@@ -74,8 +77,7 @@ class ClassifyResultsRules(SourcedRules):
     @cached_property
     def reader(self) -> QueryReader:
         """Reads queries and results under these rules; its word lists are compiled once."""
-        gate = self.relevance_gate
-        return QueryReader(self.patterns, (), gate.plain_words, gate.synonyms)
+        return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
 
 
 def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outcome:
@@ -118,6 +120,7 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
         attempt=batch.attempt,
         parent_batch_id=batch.parent_batch_id,
         request_id=batch.request_id,
+        requested_at=batch.requested_at,
         results=results,
         duplicates=len(batch.retrieved_content) - len(distinct),
         counts=verdict.counts,
@@ -130,7 +133,7 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
         improvement=None if before is None else round(verdict.actionable_information - before, 4),
         retrieved_content=_for_the_judge(contents, rules.retrievalEvaluation),
         judge_scores=batch.judge_scores,
-        fallback_scores=None if batch.judge_scores else _fallback(batch.query, contents, results, rules),
+        fallback_scores=None if batch.judge_scores else _fallback(batch, contents, results, rules),
         config_version=rules.config_version,
     )
     return Emit((classified, *needed))
@@ -153,11 +156,14 @@ def _with_trust(
 
 
 def _fallback(
-    query: str, contents: Sequence[RetrievedContent], results: Sequence[ClassifiedResult], rules: ClassifyResultsRules
+    batch: RetrievalBatch,
+    contents: Sequence[RetrievedContent],
+    results: Sequence[ClassifiedResult],
+    rules: ClassifyResultsRules,
 ) -> JudgeScores:
     limit = rules.extraction.max_text_characters
-    texts = [content.model_copy(update={"content": content.content[:limit]}) for content in contents]
-    return fallback_scores(query, texts, results, rules.retrievalEvaluation, rules.reader)
+    facets = rules.reader.read(batch.query, batch.requested_at)
+    return fallback_scores(facets, contents, results, rules.retrievalEvaluation, rules.reader.see, limit)
 
 
 def _for_the_judge(

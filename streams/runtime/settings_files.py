@@ -63,6 +63,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         sorted((handlers / name).glob("trained.json")) for name in ("results", "html", "html/dates")
     )
     addressed = [path for path in (directory / "addressed.yaml",) if path.is_file()]
+    frequencies = sorted((handlers / "text").glob("background.json"))
     weights, notices = (sorted((handlers / "html").glob(name)) for name in ("addressed.json", "notices.json"))
     return [
         *((path, read_yaml(path)) for path in named),
@@ -76,6 +77,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         *((path, {"page_reading": {"addressed": read_yaml(path)}}) for path in addressed),
         *((path, {"page_reading": {"addressed": from_json(path.read_bytes())}}) for path in weights),
         *((path, {"page_refusals": {"notices": from_json(path.read_bytes())}}) for path in notices),
+        *((path, {"word_frequencies": from_json(path.read_bytes())}) for path in frequencies),
     ]
 
 
