@@ -134,7 +134,8 @@ class Machinery:
         guards: Whether there is a test that a form may have too.
         asks_password: Whether there is a field for a password.
         asks_consent: Whether an element asks for consent to cookies.
-        sells: Whether the markup says that the text is not free, or is behind a wall.
+        sells: Whether the markup says that the text is not free, or an element is named for a wall.
+        states_price: Whether structured data says that the text is not free.
         makes_text: Whether scripts fill an empty element, or the whole body.
         without_scripts: What visitors without scripts read.
         links: Number of links.
