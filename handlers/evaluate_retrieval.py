@@ -301,6 +301,4 @@ def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeS
     if batch.fallback_scores is not None:
         return batch.fallback_scores
     facets = rules.reader.read(batch.query, batch.requested_at)
-    return fallback_scores(
-        facets, batch.retrieved_content, batch.results, rules.retrievalEvaluation, rules.reader.see
-    )
+    return fallback_scores(facets, batch.retrieved_content, batch.results, rules.retrievalEvaluation, rules.reader.see)

@@ -242,6 +242,7 @@ def _verdict(
         rubric=found.rubric,
         missing_fields=found.missing,
         unchecked_fields=found.unchecked,
+        copies=tuple(group.places for group in found.copies),
         score_source=SearchScoreSource.MODEL if is_by_model else SearchScoreSource.RUBRIC,
         outcome=outcome,
         llm=call,

@@ -23,6 +23,7 @@ from handlers.retrieval.facets import met, share_of
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns, compile_details
+from handlers.text.scripts import has_cjk
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, Message
@@ -106,8 +107,9 @@ def opinion_of(query: str, title: str, summary: str, url: str, rules: JudgeRelev
     scores = [met(facet, seen) for facet in subject]
     lacking = any(facet.is_condition and met(facet, seen) < 1 for facet in facets)
     missed = any(facet.weight >= _FULL and not score for facet, score in zip(subject, scores, strict=True))
+    is_short = len(subject) <= _SHORT_QUERY and not has_cjk(query)
     share = share_of(subject, scores)
-    if subject and not lacking and share >= gate.least_coverage and (len(subject) > _SHORT_QUERY or not missed):
+    if subject and not lacking and share >= gate.least_coverage and (not is_short or not missed):
         return UNDECIDED if seen.words.most_repeated() > _LEAST_REPEATED else "Relevant"
     unnamed = [(facet, score) for facet, score in zip(subject, scores, strict=True) if not facet.is_condition]
     of_unnamed = share_of([facet for facet, _ in unnamed], [score for _, score in unnamed])
@@ -196,7 +198,13 @@ def _verdict(
 def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:
     gate = rules.relevance_gate
     paragraphs = paragraphs_of(page, gate.snippet) if source.paragraphs is None else source.paragraphs
-    text = cleaned(snippet_of(paragraphs, gate.snippet), gate.snippet.max_characters)
+    facets = rules.queries.read(source.query)
+
+    def worth(text: str) -> float:
+        seen = rules.queries.see("", text)
+        return share_of(facets, [met(facet, seen) for facet in facets])
+
+    text = cleaned(snippet_of(paragraphs, gate.snippet, worth), gate.snippet.max_characters)
     return SnippetExtracted(
         request_id=source.request_id,
         url=source.url,

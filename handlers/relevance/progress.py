@@ -54,7 +54,7 @@ class RelevanceGateSection(Section):
     least_coverage: float = Field(
         gt=0,
         le=1,
-        description="Share of a long query's words, rare ones counting more, that a source must have to be relevant for "
+        description="Share of a long query's words, weighed by rarity, that a source must have to be relevant for "
         "the offline judge; of a short query it must have all that are not frequent.",
     )
     most_irrelevant_coverage: float = Field(

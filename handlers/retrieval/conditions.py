@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from handlers.retrieval.seen_result import SeenResult
-from handlers.text.word_match import Unit, share_met
+from handlers.text.word_match import Unit, WordText, share_met
 from handlers.text.words import AskedKind, Kind
 from schemas.evidence import DateEvidence, PriceEvidence
 
@@ -31,8 +31,10 @@ def being(named: tuple[Units, ...], details: tuple[frozenset[Kind], ...]) -> Mee
     )
 
 
-def having(kind: AskedKind, has_name: Callable[[str], bool]) -> Meets:
-    """A detail of a kind; a place is also a name, as in "it is in Alcântara"."""
+def having(kind: AskedKind, has_name: Callable[[str], bool], counted: Units) -> Meets:
+    """A detail of a kind; a place is also a name ("it is in Alcântara"), and a number one of what is counted."""
+    if kind == "number" and counted:
+        return lambda seen: float(any(WordText(words).has(unit) for words in seen.counted for unit in counted))
     if kind == "name":
         return lambda seen: float(has_name(seen.text))
     if kind == "place":
@@ -64,7 +66,7 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
     """Days that a query names from its own day on: "today", "next week", "saturday".
 
     Without the day of the query, any date is enough. A result without a date is one of such a day if it says so, or if
-    it has times, as hours of opening.
+    it has hours of opening.
     """
     span = _span(name, today) if today else None
 
@@ -74,7 +76,7 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
             dated = [_as_date(day, today) for day in seen.dates]
             return float(names(seen, units) or any(day is None or day.weekday() == weekday for day in dated))
         if not seen.dates:
-            return float(names(seen, units) or "time" in seen.kinds)
+            return float(names(seen, units) or seen.has_hours)
         if span is None or today is None:
             return 1.0
         return float(any((at := _as_date(day, today)) and span[0] <= at <= span[1] for day in seen.dates))

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from handlers.results.batch import RetrievalEvaluationSection
 from handlers.retrieval.conditions import Meets
+from handlers.retrieval.copies import group_copies
 from handlers.retrieval.seen_result import SeenResult
 from schemas.retrieval import ClassifiedResult, JudgeScores, ResultType, RetrievedContent
 
@@ -31,6 +33,7 @@ class Facet:
         meets: How far a result meets it, in [0, 1].
         is_subject: Whether only words can meet it; any other facet needs an item and not a listing.
         is_condition: Whether a result that does not meet it can't answer.
+        is_detail: Whether it asks for a kind of detail: how much, when, who.
     """
 
     text: str
@@ -38,6 +41,7 @@ class Facet:
     weight: float = 1.0
     is_subject: bool = False
     is_condition: bool = False
+    is_detail: bool = False
 
 
 def met(facet: Facet, seen: SeenResult) -> float:
@@ -83,26 +87,30 @@ def fallback_scores(
     """Compares the facets of a query with the results, whose texts are ``contents``, in the same order.
 
     Recall: the share of the facets that a result meets. Precision: the share of results that answer; no listing does. A
-    result that meets nothing of the query counts only if none answers. Quality: the mean of the trust scores that are
-    known, over 100; the configured value if none is.
+    result that meets nothing of the query counts only if none answers, and copies count once. Quality: the mean of the
+    trust scores that are known, over 100; the configured value if none is.
     """
     scores: list[list[float]] = []
-    answering = 0
-    for content, result in zip(contents, results, strict=False):
+    answering: set[int] = set()
+    groups = group_copies(contents)
+    for place, content, result in zip(count(), contents, results, strict=False):
         if result.actionable_score == 0.0:
             continue  # an error page or a wall
         is_listing = result.result_type is ResultType.AGGREGATOR
         text = content.content[:max_characters]
         seen = see(content.title, text, result.evidence, url=content.url, is_listing=is_listing)
         scores.append([met(facet, seen) for facet in facets])
-        answering += not is_listing and answers(facets, scores[-1], section.coverageThreshold)
+        if not is_listing and answers(facets, scores[-1], section.coverageThreshold):
+            answering.add(place)
     best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
     beside = sum(share_of(facets, found) <= _BESIDE for found in scores) if answering else 0
     known = [content.cts_score / 100 for content in contents if content.cts_score is not None]
     quality = sum(known) / len(known) if known else section.unknownSourceQuality
     return JudgeScores(
         context_recall=round(share_of(facets, best), 4),
-        context_precision=round(answering / max(1, len(contents) - beside), 4),
+        context_precision=round(
+            sum(not answering.isdisjoint(group.places) for group in groups) / max(1, len(groups) - beside), 4
+        ),
         source_quality=round(quality, 4) if contents else 0.0,
         gaps=() if answering else unmet(facets, scores),
     )

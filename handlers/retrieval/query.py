@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
-from handlers.retrieval.conditions import Meets, being, having, in_days, in_month, in_year, on_day, within
+from handlers.retrieval.conditions import Meets, Units, being, having, in_days, in_month, in_year, on_day, within
 from handlers.retrieval.facets import Facet
 from handlers.retrieval.seen_result import YEAR, SeenResult
 from handlers.text.background import Background
@@ -23,7 +23,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _TERM = re.compile(r"[^\W_]+")
 _NAMED = re.compile(r"(?<=[^\W_][ ,(])[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w’'-]+")
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
-_LEAST_WEIGHT, _FEW_SMALL = 0.05, 2
+_LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
 _RARE, _UNKNOWN = 0.55, 0.97
 """Rarity from which on a word with a capital is a name, and from which on one behind a word such as "in" is a place."""
 _MOST_CAPITALS = 0.6
@@ -58,10 +58,8 @@ class QueryReader:
                 self._days |= {fold_words(word): day for word in words}
             self._bounds |= {fold(word): True for word in pack.most_words}
             self._bounds |= {fold(word): False for word in pack.least_words}
-        known = {**self._things, **self._kinds, **self._days}
-        ideographic = [word for word in known if any(map(is_ideographic, word))]
-        others = alternatives(word for word in known if word not in ideographic)
-        self._phrases = re.compile(rf"(?<!\w)(?:{others})(?!\w)|{alternatives(ideographic)}")
+        self._phrases = _one_of({**self._things, **self._kinds, **self._days})
+        self._day_names = _one_of(self._days)
 
     def read(self, query: str, now: datetime | None = None) -> tuple[Facet, ...]:
         """The facets of a query: those of a kind first, then its subject in the order of its words.
@@ -104,7 +102,15 @@ class QueryReader:
         is_listing: bool = False,
     ) -> SeenResult:
         """A result to look facets up in; ``evidence``: the details of the text, if they are known."""
-        return SeenResult(self.patterns.details, title or "", text, evidence, url=url, is_listing=is_listing)
+        return SeenResult(
+            self.patterns.details,
+            title or "",
+            text,
+            evidence,
+            url=url,
+            is_listing=is_listing,
+            names_day=self._names_day,
+        )
 
     def _asked(self, folded: str, query: str, now: datetime | None) -> tuple[list[Facet], str]:
         """The kinds of things, the details and the days that a query asks for, and the rest of the query."""
@@ -119,7 +125,10 @@ class QueryReader:
                 found[words] = Facet(words, meets, is_condition=True)
             else:
                 kind = self._kinds[words]
-                found[kind] = Facet(kind, having(kind, self._names_beside(query)), is_condition=True)
+                if kind == "name" and match.start() and not is_ideographic(words[0]):
+                    continue  # "the man who …"
+                meets = having(kind, self._names_beside(query), self._counted(folded[match.end() :]))
+                found[kind] = Facet(kind, meets, is_condition=True, is_detail=True)
             folded = _without(folded, *match.span())
         # One facet for words of one meaning: "concerts and festivals" are both met by an event.
         things = (Facet(words[0], being(tuple(map(self._units, words)), details)) for details, words in named.items())
@@ -128,8 +137,13 @@ class QueryReader:
     def _language(self, query: str) -> str | None:
         """The language of a query, by its small words; None if they leave it open."""
         counts = counts_by_language(_WORD.findall(query.lower()), self.patterns.details.small_words)
-        best, rival, *_ = sorted(counts, key=counts.__getitem__, reverse=True) + ["", ""]
-        return best if counts.get(best, 0) >= _FEW_SMALL and counts[best] > counts.get(rival, 0) else None
+        known = [language for language in self._background.languages if counts.get(language, 0) >= _FEW_SMALL]
+        return max(known, key=counts.__getitem__, default=None)
+
+    def _counted(self, rest: str) -> Units:
+        """The word that directly follows "how many"."""
+        word = next(iter(_TERM.findall(rest)), "")
+        return () if word in self._ignored else self._units(word)
 
     def _word(self, unit: Unit, names: Set[str], language: str | None) -> Facet:
         text = min(unit.forms)
@@ -172,14 +186,27 @@ class QueryReader:
 
         return has_name
 
+    def _names_day(self, text: str) -> bool:
+        return self._day_names.search(fold_words(text)) is not None or next(self._months(text), None) is not None
+
     def _units(self, text: str) -> tuple[Unit, ...]:
         return units_of(text, frozenset(), {})
 
     def _months(self, text: str) -> Iterator[tuple[int, int, int]]:
         folded, months = fold(text), self.patterns.details.months
         for word in _WORD.finditer(text):
-            if name := months.after(folded, text, word.start()):
+            name = months.after(folded, text, word.start())
+            # Short names are words of other languages: "out" is October in Portuguese.
+            if name and (len(name) > _SHORT_MONTH or name[0].isupper()):
                 yield word.start(), word.start() + len(name), months[name]
+
+
+def _one_of(words: Iterable[str]) -> re.Pattern[str]:
+    """An expression for one of some words, as a whole word where a script has spaces."""
+    known = list(words)
+    ideographic = [word for word in known if any(map(is_ideographic, word))]
+    others = alternatives(word for word in known if word not in ideographic)
+    return re.compile(rf"(?<!\w)(?:{others})(?!\w)|{alternatives(ideographic)}")
 
 
 def _word_of(unit: Unit) -> Meets:

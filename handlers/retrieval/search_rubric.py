@@ -14,6 +14,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from handlers.html.links import host_of, registrable_domain
+from handlers.retrieval.copies import Group, group_copies
 from handlers.retrieval.facets import Facet, answers, is_about, met, unmet
 from handlers.retrieval.query import QueryReader
 from handlers.retrieval.seen_result import SeenResult
@@ -49,8 +50,8 @@ class FieldRule(Section):
     names: Words = Field(min_length=1, description="How requests call the field, in lower case.")
     part: Literal["title", "url", "text"] | AskedKind = Field(
         default="text",
-        description="What of a result has it: title or url if there is one; a detail of a kind; text if one of the words "
-        "is in it.",
+        description="What of a result has it: title or url if there is one; a detail of a kind; text if one of the "
+        "words is in it.",
     )
     words: Words = Field(default=(), description="Words and signs that show the field in a text, in lower case.")
     offer: bool = Field(default=False, description="Whether only something on offer has it.")
@@ -145,6 +146,7 @@ class Assessment:
         lacking: Required fields that no result has, as the request calls them, and their rules.
         unchecked: Required fields without a rule; only a model can judge them, so none counts as found (C-14).
         unmet: What the goal states and no result has.
+        copies: Groups of results with one text, which counts once.
         off_goal: Whether too few results are about the goal, or most are off-topic; False without results.
         narrow: Whether the results come from too few domains for points.
     """
@@ -153,6 +155,7 @@ class Assessment:
     lacking: Mapping[str, FieldRule]
     unchecked: tuple[str, ...]
     unmet: tuple[str, ...]
+    copies: tuple[Group, ...]
     results: int
     few: bool
     off_goal: bool
@@ -184,13 +187,16 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: Quer
     few results are about the goal. A goal without shopping can reach 0.8, the upper band, without any shop.
     """
     goal = (batch.goal or "").strip() or batch.query
-    results = [_look_at(content, section.max_text_characters, reader) for content in batch.retrieved_content]
+    groups = group_copies(batch.retrieved_content)
+    firsts = [batch.retrieved_content[group.places[0]] for group in groups]
+    results = [_look_at(content, section.max_text_characters, reader) for content in firsts]
     wanted, points = _fields(batch.required_fields or (), section), section.relevance
     checked = {name: rule for name, rule in wanted.items() if rule is not None}
     lacking = {name: rule for name, rule in checked.items() if not any(_has(result, rule) for result in results)}
     covered = (len(checked) - len(lacking)) / len(wanted) if wanted else 1.0
     on_goal, lacks = _on_goal(reader.read(goal, batch.requested_at), results, points)
-    beside = _beside(goal, results, section)
+    shopping = _mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for rule in checked.values())
+    beside = (shopping or not on_goal) and _beside(goal, results, section)
     diversity, narrow = _diversity(results, section)
     parts = {
         "count": _count(len(results), section.count),
@@ -210,11 +216,12 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: Quer
         lacking=lacking,
         unchecked=tuple(name for name, rule in wanted.items() if rule is None),
         unmet=lacks,
+        copies=tuple(group for group in groups if len(group.places) > 1),
         results=len(results),
         few=len(results) < section.count.acceptable_from,
         off_goal=bool(results) and (beside or not on_goal),
         narrow=narrow,
-        shopping=_mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for rule in checked.values()),
+        shopping=shopping,
     )
 
 
@@ -227,12 +234,16 @@ def gaps_of(found: Assessment, section: SearchEvaluationSection) -> str:
     if not found.results:
         return "There are no results."
     low = found.rubric.total < section.bands.acceptable
+    copied = sum(len(group.places) - 1 for group in found.copies)
+    differing = [figure for group in found.copies for figure in group.differing]
     gaps = {
         f"No result has: {_listed(found.missing)}.": found.missing,
         f"No result meets the condition: {_listed(found.unmet)}.": found.unmet,
         f"Not checked: {_listed(found.unchecked)}.": found.unchecked,
         "The results are mostly beside the goal.": found.off_goal,
         "There are few results.": low and found.few,
+        f"{copied} of them are copies of others.": low and copied,
+        f"Copies of one text differ in: {_listed(tuple(differing))}.": differing,
         "They come from few sites.": low and found.narrow,
     }
     return " ".join(gap for gap, holds in gaps.items() if holds)

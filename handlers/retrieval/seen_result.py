@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from urllib.parse import unquote
 
@@ -17,6 +17,8 @@ _LONGEST_TITLE = 500
 YEAR = re.compile(r"(?<![\d.,-])(?:1[5-9]|20)\d\d(?![\d,]|\.\d)")
 _HOURS = re.compile(r"(?<!\d)\d{1,2}(?:[:.h]\d\d)?\s?[-–]\s?\d{1,2}(?:[:.h]\d\d)?(?!\d)")
 _NUMBER = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}")
+_COUNTED = re.compile(r"(?<![\w.,])\d[\d.,]{0,12} (?:\w{1,20} ){0,2}\w{1,30}|\w{1,30}: ?\d")
+_MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
 _TERM = re.compile(r"[^\W_]+")
 
 
@@ -32,9 +34,21 @@ class SeenResult:
         *,
         url: str = "",
         is_listing: bool = False,
+        names_day: Callable[[str], bool],
     ) -> None:
-        """Takes a result; ``evidence``: the details of the text, if they are known; ``is_listing``: it leads to items."""
+        """Takes a result.
+
+        Args:
+            patterns: How details are written.
+            title: Of the result.
+            text: Of the result.
+            evidence: The details of the text, if they are known.
+            url: Of the result.
+            is_listing: Whether it leads to items.
+            names_day: Whether a text names days that are no dates: on Monday, in May.
+        """
         self._patterns, self._title, self._known = patterns, title[:_LONGEST_TITLE], evidence
+        self._names_day = names_day
         self.content = text
         self.text = f"{self._title}\n{text}"
         self.is_listing = is_listing
@@ -67,6 +81,16 @@ class SeenResult:
         return frozenset(map(int, YEAR.findall(self.text)))
 
     @cached_property
+    def has_hours(self) -> bool:
+        """Whether it has a range of hours, as of opening."""
+        return _HOURS.search(self.content) is not None
+
+    @cached_property
+    def counted(self) -> tuple[str, ...]:
+        """The words that follow its numbers, and those before a number behind a colon."""
+        return tuple(_COUNTED.findall(self.text))
+
+    @cached_property
     def kinds(self) -> frozenset[AskedKind]:
         """The kinds of its details; a year is a date, and hours of opening are a time."""
         found: set[AskedKind] = {detail.kind for detail in self.details}
@@ -74,7 +98,6 @@ class SeenResult:
         return frozenset(found)
 
     def _more_kinds(self) -> Iterator[tuple[AskedKind, bool]]:
-        yield "date", bool(self.years)
-        yield "time", _HOURS.search(self.content) is not None
+        yield "date", bool(self.years) or _MONTH.search(self.content) is not None or self._names_day(self.content)
+        yield "time", self.has_hours
         yield "number", _NUMBER.search(YEAR.sub(" ", self.content)) is not None
-

@@ -51,6 +51,11 @@ class Background:
             for language, levels in section.languages.items()
         }
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that it knows, the one with the most paragraphs first."""
+        return tuple(self._levels)
+
     def rarity(self, word: str, language: str | None = None) -> float:
         """How rare a folded word is, from 0 (in every paragraph) to 1 (unknown); of characters, the rarest pair.
 

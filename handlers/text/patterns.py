@@ -92,8 +92,21 @@ Expression = Annotated[str, AfterValidator(_in_both_scripts), AfterValidator(_co
 """A regular expression. It must run in linear time, since others write the pages."""
 WordList = Annotated[tuple[str, ...], AfterValidator(spelled_out)]
 DayName = Literal[
-    *("today", "tomorrow", "weekend", "next weekend", "week", "next week", "month", "next month"),
-    *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    "today",
+    "tomorrow",
+    "weekend",
+    "next weekend",
+    "week",
+    "next week",
+    "month",
+    "next month",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
 ]
 Counts = Annotated[dict[str, int], AfterValidator(_keys_spelled_out)]
 Factors = Annotated[dict[str, float], AfterValidator(_keys_spelled_out)]
@@ -181,7 +194,9 @@ class PatternPack(Section):
     stop_words: WordList = _words("Words of a query that say nothing of its subject.")
     question_fillers: WordList = _words("More words of questions that say nothing of their subject.")
     asked_things: dict[str, WordList] = _meanings("Words of a query for a kind of thing, by a name in thing_details.")
-    asked_details: dict[AskedKind, WordList] = _meanings("Words of a query that ask for a detail: price, who, how many.")
+    asked_details: dict[AskedKind, WordList] = _meanings(
+        "Words of a query that ask for a detail: price, who, how many."
+    )
     asked_days: dict[DayName, WordList] = _meanings("Words of a query for days as seen from its own day, and weekdays.")
     most_words: WordList = _words("Words before a price, or ideographs behind it, that make it the highest one: under.")
     least_words: WordList = _words("The same for the lowest one: over.")

@@ -85,9 +85,7 @@ class WordText:
         return False
 
 
-def units_of(
-    query: str, ignored: Set[str], same_words: Mapping[str, Sequence[str]]
-) -> tuple[Unit, ...]:
+def units_of(query: str, ignored: Set[str], same_words: Mapping[str, Sequence[str]]) -> tuple[Unit, ...]:
     """The units of a query, in its order.
 
     A single letter is a unit only if the query has no word.

@@ -36,11 +36,11 @@ from handlers.ranking.config import RankingSection
 from handlers.ranking.model import ModelMismatchError, RankingModel
 from handlers.reasoning.context import ReasoningSection
 from handlers.relevance.progress import Domains, RelevanceGateSection
-from handlers.text.background import WordFrequenciesSection
 from handlers.results.batch import ExtractionSection, RetrievalEvaluationSection
 from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
 from handlers.retrieval.search_rubric import SearchEvaluationSection
+from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns
 from schemas.addresses import is_loopback
 from schemas.rules import Rules, Section

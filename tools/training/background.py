@@ -1,4 +1,4 @@
-"""``python -m tools.training.background``: counts in how many paragraphs of the labelled pages words are, and writes it.
+"""``python -m tools.training.background``: counts in how many paragraphs of labelled pages words are, and writes it.
 
 A page gives at most ``MOST_LINES`` paragraphs, so that a long one does not decide alone.
 """

@@ -24,7 +24,7 @@ def said(title: str, summary: str = "", query: str = CO_PARENTING) -> str:
 
 
 def test_another_subject_without_the_name_is_irrelevant() -> None:
-    asked = "is the castle in Ludlow accessible for buggies"
+    asked = "is the castle museum in Ludlow accessible for twin buggies and wheelchairs"
     assert said("A castle in Bath", "Open all year.", query=asked) == "Irrelevant"
     assert said("Visiting Ludlow with a pram", "The keep has steps.", query=asked) == UNDECIDED
 
@@ -32,7 +32,6 @@ def test_another_subject_without_the_name_is_irrelevant() -> None:
 def test_a_page_that_shares_no_word_may_say_the_same_in_others() -> None:
     asked = "what is the capital of Australia"
     assert said("Canberra", "The seat of government.", query=asked) == UNDECIDED
-    assert said("一般感冒的用藥須知", query="感冒要吃什麼藥") == UNDECIDED
 
 
 def test_endless_repetition_is_undecided() -> None:
