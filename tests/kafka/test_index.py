@@ -16,10 +16,11 @@ from handlers.index_page import IndexPageRules
 from handlers.indexing.points import points_of
 from schemas.documents import DocumentIndexed
 from schemas.pages import ScoredPage
+from streams.settings.model import load_settings
 from streams.topology import HANDLERS, REPLAYS
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, install, installed, process, ran, until
-from tests.kafka.replays import replayed
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, installed, process, ran, until
+from tests.kafka.replays import planned, replayed
 from tests.kafka.test_doctor import findings
 from tests.rules import shipped_rules
 from tests.streams.index.qdrant_server import QdrantServer
@@ -103,55 +104,51 @@ async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(installin
 
 
 async def test_the_index_has_the_tiers_of_the_last_run(
-    installing: Installing, server: QdrantServer, tmp_path: Path
+    installing: Installing, server: QdrantServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A backfill, and two replays of both handlers: with a lower threshold of tier A, and with the shipped one."""
-    assay = await installing((SCORE_PAGE, INDEX_PAGE), [REPLAYS])
+    assay = await installing((SCORE_PAGE, INDEX_PAGE), [REPLAYS], index={"url": server.url})
     lower = Installation(
-        install(assay.settings.kafka.bootstrap_servers, assay.prefix, tiered_indexing={"tier_a": {"min_cts": LOWER}})
+        assay.settings.model_copy(
+            update={"tiered_indexing": load_settings(tiered_indexing={"tier_a": {"min_cts": LOWER}}).tiered_indexing}
+        )
     )
-    place: dict[str, Any] = {"index__url": server.url}
     pages, numbers = tmp_path / "archive.jsonl", range(6)
     pages.write_bytes(b"\n".join(article(number, "ABC"[number % 3])[1] for number in numbers))
 
-    async def told(*words: str, **more: Any) -> dict[str, Any]:
-        status, said, errors = await ran(assay.settings, *words, "--json", **place, **more)
+    async def decided_again(rules: Installation, plan: str) -> None:
+        for handler in ("score_page", "index_page"):
+            await replayed(rules.settings, handler, plan=f"{plan}-{handler}", live=True, readers_dedupe=True)
+
+    async def told(*words: str) -> dict[str, Any]:
+        status, said, errors = await ran(assay.settings, *words, "--json", index__url=server.url)
         assert status == 0, errors
         found: dict[str, Any] = json.loads(said.splitlines()[-1])
         return found
-
-    async def drained() -> int:
-        done = await told("run", "score_page", "index_page", "--drain")
-        return int(done["summary"]["index_page"]["outdated"])
-
-    async def decided_again(rules: Installation, **variables: Any) -> None:
-        plan = f"from-{len(variables)}"
-        await replayed(rules.settings, "score_page", plan=f"{plan}-score", live=True, readers_dedupe=True)
-        words = ("--plan", f"{plan}-index", "--to-live", "--readers-dedupe")
-        assert (await told("replay", "index_page", *words, **variables))["outdated"] == 0
 
     def tiers() -> str:
         records, _ = server.client.scroll("documents", limit=10_000)
         found = {str(record.payload["url"])[-1]: str(record.payload["tier"]) for record in records if record.payload}
         return "".join(found[str(number)] for number in numbers)
 
-    assert (await told("publish", CRAWLED, str(pages), "--run-id", "y2025"))["published"] == len(numbers)
-    assert await drained() == 0
+    assert (await command(assay.settings, capsys, "publish", CRAWLED, str(pages), "--run-id", "y2025"))[0] == 0
+    await assay.drain(SCORE_PAGE, INDEX_PAGE)
     assert tiers() == "ABCABC"
     deep = points(server)
+    await planned(assay.settings, "index_page", plan="old", live=True, readers_dedupe=True)
+    await decided_again(lower, "lower")
     # The worker has the shipped threshold, but its writes are older than those of the replay of ``index_page``.
-    await decided_again(lower, tiered_indexing__tier_a__min_cts=LOWER)
-    assert await drained() == len(numbers)
+    done = await told("run", "index_page", "--drain")
+    assert done["summary"]["index_page"]["outdated"] == len(numbers)
     assert tiers() == "AACAAC"
-    await decided_again(assay)
-    assert await drained() == len(numbers)
+    await decided_again(assay, "shipped")
     assert (tiers(), points(server)) == ("ABCABC", deep)
-    # A live decision under other rules is the last one, but any run is later.
+    assert (await told("replay", "resume", "old"))["outdated"] == len(numbers)
     assert (await findings(assay.settings))["indexed pages"].state == "ok"
+    # A live decision under other rules is the last one, but any run is later.
     await assay.set_back(SCORE_PAGE)
     await lower.drain(SCORE_PAGE)
-    await assay.set_back(INDEX_PAGE)
-    assert await drained() > len(numbers)
+    await assay.drain(INDEX_PAGE)
     assert tiers() == "ABCABC"
     assert (await findings(assay.settings))["indexed pages"].state == "warn"
 
