@@ -72,6 +72,8 @@ _BODY = re.compile(rb"<body|</head|<script[^>]{0,300}\b(?:defer|async|module)\b"
 _TAG = re.compile(rb"<[^>]{0,200}>")
 _BLOCKING = re.compile("captcha|denied|robot|geoblock")
 _FIRST_ERROR = 400
+_NUMBERS, _SEVERAL_NUMBERS = re.compile(r"\d{1,9}"), 3
+"""Opening hours, or a row of a table."""
 _SEVERAL = 1.2
 """Sum of probabilities of several lines that are as sure as one likely line."""
 _UNREAD = 200
@@ -319,7 +321,8 @@ class StateReader:
         begins, most = bool(lines) and lines[0] in told, float(section.prose_words)
         # Several weak signs count only if they are most of the text, and so does a line amid others.
         is_amid = bool(lines) and share < _SHARE and (best < section.likely or not (begins or in_head or is_teaser))
-        is_beside = kind is State.CONSENT and is_bare is False and (share < _MOST or other)
+        is_table = any(len(_NUMBERS.findall(line)) >= _SEVERAL_NUMBERS for line in left)
+        is_beside = kind is State.CONSENT and (is_table or (is_bare is False and (share < _MOST or other)))
         if is_amid or is_beside or (is_bare is None and best < _SURE) or not (is_read or self._is_titled(shown)):
             return None
         if is_bare is None and not in_text:
