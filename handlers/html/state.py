@@ -55,9 +55,7 @@ _TEST = re.compile(
 _PASSWORD = re.compile(rb"type\s{0,3}=\s{0,3}[\"']?password")
 _CONSENT = re.compile(rb"(?:id|class|action|name)\s?=\s?[\"'][^\"'<>]{0,60}(?:consent|gdpr|cookie)")
 _PRICED = re.compile(rb"isaccessibleforfree[\"']?\s{0,3}:\s{0,3}[\"']?(?:https?://schema.org/)?false")
-_SOLD = re.compile(
-    rb"(?:id|class)\s?=\s?[\"'][^\"'<>]{0,60}(?:pay-?wall|reg-?wall|subscriber-only|premium-wall)",
-)
+_SOLD = re.compile(rb"(?:id|class)\s?=\s?[\"'][^\"'<>]{0,60}(?:pay-?wall|reg-?wall|subscriber-only|premium-wall)")
 _COOKIE = re.compile("cookie|クッキー|쿠키|кук[иа]|الارتباط|कुकी", re.IGNORECASE)
 _CODE = re.compile(r"(?:[^\d\s]{1,12}[\s:#-]{1,3}){0,2}([45]\d\d)[.!]?")
 """A heading that is a status, such as "Error 404"."""
@@ -72,10 +70,8 @@ _BODY = re.compile(rb"<body|</head|<script[^>]{0,300}\b(?:defer|async|module)\b"
 _TAG = re.compile(rb"<[^>]{0,200}>")
 _BLOCKING = re.compile("captcha|denied|robot|geoblock")
 _FIRST_ERROR = 400
-_NUMBERS, _SEVERAL_NUMBERS = re.compile(r"\d{1,9}"), 3
-"""Opening hours, or a row of a table."""
-_SEVERAL = 1.2
-"""Sum of probabilities of several lines that are as sure as one likely line."""
+_NUMBERS, _SEVERAL_NUMBERS, _SEVERAL = re.compile(r"\d{1,9}"), 3, 1.2
+"""The numbers of a row of a table; sum of probabilities of several lines that are as sure as one likely line."""
 _UNREAD = 200
 """Characters of lines that are a text, although the decision on content left them out."""
 _LITTLE = 150
