@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
@@ -152,25 +152,35 @@ async def _score_in(pool: WorkerPool, page: CrawledPage | Refusal) -> Score | Re
 
 
 async def classify(
-    results: Iterable[Mapping[str, Any]], *, query: str, settings: Settings | None = None
+    results: Iterable[Mapping[str, Any]],
+    *,
+    query: str,
+    requested_at: datetime | None = None,
+    settings: Settings | None = None,
 ) -> Classification | Refusal:
     """Which results of a search are the content itself, and which are only listings or navigation.
 
     Args:
         results: Mappings with ``url``, ``title`` and ``content``, and with ``html`` where it is known.
         query: What was searched for.
+        requested_at: When; "today" in the query is this day. Now by default.
         settings: The configuration; the shipped one by default.
     """
     from schemas.retrieval import RetrievalBatch
 
-    batch = _event(RetrievalBatch, _with_id("batch_id", {"query": query, "retrieved_content": _listed(results)}))
+    fields = {"query": query, "retrieved_content": _listed(results), "requested_at": requested_at or datetime.now(UTC)}
+    batch = _event(RetrievalBatch, _with_id("batch_id", fields))
     if isinstance(batch, Refusal):
         return batch
     return await asyncio.to_thread(_classify, batch, settings or _SHIPPED)
 
 
 async def evaluate(
-    results: Iterable[Mapping[str, Any]], *, query: str, settings: Settings | None = None
+    results: Iterable[Mapping[str, Any]],
+    *,
+    query: str,
+    requested_at: datetime | None = None,
+    settings: Settings | None = None,
 ) -> Evaluation | Refusal:
     """Whether the results of a search answer its query; arguments as ``classify``.
 
@@ -178,7 +188,7 @@ async def evaluate(
     """
     from handlers.evaluate_retrieval import EvaluateRetrievalRules
 
-    classification = await classify(results, query=query, settings=settings)
+    classification = await classify(results, query=query, requested_at=requested_at, settings=settings)
     if isinstance(classification, Refusal):
         return classification
     events = await _decide("evaluate_retrieval", classification.event, settings or _SHIPPED)

@@ -51,17 +51,25 @@ def score_many(
 
 
 def classify(
-    results: Iterable[Mapping[str, Any]], *, query: str, settings: Settings | None = None
+    results: Iterable[Mapping[str, Any]],
+    *,
+    query: str,
+    requested_at: datetime | None = None,
+    settings: Settings | None = None,
 ) -> Classification | Refusal:
     """Which results are the content itself; see ``assay.aio.classify``."""
-    return result_of(aio.classify(results, query=query, settings=settings))
+    return result_of(aio.classify(results, query=query, requested_at=requested_at, settings=settings))
 
 
 def evaluate(
-    results: Iterable[Mapping[str, Any]], *, query: str, settings: Settings | None = None
+    results: Iterable[Mapping[str, Any]],
+    *,
+    query: str,
+    requested_at: datetime | None = None,
+    settings: Settings | None = None,
 ) -> Evaluation | Refusal:
     """Whether results answer their query; see ``assay.aio.evaluate``."""
-    return result_of(aio.evaluate(results, query=query, settings=settings))
+    return result_of(aio.evaluate(results, query=query, requested_at=requested_at, settings=settings))
 
 
 def snippet(

@@ -171,8 +171,8 @@ class Evaluation:
 
 
 def dimension_reasons(event: RetrievalEvaluated, thresholds: Dimensions) -> tuple[str, ...]:
-    """Each dimension with its threshold, those that miss it first."""
-    lines = []
+    """What no result has, and each dimension with its threshold, those that miss it first."""
+    lines = [(False, f"no result has: {gap}") for gap in event.gaps]
     for name, least in thresholds.model_dump(by_alias=False).items():
         score = event.scores.to_wire()[name]
         lines.append((score >= least, f"{name} {score:.2f} {'reaches' if score >= least else 'is below'} {least:g}"))

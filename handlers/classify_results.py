@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from handlers.html.content import PageFacts
 from handlers.html.links import canonical_url, page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.state import PageRefusalsSection
@@ -25,8 +26,10 @@ from handlers.results.batch import (
 from handlers.results.classifier import ResultClassifier
 from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
-from handlers.results.trust import ResultTrust
-from handlers.retrieval.facets import QueryReader, fallback_scores
+from handlers.results.trust import score_result
+from handlers.retrieval.facets import fallback_scores
+from handlers.retrieval.query import QueryReader
+from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
@@ -54,6 +57,7 @@ class ClassifyResultsRules(SourcedRules):
     page_reading: PageReadingSection
     page_refusals: PageRefusalsSection
     relevance_gate: RelevanceGateSection
+    word_frequencies: WordFrequenciesSection
     trust_points: TrustPointsSection
     trust_labels: TrustLabelsSection
     result_trees: ResultTrees = ResultTrees()
@@ -66,16 +70,9 @@ class ClassifyResultsRules(SourcedRules):
         )
 
     @cached_property
-    def trust(self) -> ResultTrust:
-        """Scores results by the rules of pages; its word lists are compiled once."""
-        details = self.classifier.patterns.details
-        return ResultTrust(self.page_reading, details, self.trust_points.points, self.trust_labels.thresholds)
-
-    @cached_property
     def reader(self) -> QueryReader:
         """Reads queries and results under these rules; its word lists are compiled once."""
-        gate = self.relevance_gate
-        return QueryReader(self.patterns, (), gate.plain_words, gate.synonyms)
+        return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
 
 
 def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outcome:
@@ -87,7 +84,7 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
     R-043, R-054 to R-057, R-067.
     """
     distinct = distinct_results(batch.retrieved_content)
-    read = [_with_trust(result, *rules.classifier.read(result), rules) for result in distinct]
+    read = [_with_trust(*rules.classifier.read(result), rules) for result in distinct]
     results = tuple(result for _, result in read)
     threshold = rules.retrievalEvaluation.dimensionThresholds.actionableInformation
     verdict = judge_batch(results, threshold)
@@ -118,6 +115,7 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
         attempt=batch.attempt,
         parent_batch_id=batch.parent_batch_id,
         request_id=batch.request_id,
+        requested_at=batch.requested_at,
         results=results,
         duplicates=len(batch.retrieved_content) - len(distinct),
         counts=verdict.counts,
@@ -130,34 +128,37 @@ def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outc
         improvement=None if before is None else round(verdict.actionable_information - before, 4),
         retrieved_content=_for_the_judge(contents, rules.retrievalEvaluation),
         judge_scores=batch.judge_scores,
-        fallback_scores=None if batch.judge_scores else _fallback(batch.query, contents, results, rules),
+        fallback_scores=None if batch.judge_scores else _fallback(batch, contents, results, rules),
         config_version=rules.config_version,
     )
     return Emit((classified, *needed))
 
 
 def _with_trust(
-    result: RetrievedContent, read: RetrievedContent, classified: ClassifiedResult, rules: ClassifyResultsRules
+    read: RetrievedContent, classified: ClassifiedResult, facts: PageFacts | None, rules: ClassifyResultsRules
 ) -> tuple[RetrievedContent, ClassifiedResult]:
     """The result with a trust score where its page or its source gives one, and with the standing of its source."""
     if classified.page_id is None:
         return read, classified
-    source = source_at(result.url, None, "", rules.compiled_sources)
+    source = source_at(classified.url, None, "", rules.compiled_sources)
     contested = (source.because,) if source.standing == "contested" else ()
     classified = classified.model_copy(update={"source": source.standing, "reasons": (*classified.reasons, *contested)})
     if read.cts_score is not None:
         return read, classified
-    html = (result.html or "")[: rules.classification.max_html_characters]
-    score = 0.0 if classified.actionable_score == 0.0 else rules.trust.score(html, result.url, source)
+    points, labels = rules.trust_points.points, rules.trust_labels.thresholds
+    score = 0.0 if classified.actionable_score == 0.0 else score_result(facts, source, points, labels)
     return read.model_copy(update={"cts_score": score}), classified
 
 
 def _fallback(
-    query: str, contents: Sequence[RetrievedContent], results: Sequence[ClassifiedResult], rules: ClassifyResultsRules
+    batch: RetrievalBatch,
+    contents: Sequence[RetrievedContent],
+    results: Sequence[ClassifiedResult],
+    rules: ClassifyResultsRules,
 ) -> JudgeScores:
     limit = rules.extraction.max_text_characters
-    texts = [content.model_copy(update={"content": content.content[:limit]}) for content in contents]
-    return fallback_scores(query, texts, results, rules.retrievalEvaluation, rules.reader)
+    facets = rules.reader.read(batch.query, batch.requested_at)
+    return fallback_scores(facets, contents, results, rules.retrievalEvaluation, rules.reader.see, limit)
 
 
 def _for_the_judge(

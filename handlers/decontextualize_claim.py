@@ -15,13 +15,14 @@ import re
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from handlers.claims.wording import ClaimBands, ClaimsSection
+from handlers.claims.wording import ClaimBands, ClaimsSection, Features, features_of, score_of
 from handlers.prompts.template import ModelTasks, Prompts, quoted, render
 from handlers.prompts.untrusted import cleaned, sanitize
+from handlers.text.patterns import Patterns
 from schemas.claims import (
     ClaimBand,
     ClaimEvaluated,
@@ -43,11 +44,9 @@ ROLE = "decontextualization_agent"
 MOST_ASKS = 20 * (3 + 1) + 5
 """As many as the configuration may allow: questions of every try, and all searches."""
 TASK = "decontextualize_claim"
-ABSTENTIONS = {
-    "unknown language": (ClaimStatus.UNKNOWN_LANGUAGE, "no word lists for the claim's language"),
-    "undecided": (ClaimStatus.UNDECIDED, "the wording does not show whether who, when or where is missing"),
-}
+ABSTENTIONS = (ClaimStatus.UNKNOWN_LANGUAGE, ClaimStatus.UNDECIDED)
 """Replies of the offline judge without a score. From a model they are outside of the protocol."""
+_NO_STATEMENT = "it states nothing: a question, an order, or no subject and no verb"
 _NUMBER = re.compile(r"[ \t\r\n]{0,100}(0(?:\.[0-9]{1,20})?|1(?:\.0{1,20})?|\.[0-9]{1,20})[ \t\r\n]{0,100}")
 _MOST_CALLS, _MOST_USES = 8, 40
 """Calls of one reply that are answered; uses of tools that the event names."""
@@ -84,6 +83,7 @@ class ToolMapping(Section):
     description: str = Field(min_length=1, max_length=2000, description="The description that the model gets.")
     collection: Literal["utterances", "documents"] = Field(description="What is searched.")
     limit: int = Field(ge=1, le=50, description="Hits that the model is shown.")
+    least_similarity: float = Field(default=0.3, ge=0, le=1, description="Cosine below which a hit is not shown.")
 
 
 class ToolsSection(Section):
@@ -124,6 +124,7 @@ class DecontextualizeClaimRules(Rules):
     processing: ProcessingView = ProcessingView()
     model_tasks: ModelTasks
     prompts: Prompts
+    patterns: Patterns
 
     @cached_property
     def judge_tools(self) -> tuple[ToolMapping, ...]:
@@ -132,9 +133,18 @@ class DecontextualizeClaimRules(Rules):
         return self.tools.agent_tool_mappings.get(ROLE, ()) if may_search else ()
 
     @cached_property
-    def wording(self) -> dict[str, Any]:
-        """The facts of the offline judge."""
-        return self.claims.wording.model_dump(mode="json")
+    def small_words(self) -> dict[str, frozenset[str]]:
+        """Frequent words by language, which tell the languages apart."""
+        known = (pair for pack in self.patterns.values() for pair in pack.small_words.items())
+        return {language: frozenset(words) for language, words in known}
+
+    def read(self, claim: ExtractedClaim) -> Features | None:
+        """What the wording of a claim shows; None without word lists for its language."""
+        text, source = (
+            claim.claim_text[: self.claims.claim_characters],
+            claim.source_text[: self.claims.source_characters],
+        )
+        return features_of(text, source, self.claims.wording, self.small_words)
 
 
 def decontextualize_claim(claim: ExtractedClaim, rules: DecontextualizeClaimRules) -> Outcome | Ask:
@@ -157,6 +167,8 @@ def _outcome(claim: ExtractedClaim, replies: tuple[Reply, ...], rules: Decontext
     conversation = _Conversation(claim, rules)
     if not any(sign.isalnum() for sign in claim.claim_text):
         return Emit((conversation.evaluated(None, ClaimStatus.NO_CLAIM, "there is no claim", 0),))
+    if conversation.wording and not conversation.wording.is_claim:
+        return Emit((conversation.evaluated(None, ClaimStatus.NO_CLAIM, _NO_STATEMENT, 0),))
     needs = conversation.hold()
     try:
         need = next(needs)
@@ -182,7 +194,7 @@ def _utterance_id_of(claim: ExtractedClaim) -> str:
     return f"claim:{claim.claim_id}"[:_ID_CHARACTERS]
 
 
-@dataclass(slots=True)
+@dataclass
 class _Conversation:
     """The conversation with a judge about one claim; it is replayed from its replies."""
 
@@ -191,6 +203,11 @@ class _Conversation:
     searches: int = 0
     uses: list[ToolUse] = field(default_factory=list)
     calls: list[LlmCall] = field(default_factory=list)
+
+    @cached_property
+    def wording(self) -> Features | None:
+        """What the wording shows."""
+        return self.rules.read(self.claim)
 
     def hold(self) -> Generator[_Needs, Reply, ClaimEvaluated]:
         for number in range(1, self.rules.processing.retries.max_attempts + 1):
@@ -201,14 +218,15 @@ class _Conversation:
 
     def evaluated(self, score: float | None, status: ClaimStatus, detail: str, tries: int) -> ClaimEvaluated:
         quality = quality_of(self.claim.entailed_score, self.claim.coverage_score, score)
-        excluded = exclusion_of(score, quality, self.rules.threshold.claim_quality)
+        band = band_of(score, self.rules.claims.bands)
+        excluded = exclusion_of(band, quality, self.rules.threshold.claim_quality)
         return ClaimEvaluated(
             claim_id=self.claim.claim_id,
             source_id=self.claim.source_id,
             decontextualization_score=score,
             status=status,
             detail=detail[:500],
-            band=band_of(score, self.rules.claims.bands),
+            band=band,
             quality=quality,
             promotable=excluded is None,
             exclusion=excluded,
@@ -227,12 +245,14 @@ class _Conversation:
         tools = "\n".join(["\nYou may call these tools before you answer, or not:", *told, ""]) if told else ""
         messages = render(template, {"tools": tools}, {"claim": claim, "source": source})
         rounds = section.tool_rounds if told else 0
+        score = score_of(self.wording, section.wording) if self.wording else None
+        status = ClaimStatus.UNDECIDED if self.wording else ClaimStatus.UNKNOWN_LANGUAGE
         while True:
             reply = yield AskModel(
                 task=TASK,
                 prompt_version=template.version,
                 messages=messages,
-                facts={"claim_text": claim, "source_text": source, "wording": self.rules.wording},
+                facts={"score": score, "status": status.value},
                 max_tokens=task.max_tokens,
                 temperature=task.temperature,
                 tools=tuple(map(_spec, self.rules.judge_tools)) if rounds else (),
@@ -243,7 +263,7 @@ class _Conversation:
             if not isinstance(reply, ModelReply):
                 return None, ClaimStatus.MODEL_FAILED, reply.detail if isinstance(reply, ModelFailed) else ""
             if not (reply.tool_calls and rounds):
-                return _read(reply)
+                return self._read(reply)
             rounds -= 1
             calls = tuple(_bounded(call, place) for place, call in enumerate(reply.tool_calls[:_MOST_CALLS]))
             self._note("", ToolOutcome.OVER_LIMIT, times=len(reply.tool_calls) - len(calls))
@@ -270,7 +290,8 @@ class _Conversation:
             reply = yield SearchVectors(tool.collection, query[: section.claim_characters], tool.limit)
             if isinstance(reply, VectorsReply):
                 # The claim itself is in the collection if it was judged before.
-                hits = [hit for hit in reply.hits if hit.payload.get("utterance_id") != _utterance_id_of(self.claim)]
+                near = (hit for hit in reply.hits if hit.score >= tool.least_similarity)
+                hits = [hit for hit in near if hit.payload.get("utterance_id") != _utterance_id_of(self.claim)]
             if not isinstance(reply, VectorsReply):
                 outcome, text = ToolOutcome.UNAVAILABLE, "The search is not available now; judge without it."
             elif not hits:
@@ -280,6 +301,17 @@ class _Conversation:
                 outcome, text = ToolOutcome.FOUND, quoted(self.rules.prompts[TASK], "found", found)
         self._note(call.name, outcome, len(hits))
         return text
+
+    def _read(self, reply: ModelReply) -> _Score:
+        if reply.call.judged_by == "offline" and reply.text in ABSTENTIONS:
+            reason = self.wording.reason if self.wording else "no word lists for the claim's language"
+            return None, ClaimStatus(reply.text), reason
+        if reply.tool_calls:
+            return None, ClaimStatus.MALFORMED, "the reply wanted tools beyond the limit"
+        if (score := parse_score(reply.text)) is None:
+            return None, ClaimStatus.MALFORMED, "the reply was no single number in [0, 1]"
+        is_own = reply.call.judged_by == "offline"
+        return score, ClaimStatus.SUCCESS, self.wording.reason if is_own and self.wording else ""
 
     def _note(self, name: str, outcome: ToolOutcome, hits: int = 0, times: int = 1) -> None:
         room = max(0, min(times, _MOST_USES - len(self.uses)))
@@ -320,27 +352,17 @@ def quality_of(entailed: float | None, coverage: float | None, decontextualizati
     return round(math.cbrt(entailed * coverage * decontextualization), 6)
 
 
-def exclusion_of(score: float | None, quality: float | None, least: float) -> ClaimExclusion | None:
-    """Why a claim may not be promoted; None if it may (R-152, C-27).
+def exclusion_of(band: ClaimBand, quality: float | None, least: float) -> ClaimExclusion | None:
+    """Why a claim may not be promoted; None if it may (R-152, C-27). A poor claim is of low quality.
 
-    >>> exclusion_of(0.8, 0.7, 0.7) is None, exclusion_of(None, None, 0.7).value
-    (True, 'no_score')
+    >>> exclusion_of(ClaimBand.GOOD, 0.7, 0.7) is None, exclusion_of(ClaimBand.POOR, 0.71, 0.7).value
+    (True, 'low_quality')
     """
-    if score is None:
+    if band is ClaimBand.FAILED:
         return ClaimExclusion.NO_SCORE
     if quality is None:
         return ClaimExclusion.INCOMPLETE_SCORES
-    return ClaimExclusion.LOW_QUALITY if quality < least else None
-
-
-def _read(reply: ModelReply) -> _Score:
-    if reply.call.judged_by == "offline" and reply.text in ABSTENTIONS:
-        return None, *ABSTENTIONS[reply.text]
-    if reply.tool_calls:
-        return None, ClaimStatus.MALFORMED, "the reply wanted tools beyond the limit"
-    if (score := parse_score(reply.text)) is None:
-        return None, ClaimStatus.MALFORMED, "the reply was no single number in [0, 1]"
-    return score, ClaimStatus.SUCCESS, ""
+    return ClaimExclusion.LOW_QUALITY if quality < least or band is ClaimBand.POOR else None
 
 
 def _spec(tool: ToolMapping) -> ToolSpec:

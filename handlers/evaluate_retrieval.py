@@ -21,7 +21,9 @@ from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, one_line
 from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import RetrievalEvaluationSection
-from handlers.retrieval.facets import QueryReader, fallback_scores
+from handlers.retrieval.facets import fallback_scores
+from handlers.retrieval.query import QueryReader
+from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns
 from handlers.trust.labels import label_mark, label_of
 from schemas.event import MAX_ITEMS, Score
@@ -61,12 +63,12 @@ class EvaluateRetrievalRules(AskingRules, SourcedRules):
     trust_labels: TrustLabelsSection
     patterns: Patterns
     relevance_gate: RelevanceGateSection
+    word_frequencies: WordFrequenciesSection
 
     @cached_property
     def reader(self) -> QueryReader:
         """Reads queries and results under these rules; its word lists are compiled once."""
-        gate = self.relevance_gate
-        return QueryReader(self.patterns, (), gate.plain_words, gate.synonyms)
+        return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
 
 
 class _StrictCamel(StrictReply):
@@ -149,7 +151,7 @@ def read_retrieval(
     if said is None:
         judged = _Judged(ScoreSource.FALLBACK, fallback or _fallback(batch, rules))
     elif reply.call.judged_by == "offline":
-        judged = _Judged(ScoreSource.FALLBACK, JudgeScores(**said.model_dump(exclude={"sources"})))
+        judged = _Judged(ScoreSource.FALLBACK, JudgeScores(**said.model_dump(exclude={"sources", "gaps"})))
     else:
         judged = _judged(batch, said)
     return _verdict(batch, rules, judged, reply.call)
@@ -173,7 +175,7 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules, fallback:
     section = rules.retrievalEvaluation
     shown = batch.retrieved_content[: section.maxSources]
     sources = [_shown(number, content, rules) for number, content in enumerate(shown, 1)]
-    facts = {**fallback.model_dump(by_alias=True, exclude_none=True), "sourcesShown": len(shown)}
+    facts = {**fallback.model_dump(by_alias=True, exclude_none=True, exclude={"gaps"}), "sourcesShown": len(shown)}
     query = batch.query[: section.maxSourceCharacters]
     return rules.ask(TASK, {}, {"sources": sources, "query": query}, facts, REPLY_SCHEMA)
 
@@ -195,7 +197,7 @@ def _judged(batch: ResultsClassified, said: RetrievalReply) -> _Judged:
 
     The batch's quality is then the mean over its sources.
     """
-    scores = JudgeScores(**said.model_dump(exclude={"sources"}))
+    scores = JudgeScores(**said.model_dump(exclude={"sources", "gaps"}))
     by_number, contents = {source.number: source for source in said.sources}, batch.retrieved_content
     sources: dict[int, _Source] = {}
     for place in range(len(batch.results)):
@@ -212,7 +214,7 @@ def _verdict(
     batch: ResultsClassified, rules: EvaluateRetrievalRules, judged: _Judged, call: LlmCall | None = None
 ) -> Emit:
     section = rules.retrievalEvaluation
-    dimensions = judged.scores.model_dump(exclude={"sources"})
+    dimensions = judged.scores.model_dump(exclude={"sources", "gaps"})
     scores = RetrievalScores(**dimensions, actionable_information=batch.actionable_information)
     weights = section.weights.model_dump()
     overall = round(sum(weights[name] * score for name, score in scores.to_wire().items()), 6)
@@ -236,6 +238,12 @@ def _verdict(
         extraction_reason=batch.extraction_reason,
         extraction_targets=batch.extraction_targets,
         improvement=batch.improvement,
+        gaps=() if passed or batch.fallback_scores is None else batch.fallback_scores.gaps,
+        reasons=tuple(
+            source_at(result.url, None, "", rules.compiled_sources).because
+            for result in batch.results
+            if result.source == "contested"
+        ),
         llm=CamelLlmCall(**dict(call)) if call else None,
         config_version=rules.config_version,
     )
@@ -297,4 +305,5 @@ def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeS
     """The scores that the event has, which has none if a caller gave the judge's scores."""
     if batch.fallback_scores is not None:
         return batch.fallback_scores
-    return fallback_scores(batch.query, batch.retrieved_content, batch.results, rules.retrievalEvaluation, rules.reader)
+    facets = rules.reader.read(batch.query, batch.requested_at)
+    return fallback_scores(facets, batch.retrieved_content, batch.results, rules.retrievalEvaluation, rules.reader.see)

@@ -23,7 +23,7 @@ from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, cleaned, one_line
 from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import distinct_results
-from handlers.retrieval.facets import QueryReader
+from handlers.retrieval.query import QueryReader
 from handlers.retrieval.search_rubric import (
     Assessment,
     Bands,
@@ -32,6 +32,7 @@ from handlers.retrieval.search_rubric import (
     gaps_of,
     refinements_of,
 )
+from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns
 from schemas.event import MAX_ITEMS, Score
 from schemas.llm import LlmCall
@@ -59,14 +60,14 @@ class EvaluateSearchRules(AskingRules):
     search_evaluation: SearchEvaluationSection
     patterns: Patterns
     relevance_gate: RelevanceGateSection
+    word_frequencies: WordFrequenciesSection
     page_reading: PageReadingSection
     page_refusals: PageRefusalsSection
 
     @cached_property
     def reader(self) -> QueryReader:
         """Reads goals and results under these rules; its word lists are compiled once."""
-        gate = self.relevance_gate
-        return QueryReader(self.patterns, self.search_evaluation.goal_words, gate.plain_words, gate.synonyms)
+        return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
 
     @cached_property
     def pages(self) -> StatedReader:
@@ -241,6 +242,7 @@ def _verdict(
         rubric=found.rubric,
         missing_fields=found.missing,
         unchecked_fields=found.unchecked,
+        copies=tuple(group.places for group in found.copies),
         score_source=SearchScoreSource.MODEL if is_by_model else SearchScoreSource.RUBRIC,
         outcome=outcome,
         llm=call,

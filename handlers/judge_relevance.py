@@ -19,8 +19,11 @@ from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import RelevanceGateSection, content_hash, go_on, settled
-from handlers.text.patterns import Patterns, compile_details, joined_words
-from handlers.text.scripts import is_ideographic
+from handlers.retrieval.facets import met, share_of
+from handlers.retrieval.query import QueryReader
+from handlers.text.background import WordFrequenciesSection
+from handlers.text.patterns import Patterns, compile_details
+from handlers.text.scripts import has_cjk
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, Message
@@ -38,6 +41,7 @@ from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 TASK = "judge_relevance"
 _AROUND = " \t\r\n\"'`*_#>“”‘’«»「」『』()[]"
 _END = ".!。！,;:"
+_FULL, _SHORT_QUERY, _LEAST_REPEATED = 0.3, 6, 10
 _FAILED = {
     CallOutcome.TIMEOUT: RelevanceOutcome.TIMEOUT,
     CallOutcome.TRUNCATED: RelevanceOutcome.UNPARSED,
@@ -53,20 +57,18 @@ class JudgeRelevanceRules(AskingRules):
     page_reading: PageReadingSection
     page_refusals: PageRefusalsSection
     patterns: Patterns
+    word_frequencies: WordFrequenciesSection
+
+    @cached_property
+    def queries(self) -> QueryReader:
+        """Reads queries under these rules; its word lists are compiled once."""
+        return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
 
     @cached_property
     def reader(self) -> StatedReader:
         """Reads pages under these rules; its word lists are compiled once."""
         details = compile_details(tuple(self.patterns.values()))
         return StatedReader(self.page_reading, self.page_refusals, details)
-
-    @cached_property
-    def stop_words(self) -> frozenset[str]:
-        """Words of a query that say nothing of its subject, in all languages."""
-        fillers = joined_words(self.patterns, "question_fillers")
-        # In Latin letters, a filler of one language is a subject in another: hay, hat, dove.
-        undivided = {word for word in fillers if len(word) > 1 and is_ideographic(word[0])}
-        return joined_words(self.patterns, "stop_words") | undivided
 
 
 def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> Outcome | Ask:
@@ -86,20 +88,33 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
         return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE)
     case = {"case": derive_id(source.url, source.title, _content_hash(source))}
     shown = {"query": source.query, "title": title or "(none)", "summary": summary or "(none)"}
-    query = source.query.casefold()
-    facts = {
-        "query": source.query,
-        "title": title,
-        "summary": summary,
-        "ignored": sorted(word for word in rules.stop_words if word in query),
-        "plain_words": gate.plain_words,
-        "same_words": gate.synonyms,
-        "least_coverage": gate.least_coverage,
-        "most_irrelevant_coverage": gate.most_irrelevant_coverage,
-    }
+    facts = {"opinion": opinion_of(source.query, title, summary, source.url, rules)}
     need = rules.ask(TASK, case, shown, facts)
     message = Message("user", "\n\n".join(part.content for part in need.messages))
     return Ask(replace(need, messages=(message,)))
+
+
+def opinion_of(query: str, title: str, summary: str, url: str, rules: JudgeRelevanceRules) -> str:
+    """``Relevant``, ``Irrelevant`` or ``UNDECIDED``, by the words and details of a title, a summary and an address.
+
+    A short query needs all of its words that are not frequent. A source that lacks some may say the same in others, so
+    it is undecided, unless it lacks a name or a number as well. So is one that repeats a word without end.
+    """
+    gate = rules.relevance_gate
+    facets = rules.queries.read(query)
+    seen = rules.queries.see(title, summary, url=url)
+    subject = [facet for facet in facets if facet.is_subject]
+    scores = [met(facet, seen) for facet in subject]
+    lacking = any(facet.is_condition and met(facet, seen) < 1 for facet in facets)
+    missed = any(facet.weight >= _FULL and not score for facet, score in zip(subject, scores, strict=True))
+    is_short = len(subject) <= _SHORT_QUERY and not has_cjk(query)
+    share = share_of(subject, scores)
+    if subject and not lacking and share >= gate.least_coverage and (not is_short or not missed):
+        return UNDECIDED if seen.words.most_repeated() > _LEAST_REPEATED else "Relevant"
+    unnamed = [(facet, score) for facet, score in zip(subject, scores, strict=True) if not facet.is_condition]
+    of_unnamed = share_of([facet for facet, _ in unnamed], [score for _, score in unnamed])
+    lacks_name = any(facet.is_condition and not score for facet, score in zip(subject, scores, strict=True))
+    return "Irrelevant" if lacks_name and 0 < of_unnamed <= gate.most_irrelevant_coverage else UNDECIDED
 
 
 def read_relevance(
@@ -183,7 +198,13 @@ def _verdict(
 def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:
     gate = rules.relevance_gate
     paragraphs = paragraphs_of(page, gate.snippet) if source.paragraphs is None else source.paragraphs
-    text = cleaned(snippet_of(paragraphs, gate.snippet), gate.snippet.max_characters)
+    facets = rules.queries.read(source.query)
+
+    def worth(text: str) -> float:
+        seen = rules.queries.see("", text)
+        return share_of(facets, [met(facet, seen) for facet in facets])
+
+    text = cleaned(snippet_of(paragraphs, gate.snippet, worth), gate.snippet.max_characters)
     return SnippetExtracted(
         request_id=source.request_id,
         url=source.url,

@@ -105,7 +105,7 @@ def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankRes
 
 
 def _source_of(candidate: Candidate, rules: RankResultsRules) -> Source:
-    return source_at(candidate.url, None, candidate.site_name or "", rules.compiled_sources)
+    return source_at(candidate.url, candidate.publisher, candidate.site_name or "", rules.compiled_sources)
 
 
 def _candidates(

@@ -223,8 +223,8 @@ def _scored(
                 "source_tier": source.tier,
                 "base_score": source.base_score,
                 "domain_tags": source.tags,
-                "domain_is_academic": source.is_academic,
-                "domain_is_government": source.is_government,
+                "domain_is_academic": "academic" in source.tags,
+                "domain_is_government": "government" in source.tags,
                 "cts_score": score,
             }
         ),

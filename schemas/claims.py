@@ -36,9 +36,9 @@ class ExtractedClaim(Event):
 class ClaimStatus(StrEnum):
     """How the evaluation ended; a metric label. All but ``success`` leave no score.
 
-    ``no_claim``: the text states nothing, so no judge was asked. ``unknown_language``: the offline judge has no word
-    lists for the claim's language. ``undecided``: the wording does not show whether an entity, a time or a place is
-    missing.
+    ``no_claim``: the text states nothing (no verb, no subject, a question, an order), so no judge was asked.
+    ``unknown_language``: the offline judge has no word lists for the claim's language. ``undecided``: the wording does
+    not show whether an entity, a time or a place is missing.
     """
 
     SUCCESS = "success"
@@ -60,7 +60,7 @@ class ClaimBand(StrEnum):
 
 
 class ClaimExclusion(StrEnum):
-    """Why a claim is not to be promoted (R-152, C-27)."""
+    """Why a claim is not to be promoted (R-152, C-27); a poor one is of low quality, whatever its other scores."""
 
     NO_SCORE = "no_score"
     INCOMPLETE_SCORES = "incomplete_scores"
@@ -92,7 +92,7 @@ class ClaimEvaluated(Event):
     Attributes:
         decontextualization_score: From 0, fully dependent on its source, to 1; null where there is no valid score.
         status: ``success``, or why there is no score.
-        detail: What went wrong last, for people; "" with a score.
+        detail: For people: what the wording leaves open, with its words, or what went wrong last.
         band: Derived from the score.
         quality: Geometric mean of the three scores; null unless all are there (C-28).
         promotable: Whether the claim may go on to promotion and concept linking.

@@ -7,12 +7,13 @@ Wire names are camelCase, as the source document gives them: ``retrieval.batches
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from schemas.event import MAX_ITEMS, AnyUrl, CamelEvent, CamelPart, LenientUrl, Many, Score, Text, TextOrUrl
 from schemas.evidence import Evidence
+from schemas.instants import Instant
 from schemas.llm import CamelLlmCall
 from schemas.pages import SourceStanding
 from schemas.replies import FetchFailure
@@ -68,12 +69,14 @@ class JudgeScores(CamelPart):
 
     Attributes:
         sources: Scores of single sources, from a judge that gives them.
+        gaps: What the query states or asks for and no result has.
     """
 
     context_recall: Score
     context_precision: Score
     source_quality: Score
     sources: Many[SourceScores] | None = None
+    gaps: Many[str] = ()
 
 
 class RetrievalBatch(CamelEvent):
@@ -84,7 +87,10 @@ class RetrievalBatch(CamelEvent):
         parent_batch_id: The batch whose listing was extracted.
         previous_actionable_information: The parent's score, with which the improvement is computed.
         judge_scores: Scores of the orchestrator's own judge, if it has one.
+        requested_at: When the query was asked: "today" is that day. The record's timestamp is used without it.
     """
+
+    time_field: ClassVar[str] = "requested_at"
 
     batch_id: Text = Field(min_length=1, max_length=512)
     query: Text
@@ -96,6 +102,7 @@ class RetrievalBatch(CamelEvent):
     retrieved_content: Many[RetrievedContent]
     judge_scores: JudgeScores | None = None
     request_id: str | None = None
+    requested_at: Instant | None = None
 
 
 class ClassifiedResult(CamelPart):
@@ -170,6 +177,7 @@ class ResultsClassified(CamelEvent):
     attempt: int = Field(ge=1)
     parent_batch_id: str | None = None
     request_id: str | None = None
+    requested_at: Instant | None = None
     results: Many[ClassifiedResult]
     duplicates: int = Field(ge=0)
     counts: ResultCounts
@@ -241,8 +249,10 @@ class RetrievalEvaluated(CamelEvent):
             without its listings and navigation, so its ``SPECIFIC_CONTENT`` is enough; ``render`` if the pages of
             ``needs_render`` may answer in a browser; ``sign_in`` if each result is behind a login or a paywall;
             otherwise ``search_again`` with another query.
+        gaps: What the query states or asks for and no result has; of a batch that did not pass.
         needs_render: Pages without text that scripts make in a browser.
         extraction_targets: As in ``ResultsClassified``.
+        reasons: The contested sources among the results, each with the list that contests it.
         score_source: The origin of recall, precision and quality; the fallback if a judge failed or is missing.
         llm: The call of a judge, the offline one included; null if no judge was asked.
     """
@@ -264,5 +274,7 @@ class RetrievalEvaluated(CamelEvent):
     extraction_reason: str | None = None
     extraction_targets: Many[ExtractionTarget]
     improvement: float | None = None
+    gaps: Many[str] = ()
+    reasons: Many[str] = ()
     llm: CamelLlmCall | None = None
     config_version: str

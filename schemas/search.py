@@ -63,6 +63,7 @@ class SearchEvaluated(Event):
         suggested_refinements: What to try next; empty if the search is done (R-101).
         rubric: Computed for every batch.
         missing_fields: Required fields that no result has.
+        copies: Places of results with one text, from 0, in the order of the distinct results; it counts once.
         unchecked_fields: Required fields without a rule in the configuration: only a model can judge them, so they
             count as missing if the score is the rubric's.
         score_source: The origin of ``quality_score``.
@@ -83,6 +84,7 @@ class SearchEvaluated(Event):
     rubric: Rubric
     missing_fields: Many[str]
     unchecked_fields: Many[str]
+    copies: Many[tuple[int, ...]] = ()
     score_source: SearchScoreSource
     outcome: SearchOutcome
     llm: LlmCall | None = None

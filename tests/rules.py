@@ -16,6 +16,7 @@ CONTENT_TREES = CONFIG.parent / "handlers" / "html" / "trained.json"
 DATE_TREES = CONFIG.parent / "handlers" / "html" / "dates" / "trained.json"
 ADDRESSED = CONFIG.parent / "handlers" / "html" / "addressed.json"
 NOTICES = CONFIG.parent / "handlers" / "html" / "notices.json"
+WORD_FREQUENCIES = CONFIG.parent / "handlers" / "text" / "background.json"
 R = TypeVar("R", bound=Rules)
 _KNOWN: defaultdict[type[Rules], list[Rules]] = defaultdict(list)
 

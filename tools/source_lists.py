@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import yaml
 
 from handlers.html.links import is_public_suffix
 from handlers.indexing.config import listed_name, source_at
@@ -23,8 +25,6 @@ PUBLIC = Path("config/sources/public")
 _DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}\.)++[a-z0-9-]{2,63}")
 _VALUES = ("category", "rating", "medium")
 _WEAKEST = "mixed"  # a domain that is also in another group is left to that one
-_LEFT_OUT = {"cred1_contested": "reliable"}
-_ONLY = {"partisan_networks": "partisan network", "news_publishers": "publisher", "universities": "university"}
 
 
 def main() -> None:
@@ -32,21 +32,21 @@ def main() -> None:
     for path in sorted(PUBLIC.glob("*.txt")):
         head = path.read_text("utf-8").partition("\n---\n")[0]
         with (DATA / "source_lists" / f"{path.stem}.csv").open(encoding="utf-8") as rows:
-            path.write_text(f"{head}\n---\n{grouped(path.stem, csv.DictReader(rows))}", "utf-8")
+            path.write_text(f"{head}\n---\n{grouped([*yaml.safe_load(head)['values']], csv.DictReader(rows))}", "utf-8")
 
 
-def grouped(name: str, rows: Iterable[Mapping[str, str]]) -> str:
-    """The domains of a list by what it says of them, in alphabetical order.
+def grouped(values: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+    """The domains of a list by what it says of them, in alphabetical order; only these values are used.
 
     >>> rows = [{"domain": "www.b.example"}, {"domain": "a.example", "name": "The A"}, {"domain": "uk"}]
-    >>> grouped("news_publishers", rows)
+    >>> grouped(["publisher"], rows)
     '=publisher\\na.example\\tThe A\\nb.example\\n'
     """
     groups: dict[str, dict[str, str]] = {}
     for row in rows:
-        said = _ONLY.get(name) or next(row[column] for column in _VALUES if column in row)
+        said = next((row[column] for column in _VALUES if column in row), values[0])
         domain = listed_name(row["domain"]).removeprefix("www.")
-        if said != _LEFT_OUT.get(name) and _DOMAIN.fullmatch(domain) and not is_public_suffix(domain):
+        if said in values and _DOMAIN.fullmatch(domain) and not is_public_suffix(domain):
             groups.setdefault(said, {})[domain] = " ".join(row.get("name", "").split())
     rules = replace(shipped_rules(ScorePageRules).compiled.sources, own={}, listed={}, public=())
     lines, seen = [], set[str]()

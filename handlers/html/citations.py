@@ -6,10 +6,15 @@ Only the main text, its links and its references count, not boilerplate.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from unicodedata import normalize
 
+from selectolax.lexbor import LexborNode
+
+from handlers.html.links import absolute_url, host_of, owner_name, registered_domain, registrable_domain
 from handlers.html.outline import HEADING_NAMES, Block
 from handlers.html.reading import PageReadingSection
 from handlers.text.scripts import has_cjk
@@ -24,6 +29,8 @@ _MAX_HEADING = 40
 _MAX_ENTRIES = 400
 """Texts below a references heading that are read."""
 _MAX_NAME = 300
+_RUNNING = 60
+"""Characters of a line of running text."""
 _DOI_REACH = 20
 """Characters before a DOI in which the text names it as one: "doi:", "https://doi.org/"."""
 _ENTRY = re.compile(r"(?<!\d)(?:19|20)\d{2}(?!\d)|https?://|www\.|10\.\d{4}|^\s{0,4}(?:[-*•]|\[?\d{1,3}[\].)、])\s?\S")
@@ -37,6 +44,15 @@ _UNITS = (
 )
 _QUANTITY = re.compile(r"[0-9]" + _UNITS + ")")
 _QUANTITY_CJK = re.compile(r"[0-9０-９]" + _UNITS + "|[萬万億亿兆]|人次?|件|公里|公斤|公噸|噸|度)")
+_ADDRESS = re.compile(r"\x00(?:https?:)?//(?:[^/?#@\\\x00]{0,200}@)?([\w.-]{1,253})([^\x00]*)", re.IGNORECASE)
+"""Host and rest of an address in a list of addresses, each after a NUL character."""
+_SHOP = re.compile(r"/(?:products?|dp|itm|shop|store|buy|basket|cart|checkout)(?![^/?#])", re.IGNORECASE)
+_FORWARDED = re.compile(r"=https?(?::|%3a)", re.IGNORECASE)
+"""Of a query: an address to forward to, as counters of sales, share buttons and validators have it."""
+_COPIED = re.compile(
+    r"(?:[^\W\d_]{1,12} ){0,2}(?i:from|aus|de|da|di|van|fra|från)\s([^\W\d_a-z][\w-]{2,30}), [^\W\d][^\n.:!?]{3,40}\.?"
+)
+"""A line that names a publication and says what it is: "From Wikipedia, the free encyclopedia"."""
 _NUMBERING = " \t0123456789.、:：)）（(][#§¶-一二三四五六七八九十"
 
 
@@ -136,6 +152,83 @@ def find_citations(text: str, references: str | None, hrefs: Iterable[str], decl
     if references is not None:
         cited.update(_MARKER.findall(text))
     return Citations(has_doi, len(cited), references is not None, len(mentioned - cited))
+
+
+def own_lines(lines: Sequence[Block], is_elsewhere: Callable[[Block], bool]) -> list[Block]:
+    """The lines of a text without teasers of other pages, which are no support of this one.
+
+    Teasers are links below each other, and a section below running text whose heading is a link (``is_elsewhere``), or
+    that has no more than links.
+    """
+    begun = teased = False
+    kept: list[Block] = []
+    bare = [False, *(line.linked == len(line.text) for line in lines), False]
+    for place, line in enumerate(lines, 1):
+        if line.tag in HEADING_NAMES:
+            teased = begun and is_elsewhere(line)
+            kept += [] if teased else [line]
+        elif not teased and not (bare[place] and (bare[place - 1] or bare[place + 1])):
+            kept.append(line)
+            begun = begun or len(line.text) - line.linked >= _RUNNING
+    found: list[Block] = []
+    section: list[Block] = []
+    below, has_text = 0, False
+    for line in reversed(kept):
+        section.append(line)
+        if line.tag not in HEADING_NAMES:
+            has_text = has_text or 4 * line.linked < 3 * len(line.text)
+            continue
+        if has_text or below > int(line.tag[1]):
+            found, below = [*found, *section], int(line.tag[1])
+        section, has_text = [], False
+    return [*found, *section][::-1]
+
+
+def is_paid(link: LexborNode) -> bool:
+    """Whether a link says that it was paid for."""
+    return "sponsored" in (link.attrs.get("rel") or "").lower().split()
+
+
+def count_external_links(hrefs: Iterable[str], url: str) -> tuple[int, int]:
+    """Different addresses on other registrable domains than the page's own, and those of them that support it.
+
+    An address of the same owner, of a shop's product, or of a page that forwards to another one is no support.
+
+    >>> hrefs = ["/a", "https://b.news.com/", "//other.org/x", "//other.org/x", "//news.de/", "//shop.org/dp/7"]
+    >>> count_external_links([*hrefs, "https://sales.net/go?to=https%3A%2F%2Fother.org"], "https://news.com/")
+    (4, 1)
+    """
+    host = host_of(url)
+    own, owner = registrable_domain(host), owner_name(host)
+    total = support = 0
+    # One search in all addresses is faster than one in each.
+    for (named, rest), count in Counter(_ADDRESS.findall("\0".join(("", *{href.strip() for href in hrefs})))).items():
+        there = named.lower().strip(".")
+        if registrable_domain(there) != own:
+            total += count
+            path, _, query = rest.partition("?")
+            is_shop = there.startswith(("shop.", "store.")) or _SHOP.search(path) or _FORWARDED.search(query)
+            support += 0 if is_shop or owner_name(there) == owner else count
+    return total, support
+
+
+def copied_from(lines: Iterable[str], original: str, url: str) -> str:
+    """The publication of another owner that a page says that it is copied from; "" without one.
+
+    It says so by its canonical address, ``original``, or in a line at its beginning.
+
+    >>> copied_from(["Aarhus", "From Wikipedia, the free encyclopedia"], "", "https://mirror.site/aarhus")
+    'Wikipedia'
+    >>> copied_from(["Un article de Wikipédia, l'encyclopédie libre."], "", "https://fr.wikipedia.org/aarhus")
+    ''
+    """
+    owner, there = owner_name(host_of(url)), host_of(absolute_url(url, original) or "")
+    if owner and registered_domain(there) and owner_name(there) != owner:
+        return there
+    named = (match[1] for line in lines if len(line) < _MAX_NAME and (match := _COPIED.fullmatch(line.strip())))
+    return next(
+        (name for name in named if normalize("NFKD", name).encode("ascii", "ignore").lower() != owner.encode()), ""
+    )
 
 
 def has_figures(text: str, least: int) -> bool:

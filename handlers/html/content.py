@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from html import unescape
@@ -20,16 +19,20 @@ from handlers.html.citations import (
     Citations,
     CitationWords,
     References,
+    copied_from,
+    count_external_links,
     find_citations,
     find_references,
     has_figures,
     has_prices,
+    is_paid,
     is_wire_report,
+    own_lines,
 )
 from handlers.html.encoding import whole
 from handlers.html.hidden_text import KEPT, Hidden, judge, visible
 from handlers.html.hints import Hints
-from handlers.html.links import host_of, registrable_domain
+from handlers.html.links import absolute_url, host_of
 from handlers.html.main_content import Content, find_content
 from handlers.html.marks import Story, StoryWords, is_event, look_near
 from handlers.html.outline import HEADING_NAMES, Block, Outline
@@ -44,8 +47,6 @@ from handlers.text.scripts import find_language
 from handlers.text.sentences import count_words, leading_sentences
 from schemas.pages import ContentBlock, CrawledPage, CrawlerMetadata
 
-_HOST = re.compile(r"\x00(?:https?:)?//(?:[^/?#@\\\x00]{0,200}@)?([\w.-]{1,253})", re.IGNORECASE)
-"""The host of an address in a list of addresses, each after a NUL character."""
 _TAG = re.compile(r"<[^<>]{0,500}>")
 _WORD = re.compile(r"\w+")
 _TEXTS_AFTER = 12
@@ -56,6 +57,8 @@ _MAX_NAME_CHARACTERS = 200
 _MAX_PASSAGE = 500
 _METADATA = ("attribute", "structured_data")
 _QUOTED = "quotes what addresses a language model"
+_ELSEWHERE, _NO_SUPPORT = "outside the main text", "paid, to a shop or to the same owner"
+_CITATIONS = ("doi_or_citation", "external_links", "references_section")
 _FEW_ON_MODELS = 2
 _LEAST_ORDER = 16
 """Characters; a shorter text of structured data gives no orders."""
@@ -77,7 +80,7 @@ class PageFacts:
         titles: The title, the window's title, and the heading of the story.
         site_name: As the page states it, else "".
         headings_count: Headings h2 and h3 in the main text; None if only ``has_headings`` is known.
-        external_links_count: Different links to other registrable domains in the main text and its references.
+        external_links_count: Different links in the main text and its references that ``count_external_links`` counts.
         has_statistics: A data table, or figures in the main text.
         schema_is_article: Whether ``schema_type`` is of the article family.
         not_counted: By component of the trust score, what the page has that gives no points.
@@ -145,6 +148,8 @@ class PageReader:
         """
         reading = self._reading
         addressed = reading.addressed.compiled
+        canonical = tree.head.css_first("link[rel~=canonical][href]") if tree.head is not None else None
+        original = (canonical.attributes.get("href") or "") if canonical is not None else ""
         page = walk_page(tree, self._hints, reading.max_nodes)
         data = read_structured_data(
             page.json_ld, page.item_types, page.part_types, self._types, reading.max_structured_characters
@@ -178,7 +183,7 @@ class PageReader:
         )
         credit = find_credit(story, data, self._bylines, site_name, host)
         dating = find_date(dated, self._dates)
-        citations, counts, not_counted = self._support(page, body, story, url)
+        citations, counts, not_counted = self._support(page, body, story, url, original)
         title = clean(find_title(page, data, _first(page, reading.title_names), story.heading, site_name, host))
         return PageFacts(
             title=title,
@@ -212,7 +217,7 @@ class PageReader:
         )
 
     def _support(
-        self, page: Outline, body: Content, story: Story, url: str
+        self, page: Outline, body: Content, story: Story, url: str, original: str
     ) -> tuple[Citations, dict[str, int], dict[str, str]]:
         """Citations, counts of what supports the main text, and remarks on what of the page does not count."""
         known: dict[int, bool] = {}
@@ -223,7 +228,11 @@ class PageReader:
                 found = known[line.start] = story.holds(line.element, line.start)
             return found
 
-        inside = [block for block in body.blocks if not is_others(block)]
+        def is_elsewhere(line: Block) -> bool:
+            href = page.href(line.start) or "#" if 2 * line.linked > len(line.text) else "#"
+            return "#" not in href and (absolute_url(url, href) or url).rstrip("/") != url.rstrip("/")
+
+        inside = own_lines([block for block in body.blocks if not is_others(block)], is_elsewhere)
         text = "\n".join(block.text for block in inside)
         lines = page.blocks(body.blocks[0].start if body.blocks else 0)
         references = find_references(lines, page.texts, page.links, self._citations)
@@ -240,21 +249,29 @@ class PageReader:
             references = find_references(below, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)
         linked = (range(line.start, line.end) for line in inside if line.linked)
-        hrefs = _links_in(page, chain(*linked, entries))
+        links = [link for index in chain(*linked, entries) if page.links[index] and (link := page.link(index))]
+        hrefs = [link.attrs.get("href") or "" for link in links]
+        free = [href for link, href in zip(links, hrefs, strict=True) if not is_paid(link)]
+        external, support = count_external_links(hrefs, url)[0], count_external_links(free, url)[1]
+        beyond = count_external_links(page.hrefs, url)[0] - external
         declared = (content for name in _DOI_NAMES for content in page.meta.get(name, ()))
         citations = find_citations(text, _entries(references, page.texts), hrefs, declared)
         counts = {
-            "external_links": count_external_links(hrefs, url),
+            "external_links": support,
             "headings": sum(line.tag in ("h2", "h3") for line in inside),
             "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, inside, self._reading),
         }
         remarks = {
             "doi_or_citation": "a DOI that is mentioned and not cited" if citations.uncited_dois else "",
-            "external_links": _elsewhere(count_external_links(page.hrefs, url) - counts["external_links"]),
+            "external_links": _many((beyond, _ELSEWHERE), (external - support, _NO_SUPPORT)),
             "references_section": "a references heading without entries" if references and not entries else "",
-            "headings": _elsewhere(page.headings_count - counts["headings"]),
+            "headings": _many((page.headings_count - counts["headings"], _ELSEWHERE)),
             "statistics": "prices" if not counts["statistics"] and has_prices(text) else "",
         }
+        begin = page.blocks(max(0, body.first - _TEXTS_AFTER), body.first + _TEXTS_AFTER)
+        if source := copied_from((line.text for line in begin), original, url):
+            remarks |= dict.fromkeys(_CITATIONS, f"the page says that it is a copy from {source}")
+            citations, counts["external_links"] = Citations(False, 0, False, 0), 0
         return citations, counts, {name: remark for name, remark in remarks.items() if remark}
 
 
@@ -264,25 +281,8 @@ def _unread(page: Outline) -> int:
     return sum(_LINK if block.linked else len(block.text) for block in lines)
 
 
-def _elsewhere(number: int) -> str:
-    return f"{number} outside the main text" if number > 0 else ""
-
-
-def _links_in(page: Outline, texts: Iterable[int]) -> list[str]:
-    """Addresses of the links that begin at some texts."""
-    return [href for index in texts if page.links[index] and (href := page.href(index))]
-
-
-def count_external_links(hrefs: list[str], url: str) -> int:
-    """Different addresses on other registrable domains than the page's own.
-
-    >>> count_external_links(["/a", "https://b.example.com/", "//other.org/x", "//other.org/x"], "https://example.com/")
-    1
-    """
-    own = registrable_domain(host_of(url))
-    # One search in all addresses is faster than one in each.
-    hosts = Counter(_HOST.findall("\0".join(("", *{href.strip() for href in hrefs}))))
-    return sum(count for host, count in hosts.items() if registrable_domain(host.lower().strip(".")) != own)
+def _many(*numbers: tuple[int, str]) -> str:
+    return ", ".join(f"{number} {what}" for number, what in numbers if number > 0)
 
 
 def _first(page: Outline, names: tuple[str, ...]) -> str:

@@ -120,6 +120,18 @@ def registered_domain(host: str) -> str:
 
 
 @lru_cache(maxsize=8192)
+def owner_name(host: str) -> str:
+    """The name that an owner registers below several public suffixes; domains reserved for examples have no owner.
+
+    >>> [owner_name(host) for host in ("news.bbc.co.uk", "www.bbc.com", "www.example.com")]
+    ['bbc', 'bbc', 'example.com']
+    """
+    domain = registrable_domain(host)
+    name = domain.partition(".")[0]
+    return domain if name == "example" else name
+
+
+@lru_cache(maxsize=8192)
 def is_public_suffix(host: str) -> bool:
     """Whether a host is a public suffix, below which anyone can register a domain.
 

@@ -20,7 +20,7 @@ from schemas.states import State
 
 _CHARACTERS = 300
 _WORDS = 40
-_STEM, _PAIR = 5, 4
+_STEM, _PAIR, _LABEL = 5, 4, 25
 _NOTHING = ord("U")
 _KINDS = tuple(state for state in State if state is not State.CONTENT)
 
@@ -69,6 +69,8 @@ def features_of(line: str) -> set[str]:
     words = folded.split()[:_WORDS]
     found = set(_parts(words))
     found.update(f"{one[:_PAIR]} {other[:_PAIR]}" for one, other in pairwise(words))
+    if line.find(": ", 1, _LABEL) > 0:
+        found.add("=label")
     length = len(folded)
     found.add("=long" if length > 160 else "=middle" if length > 80 else "=short" if length > 25 else "=tiny")
     return found

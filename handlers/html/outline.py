@@ -264,12 +264,17 @@ class Outline:
 
     def href(self, index: int) -> str | None:
         """The address of the link around a text; None without one."""
+        node = self.link(index)
+        return node.attrs.get("href") if node is not None else None
+
+    def link(self, index: int) -> LexborNode | None:
+        """The link around a text; None without one."""
         node = self.nodes[index].parent
         for _ in range(_MAX_ABOVE):
             if node is None or node.tag_id == A:
                 break
             node = node.parent
-        return node.attrs.get("href") if node is not None else None
+        return node
 
     def around(self, element: int) -> Iterator[int]:
         """A block element and those around it, the innermost first."""

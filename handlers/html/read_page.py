@@ -116,19 +116,22 @@ class StatedReader:
         state = self.states.page_state(shown, url, final_url, status, machinery)
         return replace(facts, state=state, session=session, trail=trail)
 
-    def of_text(self, title: str, text: str, url: str) -> PageState:
-        """The state of a result by its title and text."""
-        return self.states.page_state(Shown((title,), text, is_whole=False), url)
-
     def of_result(self, html: str | None, title: str, text: str, url: str, *, is_full: bool = False) -> PageState:
-        """The state of a result by its page; by title and text without a page that can be read.
+        """The state of a result; arguments as for ``read_result``."""
+        return self.read_result(html, title, text, url, is_full=is_full)[0]
+
+    def read_result(
+        self, html: str | None, title: str, text: str, url: str, *, is_full: bool = False
+    ) -> tuple[PageState, PageFacts | None]:
+        """The state of a result by its page; by title and text without a page that can be read. The facts of the page.
 
         ``is_full``: the text is that of the whole page, which scripts may have made.
         """
         found = self.read(html, None, url) if html else None
-        if not isinstance(found, PageFacts) or (is_full and text.strip() and found.state.kind in TEXTLESS):
-            return self.of_text(title, text, url)
-        return found.state
+        facts = found if isinstance(found, PageFacts) else None
+        if facts is None or (is_full and text.strip() and facts.state.kind in TEXTLESS):
+            return self.states.page_state(Shown((title,), text, is_whole=is_full), url), facts
+        return facts.state, facts
 
 
 def why_too_large(size: int) -> Dead | None:

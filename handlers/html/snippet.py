@@ -7,7 +7,7 @@ once for both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -132,14 +132,31 @@ def paragraphs_of(source: SourcePage, limits: SnippetLimits) -> Sequence[Paragra
     return [_paragraph("", line) for line in source.text[: reading.max_content_characters].splitlines()]
 
 
-def snippet_of(paragraphs: Sequence[Paragraph], limits: SnippetLimits) -> str:
-    """The snippet of a source, from the paragraphs of its main text; as ``extract_snippet``."""
+def snippet_of(
+    paragraphs: Sequence[Paragraph], limits: SnippetLimits, worth: Callable[[str], float] | None = None
+) -> str:
+    """The snippet of a source, from the paragraphs of its main text; as ``extract_snippet``.
+
+    Where not all of them fit, those that are worth most come before the others, and all stay in the page's order.
+    """
     kept = tuple(dict.fromkeys(_meaningful(paragraphs, limits)))
     if sum(map(count_words, kept)) < limits.least_words:
         # The content of a short page is its sentences and the rows of its tables. Menus have neither.
         lines = [one.text for one in paragraphs if one.kind == "row" or _is_sentence(one.text, limits)]
         kept = tuple(dict.fromkeys(lines))
-    return _cut(kept, limits)
+    return _cut(_worthiest(kept, limits, worth) if worth else kept, limits)
+
+
+def _worthiest(lines: Sequence[str], limits: SnippetLimits, worth: Callable[[str], float]) -> list[str]:
+    room = limits.max_characters
+    if sum(len(line) + 1 for line in lines) <= room:
+        return list(lines)
+    chosen: set[int] = set()
+    for place in sorted(range(len(lines)), key=lambda place: (-worth(lines[place]), place)):
+        if len(lines[place]) < room or not chosen:
+            chosen.add(place)
+            room -= len(lines[place]) + 1
+    return [line for place, line in enumerate(lines) if place in chosen]
 
 
 def _paragraph(tag: str, text: str) -> Paragraph:

@@ -5,9 +5,11 @@ Evidence counts in this order: the status, the addresses of redirects, machinery
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 from urllib.parse import unquote
 
 from pydantic import Field
@@ -23,7 +25,7 @@ from handlers.text.sentences import count_words, sentences
 from handlers.text.tokens import fold
 from schemas.addresses import web_address
 from schemas.rules import Section
-from schemas.states import State
+from schemas.states import REMOVING, State
 
 _BETWEEN_PARTS = re.compile(r"[|–—·»«]|\s-\s|\s~\s")
 _SHOWN = 100
@@ -52,10 +54,8 @@ _TEST = re.compile(
 """Scripts and elements of a page that only tests its visitor."""
 _PASSWORD = re.compile(rb"type\s{0,3}=\s{0,3}[\"']?password")
 _CONSENT = re.compile(rb"(?:id|class|action|name)\s?=\s?[\"'][^\"'<>]{0,60}(?:consent|gdpr|cookie)")
-_SOLD = re.compile(
-    rb"isaccessibleforfree[\"']?\s{0,3}:\s{0,3}[\"']?(?:https?://schema.org/)?false"
-    rb"|(?:id|class)\s?=\s?[\"'][^\"'<>]{0,60}(?:pay-?wall|reg-?wall|subscriber-only|premium-wall)",
-)
+_PRICED = re.compile(rb"isaccessibleforfree[\"']?\s{0,3}:\s{0,3}[\"']?(?:https?://schema.org/)?false")
+_SOLD = re.compile(rb"(?:id|class)\s?=\s?[\"'][^\"'<>]{0,60}(?:pay-?wall|reg-?wall|subscriber-only|premium-wall)")
 _COOKIE = re.compile("cookie|クッキー|쿠키|кук[иа]|الارتباط|कुकी", re.IGNORECASE)
 _CODE = re.compile(r"(?:[^\d\s]{1,12}[\s:#-]{1,3}){0,2}([45]\d\d)[.!]?")
 """A heading that is a status, such as "Error 404"."""
@@ -70,14 +70,16 @@ _BODY = re.compile(rb"<body|</head|<script[^>]{0,300}\b(?:defer|async|module)\b"
 _TAG = re.compile(rb"<[^>]{0,200}>")
 _BLOCKING = re.compile("captcha|denied|robot|geoblock")
 _FIRST_ERROR = 400
-_NUMBERS, _SEVERAL = re.compile(r"\d{1,9}"), 3
+_NUMBERS, _SEVERAL_NUMBERS, _SEVERAL = re.compile(r"\d{1,9}"), 3, 1.2
+"""The numbers of a row of a table; sum of probabilities of several lines that are as sure as one likely line."""
 _UNREAD = 200
 """Characters of lines that are a text, although the decision on content left them out."""
-_LITTLE = 100
+_LITTLE = 150
 """Characters beside a field for a password."""
-_FEW_WORDS, _SURE, _SUBJECT_WORDS = 8, 0.75, 4
-_SHARE, _MOST, _LONG_PROSE = 0.4, 0.6, 1.5
-_QUOTED = re.compile("[«»“”„「」『』《》]")
+_SURE, _SUBJECT_WORDS = 0.75, 4
+_SHARE, _MOST = 0.4, 0.6
+_CLOSING, _ENDS = "\"'”’»」』)）】", (".", "!", "?", "…", "。", "！", "？", "؟", "।")
+_QUOTED = re.compile('["«»“”„「」『』《》]')
 _PATIENCE = 3
 """How many times as much prose a wall without a menu may have, which explains what visitors agree to."""
 _MOST_LINKS = 5
@@ -92,8 +94,8 @@ class PageRefusalsSection(Section):
     page_characters: int = Field(ge=0, description="Text above which a page is content, whatever its title is.")
     least_characters: int = Field(ge=0, description="Text below which a page holds nothing.")
     sentence_words: int = Field(ge=1, description="Words from which on a sentence counts as prose.")
-    prose_words: int = Field(ge=1, description="Words of prose that are content beside lines that refuse.")
-    other_words: int = Field(ge=1, description="Words that are content beside a title that the address names.")
+    prose_words: int = Field(ge=1, description="Words of sentences that are content beside a first line that refuses.")
+    other_words: int = Field(ge=1, description="Words of sentences that are content beside a title that refuses.")
     refresh_seconds: int = Field(ge=0, description="A short page that redirects within so many seconds is no content.")
     likely: float = Field(gt=0, lt=1, description="Probability from which on a line says that there is no content.")
     possible: float = Field(gt=0, lt=1, description="Probability from which on several lines together say it.")
@@ -130,7 +132,8 @@ class Machinery:
         guards: Whether there is a test that a form may have too.
         asks_password: Whether there is a field for a password.
         asks_consent: Whether an element asks for consent to cookies.
-        sells: Whether the markup says that the text is not free, or is behind a wall.
+        sells: Whether the markup says that the text is not free, or an element is named for a wall.
+        states_price: Whether structured data says that the text is not free.
         makes_text: Whether scripts fill an empty element, or the whole body.
         without_scripts: What visitors without scripts read.
         links: Number of links.
@@ -142,6 +145,7 @@ class Machinery:
     asks_password: bool = False
     asks_consent: bool = False
     sells: bool = False
+    states_price: bool = False
     makes_text: bool = False
     without_scripts: str = ""
     links: int = _MOST_LINKS + 1
@@ -201,7 +205,7 @@ class StateReader:
             return PageState(kind, f"status {status}")
         kind_at = kind_elsewhere(url, final_url, self.section.walls) if final_url else None
         # A page with text may have "login" in its address.
-        if final_url and kind_at and not (kind_at in _WALLS and self._is_content(shown.text)):
+        if final_url and kind_at and not (kind_at in _WALLS and self._own_words(shown.text) > self.section.other_words):
             return PageState(kind_at, f"redirects to {final_url[:_SHOWN]}")
         return self._said(shown, url, machinery)
 
@@ -211,133 +215,127 @@ class StateReader:
         is_bare = machinery is not None and has.links <= _MOST_LINKS
         if is_bare and has.test and not (shown.states_origin or has.asks_password):
             return PageState(State.BLOCKED, f"the page has {has.test!r} and few links")
-        if has.sells and len(text) <= section.teaser_characters:
+        is_priced = has.states_price or (has.sells and self._own_words(text) <= section.prose_words)
+        if is_priced and len(text) <= section.teaser_characters:
             return PageState(State.PAYWALL, "the markup says that the text is not free")
         told = self.told(shown, url, is_bare=is_bare and not shown.states_origin if machinery else None)
-        is_without = not self._is_content(text)
-        if told is None and has.asks_password and is_without and self._names_login(shown):
-            return PageState(State.LOGIN, "a field for a password, and no text beside it")
-        if told is None and is_without and machinery is not None and (kind_at := _wall_of(_names(url), section.walls)):
-            return PageState(kind_at, "the address names a wall, and there is no text")
-        if told is None and is_bare and has.guards and is_without:
-            return PageState(State.BLOCKED, "a test of the visitor, and no text beside it")
-        if told is None and machinery is not None and is_without and (code := _code_in(shown, url)):
-            return PageState(_OF_STATUS.get(code, State.ERROR), f"the page calls itself {code}")
-        is_on_cookies = has.asks_consent and _COOKIE.search(text) is not None
-        if (
-            told is None
-            and is_bare
-            and is_on_cookies
-            and not shown.states_origin
-            and self._prose_of(text) < _PATIENCE * section.prose_words
-        ):
-            return PageState(State.CONSENT, "an element asks for consent, and no other text")
-        if told is None and has.onward and len(text) <= section.short_characters:
-            kind = kind_elsewhere(url, has.onward, section.walls) or State.EMPTY
-            return PageState(kind, f"redirects to {has.onward[:_SHOWN]}")
         if told is not None:
             return told
-        has_text = self._own_characters(text) >= section.least_characters or shown.unread >= _UNREAD
-        if has_text or not shown.is_whole:
+        if machinery is not None and (built := self._built(shown, url, has, is_bare=is_bare)):
+            return built
+        if is_bare and has.asks_consent and not shown.states_origin and _COOKIE.search(text):
+            lines = [*sentences(text, is_folded=True)]
+            if self._prose_in(lines) < _PATIENCE * section.prose_words:
+                return PageState(State.CONSENT, "an element asks for consent, and no other text")
+        if has.onward and len(text) <= section.short_characters:
+            kind = kind_elsewhere(url, has.onward, section.walls) or State.EMPTY
+            return PageState(kind, f"redirects to {has.onward[:_SHOWN]}")
+        if not shown.is_whole or shown.unread >= _UNREAD or self._own_characters(text) >= section.least_characters:
             return CONTENT
         if has.makes_text or self.told(Shown((), has.without_scripts), "") is not None:
             return PageState(State.NEEDS_RENDER, "scripts make the text of the page")
         return PageState(State.EMPTY, f"{len(text.strip())} characters of text")
 
+    def _built(self, shown: Shown, url: str, has: Machinery, *, is_bare: bool) -> PageState | None:
+        """The state of a page without much text of its own, by its machinery and its address."""
+        section, kind_at, code = self.section, _wall_of(_names(url), self.section.walls), _code_in(shown, url)
+        has_test = is_bare and has.guards
+        if not (has.asks_password or kind_at or has_test or code):
+            return None
+        own, read = self._own_words(shown.text), map(self._notices.read, filter(None, shown.titles))
+        is_named = any(kind is State.LOGIN and sure >= section.possible for kind, sure in read)
+        if has.asks_password and (own <= section.prose_words if is_named else not own and len(shown.text) < _LITTLE):
+            return PageState(State.LOGIN, "a field for a password, and no text beside it")
+        if own <= section.prose_words and kind_at:
+            return PageState(kind_at, "the address names a wall, and there is no text")
+        if own <= section.other_words and has_test:
+            return PageState(State.BLOCKED, "a test of the visitor, and no text beside it")
+        if own <= section.other_words and code:
+            return PageState(_OF_STATUS.get(code, State.ERROR), f"the page calls itself {code}")
+        return None
+
     def _own_characters(self, text: str) -> int:
-        """The characters of a text without the lines of furniture, such as a request for consent."""
+        """The characters of a text without its notices, such as a request for consent."""
+        left = self._left_of(text, self.section.likely)
+        return len(text) if left is None else sum(len(line) * (1 + has_cjk(line)) for line in left)
+
+    def _own_words(self, text: str) -> float:
+        """The words of sentences that are no notices; infinitely many in a long text, and in one with a detail."""
+        left = self._left_of(text, self.section.possible)
+        if left is None or find_evidence("\n".join(left), self._details, 1):
+            return math.inf
+        return self._prose_in(left)
+
+    def _left_of(self, text: str, least: float) -> list[str] | None:
+        """The lines of a text that are no notices with that probability; None for a long text."""
         if len(text) > self.section.short_characters:
-            return len(text)
-        possible, lines = self.section.possible, sentences(text, is_folded=True)
-        own = [line for line in lines if self._notices.read(line)[1] < possible]
-        return sum(len(line) * (1 + has_cjk(line)) for line in own)
+            return None
+        return [line for line in sentences(text, is_folded=True) if self._notices.read(line)[1] < least]
 
-    def _names_login(self, shown: Shown) -> bool:
-        """Whether a page without much text names a login."""
-        return len(shown.text) < _LITTLE or any(self._notices.read(title)[0] is State.LOGIN for title in shown.titles)
-
-    def _is_content(self, text: str) -> bool:
-        """Whether a text is long, or has prose or a detail."""
-        is_long, is_prose = len(text) > self.section.short_characters, self._prose_of(text) >= self.section.prose_words
-        return is_long or is_prose or bool(find_evidence(text, self._details, 1))
+    def _prose_in(self, lines: Sequence[str]) -> float:
+        """The words of the sentences among the lines."""
+        counts = (_words_in(line) for line in lines if line.rstrip(_CLOSING).endswith(_ENDS))
+        return sum((count for count in counts if count >= self.section.sentence_words), 0.0)
 
     def told(self, shown: Shown, url: str, *, is_bare: bool | None = None) -> PageState | None:
-        """The state by words; None if they say nothing.
+        """The state by words; None if they say nothing, or other sentences say more.
 
         ``is_bare``: the page has no menu and states no origin; None if that is not known.
         """
         section, text = self.section, shown.text
         if len(text) > section.page_characters:
             return None
-        is_read = len(text) <= section.short_characters or bool(is_bare)
         folder, _, last = unquote(url.partition("?")[0]).rstrip("/").rpartition("/")
         subject = set(fold(last).split()) if folder.count("/") > 2 else set()
         parts = [
             part.strip() for title in shown.titles for part in _BETWEEN_PARTS.split(title[: section.short_characters])
         ]
-        heads = {part: set(fold(part).split()) <= subject for part in parts if part}
+        numbers = set(filter(str.isdigit, subject))
+        heads = {part: ws <= subject or bool(ws & numbers) for part in parts if (ws := set(fold(part).split()))}
         words = set(fold(shown.titles[0]).split()) if shown.titles else set()
         if len(subject) >= _SUBJECT_WORDS and (subject <= words or words <= subject):
             return None  # the address of a wall names the page behind it
-        lines = [*sentences(text, is_folded=True)] if is_read else []
+        is_read = len(text) <= section.short_characters or bool(is_bare)
+        lines = [line for line in sentences(text, is_folded=True) if line not in heads]
         # What a page quotes, it is about.
-        read = {line: self._notices.read(line) for line in (*heads, *lines) if not _QUOTED.search(line)}
-        told = {line: (kind, sure) for line, (kind, sure) in read.items() if sure >= section.possible}
-        left = [line for line in lines if line not in told] if is_read else [text]
-        # A page at /dictionary/forbidden is about the word.
-        if sum(map(_words_in, left)) >= section.other_words:
+        read = filterfalse(_QUOTED.search, (*heads, *(lines if is_read else ())))
+        told = {line: found for line in read if (found := self._notices.read(line))[1] >= section.possible}
+        left = [line for line in lines if line not in told]
+        other = self._prose_in(left)
+        if other:  # a page at /dictionary/forbidden is about the word
             told = {line: found for line, found in told.items() if not heads.get(line)}
-        if not told:
-            return None
         sums: dict[State, float] = {}
-        for kind, sure in told.values():
-            sums[kind] = sums.get(kind, 0.0) + sure
-        first = max(sums, key=lambda kind: sums[kind])
+        for of_line, sure in told.values():
+            sums[of_line] = sums.get(of_line, 0.0) + sure
+        if sum(sums.values()) < section.likely:
+            return None
+        kind = max(sums, key=lambda kind: sums[kind])
+        in_head = max((told[line][1] for line in heads if line in told), default=0.0)
         in_text = max((told[line][1] for line in lines if line in told), default=0.0)
-        if sum(sums.values()) < section.likely or not (is_read or self._is_titled(shown)):
+        best, share = max(in_head, in_text), sum(len(line) for line in lines if line in told) / max(1, len(text))
+        is_teaser = kind is State.PAYWALL and in_text >= section.likely and len(text) <= section.teaser_characters
+        begins, most = bool(lines) and lines[0] in told, float(section.prose_words)
+        # Several weak signs count only if they are most of the text, and so does a line amid others.
+        is_amid = bool(lines) and share < _SHARE and (best < section.likely or not (begins or in_head or is_teaser))
+        is_table = any(len(_NUMBERS.findall(line)) >= _SEVERAL_NUMBERS for line in left)
+        is_beside = kind is State.CONSENT and (is_table or (is_bare is False and (share < _MOST or other)))
+        if is_amid or is_beside or (is_bare is None and best < _SURE) or not (is_read or self._is_titled(shown)):
             return None
-        share = sum(len(line) for line in lines if line in told) / max(1, len(text))
-        own = [line for line in lines if line not in heads]
-        is_first = bool(own and own[0] in told) or share >= _SHARE
-        # Several weak signs count only if they are most of the text.
-        best = max(sure for _, sure in told.values())
-        if best < section.likely and share < _SHARE and own:
+        if is_bare is None and not in_text:
+            most = 0.0  # the title of a snippet does not decide
+        elif is_read and (is_bare is None or kind is State.CONSENT or not begins or best < section.likely):
+            most = max(sum(map(_words_in, told)), section.other_words if in_head >= section.likely else 0.0)
+        if not is_teaser and (other > most or (not begins and find_evidence("\n".join(left), self._details, 1))):
             return None
-        if first is State.CONSENT and is_bare is False and share < _MOST:
-            return None
-        is_teaser = first is State.PAYWALL and in_text >= section.likely and len(text) <= section.teaser_characters
-        # A snippet is a part of a text: a title alone does not decide, nor does a line beside a detail.
-        is_weak = not in_text and sum(map(_words_in, left)) >= _FEW_WORDS
-        is_part = is_bare is None and (is_weak or best < _SURE)
-        if first is State.CONSENT and any(len(_NUMBERS.findall(line)) >= _SEVERAL for line in left):
-            return None  # opening hours or a table beside a banner
-        is_first = is_first and is_bare is not None and first is not State.CONSENT
-        if is_part or (not is_teaser and self._has_content(left, is_first=is_first)):
-            return None
-        quoted = dict.fromkeys(line for line, (kind, _) in told.items() if kind is first)
-        return PageState(first, repr("; ".join(quoted)[:_SHOWN]))
+        if kind in REMOVING and best < section.likely and sums[kind] < _SEVERAL:
+            kind = State.EMPTY  # not sure enough to remove the page from the index
+        quoted = [line for line, (of_line, _) in told.items() if of_line is kind] or told
+        return PageState(kind, repr("; ".join(quoted)[:_SHOWN]))
 
     def _is_titled(self, shown: Shown) -> bool:
         """Whether title and heading of a longer page without a date or an author both say that it has no content."""
         said = [self._notices.read(title)[1] >= self.section.likely for title in shown.titles if title]
-        is_quoted = any(map(_QUOTED.search, shown.titles))
-        is_prose = self._prose_of(shown.text) >= _LONG_PROSE * self.section.prose_words
-        return bool(said) and all(said) and not (shown.states_origin or is_quoted or is_prose)
-
-    def _has_content(self, left: Sequence[str], *, is_first: bool) -> bool:
-        """Whether prose is left without the lines that refuse. If they are not first, less is enough."""
-        if is_first:
-            return self._prose_of("\n".join(left)) >= self.section.prose_words
-        words, text = sum(map(_words_in, left)), "\n".join(left)
-        return words >= self.section.prose_words or bool(find_evidence(text, self._details, 1))
-
-    def _prose_of(self, left: str) -> float:
-        return sum(map(self._prose_in, sentences(left, is_folded=True)))
-
-    def _prose_in(self, sentence: str) -> float:
-        """The words of a sentence if it is prose."""
-        words = _words_in(sentence)
-        return words if words >= self.section.sentence_words else 0
+        return bool(said) and all(said) and not (shown.states_origin or any(map(_QUOTED.search, shown.titles)))
 
 
 def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, text: str, section: PageRefusalsSection) -> Machinery:
@@ -347,14 +345,14 @@ def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, text: str, sec
     is_bare, is_short = links <= _MOST_LINKS, len(text) <= section.short_characters
     test = _TEST.search(lower) if is_bare else None
     # A search for a word is many times as fast as one for a pattern.
-    may_be_sold = len(text) <= section.teaser_characters and (
-        b"wall" in lower or b"isaccessible" in lower or b"premium" in lower
-    )
+    is_priced = b"isaccessible" in lower and _PRICED.search(lower) is not None
+    is_teaser = len(text) <= section.teaser_characters and (b"wall" in lower or b"premium" in lower)
     named = Machinery(
         test=test[0].decode("ascii", "replace") if test else "",
         guards=is_bare and (b"captcha" in lower or b"turnstile" in lower),
         asks_consent=is_bare and _CONSENT.search(lower) is not None,
-        sells=may_be_sold and _SOLD.search(lower) is not None,
+        sells=is_priced or (is_teaser and _SOLD.search(lower) is not None),
+        states_price=is_priced,
         links=links,
     )
     if not is_short:
@@ -374,12 +372,11 @@ def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, text: str, sec
 
 
 def _code_in(shown: Shown, url: str) -> int:
-    """The status that a heading or a line is as a whole; 0 without one, or if the address names it."""
-    for line in (*shown.titles, *shown.text.split("\n", 5)[:5]):
-        for part in _BETWEEN_PARTS.split(line[:_SHOWN]):
-            if (found := _CODE.fullmatch(part.strip())) and found[1] not in url:
-                return int(found[1])
-    return 0
+    """The only status that headings and lines are as a whole; 0 without one, or if the address names it."""
+    lines = (*shown.titles, *shown.text.split("\n", 9)[:9])
+    parts = (part.strip() for line in lines if not _QUOTED.search(line) for part in _BETWEEN_PARTS.split(line[:_SHOWN]))
+    codes = {found[1] for part in parts if (found := _CODE.fullmatch(part))}
+    return int(*codes) if len(codes) == 1 and not any(code in url for code in codes) else 0
 
 
 def kind_elsewhere(asked: str, final: str, walls: Sequence[str]) -> State | None:

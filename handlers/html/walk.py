@@ -47,6 +47,8 @@ _ITEM = frozenset(("itemprop", "itemtype", "typeof"))
 _LEVELS = {number: int(name[1]) for number, name in NAME_OF.items() if name in ("h1", "h2", "h3")}
 _MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
+_OF_OTHERS = frozenset(("comment", "usercomments", "question", "answer", "imageobject", "videoobject"))
+"""Types of items that hold what others wrote, or a part, unless they say that they are the page's main entity."""
 _MAX_NAMES = 4
 _MAX_ABOVE = 30
 _ASIDES = frozenset(("aside", "footer"))
@@ -307,7 +309,10 @@ def _is_of_part(node: LexborNode) -> bool:
     for _ in range(_MAX_ABOVE):
         if above is None:
             break
-        if "itemtype" in above.attributes:
-            return _is_part(above.attributes.get("itemprop"))
+        attributes = above.attributes
+        if "itemtype" in attributes:
+            kind = (attributes.get("itemtype") or "").lower().rstrip("/").rpartition("/")[2]
+            names = attributes.get("itemprop")
+            return _is_part(names) or (kind in _OF_OTHERS and names is None)
         above = above.parent
     return False

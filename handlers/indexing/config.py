@@ -205,7 +205,7 @@ class CitationPoints(Section):
     """Points for citations (R-172)."""
 
     doi_or_citation: int = Field(ge=0, description="A DOI or enough citations.")
-    external_links: int = Field(ge=0, description="Enough links to other registrable domains.")
+    external_links: int = Field(ge=0, description="Enough links to other owners.")
     references_section: int = Field(ge=0, description="A references section.")
 
 
@@ -223,7 +223,7 @@ class Minimum(Section):
     """How much of an observation its points take."""
 
     citations: int = Field(ge=1, description="Citations without a DOI.")
-    external_links: int = Field(ge=1, description="Different links to other registrable domains.")
+    external_links: int = Field(ge=1, description="Different links to other owners, no shops.")
     headings: int = Field(ge=1, description="Headings h2 and h3.")
 
 

@@ -109,10 +109,13 @@ def _headings(kind: str, ordinal: int, paths: Sequence[tuple[str, ...]]) -> dict
 
 
 def removed_points(url: str) -> tuple[IndexPoint, ...]:
-    """The one point of a page that no longer exists: it remembers the version, and has no address to be found by."""
+    """The one point of a page that no longer exists: it remembers the version, and searches pass over it.
+
+    Its text is the document's id, so that many removed pages are near no query.
+    """
     document_id = document_id_of(url)
     payload = {"document_id": document_id, "kind": REMOVED}
-    return (IndexPoint(point_id(document_id, ARTICLE), REMOVED, REMOVED, payload),)
+    return (IndexPoint(point_id(document_id, ARTICLE), REMOVED, document_id, payload),)
 
 
 def index_change(reply: IndexReply) -> IndexChange:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Literal, TypeVar
@@ -27,8 +27,12 @@ from handlers.reasoning.context import (
     role_messages,
     seen_by,
 )
+from handlers.reasoning.quotes import quotes_of
 from handlers.reasoning.replies import SCHEMAS, CitedText, plain, read_findings, read_sentences, read_verdicts
-from handlers.text.patterns import Patterns, joined_words
+from handlers.relevance.progress import RelevanceGateSection
+from handlers.retrieval.query import QueryReader
+from handlers.text.background import WordFrequenciesSection
+from handlers.text.patterns import Patterns
 from handlers.trust.labels import LABELS, Label
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel
@@ -45,13 +49,15 @@ class AnswerRules(Rules):
 
     reasoning: ReasoningSection
     patterns: Patterns
+    word_frequencies: WordFrequenciesSection
+    relevance_gate: RelevanceGateSection
     model_tasks: ModelTasks
     prompts: Prompts
 
     @cached_property
-    def stop_words(self) -> frozenset[str]:
-        """Words of a query that say nothing about its subject, in all languages."""
-        return joined_words(self.patterns, "stop_words") | joined_words(self.patterns, "question_fillers")
+    def reader(self) -> QueryReader:
+        """Reads questions under these rules; its word lists are compiled once."""
+        return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
 
 
 class AnswerOutcome(StrEnum):
@@ -241,18 +247,16 @@ class _Run:
         return None
 
     def _ask(self, role: Role, findings: Sequence[Finding], try_number: int) -> AskModel:
-        rules, lowered = self.rules, self.query.casefold()
+        rules = self.rules
         sources = [
-            asdict(source) | for_model({"title": source.title, "passage": source.passage})
+            replace(source, **for_model({"title": source.title, "passage": source.passage}))
             for source in seen_by(role, self.sources, rules.reasoning)
         ]
+        quotes = quotes_of(self.query, sources, self.section, rules.reader) if role != "critic" else {}
         facts = {
-            "query": self.query,
-            "ignored": sorted(word for word in rules.stop_words if word in lowered),
-            "sources": sources,
+            "sources": [asdict(source) for source in sources],
             "findings": [asdict(finding) for finding in findings],
-            "max_characters": self.section.max_characters,
-            "quotes": self.section.quotes.model_dump(),
+            "quotes": [{"text": text, "sources": sorted(set(numbers))} for text, numbers in quotes.items()],
         }
         return AskModel(
             role,

@@ -52,14 +52,16 @@ class RelevanceGateSection(Section):
         ge=1, le=MAX_QUERY_CHARACTERS, description="Of a summary, as the judge sees it."
     )
     least_coverage: float = Field(
-        gt=0, le=1, description="Share of a query's terms from which on the offline judge calls a source relevant."
+        gt=0,
+        le=1,
+        description="Share of a long query's words, weighed by rarity, that a source must have to be relevant for "
+        "the offline judge; of a short query it must have all that are not frequent.",
     )
     most_irrelevant_coverage: float = Field(
         ge=0,
         le=1,
-        description="Share of them up to which it calls a source irrelevant that has some.",
+        description="Share of them, without names, up to which it calls a source irrelevant that has some.",
     )
-    plain_words: WordList = Field(description="Words of a query that say little, for the offline judge.")
     same_words: tuple[WordList, ...] = Field(
         description="Groups of words and phrases of which each meets the others in a query, for the offline judge."
     )

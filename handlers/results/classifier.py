@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from handlers.html.content import PageFacts
 from handlers.html.links import NO_WEB_PAGE, page_id_of
 from handlers.html.read_page import StatedReader
 from handlers.html.reading import PageReadingSection
@@ -58,17 +59,23 @@ class ResultClassifier:
         """
         return self.read(result)[1]
 
-    def read(self, result: RetrievedContent) -> tuple[RetrievedContent, ClassifiedResult]:
-        """The result as it was read (``with_page``), and classified. Offsets of the evidence are into its text."""
+    def read(self, result: RetrievedContent) -> tuple[RetrievedContent, ClassifiedResult, PageFacts | None]:
+        """The result as it was read (``with_page``), classified, and the facts of its page.
+
+        Offsets of the evidence are into the text of the result as it was read.
+        """
         read, page, refused = self._with_page(result)
-        observed = self._observe(read, page, self._state(result, read))
+        title, text = (read.title or "")[:_TITLE_CHARACTERS], result.content[: self._section.max_characters]
+        is_full = result.content_kind == "full"
+        state, facts = self.reader.read_result(result.html, title, text, result.url, is_full=is_full)
+        observed = self._observe(read, page, state)
         result_type, confidence, reasons = self._decide(observed)
         if refused:
             reasons = (*reasons, f"the page is not read: {refused}")
         if (page_id := page_id_of(result.url)) is None:
             reasons = (*reasons, NO_WEB_PAGE)
             read = read.model_copy(update={"cts_score": None}) if result.url.strip() else read
-        return read, ClassifiedResult(
+        classified = ClassifiedResult(
             url=result.url,
             page_id=page_id,
             state=observed.state.kind,
@@ -81,6 +88,7 @@ class ResultClassifier:
             reasons=reasons,
             evidence=observed.evidence if observed.state.is_content else (),
         )
+        return read, classified, facts
 
     def measures(self, result: RetrievedContent) -> dict[str, float]:
         """All measures of a result."""
@@ -120,12 +128,6 @@ class ResultClassifier:
         least = section.least_page_share * len(read.content[: section.max_characters])
         is_bare = page.characters < least and not page.measures.get("page_all_links")
         return read, None if is_bare else page, ""
-
-    def _state(self, result: RetrievedContent, read: RetrievedContent) -> PageState:
-        """The state of the page, or of title and text without it."""
-        title = (read.title or "")[:_TITLE_CHARACTERS]
-        text = result.content[: self._section.max_characters]
-        return self.reader.of_result(result.html, title, text, result.url, is_full=result.content_kind == "full")
 
     def _observe(self, result: RetrievedContent, page: PageShape | None, state: PageState) -> Observed:
         section, patterns = self._section, self.patterns

@@ -9,13 +9,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from handlers.html.links import host_of, registrable_domain
-from handlers.retrieval.facets import QueryReader, answers, met, with_missing_weighed
+from handlers.retrieval.copies import Group, group_copies
+from handlers.retrieval.facets import Facet, answers, is_about, met, unmet
+from handlers.retrieval.query import QueryReader
+from handlers.retrieval.seen_result import SeenResult
 from handlers.text.patterns import WordList as Words
+from handlers.text.words import AskedKind
 from schemas.event import Score
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.rules import Section
@@ -24,6 +28,8 @@ from schemas.search import Rubric
 _WORDS = re.compile(r"[^\W_]+")
 _STROKE = re.compile(r"[/|／]")
 _FIELD_CHARACTERS = 80
+_LEAST_SUBJECTS = 3
+"""Words of the subject from which on the first one may be the task."""
 Texts = tuple[str, ...]
 
 
@@ -42,10 +48,10 @@ class FieldRule(Section):
     """How a required field is found in results (R-085)."""
 
     names: Words = Field(min_length=1, description="How requests call the field, in lower case.")
-    part: str = Field(
+    part: Literal["title", "url", "text"] | AskedKind = Field(
         default="text",
-        pattern="^(title|url|text)$",
-        description="What of a result has it: title or url if there is one; text if one of the words is in it.",
+        description="What of a result has it: title or url if there is one; a detail of a kind; text if one of the "
+        "words is in it.",
     )
     words: Words = Field(default=(), description="Words and signs that show the field in a text, in lower case.")
     offer: bool = Field(default=False, description="Whether only something on offer has it.")
@@ -110,7 +116,6 @@ class SearchEvaluationSection(Section):
     diversity: DiversityPoints = Field(default=DiversityPoints(), description="Points for where results come from.")
     relevance: RelevancePoints = Field(default=RelevancePoints(), description="Points for what results say.")
     bands: Bands = Field(default=Bands(), description="Where a quality score leads.")
-    goal_words: Words = Field(default=(), description="Words of a goal for the task, not for its subject.")
     transactional_words: Words = Field(default=(), description="Words and signs of offers.")
     shopping_goal_words: Words = Field(default=(), description="Words of a goal to buy something.")
     retailer_types: dict[str, Words] = Field(default_factory=dict, description="Hosts of each kind of shop.")
@@ -140,6 +145,8 @@ class Assessment:
     Attributes:
         lacking: Required fields that no result has, as the request calls them, and their rules.
         unchecked: Required fields without a rule; only a model can judge them, so none counts as found (C-14).
+        unmet: What the goal states and no result has.
+        copies: Groups of results with one text, which counts once.
         off_goal: Whether too few results are about the goal, or most are off-topic; False without results.
         narrow: Whether the results come from too few domains for points.
     """
@@ -147,6 +154,8 @@ class Assessment:
     rubric: Rubric
     lacking: Mapping[str, FieldRule]
     unchecked: tuple[str, ...]
+    unmet: tuple[str, ...]
+    copies: tuple[Group, ...]
     results: int
     few: bool
     off_goal: bool
@@ -161,8 +170,9 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """A result in lower case, with its set of words."""
+    """A result in lower case, with its set of words, and as facets are looked up in it."""
 
+    seen: SeenResult
     title: str
     text: str
     words: frozenset[str]
@@ -177,14 +187,16 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: Quer
     few results are about the goal. A goal without shopping can reach 0.8, the upper band, without any shop.
     """
     goal = (batch.goal or "").strip() or batch.query
-    results = [_look_at(content, section.max_text_characters) for content in batch.retrieved_content]
-    wanted = _fields(batch.required_fields or (), section)
+    groups = group_copies(batch.retrieved_content)
+    firsts = [batch.retrieved_content[group.places[0]] for group in groups]
+    results = [_look_at(content, section.max_text_characters, reader) for content in firsts]
+    wanted, points = _fields(batch.required_fields or (), section), section.relevance
     checked = {name: rule for name, rule in wanted.items() if rule is not None}
     lacking = {name: rule for name, rule in checked.items() if not any(_has(result, rule) for result in results)}
     covered = (len(checked) - len(lacking)) / len(wanted) if wanted else 1.0
-    on_goal = _on_goal(goal, batch.retrieved_content, section, reader)
-    beside = _beside(goal, results, section)
-    points = section.relevance
+    on_goal, lacks = _on_goal(reader.read(goal, batch.requested_at), results, points)
+    shopping = _mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for rule in checked.values())
+    beside = (shopping or not on_goal) and _beside(goal, results, section)
     diversity, narrow = _diversity(results, section)
     parts = {
         "count": _count(len(results), section.count),
@@ -197,17 +209,19 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: Quer
             4,
         ),
     }
-    most = 1.0 if on_goal else points.most_off_goal
+    most = 1.0 if on_goal and not lacks else points.most_off_goal
     total = round(min(most, max(0.0, sum(parts.values()))), 4) if results else 0.0
     return Assessment(
         rubric=Rubric(**parts, total=total),
         lacking=lacking,
         unchecked=tuple(name for name, rule in wanted.items() if rule is None),
+        unmet=lacks,
+        copies=tuple(group for group in groups if len(group.places) > 1),
         results=len(results),
         few=len(results) < section.count.acceptable_from,
         off_goal=bool(results) and (beside or not on_goal),
         narrow=narrow,
-        shopping=_mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for rule in checked.values()),
+        shopping=shopping,
     )
 
 
@@ -220,11 +234,16 @@ def gaps_of(found: Assessment, section: SearchEvaluationSection) -> str:
     if not found.results:
         return "There are no results."
     low = found.rubric.total < section.bands.acceptable
+    copied = sum(len(group.places) - 1 for group in found.copies)
+    differing = [figure for group in found.copies for figure in group.differing]
     gaps = {
         f"No result has: {_listed(found.missing)}.": found.missing,
+        f"No result meets the condition: {_listed(found.unmet)}.": found.unmet,
         f"Not checked: {_listed(found.unchecked)}.": found.unchecked,
         "The results are mostly beside the goal.": found.off_goal,
         "There are few results.": low and found.few,
+        f"{copied} of them are copies of others.": low and copied,
+        f"Copies of one text differ in: {_listed(tuple(differing))}.": differing,
         "They come from few sites.": low and found.narrow,
     }
     return " ".join(gap for gap, holds in gaps.items() if holds)
@@ -259,11 +278,12 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(name[:_FIELD_CHARACTERS] for name in names)
 
 
-def _look_at(content: RetrievedContent, max_characters: int) -> _Result:
+def _look_at(content: RetrievedContent, max_characters: int, reader: QueryReader) -> _Result:
     title = (content.title or "").strip().lower()[:max_characters]
     text = f"{title}\n{content.content[:max_characters].lower()}"
     host = host_of(content.url)
     return _Result(
+        seen=reader.see(content.title, content.content[:max_characters], url=content.url),
         title=title,
         text=text,
         words=frozenset(_WORDS.findall(text)),
@@ -305,9 +325,15 @@ def _rule_of(name: str, rules: Mapping[str, FieldRule]) -> FieldRule | None:
 
 
 def _has(result: _Result, rule: FieldRule) -> bool:
-    if rule.part == "text":
-        return _mentions(result.text, rule.words, result.words)
-    return bool(result.title) if rule.part == "title" else bool(result.host)
+    match rule.part:
+        case "text":
+            return _mentions(result.text, rule.words, result.words)
+        case "title":
+            return bool(result.title)
+        case "url":
+            return bool(result.host)
+        case kind:
+            return kind in result.seen.kinds
 
 
 def _diversity(results: Sequence[_Result], section: SearchEvaluationSection) -> tuple[float, bool]:
@@ -325,19 +351,30 @@ def _diversity(results: Sequence[_Result], section: SearchEvaluationSection) -> 
 
 
 def _on_goal(
-    goal: str, contents: Sequence[RetrievedContent], section: SearchEvaluationSection, reader: QueryReader
-) -> bool:
-    """Whether enough results are about the goal."""
-    facets, points = reader.read(goal), section.relevance
-    if not facets or not contents:
-        return False
-    scores = []
-    for content in contents:
-        seen = reader.see(content.title, content.content[: section.max_text_characters])
-        scores.append([met(facet, seen) for facet in facets])
-    weighed = with_missing_weighed(facets, scores)
-    having = sum(answers(weighed, found, points.keywords_coverage) for found in scores)
-    return having > 0 and having >= points.keywords_share * len(contents)
+    facets: Sequence[Facet], results: Sequence[_Result], points: RelevancePoints
+) -> tuple[bool, tuple[str, ...]]:
+    """Whether enough results are about the goal, and what it states and none of these has."""
+    if not facets or not results:
+        return False, ()
+    scores = [[met(facet, result.seen) for facet in facets] for result in results]
+    facets = _without_task(facets, scores)
+    scores = [[met(facet, result.seen) for facet in facets] for result in results]
+    least = points.keywords_coverage
+    about = [found for found in scores if is_about(facets, found, least)]
+    if not about or len(about) < points.keywords_share * len(results):
+        return False, unmet(facets, scores)
+    if any(answers(facets, found, least) for found in about):
+        return True, ()
+    return True, unmet(facets, about) or tuple(facet.text for facet in facets if facet.is_condition)
+
+
+def _without_task(facets: Sequence[Facet], scores: Sequence[Sequence[float]]) -> tuple[Facet, ...]:
+    """The facets without a word for the task at the beginning of a goal, which no result has: find, kupić."""
+    first = next((place for place, facet in enumerate(facets) if facet.is_subject), None)
+    subjects = sum(facet.is_subject for facet in facets)
+    if first is None or subjects < _LEAST_SUBJECTS or facets[first].is_condition or any(of[first] for of in scores):
+        return tuple(facets)
+    return (*facets[:first], *facets[first + 1 :])
 
 
 def _beside(goal: str, results: Sequence[_Result], section: SearchEvaluationSection) -> bool:

@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import regex
 from pydantic import AfterValidator, Field
 
 from handlers.text.scripts import HAN, has_han, simplified
-from handlers.text.words import NUMERALS, DayPart, Kind, Words, alternatives
+from handlers.text.words import NUMERALS, AskedKind, DayPart, Kind, Words, alternatives
 from schemas.rules import Section
 
 _PLACEHOLDERS = ("%month%", "%number%", "%street%")
@@ -91,6 +91,23 @@ def _with_own_groups(expression: str) -> str:
 Expression = Annotated[str, AfterValidator(_in_both_scripts), AfterValidator(_compilable)]
 """A regular expression. It must run in linear time, since others write the pages."""
 WordList = Annotated[tuple[str, ...], AfterValidator(spelled_out)]
+DayName = Literal[
+    "today",
+    "tomorrow",
+    "weekend",
+    "next weekend",
+    "week",
+    "next week",
+    "month",
+    "next month",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+]
 Counts = Annotated[dict[str, int], AfterValidator(_keys_spelled_out)]
 Factors = Annotated[dict[str, float], AfterValidator(_keys_spelled_out)]
 Months = Annotated[tuple[WordList, ...], Field(max_length=12)]
@@ -177,7 +194,12 @@ class PatternPack(Section):
     stop_words: WordList = _words("Words of a query that say nothing of its subject.")
     question_fillers: WordList = _words("More words of questions that say nothing of their subject.")
     asked_things: dict[str, WordList] = _meanings("Words of a query for a kind of thing, by a name in thing_details.")
-    asked_details: dict[Kind, WordList] = _meanings("Words of a query that ask for a detail: price, opening hours.")
+    asked_details: dict[AskedKind, WordList] = _meanings(
+        "Words of a query that ask for a detail: price, who, how many."
+    )
+    asked_days: dict[DayName, WordList] = _meanings("Words of a query for days as seen from its own day, and weekdays.")
+    most_words: WordList = _words("Words before a price, or ideographs behind it, that make it the highest one: under.")
+    least_words: WordList = _words("The same for the lowest one: over.")
     thing_details: dict[str, tuple[tuple[Kind, ...], ...]] = _meanings(
         "Details that make an item such a thing, whatever it is called: alternatives, each of some kinds."
     )

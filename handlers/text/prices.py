@@ -6,6 +6,7 @@ import re
 from decimal import Context, Decimal
 
 from handlers.text.reading import Detail, Price, Reading, is_currency_code
+from handlers.text.scripts import has_cjk
 
 # Grouped by thousands, the Indian way, or plain. Groups have a fixed length: one never runs into the number after it.
 AMOUNT = re.compile(
@@ -19,6 +20,9 @@ _SCALE_LETTERS = {"k": Decimal("1e3"), "m": Decimal("1e6"), "b": Decimal("1e9")}
 _ALL_DIGITS = Context(prec=100)
 """More digits than an amount can have behind two scales."""
 _LABEL_REACH = 3
+_PER = re.compile(r"\s?(?:/\s?|(?:per|pro|je|par|por|al|il|le)\s)(?:l|lit[a-z]{2,4}|gal(?:lon)?|k[wg]h?|m3|m³)(?!\w)")
+"""The measure that a price is for: $3.459 per gallon, 1,599 €/l."""
+_POINT_IS_DECIMAL = ("GBP",)
 
 
 def read_price(reading: Reading, start: int, floor: int, *, has_lead: bool) -> Detail[Price] | None:
@@ -34,7 +38,7 @@ def read_price(reading: Reading, start: int, floor: int, *, has_lead: bool) -> D
         # A decimal mark with nothing before it: $.75.
         written, start = f"0.{written}", start - 1
     first, sign = _before(reading, start, floor) if has_lead else (start, "")
-    after, scale, name = _after(reading, end)
+    after, scale, further, name = _after(reading, end)
     name = name if _says_more(reading, sign, name) else ""
     word = name or sign
     if word in patterns.doubtful_currencies and scale == 1 and not _EXACT.search(written):
@@ -43,22 +47,25 @@ def read_price(reading: Reading, start: int, floor: int, *, has_lead: bool) -> D
         return None
     if not _is_whole(reading, first, start, end, floor, sign):
         return None
-    amount = decimal_amount(written)
+    unit = patterns.all_currencies[word] if word else ""
+    amount = decimal_amount(written, of_unit=unit in _POINT_IS_DECIMAL or bool(_PER.match(folded, after)))
     if not name and scale == 1:
         after = end
     if "." not in amount and folded[end : end + 1] == "€" and (cents := _CENTS.match(folded, end + 1)):
         amount, after = decimal_amount(f"{amount}.{cents.group()}"), cents.end()
     if scale != 1:
-        amount = _multiplied(amount, scale)
-    return Detail(first, after, Price(amount, patterns.all_currencies[word] if word else ""))
+        amount = _multiplied(amount, scale, further)
+    return Detail(first, after, Price(amount, unit))
 
 
-def decimal_amount(text: str) -> str:
+def decimal_amount(text: str, *, of_unit: bool = False) -> str:
     """A plain decimal number, with the decimals as written: 25.00 is not 25.
 
     The last mark is the decimal one if it differs from the marks before it, if other than three digits follow, or if
-    nothing but a zero is before it.
+    nothing but a zero is before it, or if it is the price of a unit, such as a litre.
 
+    >>> decimal_amount("3.459"), decimal_amount("3.459", of_unit=True)
+    ('3459', '3.459')
     >>> [decimal_amount(text) for text in ("1.299,00", "1,299", "2'299.5", "123,456.789", "0.750", "1 200")]
     ['1299.00', '1299', '2299.5', '123456.789', '0.750', '1200']
     """
@@ -66,15 +73,16 @@ def decimal_amount(text: str) -> str:
     mark = max(",.", key=digits.rfind)
     head, _, tail = digits.rpartition(mark) if mark in digits else (digits, "", "")
     other = "," if mark == "." else "."
-    if mark in head or (len(tail) == 3 and other not in head and head != "0"):
+    is_short = of_unit and len(head) == 1
+    if mark in head or (len(tail) == 3 and other not in head and head != "0" and not is_short):
         head, tail = head + tail, ""
     whole = int(re.sub(r"[.,]", "", head))
     return f"{whole}.{''.join(str(int(digit)) for digit in tail)}" if tail else str(whole)
 
 
-def _multiplied(amount: str, scale: Decimal) -> str:
+def _multiplied(amount: str, scale: Decimal, further: Decimal) -> str:
     """The plain decimal number without zeros that the multiplication left at its end: 1.2 million is 1200000."""
-    product = f"{_ALL_DIGITS.multiply(Decimal(amount), scale):f}"
+    product = f"{_ALL_DIGITS.add(_ALL_DIGITS.multiply(Decimal(amount), scale), further):f}"
     return product.rstrip("0").removesuffix(".") if "." in product else product
 
 
@@ -93,22 +101,41 @@ def _before(reading: Reading, start: int, floor: int) -> tuple[int, str]:
     return first, sign
 
 
-def _after(reading: Reading, end: int) -> tuple[int, Decimal, str]:
-    """The end of an amount with its scale and currency, the scale, and the currency; the scale may come last."""
+def _after(reading: Reading, end: int) -> tuple[int, Decimal, Decimal, str]:
+    """The end of an amount with its scale and currency, the scale, what is added, and the currency.
+
+    The scale may come last. In scripts without spaces, smaller scales follow larger ones: 1万2800円.
+    """
     currencies = reading.patterns.all_currencies
     if rounded := _ROUND.match(reading.folded, end):
         end = rounded.end()
     end, scale = _scales(reading, end)
+    end, further = _further(reading, end, scale)
     place = reading.skip_blanks(end)
     if not (name := reading.after(currencies, place)):
-        return end, scale, ""
+        return end, scale, further, ""
     end = place + len(name)
     more = reading.after(currencies, end)
     if more and _says_more(reading, name, more):
         name, end = more, end + len(more)
     if scale == 1:
         end, scale = _scales(reading, end)
-    return end, scale, name
+    return end, scale, further, name
+
+
+def _further(reading: Reading, end: int, scale: Decimal) -> tuple[int, Decimal]:
+    """The numbers with smaller scales that follow a scale, and their sum."""
+    total, least = Decimal(0), scale
+    while least > 1 and has_cjk(reading.folded[end - 1]):
+        match = AMOUNT.match(reading.folded, reading.skip_blanks(end, 1))
+        if match is None:
+            break
+        behind, smaller = _scales(reading, match.end())
+        if smaller >= least or Decimal(decimal_amount(match.group())) >= least:
+            break
+        end, least = behind, smaller
+        total += Decimal(decimal_amount(match.group())) * smaller
+    return end, total
 
 
 def _scales(reading: Reading, end: int) -> tuple[int, Decimal]:

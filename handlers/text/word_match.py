@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import chain
 from typing import NamedTuple
@@ -21,8 +22,8 @@ _TERM = regex.compile(rf"([{CJK}]+)|(\d{{1,30}})|([^\W\d_{CJK}][+#]{{1,3}}|[^\W\
 _GROUPED = re.compile(r"(?<=\d)[,.\u00a0\u202f](?=\d{3}(?!\d))")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 _LEAST_STEM, _LEAST_PREFIX, _LEAST_PLURAL, _LONGEST_ENDING = 4, 5, 3, 2
-_IDEOGRAPH, _PLAIN = 0.5, 0.25
-"""Weights."""
+_IDEOGRAPH = 0.5
+"""Weight of an ideograph."""
 
 
 class Unit(NamedTuple):
@@ -47,10 +48,10 @@ class WordText:
         """Whether one of the unit's forms occurs, in the same or a longer inflection."""
         return any(self._has(form) for form in unit.forms) or any(self.phrase(other) for other in unit.others)
 
-    def repeats(self, units: Sequence[Unit], least: int) -> bool:
-        """Whether a word of the units is more than half of the text, and more than ``least`` words of it."""
-        enough = max(least, len(self._stems) // 2)
-        return any(self._stems.count(form) > enough for unit in units for form in unit.forms)
+    def most_repeated(self) -> int:
+        """How often the most frequent word occurs; 0 if it is not more than half of the text."""
+        times = max(Counter(self._stems).values(), default=0)
+        return times if 2 * times > len(self._stems) else 0
 
     def phrase(self, phrase: str) -> bool:
         """Whether words occur one after another, or ideographs as written."""
@@ -84,9 +85,7 @@ class WordText:
         return False
 
 
-def units_of(
-    query: str, ignored: Set[str], plain_words: Set[str], same_words: Mapping[str, Sequence[str]]
-) -> tuple[Unit, ...]:
+def units_of(query: str, ignored: Set[str], same_words: Mapping[str, Sequence[str]]) -> tuple[Unit, ...]:
     """The units of a query, in its order.
 
     A single letter is a unit only if the query has no word.
@@ -94,32 +93,30 @@ def units_of(
     Args:
         query: Any text.
         ignored: Words that say nothing of its subject.
-        plain_words: Words that say little of it.
         same_words: By a word or phrase of a query, the other words that meet it.
 
-    >>> [unit.weight for unit in units_of("find bicycle brakes", frozenset(), {"find"}, {})]
-    [0.25, 1.0, 1.0]
+    >>> [unit.weight for unit in units_of("bicycle brakes 刹車", frozenset(), {})]
+    [1.0, 1.0, 0.5, 0.5]
     """
-    plain = frozenset(map(stem_of, plain_words))
     ignored = {*ignored, *(fold_words(word) for word in ignored if not word.isascii())}
     folded = fold_words(query)
     text = WordText(folded)
     same = [(key, tuple(others)) for key, others in same_words.items() if text.phrase(key)]
-    return tuple(_units(folded, ignored, plain, same, 2)) or tuple(_units(folded, ignored, plain, same, 1))
+    return tuple(_units(folded, ignored, same, 2)) or tuple(_units(folded, ignored, same, 1))
 
 
 def _units(
-    query: str, ignored: Set[str], plain: Set[str], same: Sequence[tuple[str, tuple[str, ...]]], least_length: int
+    query: str, ignored: Set[str], same: Sequence[tuple[str, tuple[str, ...]]], least_length: int
 ) -> Iterator[Unit]:
     for ideographs, number, word in _TERM.findall(query):
         if ideographs:
             yield from _ideographs(ideographs, ignored, same)
         elif number:
-            yield Unit(frozenset({number}), (), 1.0)
+            yield Unit(frozenset({number}), tuple(other for key, said in same if key == number for other in said), 1.0)
         elif len(word) >= least_length and word not in ignored:
             stem = stem_of(word)
             others = tuple(other for key, said in same if stem in map(stem_of, key.split()) for other in said)
-            yield Unit(frozenset({stem}), others, _PLAIN if stem in plain else 1.0)
+            yield Unit(frozenset({stem}), others, 1.0)
 
 
 def _ideographs(run: str, ignored: Set[str], same: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[Unit]:

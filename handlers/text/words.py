@@ -12,6 +12,7 @@ from typing import Generic, Literal, TypeVar
 from handlers.text.scripts import is_ideographic
 
 Kind = Literal["date", "time", "place", "price"]
+AskedKind = Literal[Kind, "name", "number"]
 DayPart = Literal["am", "pm", "noon", "night"]
 Number = tuple[int, int, bool]
 """Where a number begins and ends, and whether a word before it says what it is."""

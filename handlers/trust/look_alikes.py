@@ -12,26 +12,25 @@ from functools import cached_property, lru_cache
 _LEAST = 6
 """Characters of a name that is looked for; shorter names are parts of many others."""
 _HALF = _LEAST // 2
+_LEAST_EDITED = 9
+"""Characters of a name that looks like itself with any edit inside; shorter ones become another name."""
+_EDITIONS = frozenset(("com", "net", "org"))
+"""Suffixes besides those of countries below which owners register one name several times."""
+_ALIKE = frozenset(map(frozenset, ("0o", "1l", "1i", "il", "3e", "4a", "5s", "7t", "8b", "9g", "gq", "uv")))
+"""Signs that readers of a host take for each other."""
 
 
 class ListedNames:
     """The names of listed domains: first labels of enough characters, each of a single body.
 
-    ``bodies`` has the body of each domain. ``others`` are texts with a domain a line; a name that is a part of another
-    domain in them is no body's own.
+    ``bodies`` has the body of each domain. ``others`` are texts with a domain, and its name after a tab, in each line.
+    A name that is in a domain or a name of another body is a word, a place or a family's name, and no body's own.
     """
 
     def __init__(self, bodies: Mapping[str, str], others: Iterable[str] = ()) -> None:
-        owners: dict[str, str] = {}
-        shared = set()
-        domains = {}
-        for domain, body in bodies.items():
-            label = domain.partition(".")[0]
-            domains[label] = domain
-            for part in (label, *label.split("-")) if "-" in label else (label,):
-                if owners.setdefault(part, body) != body:
-                    shared.add(part)
-        self._domains = {name: domain for name, domain in domains.items() if len(name) >= _LEAST and name not in shared}
+        self._bodies = bodies
+        labels = ((domain.partition(".")[0], domain) for domain in bodies)
+        self._domains = {name: domain for name, domain in labels if len(name) >= _LEAST}
         # A name and the same name with one edit share the first or the last half of the shortest name.
         self._near: dict[str, list[str]] = defaultdict(list)
         for name in self._domains:
@@ -41,42 +40,54 @@ class ListedNames:
         self._is_own = lru_cache(maxsize=4096)(self._belongs_to_one)
 
     @cached_property
-    def _texts(self) -> tuple[str, ...]:
-        return tuple(f"\n{text}" for text in self._others)
+    def _lines(self) -> str:
+        return "\n".join(("", *self._others, *map("\t".join, self._bodies.items()), "")).casefold()
 
-    def like(self, host: str, public_labels: int) -> str | None:
-        """The listed domain whose name is a whole part of a label of the host, or differs from a label by one edit.
+    def like(self, host: str, public_labels: int, *, is_folded: bool = False) -> str | None:
+        """The listed domain whose name is a whole part of a label of the host, or that its registered label resembles.
 
-        The last labels of a host are its public suffix; the label before them is the one that was registered.
+        The last labels of a host are its public suffix; the label before them is the one that was registered. The same
+        label below a common suffix is mostly an edition of the source, unless the whole domain is in the host, or the
+        host ``is_folded`` from letters that only look like these.
         """
-        labels = host.split(".")[:-public_labels]
-        own = labels[-1] if labels else ""
-        parts = "-".join(labels).split("-")
+        split = host.split(".")
+        labels, suffix = split[:-public_labels], ".".join(("", *split[-public_labels:]))
+        own = labels[-1]
+        is_common = not is_folded and (len(split[-1]) == 2 or split[-1] in _EDITIONS)
+        parts = (part for part in (*labels, *"-".join(labels).split("-")) if part in self._domains)
+        found = [name for name in parts if name != own or not is_common or f"{self._domains[name]}." in host]
         near = (*self._near.get(own[:_HALF], ()), *self._near.get(f".{own[-_HALF:]}", ())) if len(own) >= _LEAST else ()
-        names = [
-            *(part for part in (*labels, *parts) if part in self._domains),
-            *(name for name in near if is_one_edit(name, own)),
-        ]
-        return next((self._domains[name] for name in names if self._is_own(name)), None)
+        found += (name for name in near if resembles(name, own, same_suffix=self._domains[name] == f"{name}{suffix}"))
+        return next((self._domains[name] for name in found if self._is_own(name)), None)
 
     def _belongs_to_one(self, name: str) -> bool:
-        domain = self._domains[name]
-        for text in self._texts:
-            there = sum(text.count(form) for form in (f"\n{name}.", f"\n{name}-", f"-{name}."))
-            if there > sum(text.count(f"\n{domain}{end}") for end in "\n\t"):
+        domain, at = self._domains[name], 0
+        while (at := self._lines.find(name, at)) >= 0:
+            end = self._lines.index("\n", at)
+            there, _, body = self._lines[self._lines.rindex("\n", 0, at) + 1 : end].partition("\t")
+            if not f".{there}".endswith(f".{domain}") and body != self._bodies[domain].casefold():
                 return False
+            at = end
         return True
 
 
-def is_one_edit(one: str, other: str) -> bool:
-    """Whether a text becomes the other if one character is changed, added or removed, or two neighbours swap.
+def resembles(name: str, other: str, *, same_suffix: bool) -> bool:
+    """Whether another name is taken for a name: two neighbours swap, or one sign looks like another.
 
-    >>> [is_one_edit("reuters", other) for other in ("reuter5", "reuter", "rueters", "reuters", "rooters")]
-    [True, True, True, False, False]
+    Below the same suffix, a sign may also be repeated, and any sign inside of a long name changed, added or removed.
+
+    >>> [resembles("reuters", other, same_suffix=False) for other in ("reuter5", "rueters", "reuterss", "routers")]
+    [True, True, False, False]
+    >>> [resembles("bloomberg", other, same_suffix=True) for other in ("blomberg", "bloomburg", "aloomberg")]
+    [True, True, False]
     """
-    if one == other or abs(len(one) - len(other)) > 1:
+    if name == other:
         return False
-    start = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    one, other = one[start:], other[start:]
-    swapped = one[1:2] + one[:1] + one[2:] == other and len(one) > 1
-    return swapped or one[1:] == other[1:] or one[1:] == other or one == other[1:]
+    start = next((at for at, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), min(len(name), len(other)))
+    one, two = name[start:], other[start:]
+    is_changed, longer = one[1:] == two[1:], max(name, other, key=len)
+    if two[1:2] + two[:1] + two[2:] == one or (is_changed and frozenset((one[:1], two[:1])) in _ALIKE):
+        return True
+    if not same_suffix or not (is_changed or one[1:] == two or one == two[1:]):
+        return False
+    return longer[start - 1 : start] == longer[start] or (len(name) >= _LEAST_EDITED and 0 < start < len(longer) - 1)

@@ -104,8 +104,6 @@ class Source:
     tier: int
     base_score: int
     tags: tuple[str, ...]
-    is_academic: bool
-    is_government: bool
     because: str
     kind: str | None = None
     entry: str | None = None
@@ -164,7 +162,7 @@ def source_of(
         kind, matched, because = entry.kind or suffix_kind, name, f"the publisher {name} is listed"
     elif suffix_kind is not None:
         because = f"{host} is {'a government' if suffix_tag == 'government' else 'an academic'} host"
-    elif registered and (like := rules.names.like(shown or host, registered.count("."))) is not None:
+    elif registered and (like := rules.names.like(shown or host, registered.count("."), is_folded=bool(shown))):
         because = f"{because}; the name looks like {like}"
     if kind in rules.member_kinds:
         base = max(domain or "", registered, key=len)
@@ -192,8 +190,6 @@ def source_of(
         tier=tier,
         base_score=rules.base_scores[_CONTESTED_PLACE if standing == "contested" else tier - 1],
         tags=tags,
-        is_academic="academic" in tags,
-        is_government="government" in tags,
         because=because,
         kind=kind,
         entry=matched,

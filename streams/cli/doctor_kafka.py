@@ -16,7 +16,7 @@ from aiokafka.protocol.transaction import EndTxnRequest
 
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
-from streams.kafka.last_records import LatestDecisions, read_dated_after, read_kept_outdated, read_latest_decisions
+from streams.kafka.last_records import LatestDecisions, read_dated_after, read_latest_decisions, read_outdated_points
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topics import find_differences, plan_topics
 from streams.kafka.trouble import explain_trouble
@@ -190,7 +190,7 @@ async def _decisions(settings: Settings) -> list[Check]:
 
 async def _index(settings: Settings) -> list[Check]:
     """Whether the index has the points of the last decisions."""
-    return [judge_outdated(*await read_kept_outdated(settings.kafka))]
+    return [judge_outdated(*await read_outdated_points(settings.kafka))]
 
 
 def judge_outdated(outdated: int, pages: int) -> Check:

@@ -34,6 +34,13 @@ _HEAD = "# Written by `assay sources import`; docs/sources.md describes the entr
 _SHOWN = 20  # the changed tiers that are listed
 
 Entries = dict[str, dict[str, Any]]
+File = Annotated[Path, Argument(help="CSV, TSV, JSON lines, or one domain a line.")]
+Kind = Annotated[str, Option(help="The kind of lines that state neither kind nor tier.")]
+Column = Annotated[str, Option(help="A column of ratings, which the two thresholds make kinds of.")]
+ListedFrom = Annotated[
+    float | None, Option(help="A rating from which a source is listed: --kind, else rated_reliable.")
+]
+ContestedBelow = Annotated[float | None, Option(help="A rating below which a source is contested.")]
 
 sources = command_group("Show which kind and tier an address has, or import your own sources.")
 
@@ -152,19 +159,17 @@ def _print_steps(answer: dict[str, Any]) -> None:
 
 @sources.command("import")
 def sources_import(
-    file: Annotated[Path, Argument(help="CSV, TSV, JSON lines, or one domain a line.")],
+    file: File,
     out: Annotated[
         Path | None, Option("--out", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default.")
     ] = None,
-    kind: Annotated[str, Option(help="The kind of lines that state neither kind nor tier.")] = "",
+    kind: Kind = "",
     tier: Annotated[
         int | None, Option(min=1, max=3, help="The tier of lines that state neither kind nor tier.")
     ] = None,
-    score_column: Annotated[str, Option(help="A column of ratings, which the two thresholds make kinds of.")] = "",
-    listed_from: Annotated[
-        float | None, Option(help="A rating from which a source is listed: --kind, else rated_reliable.")
-    ] = None,
-    contested_below: Annotated[float | None, Option(help="A rating below which a source is contested.")] = None,
+    score_column: Column = "",
+    listed_from: ListedFrom = None,
+    contested_below: ContestedBelow = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Validate and count; write nothing.")] = False,
     as_json: AsJson = False,
     config: Config = None,
@@ -347,11 +352,11 @@ def _change_in_words(change: Mapping[str, Any]) -> str:
 
 @sources.command("diff")
 def sources_diff(
-    file: Annotated[Path, Argument(help="As for `assay sources import`.")],
-    kind: Annotated[str, Option(help="The kind of lines that state neither kind nor tier.")] = "",
-    score_column: Annotated[str, Option(help="A column of ratings.")] = "",
-    listed_from: Annotated[float | None, Option(help="A rating from which a source is listed.")] = None,
-    contested_below: Annotated[float | None, Option(help="A rating below which a source is contested.")] = None,
+    file: File,
+    kind: Kind = "",
+    score_column: Column = "",
+    listed_from: ListedFrom = None,
+    contested_below: ContestedBelow = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,7 +81,7 @@ def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, p
             trial = HandlerTrial(handler, settings, runner) if handler else StepTrial(name, settings, runner)
             with closing(trial):
                 for place, given in _inputs(file or STANDARD_INPUT_PATH, topic, passed):
-                    answers.write(place, given if isinstance(given, Dead | Drop) else trial.decide(given))
+                    answers.write(place, given if isinstance(given, Dead | Drop) else trial.decide(_asked_now(given)))
     except SourceError as error:
         return tell("try", str(error), 2)
     answers.refusals.tell_rest("that are no events")
@@ -102,6 +103,12 @@ def _inputs(path: Path, topic: Topic | None, passed: Counter[str]) -> Iterator[t
             yield found.place, found.event
     except OSError as error:
         raise SourceError(f"{error.filename}: {error.strerror}") from None
+
+
+def _asked_now(given: Any) -> Any:
+    """An event that says when its query was asked: now, where it does not say it."""
+    is_query = isinstance(given, Event) and given.time_field == "requested_at"
+    return given.arrived(datetime.now(UTC)) if is_query else given
 
 
 class _Answers:

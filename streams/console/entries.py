@@ -89,6 +89,7 @@ class Entry:
         parent: The batch whose listing was extracted, for a batch.
         score: 0 to 100; None if the event has no score.
         run: The replay or backfill that wrote it; "" for live records.
+        state: Of a scored page; "" of other decisions.
         judge: The model that answered; "" if no judge was asked.
         cost_usd: Of the calls that were paid; None if the model has no price.
     """
@@ -104,6 +105,7 @@ class Entry:
     score: float | None = None
     run: str = ""
     event_id: str = ""
+    state: str = ""
     judge: str = ""
     cached: bool = False
     cost_usd: float | None = 0.0
@@ -139,6 +141,7 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
         score=score,
         run=run,
         event_id=event.event_id or identity,
+        state=event.state if isinstance(event, ScoredPage) else "",
         judge=call.model if call else "",
         cached=call.cached if call else False,
         cost_usd=(0.0 if call.cached else call.cost_usd) if call else 0.0,

@@ -110,7 +110,7 @@ def _listed(context: Context, request: Request) -> Response:
     tier = request.query_params.get("tier", "").lower()
     tone = tier if tier in ("a", "b", "c") else ""
     entries = context.store.newest(MOST_LISTED, topic=PAGES_SCORED.name, tone=tone)
-    return context.render(request, "pages.html", entries=entries, tier=tier)
+    return context.render(request, "pages.html", entries=entries, tier=tier, states=context.store.states())
 
 
 def _scored(read: Read | None) -> ScoredPage | None:

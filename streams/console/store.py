@@ -20,7 +20,7 @@ CREATE TABLE decisions (
   id INTEGER PRIMARY KEY, topic TEXT NOT NULL, partition INTEGER NOT NULL, offset INTEGER NOT NULL,
   at INTEGER NOT NULL, handler TEXT NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL, page INTEGER,
   verdict TEXT NOT NULL, tone TEXT NOT NULL, parent TEXT NOT NULL, score REAL, run TEXT NOT NULL,
-  event_id TEXT NOT NULL, judge TEXT NOT NULL, cached INTEGER NOT NULL, cost_usd REAL,
+  event_id TEXT NOT NULL, state TEXT NOT NULL, judge TEXT NOT NULL, cached INTEGER NOT NULL, cost_usd REAL,
   UNIQUE (topic, partition, offset)
 );
 CREATE INDEX by_time ON decisions (at);
@@ -129,6 +129,11 @@ class Store:
             " ORDER BY at DESC LIMIT ?",
             (since, *values, most),
         ).fetchall()
+
+    def states(self) -> dict[str, int]:
+        """The scored pages by state, the most frequent first."""
+        counted = "SELECT state, count(*) AS pages FROM decisions WHERE state <> '' GROUP BY state ORDER BY pages DESC"
+        return dict(self._database.execute(counted).fetchall())
 
     def dead_letters(self) -> dict[str, int]:
         rows = self._database.execute("SELECT handler, count(*) FROM decisions WHERE tone = 'dead' GROUP BY handler")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from handlers.indexing.points import MEMORY, WritePlan, places_to_read, plan_write
+from handlers.indexing.points import MEMORY, REMOVED, WritePlan, places_to_read, plan_write
 from handlers.ranking.filters import on_sites
 from schemas.event import Run
 from schemas.needs import IndexDocument, SearchVectors
@@ -77,12 +77,13 @@ class IndexWorker:
         await self.embedder.aclose()
 
     async def _found(self, vector: Vector, need: SearchVectors) -> list[tuple[float, dict[str, Any]]]:
-        """Points on the named hosts. Searches for more until enough points, or enough documents, are found."""
+        """Points of pages on the named hosts. Searches for more until enough points, or enough documents, are found."""
         sites = need.filters.domains if need.filters is not None else ()
         asked = need.limit
         while True:
             found = await self.store.search(vector, asked, need.filters)
-            wanted = [(score, payload) for score, payload in found if on_sites(str(payload.get("url")), sites)]
+            pages = [(score, payload) for score, payload in found if payload.get("kind") != REMOVED]
+            wanted = [(score, payload) for score, payload in pages if on_sites(str(payload.get("url")), sites)]
             documents = len({str(payload.get("document_id") or payload.get("url")) for _, payload in wanted})
             enough = documents >= need.documents if need.documents else len(wanted) >= need.limit
             if enough or len(found) < asked or asked >= need.most:

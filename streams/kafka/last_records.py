@@ -20,7 +20,7 @@ from schemas.event import RUN_HEADER
 from streams.kafka.groups import RECORD_FETCH, paused_reader
 from streams.kafka.log_reader import existing_partitions, records_between
 from streams.kafka.settings import KafkaSettings
-from streams.topology import DOCUMENTS_INDEXED, Handler
+from streams.topology import DOCUMENTS_INDEXED, PAGES_SCORED, Handler
 from streams.topology.codec import decode
 
 _BACK = (2, 50, 500)
@@ -81,29 +81,37 @@ async def read_latest_decisions(settings: KafkaSettings, handlers: Sequence[Hand
     return LatestDecisions(latest, tuple(h.name for h in handlers if h.name in replayed and h.name not in latest))
 
 
-async def read_kept_outdated(settings: KafkaSettings) -> tuple[int, int]:
-    """Pages whose points are from an older decision than the last one, and all pages that were read. Raises KafkaError.
+async def read_outdated_points(settings: KafkaSettings) -> tuple[int, int]:
+    """Pages with points of another decision than their last one, and all pages that were read. Raises KafkaError.
 
-    Of each partition of indexed pages the last offsets are read. The index refused the last write of such a page, which
-    is of the same fetch as the write before it.
+    The last offsets of scored and of indexed pages are read. Each indexed page names the decision that it was made of.
+    A decision after the last write is not indexed yet, and points of a later fetch are no older ones.
     """
-    partitions = await existing_partitions(settings, {settings.topic_prefix + DOCUMENTS_INDEXED.name})
+    topics = {settings.topic_prefix + topic.name for topic in (PAGES_SCORED, DOCUMENTS_INDEXED)}
+    partitions = await existing_partitions(settings, topics)
+    last: dict[bytes | None, tuple[bytes | None, int]] = {}
+    of_points: dict[bytes | None, bytes | None] = {}
+    written: dict[bytes | None, int] = {}
+    fetched: dict[bytes | None, datetime | None] = {}
     if not partitions:
         return 0, 0
-    refused: dict[str, bool] = {}
-    fetched: dict[str, object] = {}
     async with paused_reader(settings, partitions, "assay-latest", **RECORD_FETCH) as reader:
         begins, ends = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
-        spans = {one: (max(begins[one], ends[one] - _BACK[-1]), ends[one]) for one in partitions}
+        spans = {one: (max(begins[one], ends[one] - _BACK[1]), ends[one]) for one in partitions}
         async for record in records_between(reader, spans, limit_seconds=_SECONDS):
-            event = decode(DOCUMENTS_INDEXED, record.value, record.headers, None)
-            if isinstance(event, DocumentIndexed) and event.change is not IndexChange.KEPT:
-                is_outdated = event.change is IndexChange.OUTDATED
-                is_same = fetched.get(event.url, event.fetched_at) == event.fetched_at
-                refused[event.url] = is_outdated and is_same
-                if not is_outdated:
-                    fetched[event.url] = event.fetched_at
-    return sum(refused.values()), len(refused)
+            headers = dict(record.headers)
+            if record.topic.endswith(PAGES_SCORED.name):
+                last[record.key] = headers.get("ce_id"), record.timestamp
+                continue
+            event, cause = decode(DOCUMENTS_INDEXED, record.value, record.headers, None), headers.get("ce_causationid")
+            if isinstance(event, DocumentIndexed):
+                written[record.key], fetched[cause] = record.timestamp, event.fetched_at
+                if event.change is not IndexChange.OUTDATED:
+                    of_points[record.key] = cause
+    both = [key for key, (_, at) in last.items() if key in of_points and at <= written[key]]
+    outdated = [key for key in both if of_points[key] != last[key][0]]
+    same = [key for key in outdated if last[key][0] in fetched and fetched[last[key][0]] == fetched[of_points[key]]]
+    return len(same), len(both)
 
 
 async def read_dated_after(settings: KafkaSettings, topics: Collection[str], moment: datetime) -> dict[str, datetime]:

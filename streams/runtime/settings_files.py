@@ -59,10 +59,10 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     public = sorted((directory / "sources" / "public").glob("*.txt"))
     handlers = Path(__file__).parents[2] / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
-    results, content, dates = (
-        sorted((handlers / name).glob("trained.json")) for name in ("results", "html", "html/dates")
-    )
+    folders = ("results", "html", "html/dates", "claims")
+    results, content, dates, claims = (sorted((handlers / name).glob("trained.json")) for name in folders)
     addressed = [path for path in (directory / "addressed.yaml",) if path.is_file()]
+    frequencies = sorted((handlers / "text").glob("background.json"))
     weights, notices = (sorted((handlers / "html").glob(name)) for name in ("addressed.json", "notices.json"))
     return [
         *((path, read_yaml(path)) for path in named),
@@ -75,7 +75,9 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         *((path, {"page_reading": {"date_trees": from_json(path.read_bytes())}}) for path in dates),
         *((path, {"page_reading": {"addressed": read_yaml(path)}}) for path in addressed),
         *((path, {"page_reading": {"addressed": from_json(path.read_bytes())}}) for path in weights),
+        *((path, {"claims": {"wording": from_json(path.read_bytes())}}) for path in claims),
         *((path, {"page_refusals": {"notices": from_json(path.read_bytes())}}) for path in notices),
+        *((path, {"word_frequencies": from_json(path.read_bytes())}) for path in frequencies),
     ]
 
 

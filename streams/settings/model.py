@@ -40,6 +40,7 @@ from handlers.results.batch import ExtractionSection, RetrievalEvaluationSection
 from handlers.results.features import ClassificationSection
 from handlers.results.trained import ResultTrees
 from handlers.retrieval.search_rubric import SearchEvaluationSection
+from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns
 from schemas.addresses import is_loopback
 from schemas.rules import Rules, Section
@@ -313,6 +314,9 @@ class Settings(BaseSettings):
     classification: ClassificationSection = Field(description="Classifying and scoring results.")
     result_trees: ResultTrees = Field(default=ResultTrees(), description="Trained trees that classify results.")
     relevance_gate: RelevanceGateSection = Field(description="Relevance of sources to a query, and snippets.")
+    word_frequencies: WordFrequenciesSection = Field(
+        default=WordFrequenciesSection(), description="How frequent words are in ordinary pages."
+    )
     domains: Domains = Field(description="Approved sources by field.")
     retrievalEvaluation: RetrievalEvaluationSection = Field(  # noqa: N815 - the key's name comes from the source document
         description="Thresholds for a batch of results."

@@ -106,7 +106,7 @@ _MEANINGS = {
     "domain_is_academic": "Whether the source is a university or another academic institution.",
     "domain_is_government": "Whether the source is a government.",
     "domain_tags": "Of news, academic, government, blog.",
-    "external_links_count": "Links to other registrable domains in the main text; null if not observed.",
+    "external_links_count": "Links to other owners in the main text, without shops; null if not observed.",
     "extraction_id": "The extraction: the same in its request and in its completion.",
     "extraction_reason": "The verdict in words; null where no extraction is needed.",
     "failure": "Why there is no result; null where there is one.",

@@ -85,7 +85,10 @@ _REASONS: Mapping[type, Callable[[Any], list[str]]] = {
         *_known(event.extraction_reason),
         *(f"{result.result_type} {result.url}: {'; '.join(result.reasons)}" for result in event.results),
     ],
-    RetrievalEvaluated: lambda event: [f"{name} {score:.2f}" for name, score in event.scores.to_wire().items()],
+    RetrievalEvaluated: lambda event: [
+        *(f"{name} {score:.2f}" for name, score in event.scores.to_wire().items()),
+        *event.reasons,
+    ],
     SearchEvaluated: lambda event: [*_known(event.gaps), *(f"missing: {name}" for name in event.missing_fields)],
     ExtractionNeeded: lambda event: _known(event.extraction_reason),
     ExtractionCompleted: lambda event: [f"{skipped.reason}: {skipped.url}" for skipped in event.skipped],

@@ -30,11 +30,13 @@ A page is `content`, or it has no content: `gone`, `error`, `blocked`, `login`, 
 the HTML (tests of visitors, fields for passwords, empty mount points), what lines say of their page (a trained model),
 and visible characters. `ScoredPage.state`, `results[].state`, `skipped[].reason` and metrics have the same words. No
 content means the score 0. `index_page` removes a page that is `gone` or `parked`, and keeps older points in any
-other state.
+other state; words alone make a page `gone` or `parked` only if a line says so with the probability
+`page_refusals.likely`, or several lines together with more, and otherwise `empty`.
 
 The table has the labelled pages of `tests/handlers/html/states.jsonl`, whose author had not seen the code. The
 first version found 96 of 158; rules and written lines were changed after that, so the figures below say little about
-other pages.
+other pages. Of 48 further pages in 14 languages, half of them honest and with words of walls, 40 had the right state
+when they were first read.
 `python -m tests.cases` writes this page.
 
 """

@@ -296,7 +296,7 @@ def test_any_result_has_a_type_and_a_score_in_its_band(
     given_result = RetrievedContent(
         url=url, title=title, content=content, html=html, content_kind="full" if full else "snippet"
     )
-    read, result = RULES.classifier.read(given_result)
+    read, result, _ = RULES.classifier.read(given_result)
     assert in_band(result)
     # The likeliest of three types, or the next one where a listing is not sure enough.
     assert 0.0 < result.confidence <= 1.0

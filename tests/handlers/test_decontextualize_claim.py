@@ -201,11 +201,12 @@ def test_recording_can_be_disabled_and_skips_empty_claims() -> None:
         assert [type(event) for event in instance(Emit, outcome).events] == [ClaimEvaluated]
 
 
-def test_a_claim_does_not_find_itself() -> None:
+def test_a_claim_finds_neither_itself_nor_what_is_unlike() -> None:
     itself = VectorHit(1.0, {"utterance_id": "claim:c-1", "source_id": "doc-1", "text": CLAIM.claim_text})
     other = VectorHit(0.8, {"utterance_id": "claim:c-2", "source_id": "doc-2", "text": "It opened in 1912."})
+    unlike = VectorHit(0.2, {"utterance_id": "claim:c-3", "source_id": "doc-3", "text": "Rice needs water."})
     for hits, outcome in (((itself,), ToolOutcome.NOTHING_FOUND), ((itself, other), ToolOutcome.FOUND)):
-        event = evaluated([wants((SEARCH, '{"query": "a"}')), says("0.3")], search=VectorsReply(hits))
+        event = evaluated([wants((SEARCH, '{"query": "a"}')), says("0.3")], search=VectorsReply((*hits, unlike)))
         assert [(use.outcome, use.hits) for use in event.tool_calls] == [(outcome, len(hits) - 1)]
 
 

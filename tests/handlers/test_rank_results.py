@@ -176,6 +176,17 @@ def test_the_crawler_or_the_list_names_the_source(said: dict[str, Any], name: st
     assert f"Source: {name}\n" in completed(run(request(query="tea", candidates=[given]))).context
 
 
+def test_a_publisher_that_the_user_lists_is_the_source() -> None:
+    given = {"url": "https://a.example/1", "title": "Tea", "content": "Tea is hot."}
+    results = completed(
+        run(request(query="tea", candidates=[given, {**given, "url": "https://b.example/", "publisher": "科技部"}]))
+    )
+    assert {result.url: result.trust_label for result in results.results} == {
+        given["url"]: "LOW",
+        "https://b.example/": "HIGH",
+    }
+
+
 @pytest.mark.parametrize(("score", "features"), [(None, None), (1, {"source_tier": 3}), (97, {"source_tier": 1})])
 def test_prompt_is_independent_of_trust(score: int | None, features: dict[str, Any] | None) -> None:
     changed = [candidate | {"cts_score": score, "trust_features": features} for candidate in CANDIDATES]

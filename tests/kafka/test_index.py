@@ -16,9 +16,12 @@ from handlers.index_page import IndexPageRules
 from handlers.indexing.points import points_of
 from schemas.documents import DocumentIndexed
 from schemas.pages import ScoredPage
-from streams.topology import HANDLERS
+from streams.settings.model import load_settings
+from streams.topology import HANDLERS, REPLAYS
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import SCORED, Installation, Installing, installed, process, ran, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, installed, process, ran, until
+from tests.kafka.replays import planned, replayed
+from tests.kafka.test_doctor import findings
 from tests.rules import shipped_rules
 from tests.streams.index.qdrant_server import QdrantServer
 
@@ -27,6 +30,8 @@ SCORE_PAGE, INDEX_PAGE = (handler for handler in HANDLERS if handler.name in {"s
 RULES = shipped_rules(IndexPageRules)
 SECTIONS = (RULES.tiered_indexing, RULES.index_points)
 DATE = "2026-01-02T08:00:00Z"
+LOWER = 45
+"""A threshold of tier A with which pages of kind B are in it."""
 STORY = "The council has voted on the new bridge over the river. It will carry two lanes and a path for bicycles. " * 4
 
 
@@ -98,21 +103,54 @@ async def test_thirty_articles_are_indexed_as_deep_as_they_are_trusted(installin
                 assert kinds == {"article": 1}
 
 
-async def test_page_that_changes_tier_has_only_its_newest_points(installing: Installing, server: QdrantServer) -> None:
-    assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
-    await assay.feed([scored("A", 1, 1)], SCORED)
+async def test_the_index_has_the_tiers_of_the_last_run(
+    installing: Installing, server: QdrantServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A backfill, and two replays of both handlers: with a lower threshold of tier A, and with the shipped one."""
+    assay = await installing((SCORE_PAGE, INDEX_PAGE), [REPLAYS], index={"url": server.url})
+    lower = Installation(
+        assay.settings.model_copy(
+            update={"tiered_indexing": load_settings(tiered_indexing={"tier_a": {"min_cts": LOWER}}).tiered_indexing}
+        )
+    )
+    pages, numbers = tmp_path / "archive.jsonl", range(6)
+    pages.write_bytes(b"\n".join(article(number, "ABC"[number % 3])[1] for number in numbers))
+
+    async def decided_again(rules: Installation, plan: str) -> None:
+        for handler in ("score_page", "index_page"):
+            await replayed(rules.settings, handler, plan=f"{plan}-{handler}", live=True, readers_dedupe=True)
+
+    async def told(*words: str) -> dict[str, Any]:
+        status, said, errors = await ran(assay.settings, *words, "--json", index__url=server.url)
+        assert status == 0, errors
+        found: dict[str, Any] = json.loads(said.splitlines()[-1])
+        return found
+
+    def tiers() -> str:
+        records, _ = server.client.scroll("documents", limit=10_000)
+        found = {str(record.payload["url"])[-1]: str(record.payload["tier"]) for record in records if record.payload}
+        return "".join(found[str(number)] for number in numbers)
+
+    assert (await command(assay.settings, capsys, "publish", CRAWLED, str(pages), "--run-id", "y2025"))[0] == 0
+    await assay.drain(SCORE_PAGE, INDEX_PAGE)
+    assert tiers() == "ABCABC"
+    deep = points(server)
+    await planned(assay.settings, "index_page", plan="old", live=True, readers_dedupe=True)
+    await decided_again(lower, "lower")
+    # The worker has the shipped threshold, but its writes are older than those of the replay of ``index_page``.
+    done = await told("run", "index_page", "--drain")
+    assert done["summary"]["index_page"]["outdated"] == len(numbers)
+    assert tiers() == "AACAAC"
+    await decided_again(assay, "shipped")
+    assert (tiers(), points(server)) == ("ABCABC", deep)
+    assert (await told("replay", "resume", "old"))["outdated"] == len(numbers)
+    assert (await findings(assay.settings))["indexed pages"].state == "ok"
+    # A live decision under other rules is the last one, but any run is later.
+    await assay.set_back(SCORE_PAGE)
+    await lower.drain(SCORE_PAGE)
     await assay.drain(INDEX_PAGE)
-    whole = points(server)["1"]
-    assert whole > 5
-    await assay.feed([scored("C", 1, 2)], SCORED)
-    await assay.drain(INDEX_PAGE)
-    assert points(server) == {"1": 1}
-    await assay.feed([scored("A", 1, 3), scored("C", 1, 2), scored("A", 1, 3)], SCORED)
-    await assay.drain(INDEX_PAGE)
-    assert points(server) == {"1": whole}
-    assert [event.change for event in await assay.events(DocumentIndexed)] == [
-        "written", "written", "written", "outdated", "unchanged",
-    ]  # fmt: skip
+    assert tiers() == "ABCABC"
+    assert (await findings(assay.settings))["indexed pages"].state == "warn"
 
 
 async def test_intake_pauses_while_the_index_is_down_without_loss(

@@ -4,7 +4,7 @@ A pair is right if the rewrite scores higher; a tie counts half. AUC compares ev
 of the split key divides a set into halves, and the place divides the pairs written for Assay. The weights were chosen
 by the first half alone. The word lists were not chosen by these sets: they have the words of everyday claims (see
 ``tests/cases``). ``factscore_human_claims`` compares facts that begin with a pronoun with facts that begin with the
-name. The count of pronouns alone is shown beside the judges. A pair is answered if both of its sentences have a score.
+name. A pair is answered if both of its sentences have a score.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from handlers.claims.wording import ClaimWording, features_of
+from handlers.claims.wording import score_of
 from handlers.decontextualize_claim import DecontextualizeClaimRules, decontextualize_claim, read_judgment
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.outcome import Emit
@@ -50,7 +50,8 @@ async def run(some: Sequence[Judge]) -> list[str]:
     lines += [f"| set | half | judge | {' | '.join(_COLUMNS)} |", "|---|---|---|" + "---:|" * len(_COLUMNS)]
     for name in (*SETS, OWN):
         pairs = list(pairs_of(name)) if name == OWN or labelled.has(name) else []
-        for judge_name, score, chosen in _contestants(some, pairs) if pairs else ():
+        for judge in some:
+            score, chosen = score_by(judge), judge.some(pairs)
             scored = [
                 (pair, await score(pair.before, pair.source), await score(pair.after, pair.source)) for pair in chosen
             ]
@@ -58,8 +59,8 @@ async def run(some: Sequence[Judge]) -> list[str]:
             for half, title in ((0, "first"), (1, "second"), (None, "both")):
                 here = [(one, other) for pair, one, other in known if half in (None, pair.half)]
                 asked = sum(half in (None, pair.half) for pair, _, _ in scored)
-                if here and (half is None or judge_name == OFFLINE):
-                    lines.append(f"| {name} | {title} | {judge_name} | {' | '.join(_cells(here, asked))} |")
+                if here and (half is None or judge.name == OFFLINE):
+                    lines.append(f"| {name} | {title} | {judge.name} | {' | '.join(_cells(here, asked))} |")
     return [*lines, "", *await _single(some)]
 
 
@@ -87,6 +88,10 @@ def score_by(judge: Judge) -> Score:
 
     async def score(claim: str, source: str) -> float | None:
         event = ExtractedClaim(claim_id="c", claim_text=claim, source_text=source)
+        features = rules.read(event) if judge.name == OFFLINE and claim else None
+        if features and not features.is_claim:
+            # The handler gives a question no score. Its wording has one, by which it is compared.
+            return score_of(features, rules.claims.wording)
         outcome = await decide(judge, decontextualize_claim, read_judgment, event, rules)
         if not isinstance(outcome, Emit):
             return None
@@ -149,28 +154,8 @@ def _win(before: float, after: float) -> float:
     return 1.0 if after > before else 0.5 if after == before else 0.0
 
 
-def _contestants(some: Sequence[Judge], pairs: list[Pair]) -> list[tuple[str, Score, list[Pair]]]:
-    """The judges, and pronouns alone."""
-    section = shipped_rules(DecontextualizeClaimRules).claims.wording
-
-    async def pronouns_alone(claim: str, source: str) -> float:
-        return -_pronouns(claim, source, section)
-
-    return [
-        *((judge.name, score_by(judge), judge.some(pairs)) for judge in some),
-        ("pronouns alone", pronouns_alone, pairs),
-    ]
-
-
-def _pronouns(claim: str, source: str, section: ClaimWording) -> float:
-    features = features_of(claim, source, section)
-    return 0.0 if features is None else features.gaps.count("pronoun") + features.counts.get("resolved_pronoun", 0.0)
-
-
 def _cells(scores: Sequence[tuple[float, float]], asked: int) -> list[str]:
     cells = [str(asked), f"{len(scores) / asked:.2f}", f"{pairwise(scores):.3f}", f"{auc(scores):.3f}"]
-    if any(score < 0 for pair in scores for score in pair):
-        return [*cells, "", "", ""]
     count = len(scores)
     poor, below = (sum(before < bound for before, _ in scores) / count for bound in (POOR, GOOD))
     good = sum(after >= GOOD for _, after in scores) / count

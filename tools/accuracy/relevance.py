@@ -120,7 +120,7 @@ def _headline(query: str, row: dict[str, str], relevant: bool) -> Case:
 
 
 def _shared(case: Case) -> float:
-    units = units_of(case.query, shipped_rules(JudgeRelevanceRules).stop_words, frozenset(), {})
+    units = units_of(case.query, shipped_rules(JudgeRelevanceRules).queries.patterns.stop_words, {})
     return share_met(units, WordText(f"{case.title}\n{case.summary}"))
 
 

@@ -11,10 +11,10 @@ from statistics import correlation
 
 from handlers.indexing.config import source_at
 from handlers.score_page import CompiledRules, ScorePageRules
-from handlers.trust.labels import Label, Standing, label_of
+from handlers.trust.labels import Label, label_of
 from handlers.trust.public_lists import CONTESTED, DISPUTED, read_groups
 from handlers.trust.score import Observations, score_trust
-from handlers.trust.sources import SourceRules
+from handlers.trust.sources import Source, SourceRules
 from tests.rules import shipped_rules
 from tools.labelled import cases, has
 
@@ -62,12 +62,14 @@ def measure() -> str:
     lines.append("|---|---|" + "---:|" * 6)
     scores: dict[str, list[int]] = {"praised": [], CONTESTED: [], DISPUTED: []}
     said: dict[str, int] = {}
+    alike = 0
     for (name, kind), domains in groups.items():
         left_out = _RELATIVES.get(name, name)
         without = replace(shipped.sources, public=tuple(x for x in shipped.sources.public if x.name != left_out))
         found = [_article(domain, without, shipped) for domain in domains]
         above = [label != "LOW" for _, _, label in (_article(domain, shipped.sources, shipped) for domain in domains)]
-        standings = Counter(standing for _, standing, _ in found)
+        standings = Counter(source.standing for _, source, _ in found)
+        alike += sum(kind == "praised" and "looks like" in source.because for _, source, _ in found)
         shares = [sum(label != "LOW" for _, _, label in found), sum(above)]
         cells: list[object] = [standings["listed"], standings["unlisted"], standings["contested"]]
         cells += [f"{share / len(domains):.1%}" for share in shares]
@@ -79,15 +81,16 @@ def measure() -> str:
     order = correlation(_ranks([*said.values()]), _ranks([rated[domain]["score"] for domain in said]))
     auc = _auc(scores["praised"], scores[CONTESTED])
     lines += ["", f"Each list without itself: AUC {auc:.3f} of praised and contested domains."]
+    lines.append(f"{alike} of {len(scores['praised'])} praised domains look like another listed one.")
     lines.append(f"{SET} without CRED-1: rank correlation {order:.3f} with the scores of {len(said)} domains.")
     return "\n".join(lines)
 
 
-def _article(domain: str, sources: SourceRules, rules: CompiledRules) -> tuple[int, Standing, Label]:
-    """Score, standing and label of the article at a domain."""
+def _article(domain: str, sources: SourceRules, rules: CompiledRules) -> tuple[int, Source, Label]:
+    """Score, source and label of the article at a domain."""
     source = source_at(f"https://{domain}/", None, "", sources)
     score = score_trust(source.base_score, "", _ARTICLE, rules.points).total
-    return score, source.standing, label_of(score, source.tier, rules.labels, source.standing)
+    return score, source, label_of(score, source.tier, rules.labels, source.standing)
 
 
 def _auc(high: Sequence[int], low: Sequence[int]) -> float:

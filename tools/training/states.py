@@ -41,7 +41,7 @@ STATES = tuple(State)
 FOLDS, PENALTY, LEAST_WEIGHT = 5, 0.5, 0.2
 OF_PAGES = 0.03
 """The weight of a line of a page; a page may also say what a wall says."""
-MOST_LINES, LONGEST = 12, 300
+MOST_LINES, LONGEST = 60, 300
 _MOST = 36
 """Tenths of a weight."""
 

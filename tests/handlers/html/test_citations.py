@@ -39,6 +39,23 @@ def test_boilerplate_supports_nothing_and_the_reader_says_so() -> None:
     assert found.not_counted == TABLES["boilerplate_supports_nothing_and_the_reader_says_so"]
 
 
+@pytest.mark.parametrize("around", TABLES["a_list_of_other_releases_supports_nothing"])
+def test_a_list_of_other_releases_supports_nothing(around: str) -> None:
+    found = read(f"<main><h1>Acme opens a plant</h1>{PROSE}{PROSE}{around}</main>")
+    assert (found.headings_count, found.external_links_count, found.has_statistics) == (0, 0, False)
+
+
+def test_a_page_that_says_it_is_a_copy_has_no_citations() -> None:
+    text = f"{PROSE}<p>It holds [1].</p><h2>References</h2><ol>{ENTRY}</ol>"
+    copies = (
+        f"<p>From Wikipedia, the free encyclopedia</p>{text}",
+        f"<link rel=canonical href=https://first.org/a>{text}",
+    )
+    own = f"<link rel=canonical href=https://www.example.com/b><p>From Paris, she wrote a letter: it is here.</p>{text}"
+    assert [read(html).citation_count for html in (*copies, own)] == [0, 0, 1]
+    assert read(copies[1]).not_counted["references_section"] == "the page says that it is a copy from first.org"
+
+
 @pytest.mark.parametrize(("head", "holds"), TABLES["is_wire_report"])
 def test_is_wire_report(head: str, holds: bool) -> None:
     assert is_wire_report(head, WORDS) is holds

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain
+from handlers.html.links import absolute_url, canonical_url, host_of
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -40,13 +40,6 @@ def test_absolute_url() -> None:
     assert absolute_url("https://example.com/", "mailto:a@b.c") is None
     assert absolute_url("https://example.com/", "http://[::1") is None
     assert absolute_url("https://example.com/", "a" * 9000) is None
-
-
-def test_hosts_and_domains() -> None:
-    assert host_of("https://A.Example.com.:8443/x") == "a.example.com"
-    assert host_of("not an address") == ""
-    assert registrable_domain("a.b.gov.tw") == "b.gov.tw"
-    assert registrable_domain("com") == "com"
 
 
 @given(st.text(max_size=80), st.text(max_size=80))

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.html.snippet import SnippetLimits, SourcePage, begin, extract_snippet
+from handlers.html.snippet import SnippetLimits, SourcePage, begin, extract_snippet, snippet_of
 from handlers.judge_relevance import JudgeRelevanceRules
+from schemas.relevance import Paragraph
 from tests.rules import shipped_rules
 from tests.tables import tables
 
@@ -173,3 +174,14 @@ def test_nothing_raises_and_nothing_is_longer_than_it_may_be(text: str, most: in
 def test_phrases_are_written_in_lower_case() -> None:
     with pytest.raises(ValueError, match="boilerplate"):
         SnippetLimits.model_validate(LIMITS.model_dump() | {"boilerplate": ["Cookies"]})
+
+
+def test_the_paragraph_with_the_words_of_the_query_is_kept_in_its_place() -> None:
+    texts = [f"{'The town of Oybin has a castle on a rock. ' * 9}{number}." for number in range(8)]
+    answer = "A day ticket for the cable car in Oybin costs twelve euros, and children go free."
+    paragraphs = [Paragraph(text=text) for text in (*texts, answer, "Dogs must be on a lead in the whole of the park.")]
+    assert answer not in snippet_of(paragraphs, LIMITS)
+    chosen = snippet_of(paragraphs, LIMITS, lambda text: "ticket" in text)
+    assert answer in chosen
+    assert chosen.startswith(texts[0])
+    assert len(chosen) <= LIMITS.max_characters

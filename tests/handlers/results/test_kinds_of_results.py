@@ -90,7 +90,7 @@ def test_a_page_that_scripts_write_leaves_it_to_the_text() -> None:
     text = RetrievedContent(url=f"{SITE}/a/harbour-dredging-begins", content=SENTENCE * 30, content_kind="full")
     result = text.model_copy(update={"html": shell})
     assert CLASSIFIER.measures(result) == CLASSIFIER.measures(text.model_copy(update={"title": "App"}))
-    read, classified = CLASSIFIER.read(result)
+    read, classified, _ = CLASSIFIER.read(result)
     assert (read.title, classified.result_type) == ("App", ITEM)
 
 

@@ -2,18 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.trust.labels import Thresholds, label_for, label_of, tier_of, without_score
+from handlers.trust.labels import Thresholds, label_for, label_of, tier_of
 from tests.tables import tables
 
 TABLES = tables(__file__)
-
-
-@pytest.mark.parametrize(
-    ("source_tier", "expected"),
-    [(1, ("A", "HIGH")), (2, ("B", "MEDIUM")), *((tier, ("C", "LOW")) for tier in (3, 0, 4, -1, None))],
-)
-def test_without_a_score_the_source_decides(source_tier: int | None, expected: tuple[str, str]) -> None:
-    assert without_score(source_tier) == expected
 
 
 @given(st.integers(0, 100), st.integers(0, 100), st.integers(0, 100))
@@ -31,11 +23,6 @@ def test_no_score_lifts_a_source_above_its_best_label(score: int, source_tier: i
     bound = max(best, free, key=["HIGH", "MEDIUM", "LOW"].index)
     assert label_of(score, source_tier, bounded) == label_for(score, source_tier, bounded).label == bound
     assert tier_of(score, source_tier, bounded) == {"HIGH": "A", "MEDIUM": "B", "LOW": "C"}[bound]
-
-
-@pytest.mark.parametrize(("score", "tier"), [(100, "A"), (70, "A"), (69, "B"), (40, "B"), (39, "C"), (0, "C")])
-def test_a_threshold_belongs_to_the_class_that_it_begins(score: int, tier: str) -> None:
-    assert tier_of(score, 3, Thresholds(70, 40)) == tier
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,7 @@ def test_history_points_and_text_are_shown(console: OwnConsole) -> None:
     for line in scored().cts_breakdown:
         assert line.component.replace("_", " ") in text
     assert 'data-load="/page/text?url=https%3A' in text
+    assert '<p class="muted">content 1</p>' in console.client.get("/page").text
 
 
 def test_the_text_has_marks(console: OwnConsole) -> None:

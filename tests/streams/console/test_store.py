@@ -29,9 +29,9 @@ def test_a_record_that_arrives_twice_is_stored_once(store: Store) -> None:
 
 
 def test_entries_come_back_as_they_were(store: Store) -> None:
-    whole = entry(7, parent="p", run="r", judge="m", cached=True, cost_usd=None, score=None, event_id="e")
+    whole = entry(7, parent="p", state="gone", run="r", judge="m", cached=True, cost_usd=None, score=None, event_id="e")
     store.add([(whole, [])])
-    assert store.at(whole.position) == whole
+    assert (store.at(whole.position), store.states()) == (whole, {"gone": 1})
     assert store.at(Position("pages.scored.v1", 0, 8)) is None
 
 

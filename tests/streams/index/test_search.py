@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handlers.index_page import IndexPageRules
-from handlers.indexing.points import document_id_of, points_of
+from handlers.indexing.points import document_id_of, points_of, removed_points
 from handlers.ranking.candidates import merge_hits
 from handlers.ranking.config import RetrievalSection
 from handlers.ranking.filters import read_filters
@@ -54,10 +54,12 @@ class Library:
         point = StoredPoint(f"{number:08}-0000-5000-8000-000000000000", hash_ngrams(text, 128), kept)
         await self.store.write([point])
 
-    async def ask(self, limit: int = 50, documents: int = 0, most: int = 2000, **filters: Any) -> tuple[VectorHit, ...]:
+    async def ask(
+        self, limit: int = 50, documents: int = 0, most: int = 2000, text: str = "rain on the mill", **filters: Any
+    ) -> tuple[VectorHit, ...]:
         wanted = read_filters(RankingFilters.model_validate(filters))
         assert wanted is None or isinstance(wanted, SearchFilters)
-        reply = await self.worker.search(SearchVectors("documents", "rain on the mill", limit, wanted, documents, most))
+        reply = await self.worker.search(SearchVectors("documents", text, limit, wanted, documents, most))
         assert isinstance(reply, VectorsReply)
         return reply.hits
 
@@ -178,6 +180,17 @@ async def test_a_long_page_crowds_out_no_other(library: Library) -> None:
     assert len({hit.payload["url"] for hit in enough}) >= 5
     bounded = await library.ask(limit=20, documents=5, most=30)
     assert len(bounded) == 30
+
+
+@pytest.mark.parametrize("text", ["removed", document_id_of("https://gone.example/7")])
+async def test_removed_pages_are_not_found(library: Library, text: str) -> None:
+    await fill(library)
+    for number in range(60):
+        url = f"https://gone.example/{number}"
+        await library.worker.index(IndexDocument(document_id_of(url), removed_points(url), START), None)
+    hits = await library.ask(limit=5, text=text)
+    assert len(hits) == 5
+    assert all("url" in hit.payload for hit in hits)
 
 
 async def test_many_and_few_that_fit_are_found_as_by_looking_at_each() -> None:

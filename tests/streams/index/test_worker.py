@@ -81,13 +81,6 @@ async def test_from_a_to_c_and_back_leaves_just_the_right_points(bench: Bench) -
     assert (again.written, again.removed) == (0, 0)
 
 
-async def test_a_late_older_version_changes_nothing(bench: Bench) -> None:
-    await bench.put("C", 5)
-    late = await bench.put("A", 3)
-    assert late.outdated
-    assert await bench.points() == 1
-
-
 async def test_documents_are_kept_apart_and_counted_by_tier(bench: Bench) -> None:
     a = await bench.put("A", url="https://a.example/1")
     await bench.put("B", url="https://a.example/2")

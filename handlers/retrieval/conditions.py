@@ -1,0 +1,132 @@
+"""What a query states or asks for, as a function of a result: how far the result meets it, in [0, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from decimal import Decimal
+
+from handlers.retrieval.seen_result import SeenResult
+from handlers.text.word_match import Unit, WordText, share_met
+from handlers.text.words import AskedKind, Kind
+from schemas.evidence import DateEvidence, PriceEvidence
+
+Meets = Callable[[SeenResult], float]
+Units = tuple[Unit, ...]
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_ROUNDING = 1e-9
+_NAMED_ONLY = 0.5
+"""Score of a text that only mentions a thing: "concerts"."""
+
+
+def names(seen: SeenResult, units: Units) -> bool:
+    """Whether a result has all of some words."""
+    return share_met(units, seen.words) > 1.0 - _ROUNDING
+
+
+def being(named: tuple[Units, ...], details: tuple[frozenset[Kind], ...]) -> Meets:
+    """A thing of a kind: named by one of some words, or with the details of such a thing."""
+    return lambda seen: float(
+        any(names(seen, units) for units in named) or any(kinds <= seen.kinds for kinds in details)
+    )
+
+
+def having(kind: AskedKind, has_name: Callable[[str], bool], counted: Units) -> Meets:
+    """A detail of a kind; a place is also a name ("it is in Alcântara"), and a number one of what is counted."""
+    if kind == "number" and counted:
+        return lambda seen: float(any(WordText(words).has(unit) for words in seen.counted for unit in counted))
+    if kind == "name":
+        return lambda seen: float(has_name(seen.text))
+    if kind == "place":
+        return lambda seen: float("place" in seen.kinds or has_name(seen.text))
+    return lambda seen: float(kind in seen.kinds or (kind == "date" and "time" in seen.kinds))
+
+
+def on_day(day: DateEvidence, units: Units) -> Meets:
+    """A day that a query states; a date without a year is that day of any year."""
+
+    def is_same(other: DateEvidence) -> bool:
+        is_day = (day.month, day.day) == (other.month, other.day)
+        return is_day and (day.date is None or other.date is None or day.date == other.date)
+
+    return lambda seen: float(any(map(is_same, seen.dates)) if seen.dates else names(seen, units))
+
+
+def in_month(month: int, units: Units) -> Meets:
+    """A month that a query states."""
+    return lambda seen: float(any(day.month == month for day in seen.dates) or names(seen, units))
+
+
+def in_year(year: int) -> Meets:
+    """A year that a query states; days without any year may be of that year."""
+    return lambda seen: float(year in seen.years or (bool(seen.dates) and not seen.years))
+
+
+def in_days(name: str, units: Units, today: date | None) -> Meets:
+    """Days that a query names from its own day on: "today", "next week", "saturday".
+
+    Without the day of the query, any date is enough. A result without a date is one of such a day if it says so, or if
+    it has hours of opening.
+    """
+    span = _span(name, today) if today else None
+
+    def meets(seen: SeenResult) -> float:
+        if name in WEEKDAYS:
+            weekday = WEEKDAYS.index(name)
+            dated = [_as_date(day, today) for day in seen.dates]
+            return float(names(seen, units) or any(day is None or day.weekday() == weekday for day in dated))
+        if not seen.dates:
+            return float(names(seen, units) or seen.has_hours)
+        if span is None or today is None:
+            return 1.0
+        return float(any((at := _as_date(day, today)) and span[0] <= at <= span[1] for day in seen.dates))
+
+    return meets
+
+
+def within(price: PriceEvidence, *, is_most: bool) -> Meets:
+    """A price within a bound, in a currency that may be that of the bound."""
+    bound = Decimal(price.amount)
+
+    def is_within(other: PriceEvidence) -> bool:
+        is_comparable = not (price.currency and other.currency) or price.currency == other.currency
+        amount = Decimal(other.amount)
+        return is_comparable and (amount <= bound if is_most else amount >= bound)
+
+    return lambda seen: float(any(map(is_within, seen.prices)))
+
+
+def _as_date(day: DateEvidence, today: date | None) -> date | None:
+    """A day of a result; without a year, that nearest to the day of the query. None if no calendar has it."""
+    if not day.month or not day.day:
+        return None
+    if day.date and len(day.date) == len("2024-11-29"):
+        return date.fromisoformat(day.date)
+    if today is None:
+        return None
+    found = []
+    for year in (today.year - 1, today.year, today.year + 1):
+        try:
+            found.append(date(year, day.month, day.day))
+        except ValueError:
+            continue
+    return min(found, key=lambda at: abs(at - today), default=None)
+
+
+def _span(name: str, today: date) -> tuple[date, date]:
+    """The first and the last day that a word means."""
+    monday = today - timedelta(days=today.weekday())
+    first = today.replace(day=1)
+    following = (first + timedelta(days=31)).replace(day=1)
+    after = (following + timedelta(days=31)).replace(day=1)
+    day, week = timedelta(days=1), timedelta(days=7)
+    return {
+        "today": (today, today),
+        "tomorrow": (today + day, today + day),
+        "weekend": (monday + 4 * day, monday + 6 * day),
+        "next weekend": (monday + 4 * day, monday + 13 * day),
+        "week": (monday, monday + 6 * day),
+        "next week": (monday + week, monday + week + 6 * day),
+        "month": (first, following - day),
+        "next month": (following, after - day),
+    }[name]

@@ -1,0 +1,217 @@
+"""Reads a query into facets: kinds of things and details, what it states, and the words of its subject."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from datetime import datetime
+
+from handlers.retrieval.conditions import Meets, Units, being, having, in_days, in_month, in_year, on_day, within
+from handlers.retrieval.facets import Facet
+from handlers.retrieval.seen_result import YEAR, SeenResult
+from handlers.text.background import Background
+from handlers.text.evidence import find_evidence
+from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
+from handlers.text.scripts import counts_by_language, is_ideographic
+from handlers.text.word_match import Unit, WordText, fold_words, units_of
+from handlers.text.words import AskedKind, Kind, alternatives, fold
+from schemas.evidence import Evidence, PriceEvidence
+
+_LONGEST_QUERY = 2000
+_WORD = re.compile(r"[^\W\d_]+")
+_TERM = re.compile(r"[^\W_]+")
+_NAMED = re.compile(r"(?<=[^\W_][ ,(])[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w’'-]+")
+_CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
+_LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
+_RARE, _UNKNOWN = 0.55, 0.97
+"""Rarity from which on a word with a capital is a name, and from which on one behind a word such as "in" is a place."""
+_MOST_CAPITALS = 0.6
+"""Share of words with capitals, from which on they show no names, as in titles."""
+
+
+class QueryReader:
+    """Reads queries and results under one configuration; its word lists are compiled when it is made."""
+
+    def __init__(self, patterns: Patterns, background: Background, same_words: Mapping[str, Sequence[str]]) -> None:
+        """Compiles the packs; ``same_words``: other words that meet a word or phrase."""
+        self.patterns: CompiledPatterns = compile_patterns(patterns)
+        self._background = background
+        self._same = same_words
+        # In Latin letters, a filler of one language is a subject in another: hay, hat, dove.
+        fillers = (word for pack in patterns.values() for word in pack.question_fillers)
+        self._ignored = {*self.patterns.stop_words, *(word for word in fillers if is_ideographic(word[0]))}
+        self._things: dict[str, tuple[frozenset[Kind], ...]] = {}
+        self._kinds: dict[str, AskedKind] = {}
+        self._days: dict[str, str] = {}
+        self._bounds: dict[str, bool] = {}
+        packs = patterns.values()
+        sets = {name: alternatives for pack in packs for name, alternatives in pack.thing_details.items()}
+        self._places = frozenset(word for pack in packs for word in pack.place_words)
+        for pack in packs:
+            for thing, words in pack.asked_things.items():
+                details = tuple(frozenset(kinds) for kinds in sets.get(thing, ()))
+                self._things |= {fold_words(word): details for word in words}
+            for kind, words in pack.asked_details.items():
+                self._kinds |= {fold_words(word): kind for word in words}
+            for day, words in pack.asked_days.items():
+                self._days |= {fold_words(word): day for word in words}
+            self._bounds |= {fold(word): True for word in pack.most_words}
+            self._bounds |= {fold(word): False for word in pack.least_words}
+        self._phrases = _one_of({**self._things, **self._kinds, **self._days})
+        self._day_names = _one_of(self._days)
+
+    def read(self, query: str, now: datetime | None = None) -> tuple[Facet, ...]:
+        """The facets of a query: those of a kind first, then its subject in the order of its words.
+
+        Args:
+            query: A question, a goal or search terms.
+            now: When it was asked; without it, "today" asks for any day.
+        """
+        text = query[:_LONGEST_QUERY]
+        found: list[Facet] = []
+        for detail in find_evidence(text, self.patterns.details):
+            if detail.kind == "date" and detail.month:
+                found.append(Facet(detail.text, on_day(detail, self._units(detail.text)), is_condition=True))
+            elif detail.kind == "price":
+                found.append(self._price(text, detail))
+            if detail.kind in ("date", "price"):
+                text = _without(text, detail.start, detail.end)
+        for start, end, month in self._months(text):
+            found.append(Facet(text[start:end], in_month(month, self._units(text[start:end])), is_condition=True))
+            text = _without(text, start, end)
+        for match in YEAR.finditer(text):
+            found.append(Facet(match[0], in_year(int(match[0])), is_condition=True))
+            text = _without(text, *match.span())
+        asked, folded = self._asked(fold_words(text), query, now)
+        language = self._language(query)
+        names = frozenset(self._names(text, language))
+        units = units_of(folded, self._ignored, self._same)
+        subject = [self._word(unit, names, language) for unit in units]
+        # What is asked for counts as much as the word that says most.
+        most = max((facet.weight for facet in subject), default=1.0)
+        return (*(replace(facet, weight=most) for facet in (*found, *asked)), *subject)
+
+    def see(
+        self,
+        title: str | None,
+        text: str,
+        evidence: Iterable[Evidence] | None = None,
+        *,
+        url: str = "",
+        is_listing: bool = False,
+    ) -> SeenResult:
+        """A result to look facets up in; ``evidence``: the details of the text, if they are known."""
+        return SeenResult(
+            self.patterns.details,
+            title or "",
+            text,
+            evidence,
+            url=url,
+            is_listing=is_listing,
+            names_day=self._names_day,
+        )
+
+    def _asked(self, folded: str, query: str, now: datetime | None) -> tuple[list[Facet], str]:
+        """The kinds of things, the details and the days that a query asks for, and the rest of the query."""
+        named: dict[tuple[frozenset[Kind], ...], list[str]] = {}
+        found: dict[str, Facet] = {}
+        for match in self._phrases.finditer(folded):
+            words = match.group()
+            if words in self._things:
+                named.setdefault(self._things[words], []).append(words)
+            elif words in self._days:
+                meets = in_days(self._days[words], self._units(words), now.date() if now else None)
+                found[words] = Facet(words, meets, is_condition=True)
+            else:
+                kind = self._kinds[words]
+                if kind == "name" and match.start() and not is_ideographic(words[0]):
+                    continue  # "the man who …"
+                meets = having(kind, self._names_beside(query), self._counted(folded[match.end() :]))
+                found[kind] = Facet(kind, meets, is_condition=True, is_detail=True)
+            folded = _without(folded, *match.span())
+        # One facet for words of one meaning: "concerts and festivals" are both met by an event.
+        things = (Facet(words[0], being(tuple(map(self._units, words)), details)) for details, words in named.items())
+        return [*things, *found.values()], folded
+
+    def _language(self, query: str) -> str | None:
+        """The language of a query, by its small words; None if they leave it open."""
+        counts = counts_by_language(_WORD.findall(query.lower()), self.patterns.details.small_words)
+        known = [language for language in self._background.languages if counts.get(language, 0) >= _FEW_SMALL]
+        return max(known, key=counts.__getitem__, default=None)
+
+    def _counted(self, rest: str) -> Units:
+        """The word that directly follows "how many"."""
+        word = next(iter(_TERM.findall(rest)), "")
+        return () if word in self._ignored else self._units(word)
+
+    def _word(self, unit: Unit, names: Set[str], language: str | None) -> Facet:
+        text = min(unit.forms)
+        is_number = text.isdecimal()
+        weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else self._background.rarity(text, language) ** 2)
+        is_condition = is_number or not names.isdisjoint(unit.forms)
+        return Facet(text, _word_of(unit), weight, is_subject=True, is_condition=is_condition)
+
+    def _price(self, text: str, price: PriceEvidence) -> Facet:
+        """Any price meets a stated one; beside a word such as "under", only a price within the bound."""
+        before, after = fold(text[: price.start]).rstrip(), fold(text[price.end :]).lstrip()
+        for word, is_most in self._bounds.items():
+            is_whole = any(map(is_ideographic, word))
+            is_before = before.endswith(word) and (is_whole or not before[: -len(word)][-1:].isalnum())
+            if is_before or (is_whole and after.startswith(word)):
+                named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
+                return Facet(named, within(price, is_most=is_most), is_condition=True)
+        return Facet("price", lambda seen: float("price" in seen.kinds))
+
+    def _names(self, text: str, language: str | None) -> Iterator[str]:
+        """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""
+        terms = _TERM.findall(text)
+        capitals = [term[:1].isupper() for term in terms]
+        shows = sum(capitals) <= _MOST_CAPITALS * len(terms)
+        for place, term in enumerate(terms[1:], 1):
+            rarity = self._background.rarity(fold_words(term), language)
+            is_name = shows and capitals[place] and rarity >= _RARE
+            if is_name or (rarity >= _UNKNOWN and terms[place - 1].lower() in self._places):
+                yield from (form for unit in self._units(term) for form in unit.forms)
+
+    def _names_beside(self, query: str) -> Callable[[str], bool]:
+        """Whether a text has a name that the query lacks; true where a script has no capitals."""
+        known = WordText(query)
+
+        def has_name(text: str) -> bool:
+            if not _CASED.search(text):
+                return True
+            found = (name for name in _NAMED.findall(text) if self._background.rarity(fold_words(name)) >= _RARE)
+            return any(not known.has(unit) for name in found for unit in self._units(name))
+
+        return has_name
+
+    def _names_day(self, text: str) -> bool:
+        return self._day_names.search(fold_words(text)) is not None or next(self._months(text), None) is not None
+
+    def _units(self, text: str) -> tuple[Unit, ...]:
+        return units_of(text, frozenset(), {})
+
+    def _months(self, text: str) -> Iterator[tuple[int, int, int]]:
+        folded, months = fold(text), self.patterns.details.months
+        for word in _WORD.finditer(text):
+            name = months.after(folded, text, word.start())
+            # Short names are words of other languages: "out" is October in Portuguese.
+            if name and (len(name) > _SHORT_MONTH or name[0].isupper()):
+                yield word.start(), word.start() + len(name), months[name]
+
+
+def _one_of(words: Iterable[str]) -> re.Pattern[str]:
+    """An expression for one of some words, as a whole word where a script has spaces."""
+    known = list(words)
+    ideographic = [word for word in known if any(map(is_ideographic, word))]
+    others = alternatives(word for word in known if word not in ideographic)
+    return re.compile(rf"(?<!\w)(?:{others})(?!\w)|{alternatives(ideographic)}")
+
+
+def _word_of(unit: Unit) -> Meets:
+    return lambda seen: float(seen.words.has(unit))
+
+
+def _without(text: str, start: int, end: int) -> str:
+    return text[:start] + " " * (end - start) + text[end:]

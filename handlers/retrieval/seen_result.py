@@ -1,0 +1,103 @@
+"""One reading of a result: its title, text and address give the words and details in which a query is looked up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from urllib.parse import unquote
+
+from handlers.text.evidence import find_evidence
+from handlers.text.patterns import DetailPatterns
+from handlers.text.word_match import WordText
+from handlers.text.words import NUMERALS, AskedKind
+from schemas.evidence import DateEvidence, Evidence, PriceEvidence
+
+_LONGEST_TITLE = 500
+YEAR = re.compile(r"(?<![\d.,-])(?:1[5-9]|20)\d\d(?![\d,]|\.\d)")
+_HOURS = re.compile(r"(?<!\d)\d{1,2}(?:[:.h]\d\d)?\s?[-–]\s?\d{1,2}(?:[:.h]\d\d)?(?!\d)")
+_NUMBER = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}")
+_COUNTED = re.compile(r"(?<![\w.,])\d[\d.,]{0,12} (?:\w{1,20} ){0,2}\w{1,30}|\w{1,30}: ?\d")
+_MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
+_TERM = re.compile(r"[^\W_]+")
+
+
+class SeenResult:
+    """A result in which facets are looked up. What is read of it is read on first use."""
+
+    def __init__(
+        self,
+        patterns: DetailPatterns,
+        title: str,
+        text: str,
+        evidence: Iterable[Evidence] | None = None,
+        *,
+        url: str = "",
+        is_listing: bool = False,
+        names_day: Callable[[str], bool],
+    ) -> None:
+        """Takes a result.
+
+        Args:
+            patterns: How details are written.
+            title: Of the result.
+            text: Of the result.
+            evidence: The details of the text, if they are known.
+            url: Of the result.
+            is_listing: Whether it leads to items.
+            names_day: Whether a text names days that are no dates: on Monday, in May.
+        """
+        self._patterns, self._title, self._known = patterns, title[:_LONGEST_TITLE], evidence
+        self._names_day = names_day
+        self.content = text
+        self.text = f"{self._title}\n{text}"
+        self.is_listing = is_listing
+        self._address = " ".join(_TERM.findall(unquote(url.partition("://")[2])))
+
+    @cached_property
+    def words(self) -> WordText:
+        """Its words, with those of its address."""
+        return WordText(f"{self.text}\n{self._address}")
+
+    @cached_property
+    def details(self) -> tuple[Evidence, ...]:
+        """The dates, times, places and prices of title and text."""
+        text = find_evidence(self.content, self._patterns) if self._known is None else self._known
+        return (*find_evidence(self._title, self._patterns), *text)
+
+    @cached_property
+    def dates(self) -> tuple[DateEvidence, ...]:
+        """Its days, without those whose day and month can't be told apart."""
+        return tuple(detail for detail in self.details if detail.kind == "date" and detail.month)
+
+    @cached_property
+    def prices(self) -> tuple[PriceEvidence, ...]:
+        """Its prices."""
+        return tuple(detail for detail in self.details if detail.kind == "price")
+
+    @cached_property
+    def years(self) -> frozenset[int]:
+        """The years that it names."""
+        return frozenset(map(int, YEAR.findall(self.text)))
+
+    @cached_property
+    def has_hours(self) -> bool:
+        """Whether it has a range of hours, as of opening."""
+        return _HOURS.search(self.content) is not None
+
+    @cached_property
+    def counted(self) -> tuple[str, ...]:
+        """The words that follow its numbers, and those before a number behind a colon."""
+        return tuple(_COUNTED.findall(self.text))
+
+    @cached_property
+    def kinds(self) -> frozenset[AskedKind]:
+        """The kinds of its details; a year is a date, and hours of opening are a time."""
+        found: set[AskedKind] = {detail.kind for detail in self.details}
+        found.update(kind for kind, holds in self._more_kinds() if holds)
+        return frozenset(found)
+
+    def _more_kinds(self) -> Iterator[tuple[AskedKind, bool]]:
+        yield "date", bool(self.years) or _MONTH.search(self.content) is not None or self._names_day(self.content)
+        yield "time", self.has_hours
+        yield "number", _NUMBER.search(YEAR.sub(" ", self.content)) is not None
