@@ -21,6 +21,7 @@ from schemas.rules import Section
 
 _ROUNDING = 1e-9
 _PATH_CHARACTERS = 500
+_MENU_WORDS = 200
 REASONS = {
     "address_root": "the address is a site's front page",
     "address_listing": "the address ends in the listing word {address.listing!r}",
@@ -140,6 +141,8 @@ def measures_of(observed: Observed, patterns: CompiledPatterns) -> dict[str, flo
     address, title, text, offers = observed.address, observed.title, observed.text, observed.offers
     path = address.path[:_PATH_CHARACTERS]
     last = path.rstrip("/").rpartition("/")[2]
+    # A long text begins with its menu, and shows by itself what it is.
+    short = max(0.0, min(1.0, 1.5 - text["text_words"] / _MENU_WORDS))
     return {
         "address_readable": address.readable,
         "address_root": address.root,
@@ -169,10 +172,10 @@ def measures_of(observed: Observed, patterns: CompiledPatterns) -> dict[str, flo
         "title_listing": bool(title.listing),
         "title_navigation": title.navigation_share,
         "title_plural": bool(observed.title_plural),
-        "offers_calls": offers.calls,
-        "offers_counted": bool(offers.counted),
-        "offers_placed": bool(offers.placed),
-        "offers_reports": offers.reports,
+        "offers_calls": short * offers.calls,
+        "offers_counted": short * bool(offers.counted),
+        "offers_placed": short * bool(offers.placed),
+        "offers_reports": short * offers.reports,
         **text,
         "text_details": len(observed.kinds),
         "text_place": "place" in observed.kinds,

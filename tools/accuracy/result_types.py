@@ -15,7 +15,8 @@ from handlers.results.classifier import TYPES
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
 from tools.training.by_site import held_out, section
-from tools.training.cases import SHORT_CHARACTERS, Case, content, description, read_cases
+from tools.training.cases import Case, content, description, read_cases
+from tools.training.variations import SHORT_CHARACTERS
 
 BY_SITE, IN_SAMPLE = "by site", "in sample"
 TOGETHER = "together"
