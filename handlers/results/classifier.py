@@ -7,7 +7,7 @@ the decision would be least sure.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from handlers.html.content import PageFacts
 from handlers.html.links import NO_WEB_PAGE, page_id_of
@@ -32,6 +32,7 @@ _ITEM, _LISTING, _NAVIGATION = range(3)
 _TITLE_CHARACTERS = 500
 _NAMED_CHARACTERS = 1000
 _MOST_REASONS = 4
+_SMALL_PAGE = 500
 
 
 class ResultClassifier:
@@ -98,21 +99,27 @@ class ResultClassifier:
         if not observed.state.is_content:
             return ResultType.NAVIGATION, 1.0, (str(observed.state),)
         measures = measures_of(observed, self.patterns)
-        forest = self._on_text if observed.page is None else self._on_page
-        scores = forest.scores(measures)
+        forests = self._forests_of(observed.page)
+        scores = _mean(forests, measures)
         ordered = sorted(range(len(TYPES)), key=lambda index: -scores[index])
         # Listings are fetched. A page shows its items, while a title and a snippet need some confidence.
         is_sure = observed.page is not None or _share(scores, _LISTING) >= self._section.least_listing_confidence
         winner = next(index for index in ordered if index != _LISTING or is_sure)
         confidence = _share(scores, winner)
         losses = {
-            name: confidence - _share(forest.scores({**measures, name: 0.0}), winner)
+            name: confidence - _share(_mean(forests, {**measures, name: 0.0}), winner)
             for name in REASONS
             if measures.get(name)
         }
         carried = sorted((name for name, loss in losses.items() if loss > 0), key=lambda name: -losses[name])
         because = reasons_of(carried[:_MOST_REASONS], observed, measures) or ("no single measure decides it",)
         return TYPES[winner], round(confidence, 4), because
+
+    def _forests_of(self, page: PageShape | None) -> tuple[Forest, ...]:
+        if page is None:
+            return (self._on_text,)
+        # The labelled pages are long; a small one is little more than its text.
+        return (self._on_page, self._on_text) if page.characters < _SMALL_PAGE else (self._on_page,)
 
     def _with_page(self, result: RetrievedContent) -> tuple[RetrievedContent, PageShape | None, str]:
         """The result read with its page, and why the page is refused; no page where it shows next to nothing.
@@ -162,6 +169,10 @@ class ResultClassifier:
             offers=find_offers(read, shown, words, patterns),
             state=state,
         )
+
+
+def _mean(forests: Sequence[Forest], measures: Mapping[str, float]) -> list[float]:
+    return [sum(each) / len(forests) for each in zip(*(forest.scores(measures) for forest in forests), strict=True)]
 
 
 def _share(scores: Sequence[float], index: int) -> float:
