@@ -59,8 +59,8 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     public = sorted((directory / "sources" / "public").glob("*.txt"))
     handlers = Path(__file__).parents[2] / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
-    results, content, dates = (
-        sorted((handlers / name).glob("trained.json")) for name in ("results", "html", "html/dates")
+    results, content, dates, authors = (
+        sorted((handlers / name).glob("trained.json")) for name in ("results", "html", "html/dates", "html/authors")
     )
     addressed = [path for path in (directory / "addressed.yaml",) if path.is_file()]
     weights, notices = (sorted((handlers / "html").glob(name)) for name in ("addressed.json", "notices.json"))
@@ -73,6 +73,7 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         *((path, {"result_trees": from_json(path.read_bytes())}) for path in results),
         *((path, {"page_reading": {"content_trees": from_json(path.read_bytes())}}) for path in content),
         *((path, {"page_reading": {"date_trees": from_json(path.read_bytes())}}) for path in dates),
+        *((path, {"page_reading": {"author_trees": from_json(path.read_bytes())}}) for path in authors),
         *((path, {"page_reading": {"addressed": read_yaml(path)}}) for path in addressed),
         *((path, {"page_reading": {"addressed": from_json(path.read_bytes())}}) for path in weights),
         *((path, {"page_refusals": {"notices": from_json(path.read_bytes())}}) for path in notices),
