@@ -36,6 +36,7 @@ _MIN_OWN = 4
 _MOST, _NOT_SHOWN = 3, 400.0
 _LIKELY = -0.5
 """Log-odds from which on a name is believed."""
+_ORGANIZATION = "json-ld organisation"
 _PARTS = re.compile(r"[/,;|·\n]")
 
 
@@ -130,6 +131,8 @@ def find_credit(page: CreditedPage, words: BylineWords) -> Credit:
 def choose(found: list[Candidate], rows: list[dict[str, float]], scores: list[float]) -> Credit:
     """The names above the threshold, in the order of the credit with most of them; organisations without persons."""
     agencies = [one for one, row in zip(found, rows, strict=True) if row["agency"]]
+    # An organisation that the page states as its author counts, though it is not named beside persons.
+    stated = [one for one, row in zip(found, rows, strict=True) if one.is_stated and not row["person"]]
     scored = zip(found, rows, scores, strict=True)
     rated = [(one, row["person"] > 0) for one, row, score in scored if score >= _LIKELY and not row["agency"]]
     likely = [one for one, is_person in rated if is_person] or [one for one, _ in rated]
@@ -140,7 +143,7 @@ def choose(found: list[Candidate], rows: list[dict[str, float]], scores: list[fl
     seen = (place.seen_in for one in likely for place, number, _ in one.credits if number == best)
     return Credit(
         names=tuple(one.name for one in likely)[:_MAX_NAMES],
-        has_author=any(one.is_stated for one in (*likely, *agencies)),
+        has_author=bool(stated) or any(one.is_stated for one in likely),
         has_byline=any(one.is_shown for one in (*likely, *agencies)),
         seen_in=next(seen, ""),
         agencies=tuple(one.name for one in agencies)[:_MAX_NAMES],
@@ -192,7 +195,7 @@ def _places(page: CreditedPage, words: BylineWords) -> Iterator[Place]:
     layout, data, outline = page.layout, page.data, page.layout.outline
     meta = outline.meta
     yield Place("json-ld", "json-ld author", data.authors)
-    yield Place("json-ld", "json-ld organisation", data.organizations)
+    yield Place("json-ld", _ORGANIZATION, data.organizations)
     for name in words.meta:
         if name in meta:
             yield Place("meta", f"meta {name}", meta[name][:_MAX_NAMES])
@@ -237,7 +240,10 @@ def measured(found: list[Candidate], page: CreditedPage, words: BylineWords) -> 
     for one in found:
         squashed = letters_of(one.name)
         is_own = squashed in own or (len(squashed) >= _MIN_OWN and squashed in own_texts)
-        count, is_cjk = len(one.name.split()), has_cjk(one.name)
+        # A name in ideographs has no blanks.
+        count = len(one.name.split()) + has_cjk(one.name)
+        is_stated = any(place.seen_in == _ORGANIZATION for place, _, _ in one.credits)
+        is_person = count > 1 and not (is_own or is_stated or words.names.is_organization(one.name))
         counted = Counter(place.kind for place, _, _ in one.credits)
         places = {(place.index, place.element) for place, _, _ in one.credits if place.index >= 0}
         nearest = min((page.layout.measures(*place) for place in places), key=lambda row: row["away"], default=None)
@@ -249,9 +255,8 @@ def measured(found: list[Candidate], page: CreditedPage, words: BylineWords) -> 
                 "kind": float(min(map(KINDS.index, counted))),
                 "in text": float(min(page.text.count(one.name), _MOST**2)),
                 "words": float(count),
-                "cjk": float(is_cjk),
                 "own": float(is_own),
-                "person": float((count > 1 or is_cjk) and not is_own and not words.names.is_organization(one.name)),
+                "person": float(is_person),
                 "agency": float(one.name.casefold() in words.agencies),
             }
         )

@@ -20,6 +20,7 @@ from handlers.html.main_content import Content
 from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
+from handlers.html.template import below_headings
 from handlers.html.walk import MARK_CHARACTERS, short_text
 from schemas.addresses import web_address
 
@@ -82,6 +83,9 @@ class Layout:
                 break
         # An element around the heading is the page's own, whatever its name is.
         self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
+        below = [block for block in outline.lines_with_links() if block.start > begin]
+        others, _ = below_headings(outline, below)
+        self._others = [range(block.start, block.end) for block, is_others in zip(below, others, strict=True) if is_others]
         self._said = {-1: 0}
         self._of_node: dict[int, int] = {}
 
@@ -132,8 +136,12 @@ class Layout:
         }
 
     def said(self, index: int, element: int) -> int:
-        """What the elements around a text call themselves, inline and block elements, except those of the heading."""
-        return self._said_inside(index) | self._said_around(element)
+        """What the elements around a text call themselves, inline and block elements, except those of the heading.
+
+        A text below a heading such as "Comments" is others'.
+        """
+        is_others = any(index in line for line in self._others)
+        return self._said_inside(index) | self._said_around(element) | OTHERS * is_others
 
     def _said_around(self, element: int) -> int:
         known, passed = self._said, []
