@@ -26,6 +26,7 @@ from handlers.text.words import alternatives
 KINDS = ("json-ld", "meta", "twitter", "itemprop", "rel", "class", "link", "line")
 """Of credits, the most reliable first."""
 _STATED = frozenset(("json-ld", "meta", "twitter", "itemprop"))
+_LINES = frozenset(("link", "line"))
 _KIND_OF = {"itemprop:author": "itemprop", "rel:author": "rel", "hint:byline": "class"}
 _MAX_NAMES, _MAX_MARKS, _MAX_CANDIDATES, _MAX_CHARACTERS, _MAX_ABOVE = 20, 24, 40, 200, 4
 _BEFORE_END, _AFTER_END = 6, 10
@@ -34,7 +35,7 @@ _MORE_WORDS = 2
 """Words by which one form of a name may be longer than another."""
 _MIN_OWN = 4
 _MOST, _NOT_SHOWN = 3, 400.0
-_LIKELY = -0.5
+_LIKELY = -0.6
 """Log-odds from which on a name is believed."""
 _ORGANIZATION = "json-ld organisation"
 _PARTS = re.compile(r"[/,;|·\n]")
@@ -154,8 +155,10 @@ def candidates(page: CreditedPage, words: BylineWords) -> list[Candidate]:
     """The names of a page, the stated ones first. Two forms of a name are one candidate."""
     found: dict[str, Candidate] = {}
     for number, place in enumerate(_places(page, words)):
-        # What others wrote is not by the page's authors.
+        # What others wrote and teasers of other stories are not by the page's authors.
         if place.index >= 0 and page.layout.said(place.index, place.element) & OTHERS:
+            continue
+        if place.kind in _LINES and page.layout.is_teased(place.index):
             continue
         for order, name in enumerate(_names(place, words)):
             key = letters_of(name)
@@ -177,7 +180,9 @@ def _names(place: Place, words: BylineWords) -> Iterable[str]:
         if place.kind in ("line", "twitter"):
             found += words.names.line_names(head)
         else:
-            found += words.names.names(head) or (words.names.whole((head,)) if place.kind in ("json-ld", "meta") else ())
+            found += words.names.names(head) or (
+                words.names.whole((head,)) if place.kind in ("json-ld", "meta") else ()
+            )
     return dict.fromkeys(found)
 
 

@@ -211,9 +211,7 @@ class PageReader:
             not_counted=not_counted,
         )
 
-    def _support(
-        self, page: Outline, body: Content, url: str
-    ) -> tuple[Citations, dict[str, int], dict[str, str]]:
+    def _support(self, page: Outline, body: Content, url: str) -> tuple[Citations, dict[str, int], dict[str, str]]:
         """Citations, counts of what supports the main text, and remarks on what of the page does not count."""
         lines = page.blocks(body.blocks[0].start if body.blocks else 0)
         references = find_references(lines, page.texts, page.links, self._citations)
@@ -223,8 +221,7 @@ class PageReader:
             below = [
                 block
                 for block in lines
-                if (block.start < beyond or block.tag in HEADING_NAMES)
-                and not page.regions.hides(block.element)
+                if (block.start < beyond or block.tag in HEADING_NAMES) and not page.regions.hides(block.element)
             ]
             references = find_references(below, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)

@@ -16,7 +16,7 @@ from itertools import chain, islice
 from selectolax.lexbor import LexborNode
 
 from handlers.html.hints import BESIDE, BOILERPLATE, BYLINE, DATE, EVENT, OTHERS
-from handlers.html.main_content import Content
+from handlers.html.main_content import Content, is_running
 from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
@@ -27,7 +27,7 @@ from schemas.addresses import web_address
 _BEFORE, _AFTER = 16, 20
 """Texts before and after the heading, and the beginning of the content, that are read for marks."""
 _LONG_TEXT = 250
-_FAR = 200
+_FAR, _REACH = 200, 12
 _MAX_STATED, _MAX_ABOVE, _MAX_NODES, _MAX_INSIDE = 400, 12, 40, 6
 _MIN_HEADING = 5
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
@@ -85,7 +85,9 @@ class Layout:
         self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
         below = [block for block in outline.lines_with_links() if block.start > begin]
         others, _ = below_headings(outline, below)
-        self._others = [range(block.start, block.end) for block, is_others in zip(below, others, strict=True) if is_others]
+        self._others = [
+            range(block.start, block.end) for block, is_others in zip(below, others, strict=True) if is_others
+        ]
         self._said = {-1: 0}
         self._of_node: dict[int, int] = {}
 
@@ -134,6 +136,13 @@ class Layout:
             "boilerplate": float(said & BOILERPLATE > 0),
             "byline": float(said & BYLINE > 0),
         }
+
+    def is_teased(self, index: int) -> bool:
+        """Whether a text is below a further heading, such as "More from the web", without running text between."""
+        for block in reversed(self.outline.blocks(max(index - _REACH, self.body + 1), index)):
+            if block.tag in HEADING_NAMES or is_running(block):
+                return block.tag in HEADING_NAMES
+        return False
 
     def said(self, index: int, element: int) -> int:
         """What the elements around a text call themselves, inline and block elements, except those of the heading.

@@ -47,7 +47,9 @@ def test_a_seeded_fault_lowers_the_figure(fault: dict[str, Any]) -> None:
         cases = asked(RIGHT, answer)
         wanted, unwanted = main_text.snippets(cases)
         title = features.texts(cases)[0]
-        good = [tally.of(ASSAY).share for tally in (features.dates(cases, {}), features.authors(cases, {}), title, wanted)]
+        good = [
+            tally.of(ASSAY).share for tally in (features.dates(cases, {}), features.authors(cases, {}), title, wanted)
+        ]
         return [*good, -(unwanted.of(ASSAY).share or 0.0)]
 
     before, after = figures(RIGHT), figures(replace(RIGHT, **fault))

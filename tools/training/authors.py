@@ -66,8 +66,9 @@ def _read(name: str) -> Iterator[Page]:
 AUTHORS = Task(
     "authors",
     _read,
-    GrowthSection(trees=80, depth=3, rate=0.12, rows=0.7, columns=0.4, leaf_weight=1.5, penalty=4.0),
+    GrowthSection(trees=50, depth=3, rate=0.16, rows=0.7, columns=0.4, leaf_weight=1.5, penalty=4.0),
     AUTHOR_TREES,
+    seeds=(1, 2, 3),
 )
 
 if __name__ == "__main__":

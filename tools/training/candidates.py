@@ -28,7 +28,6 @@ ABOUT = (
     "Gradient-boosted trees over counts and distances of {what} on labelled public pages; no text or address of a page "
     "is kept. Grown by `python -m tools.training.{what}` on {sets}. {day}."
 )
-SEEDS = (1,)
 Measures = list[dict[str, float]]
 
 
@@ -61,6 +60,7 @@ class Task:
     read: Callable[[str], Iterable[Page]]
     growth: GrowthSection
     path: Path
+    seeds: tuple[int, ...] = (1,)
 
     def by_site(self) -> dict[str, Any]:
         """What is chosen on each labelled page, by trees that saw none of its site."""
@@ -102,4 +102,4 @@ class Task:
         table = np.array([[one.get(name, 0.0) for name in names] for measures, _, _ in lessons for one in measures])
         wanted = np.array([is_right for _, rights, _ in lessons for is_right in rights])
         weights = np.array([weight * len(rights) ** -0.5 for _, rights, weight in lessons for _ in rights])
-        return grow(names, table, wanted, weights / weights.mean(), self.growth, SEEDS)
+        return grow(names, table, wanted, weights / weights.mean(), self.growth, self.seeds)

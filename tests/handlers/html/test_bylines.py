@@ -12,7 +12,7 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 STORY = "The rain came in the night and filled the river, and all the bridges of the town were closed."
-TOLD = f"<div class=story><p>{STORY}</p><p>It went on. {STORY}</p></div>" * 3
+TOLD = "<div class=story>" + "".join(f"<p>In town {number}, it went on. {STORY}</p>" for number in range(6)) + "</div>"
 WORDS = BylineWords(READING, PATTERNS)
 NAMES = WORDS.names
 NO_DATA = StructuredData()

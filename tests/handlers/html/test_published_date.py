@@ -108,7 +108,9 @@ def test_a_change_is_the_date_only_without_a_publication() -> None:
 def test_shipped_trees_ask_only_what_is_measured() -> None:
     asked = {READING.date_trees.measures[number] for tree in READING.date_trees.trees for number in tree.measures}
     html = "<meta name=date content=2024-05-03><h1>Rain</h1><p>3 May 2024</p><time datetime=2024-05-03T10:00Z></time>"
-    page = DatedPage(layout_of(f"{html}{STORY}"), NO_DATA, "https://example.com/2024/05/03/", False, Origin("day"), None)
+    page = DatedPage(
+        layout_of(f"{html}{STORY}"), NO_DATA, "https://example.com/2024/05/03/", False, Origin("day"), None
+    )
     known = {name for one in measured(candidates(page, WORDS), page) for name in one}
     assert {name for name in asked if not name.startswith(("same ", "has "))} <= known
 
