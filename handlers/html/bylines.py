@@ -1,8 +1,8 @@
-"""Who wrote a page: of all the names on it those that trees score above a threshold (R-190, R-191, C-43).
+"""The authors of a page: of all the names on it those that trees score above a threshold (R-190, R-191, C-43).
 
 Candidates are the names in structured data, metadata, microdata, ``rel=author``, elements with the class name of a
-byline, links to persons and lines that begin as a credit does. The trees (``tools.training.authors``) ask where each name
-is credited, how often, and how near to the heading; and whether other names are credited better.
+byline, links to persons and lines that begin as a credit does. The trees (``tools.training.authors``) ask where each
+name is credited, how often, and how near to the heading; and whether other names are credited better.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from handlers.text.words import alternatives
 KINDS = ("json-ld", "meta", "twitter", "itemprop", "rel", "class", "link", "line")
 """Of credits, the most reliable first."""
 _STATED = frozenset(("json-ld", "meta", "twitter", "itemprop"))
-_LINES = frozenset(("link", "line"))
+_LOOSE = frozenset(("class", "link", "line"))
 _KIND_OF = {"itemprop:author": "itemprop", "rel:author": "rel", "hint:byline": "class"}
 _MAX_NAMES, _MAX_MARKS, _MAX_CANDIDATES, _MAX_CHARACTERS, _MAX_ABOVE = 20, 24, 40, 200, 4
 _BEFORE_END, _AFTER_END = 6, 10
 """Texts before and after the end of the content whose lines may be credits."""
+_MAX_LINE = 80
+"""Characters of such a line."""
 _MORE_WORDS = 2
 """Words by which one form of a name may be longer than another."""
 _MIN_OWN = 4
@@ -62,7 +64,7 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class CreditedPage:
-    """A page before its authors are looked for; ``site`` and ``host`` are the names of its site, ``text`` its content."""
+    """A page before its authors are looked for: its content as text, and the names of its site."""
 
     layout: Layout
     data: StructuredData
@@ -155,10 +157,7 @@ def candidates(page: CreditedPage, words: BylineWords) -> list[Candidate]:
     """The names of a page, the stated ones first. Two forms of a name are one candidate."""
     found: dict[str, Candidate] = {}
     for number, place in enumerate(_places(page, words)):
-        # What others wrote and teasers of other stories are not by the page's authors.
-        if place.index >= 0 and page.layout.said(place.index, place.element) & OTHERS:
-            continue
-        if place.kind in _LINES and page.layout.is_teased(place.index):
+        if place.index >= 0 and _is_others(place, page.layout):
             continue
         for order, name in enumerate(_names(place, words)):
             key = letters_of(name)
@@ -169,6 +168,14 @@ def candidates(page: CreditedPage, words: BylineWords) -> list[Candidate]:
                 found[key] = one
                 one.credits.append((place, number, order))
     return list({one.name: one for one in found.values()}.values())
+
+
+def _is_others(place: Place, layout: Layout) -> bool:
+    """Whether a place is in what others wrote, in a teaser of another story, or in boilerplate outside of the head."""
+    if layout.said(place.index, place.element) & OTHERS:
+        return True
+    is_hidden = place.element >= 0 and layout.outline.regions.hides(place.element) and not layout.is_head(place.index)
+    return place.kind in _LOOSE and (is_hidden or layout.is_teased(place.index))
 
 
 def _names(place: Place, words: BylineWords) -> Iterable[str]:
@@ -213,12 +220,15 @@ def _places(page: CreditedPage, words: BylineWords) -> Iterator[Place]:
         text = (mark.value if mark.name == "itemprop:author" else "") or mark.text
         if text and len(text) <= _MAX_CHARACTERS:
             yield Place(_KIND_OF[mark.name], mark.name, [text], mark.index, mark.element)
+    for index, text in outline.asides:
+        if layout.is_near(index) and len(text) < _MAX_CHARACTERS:
+            yield Place("line", "aside", [text], index)
     for near in layout.near:
         yield from _linked(layout, near, words)
     for near in (*layout.near, range(layout.end - _BEFORE_END, layout.end + _AFTER_END)):
         for block in outline.blocks(near.start, near.stop):
-            # A heading such as "Interview: Ada Lovelace" is not a credit.
-            if block.start != layout.heading:
+            # A heading such as "Interview: Ada Lovelace" is not a credit, nor is a sentence of the text.
+            if block.start != layout.heading and (layout.is_near(block.start) or len(block.text) <= _MAX_LINE):
                 yield Place("line", "text", [block.text], block.start, block.element)
 
 
@@ -236,7 +246,7 @@ def _linked(layout: Layout, near: range, words: BylineWords) -> Iterator[Place]:
 
 
 def measured(found: list[Candidate], page: CreditedPage, words: BylineWords) -> list[dict[str, float]]:
-    """What the trees ask about each candidate: its credits, the nearest place, its form, and better ones among others."""
+    """What the trees ask about each candidate: its credits, the nearest place, its form, and better ones."""
     meta = page.layout.outline.meta
     publishers = (text[:_MAX_CHARACTERS] for name in words.publishers for text in meta.get(name, ())[:2])
     own = {letters_of(page.site), letters_of(page.data.publisher)}

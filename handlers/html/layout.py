@@ -1,7 +1,7 @@
 """Where things are on a page by its heading and its content, and elements whose markup marks an author or a date.
 
-Dates and authors are measured by their distance from the heading and from the lines that ``find_content`` chooses. Class
-names are read only around the two: elsewhere they belong to other stories.
+Dates and authors are measured by their distance from the heading and from the lines that ``find_content`` chooses.
+Class names are read only around the two: elsewhere they belong to other stories.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schemas.addresses import web_address
 _BEFORE, _AFTER = 16, 20
 """Texts before and after the heading, and the beginning of the content, that are read for marks."""
 _LONG_TEXT = 250
-_FAR, _REACH = 200, 12
+_FAR = 200
 _MAX_STATED, _MAX_ABOVE, _MAX_NODES, _MAX_INSIDE = 400, 12, 40, 6
 _MIN_HEADING = 5
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
@@ -139,10 +139,10 @@ class Layout:
 
     def is_teased(self, index: int) -> bool:
         """Whether a text is below a further heading, such as "More from the web", without running text between."""
-        for block in reversed(self.outline.blocks(max(index - _REACH, self.body + 1), index)):
-            if block.tag in HEADING_NAMES or is_running(block):
-                return block.tag in HEADING_NAMES
-        return False
+        above = self.outline.blocks(self.begin + 1, index)
+        last = next((block for block in reversed(above) if block.tag in HEADING_NAMES or is_running(block)), None)
+        # A heading without text above it is the summary of the story.
+        return last is not None and last.tag in HEADING_NAMES and any(map(is_running, above))
 
     def said(self, index: int, element: int) -> int:
         """What the elements around a text call themselves, inline and block elements, except those of the heading.
@@ -233,7 +233,7 @@ class Layout:
         return sorted(found, key=lambda mark: (outline.regions.hides(mark.element), self.distance(mark.index)))
 
     def _around(self, index: int) -> Iterator[tuple[LexborNode, int, int]]:
-        """The elements around a text, the innermost first, each with its hints and the block element around the text."""
+        """The elements around a text, the innermost first, each with its hints and the text's block element."""
         outline = self.outline
         element = outline.element_of(index)
         node = outline.nodes[index].parent

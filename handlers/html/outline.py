@@ -106,6 +106,7 @@ class Outline:
         hrefs: Addresses of links that name a host.
         stated: Elements with microdata or ``rel=author``.
         rows: Rows of tables.
+        asides: Beginnings of navigation and of what is beside the text, each with the index of the text after it.
         comments: Comments of the body, cut.
         times: Elements ``time``, each with the index of the text after it.
         meta: Contents by lower-case name.
@@ -128,6 +129,7 @@ class Outline:
     hrefs: list[str] = field(default_factory=list)
     stated: list[LexborNode] = field(default_factory=list)
     rows: list[LexborNode] = field(default_factory=list)
+    asides: list[tuple[int, str]] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
     times: list[tuple[int, LexborNode]] = field(default_factory=list)
     meta: dict[str, list[str]] = field(default_factory=dict)

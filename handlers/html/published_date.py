@@ -242,6 +242,10 @@ def _lines(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
                 seen_in = "visible date" if block.start in places else "labelled date"
                 one = Candidate(moment, seen_in, "line", said, block.start, measures)
                 (firm if is_firm else bare).extend(_placed(page, one, block.element))
+    for index, text in outline.asides:
+        if index <= end and layout.distance(index) <= _NEAR_TEXTS:
+            for moment, said, _, measures in words.dates(text, page.origin):
+                bare += _placed(page, Candidate(moment, "visible date", "line", said, index, measures), -1)
     # Lines of many days are a schedule or a chronology.
     yield from firm
     for seen_in, most in (("visible date", _MOST_DAYS), ("labelled date", 1)):

@@ -224,9 +224,11 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
         if effect == TIME:
             found.times.append((len(texts), node))
             continue
-        if effect == FURNITURE and _has_prose(node):
-            starts_line = True
-            continue
+        if effect == FURNITURE:
+            found.asides.append((len(texts), short_text(node)))
+            if _has_prose(node):
+                starts_line = True
+                continue
         if effect == NO_SCRIPT:
             without_scripts += 1
             if without_scripts <= _MAX_NO_SCRIPT and _holds_text(node):

@@ -1,4 +1,4 @@
-"""``python -m tools.training.authors``: trains the trees for the authors of a page, evaluates them by site, writes them.
+"""``python -m tools.training.authors``: trains the trees for the authors of a page, evaluates and writes them.
 
 A candidate is right if it is a labelled person. Names on pages without a label are wrong, if none of them is stated for
 machines. Persons are counted, not pages: a co-author who is missing is an error, and so is one who is no author.
