@@ -28,7 +28,7 @@ from handlers.html.citations import (
 )
 from handlers.html.encoding import whole
 from handlers.html.hidden_text import KEPT, Hidden, judge, visible
-from handlers.html.hints import Hints
+from handlers.html.hints import OTHERS, Hints
 from handlers.html.layout import EventWords, Layout, is_event
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.main_content import Content, find_content
@@ -178,7 +178,7 @@ class PageReader:
         )
         credit = find_credit(CreditedPage(layout, data, body.text, site_name, host), self._bylines)
         dating = find_date(dated, self._dates)
-        citations, counts, not_counted = self._support(page, body, url)
+        citations, counts, not_counted = self._support(page, body, layout, url)
         title = clean(find_title(page, data, _first(page, reading.title_names), layout.heading_text, site_name, host))
         return PageFacts(
             title=title,
@@ -211,7 +211,9 @@ class PageReader:
             not_counted=not_counted,
         )
 
-    def _support(self, page: Outline, body: Content, url: str) -> tuple[Citations, dict[str, int], dict[str, str]]:
+    def _support(
+        self, page: Outline, body: Content, layout: Layout, url: str
+    ) -> tuple[Citations, dict[str, int], dict[str, str]]:
         """Citations, counts of what supports the main text, and remarks on what of the page does not count."""
         lines = page.blocks(body.blocks[0].start if body.blocks else 0)
         references = find_references(lines, page.texts, page.links, self._citations)
@@ -231,7 +233,9 @@ class PageReader:
         citations = find_citations(body.text, _entries(references, page.texts), hrefs, declared)
         counts = {
             "external_links": count_external_links(hrefs, url),
-            "headings": sum(line.tag in ("h2", "h3") for line in body.blocks),
+            "headings": sum(
+                line.tag in ("h2", "h3") and not layout.said(line.start, line.element) & OTHERS for line in body.blocks
+            ),
             "statistics": has_figures(body.text, self._reading.min_figures)
             or has_data_table(page, body.blocks, self._reading),
         }
