@@ -156,9 +156,12 @@ def choose(found: list[Candidate], rows: list[dict[str, float]], scores: list[fl
 def candidates(page: CreditedPage, words: BylineWords) -> list[Candidate]:
     """The names of a page, the stated ones first. Two forms of a name are one candidate."""
     found: dict[str, Candidate] = {}
+    is_credited = any(mark.name == "hint:byline" and mark.index <= page.layout.first for mark in page.layout.named)
     for number, place in enumerate(_places(page, words)):
         if place.index >= 0 and _is_others(place, page.layout):
             continue
+        if is_credited and place.kind == "class" and place.index > page.layout.first:
+            continue  # the next post of a thread
         for order, name in enumerate(_names(place, words)):
             key = letters_of(name)
             one = found.get(key) or _same(found.values(), name)

@@ -21,7 +21,7 @@ from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.template import below_headings
-from handlers.html.walk import MARK_CHARACTERS, short_text
+from handlers.html.walk import MARK_CHARACTERS, is_main, short_text
 from schemas.addresses import web_address
 
 _BEFORE, _AFTER = 16, 20
@@ -32,7 +32,7 @@ _MAX_STATED, _MAX_ABOVE, _MAX_NODES, _MAX_INSIDE = 400, 12, 40, 6
 _MIN_HEADING = 5
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
 _MEDIA = ("/imageobject", "/videoobject")
-_OTHERS = ("/comment", "/answer", "/review", "/usercomments", *_MEDIA)
+_OTHERS = ("/comment", "/answer", "/review", "/usercomments", "/question", *_MEDIA)
 _SEGMENT = re.compile(r"[^\W\d_]+")
 _HEAD_TEXTS, _MAX_LABEL = 14, 40
 
@@ -318,6 +318,8 @@ def _is_others(node: LexborNode, items: list[str]) -> bool:
         kind = above.attributes.get("itemtype")
         if kind:
             others = _OTHERS if items != [kind] else _OTHERS[: -len(_MEDIA)]
+            if is_main(above.attributes.get("itemprop")):
+                return _is_taken_out(above)
             return kind.lower().rstrip("/").endswith(others) or _is_taken_out(above)
         above = above.parent
     return False
