@@ -30,7 +30,7 @@ _SEPARATOR = re.compile(r"(?<!\s)\s++[-–—:·•»/]++\s+|(?:(?<!\s)\s++)?(?:
 _TINY = 1e-12
 _NEAR = 10.0
 """Tokens from the beginning at which a word counts half as early."""
-_QUOTED = 8
+_QUOTED = 6
 """Keywords from which on the text of a query is no heading: a sentence that has only these is what was looked for."""
 _LEAST_OTHERS = 5
 _DENSER, _OFTEN = 0.15, 0.5
@@ -91,30 +91,30 @@ class Corpus:
             words: Those of the query in its order, with their inverse document frequencies; 0 for those that say
                 nothing of its subject.
         """
-        wanted = {word: weight for word, weight in words.items() if weight > 0}
+        idf = np.array([*words.values()])
         self._title_weight, self._candidates = section.title_weight, candidates
-        self._asked = frozenset(form for word in words for form in forms_of(word))
-        self._columns = {form: at for at, word in reversed([*enumerate(wanted)]) for form in forms_of(word)}
+        self._columns = {form: at for at, word in reversed([*enumerate(words)]) for form in forms_of(word)}
+        self._says = idf > 0
         self._counts: list[dict[str, float]] = []
-        seen = [self._see(candidate, len(wanted)) for candidate in candidates]
-        shape = len(seen), len(wanted)
+        seen = [self._see(candidate) for candidate in candidates]
+        shape = len(seen), len(words)
         in_title, times, first, beside = (np.array([one[part] for one in seen]).reshape(shape) for part in range(4))
         head, body, in_text, different = np.array([one[4] for one in seen], dtype=np.float64).reshape(-1, 4).T
-        weights = np.array([*wanted.values()]) / max(sum(wanted.values()), _TINY)
+        weights = idf / max(idf.sum(), _TINY)
         pairs = weights[:-1] + weights[1:]
         times = times + section.title_weight * in_title
         longer = 1 - section.b + section.b * (body + section.title_weight * head) / section.usual_length
         saturated = times / np.maximum(times + section.k1 * longer[:, None], _TINY)
         self.bm25 = np.where(times > 0, section.floor + (1 - section.floor) * saturated, 0.0) @ weights
-        self.overlap = np.count_nonzero(times, axis=1) / max(1, len(wanted))
+        self.overlap = np.count_nonzero(times[:, self._says], axis=1) / max(1, np.count_nonzero(self._says))
         self.early = ((times > 0) / (1 + first / _NEAR)) @ weights
         self.together = beside[:, :-1] @ pairs / max(pairs.sum(), _TINY)
-        self.hits = in_text + in_title.sum(axis=1)
+        self.hits = in_text + in_title @ self._says
         density = (in_text / np.maximum(body, 1) - section.repetition_least) / _DENSER
         again = in_text / np.maximum(different, 1) - 1
         self.kept = 1 - np.clip(density, 0.0, 1.0) * np.clip(again / _OFTEN, 0.0, 1.0)
 
-    def _see(self, candidate: Candidate, number: int) -> tuple[Any, ...]:
+    def _see(self, candidate: Candidate) -> tuple[Any, ...]:
         """By word: in the title, in how many sentences, the first place, whether beside the next; then four lengths."""
         title, columns = divide(fold(candidate.title)), self._columns
         said = [divide(fold(sentence)) for sentence in sentences(candidate.text, is_folded=True)]
@@ -123,13 +123,13 @@ class Corpus:
         for token in title:
             counts[token] = counts.get(token, 0.0) + self._title_weight
         # Texts that differ in the words of the query alone are copies, unless little else is there.
-        others = {token: count for token, count in counts.items() if token not in self._asked}
+        others = {token: count for token, count in counts.items() if token not in columns}
         self._counts.append(others if len(others) >= _LEAST_OTHERS else counts)
-        in_title, times, first, beside = ([0.0] * number for _ in range(4))
+        in_title, times, first, beside = ([0.0] * len(self._says) for _ in range(4))
         begin = 0
         for place, part in enumerate((title, *said)):
             # A sentence that echoes a short query says nothing, but for the first one, which is a heading.
-            if place < 2 or len(columns) >= _QUOTED or not self._asked.issuperset(part):
+            if place < 2 or np.count_nonzero(self._says) >= _QUOTED or any(token not in columns for token in part):
                 hits = [(at, columns[token]) for at, token in enumerate(part, begin) if token in columns]
                 for at, column in reversed(hits):
                     if not in_title[column] and not times[column]:
@@ -140,7 +140,7 @@ class Corpus:
                     if other == column + 1 and following <= at + 2:
                         beside[column] = 1.0
             begin += len(part) if place else 0
-        found = [columns[token] for token in tokens if token in columns]
+        found = [columns[token] for token in tokens if token in columns and self._says[columns[token]]]
         return in_title, times, first, beside, (len(title), len(tokens), len(found), len(set(found)))
 
     def phrases(self, phrases: Sequence[str]) -> NDArray[np.float64]:

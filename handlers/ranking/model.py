@@ -103,8 +103,8 @@ TOTAL_FEATURES_PHASE_A = 29
 TOTAL_FEATURES_PHASE_C = 41
 """Columns with the trust block (R-240)."""
 
-VERSION_PHASE_A = "ranking-features-29.v3"
-VERSION_PHASE_C = "ranking-features-41.v3"
+VERSION_PHASE_A = "ranking-features-29.v2"
+VERSION_PHASE_C = "ranking-features-41.v2"
 """The version of ``RankingCompleted.features``, which has all columns whatever the model in force takes."""
 
 FEATURES_OF = {

@@ -35,7 +35,7 @@ class ReadQuery:
         words: Without overlaps, in order.
         keywords: Tokens, as documents have them, without stop words, each once; all tokens of a query of stop words.
         phrases: Those in quotation marks, folded.
-        weights: Its tokens with their inverse document frequencies; 0 for those that are no keywords.
+        weights: Its tokens, in order, with their inverse document frequencies; 0 for those that are no keywords.
         numbers: Numbers, years, and names with digits, as written.
     """
 
@@ -69,8 +69,8 @@ def read_query(
         numbers=tuple(_NUMBERS.findall(query)),
         question_words=_found(folded, section.question_words),
         wants_news=bool(_found(folded, section.temporal_words)),
-        weights={word: max(_LEAST_WEIGHT, background.idf(word)) for word in keywords}
-        | dict.fromkeys(set(divide(folded)) - {*keywords}, 0.0),
+        weights=dict.fromkeys(divide(folded), 0.0)
+        | {word: max(_LEAST_WEIGHT, background.idf(word)) for word in keywords},
     )
     return replace(read, intent=_intent(read, section))
 

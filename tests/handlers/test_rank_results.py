@@ -380,7 +380,7 @@ def test_trees_without_a_model_are_skipped_and_noted() -> None:
 
 def test_served_features_are_kept_in_the_event() -> None:
     event = completed(run(request()))
-    assert event.features_version == "ranking-features-41.v3"
+    assert event.features_version == "ranking-features-41.v2"
     for result in event.results:
         assert result.features is not None
         assert len(result.features) == 41

@@ -108,7 +108,7 @@ def test_results_that_were_served_without_features_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "columns"), [("ranking-features-41.v9", 41), ("ranking-features-41.v3", 29), (VERSION_PHASE_A, 41)]
+    ("version", "columns"), [("ranking-features-41.v9", 41), ("ranking-features-41.v2", 29), (VERSION_PHASE_A, 41)]
 )
 def test_features_of_another_version_are_never_taken_for_ours(version: str, columns: int) -> None:
     served = log(given(clicked=True))
