@@ -133,7 +133,7 @@ class RankingCompleted(Event):
         stages: The stages that ran, in order (R-232).
         notes: What each stage did, also the stages that did not run.
         nothing_relevant: True if no result is relevant, or the list is empty.
-        context: The relevant sources, each text once, with their trust labels, ready for a prompt, without trust numbers (R-253).
+        context: The relevant sources, each text once, with trust labels, for a prompt, without trust numbers (R-253).
         features_version: Version of the manifest that ``features`` follow.
         llm: The call that ranked; null if no judge was asked.
     """

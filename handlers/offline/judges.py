@@ -42,7 +42,7 @@ def judge_ranking(facts: Mapping[str, Any]) -> str:
     """A score in [0, 1] for every passage, by BM25: the code that reads the whole texts reads the best passages here.
 
     Args:
-        facts: ``words``: those of the query with their inverse document frequencies; ``bm25``: the section of that name;
+        facts: ``words``: those of the query with their weights; ``bm25``: the section of that name;
             ``passages``: each with ``title`` and ``text``.
     """
     from handlers.ranking.fusion import Corpus  # with numpy, which most processes do not need
