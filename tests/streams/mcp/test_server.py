@@ -185,7 +185,7 @@ async def test_claims_are_checked() -> None:
         dependent = await called(client, "check_claim", claim="He was elected in May.")
         clear = await called(client, "check_claim", claim="Angela Merkel was elected Chancellor of Germany in 2005.")
     assert dependent["score"] < 0.5 < clear["score"]
-    assert dependent["reasons"] == ["judged by the offline judge: poor"]
+    assert "judged by the offline judge: poor" in dependent["reasons"]
 
 
 async def test_no_model_is_asked_unless_it_is_allowed() -> None:
