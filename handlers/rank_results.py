@@ -20,8 +20,9 @@ from handlers.ranking.config import RankingSection
 from handlers.ranking.filters import BadFilter, fits, read_filters, search_for
 from handlers.ranking.judge import ask_judge
 from handlers.ranking.model import VERSION_PHASE_C, RankingModel
-from handlers.ranking.query import read_query
+from handlers.ranking.query import ReadQuery, read_query
 from handlers.reasoning.context import ReasoningSection, context_of, language_of, order_sources, source_blocks
+from handlers.text.background import WordFrequenciesSection
 from handlers.text.dates import MomentReader
 from handlers.text.patterns import Patterns, compile_details, joined_words
 from handlers.text.tokens import fold
@@ -45,12 +46,17 @@ class RankResultsRules(AskingRules, SourcedRules):
     trust_labels: TrustLabelsSection
     tiered_indexing: TieredIndexingSection
     patterns: Patterns
+    word_frequencies: WordFrequenciesSection
     ranking_model: RankingModel | None = None
 
     @cached_property
     def stop_words(self) -> frozenset[str]:
         """Words without meaning for the subject of a query, in all languages."""
         return joined_words(self.patterns, "stop_words") | joined_words(self.patterns, "question_fillers")
+
+    def read(self, query: str) -> ReadQuery:
+        """A query as the stages read it."""
+        return read_query(query, self.ranking.intent, self.stop_words, self.word_frequencies.compiled)
 
     @cached_property
     def moments(self) -> MomentReader:
@@ -98,9 +104,9 @@ def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankRes
     # The stages are imported on use: without numpy, the processes of other handlers start faster.
     from handlers.ranking.stages import weigh
 
-    candidates, outcome, because = _candidates(request, found, rules)
-    limit = request.limit or rules.ranking.limit
-    weighed = weigh(request.query, candidates, request.requested_at, rules.ranking, rules.stop_words, limit)
+    query = rules.read(request.query)
+    candidates, outcome, because = _candidates(request, query, found, rules)
+    weighed = weigh(query, candidates, request.requested_at, rules.ranking, request.limit or rules.ranking.limit)
     return Begun(request, _note(StageName.RETRIEVAL, outcome, because), weighed)
 
 
@@ -109,11 +115,11 @@ def _source_of(candidate: Candidate, rules: RankResultsRules) -> Source:
 
 
 def _candidates(
-    request: RankingRequested, found: VectorsReply | None, rules: RankResultsRules
+    request: RankingRequested, query: ReadQuery, found: VectorsReply | None, rules: RankResultsRules
 ) -> tuple[tuple[Candidate, ...], StageOutcome, str]:
     """The candidates, and the outcome of the retrieval with its reason."""
     section = rules.ranking.retrieval
-    if not fold(request.query):
+    if not query.folded:
         return (), StageOutcome.FAILED, "the query has no words"
     if found is not None:
         merged = merge_hits(found.hits, section)
@@ -121,9 +127,8 @@ def _candidates(
     filters = read_filters(request.filters)
     if isinstance(filters, BadFilter):
         return (), StageOutcome.FAILED, filters.detail
-    words = read_query(request.query, rules.ranking.intent, rules.stop_words).keywords
     came, tiers = request.candidates or (), rules.tiered_indexing.thresholds
-    given = take_given(came, section, words, rules.reasoning.max_characters, rules.moments)
+    given = take_given(came, section, query.keywords, rules.reasoning.max_characters, rules.moments)
     fitting = tuple(
         candidate
         for candidate in given
@@ -146,7 +151,7 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
     if not weighed.candidates:
         return _completed(begun, stages.nothing_to_rank(standing), rules)
     if reply is not None:
-        standing = stages.after_judge(standing, reply, section.model_ranking)
+        standing = stages.after_judge(weighed, reply, section.model_ranking)
     elif not section.model_ranking.enabled:
         standing = standing.noted(StageName.RANKING, StageOutcome.OFF, "model_ranking.enabled is false")
     elif (sure := stages.sure_without_judge(weighed, section, model)) is not None:
@@ -156,7 +161,7 @@ def _go_on(begun: Begun, reply: ModelReply | ModelFailed | None, rules: RankResu
         shown = [weighed.candidates[place] for place in standing.order[: section.model_ranking.candidates]]
         return Ask(ask_judge(shown, weighed.query, section, rules), begun)
     standing = stages.after_trees(weighed, standing, section.trees, model)
-    standing = stages.after_trust(weighed, standing, section.trust)
+    standing = stages.after_trust(weighed, standing, section.trust, section.least_relevance)
     standing = stages.after_diversity(weighed, standing, section, begun.request.limit or section.limit)
     return _completed(begun, standing, rules)
 
@@ -170,7 +175,6 @@ def _note(stage: StageName, outcome: StageOutcome, because: str) -> StageNote:
 
 
 def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Emit:
-    from handlers.ranking import stages
 
     request, weighed = begun.request, begun.weighed
     results = tuple(_result(weighed, standing, rank, rules) for rank in range(1, len(standing.order) + 1))
@@ -184,7 +188,7 @@ def _completed(begun: Begun, standing: Standing, rules: RankResultsRules) -> Emi
         stages=tuple(note.stage for note in notes if note.outcome is StageOutcome.RAN),
         notes=notes,
         results=results,
-        nothing_relevant=stages.nothing_relevant(standing, rules.ranking),
+        nothing_relevant=not any(result.relevant for result in results),
         context=context,
         trees=standing.trees,
         features_version=VERSION_PHASE_C if results else None,
@@ -201,16 +205,23 @@ def _context(query: str, results: tuple[RankedResult, ...], section: ReasoningSe
     if not results:
         return "", _note(StageName.REASONING, StageOutcome.SKIPPED, "no candidates")
     sources = order_sources(results)
+    if not sources:
+        return "", _note(StageName.REASONING, StageOutcome.SKIPPED, "no result is relevant")
     blocks = list(source_blocks(sources, language_of(query, section), section))
     shown = sources[: len(blocks)]
     because = f"{_many(len(shown), 'source')}, {sum(source.label == 'HIGH' for source in shown)} of them HIGH"
     if len(shown) < len(sources):
         because += f"; {len(sources) - len(shown)} more do not fit into max_context_characters"
+    copies = sum(len(source.copies) for source in sources)
+    if beside := len(results) - len(sources) - copies:
+        because += f"; {_many(beside, 'result')} not relevant"
+    if copies:
+        because += f"; {copies} with the text of another"
     return context_of(blocks), _note(StageName.REASONING, StageOutcome.RAN, because)
 
 
 def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsRules) -> RankedResult:
-    from handlers.ranking.stages import explain
+    from handlers.ranking.stages import copied, explain, is_relevant
 
     place = standing.order[rank - 1]
     candidate = weighed.candidates[place]
@@ -221,7 +232,7 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
     is_of_host = tier == source.tier
     listing = source.standing if is_of_host or source.standing == "contested" else None
     judgment = label_for(candidate.cts_score, tier, rules.trust_labels.thresholds, listing)
-    page_id = page_id_of(candidate.url)
+    page_id, copy_of = page_id_of(candidate.url), copied(weighed, standing, place, rules.ranking)
     scores = {stage: scores[place] for stage, scores in standing.stage_scores.items()}
     features = None if standing.features is None else standing.features[place].tolist()
     return RankedResult(
@@ -230,6 +241,8 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
         page_id=page_id,
         title=candidate.title,
         score=round(standing.relevance[place], 6),
+        relevant=is_relevant(standing, place, rules.ranking),
+        copy_of=None if copy_of is None else weighed.candidates[copy_of].url,
         stage_scores={stage: None if score is None else round(score, 6) for stage, score in scores.items()},
         reasons=(*explain(weighed, standing, place), *([NO_WEB_PAGE] if page_id is None else ())),
         passage=candidate.passage,

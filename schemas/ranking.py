@@ -91,6 +91,9 @@ class RankedResult(Part):
         rank: From 1.
         score: Relevance to the query, 0 to 1, from words, the retriever's scores and a judge. It is comparable between
             queries. Trust, trees and diversity change the order and not this score.
+        relevant: Whether ``score`` reaches ``ranking.least_relevance``. True if neither words nor a judge have scored.
+            Other results are in no context for a model.
+        copy_of: Address of the first result above with the same or nearly the same text.
         stage_scores: The score of each stage that scored it, in the order of the stages; ``fused`` combines BM25 and
             the retriever's scores, ``trust`` is the relevance less the share that missing trust costs.
         reasons: The reasons for its rank, for people.
@@ -105,6 +108,8 @@ class RankedResult(Part):
     page_id: str | None = None
     title: str
     score: float
+    relevant: bool = True
+    copy_of: AnyUrl | None = None
     stage_scores: dict[str, float | None]
     reasons: Many[str]
     passage: str
@@ -127,9 +132,8 @@ class RankingCompleted(Event):
     Attributes:
         stages: The stages that ran, in order (R-232).
         notes: What each stage did, also the stages that did not run.
-        nothing_relevant: True if each result has a score below ``ranking.least_relevance``, or the list is empty. False
-            if neither words nor a judge have scored, because then it is unknown.
-        context: The sources with their trust labels, ready for a prompt, without trust numbers (R-253).
+        nothing_relevant: True if no result is relevant, or the list is empty.
+        context: The relevant sources, each text once, with trust labels, for a prompt, without trust numbers (R-253).
         features_version: Version of the manifest that ``features`` follow.
         llm: The call that ranked; null if no judge was asked.
     """

@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.addressed import Addressed
 from handlers.html.blocks import has_data_table
-from handlers.html.bylines import BylineWords, find_credit
+from handlers.html.bylines import BylineWords, CreditedPage, find_credit
 from handlers.html.citations import (
     Citations,
     CitationWords,
@@ -31,10 +31,10 @@ from handlers.html.citations import (
 )
 from handlers.html.encoding import whole
 from handlers.html.hidden_text import KEPT, Hidden, judge, visible
-from handlers.html.hints import Hints
+from handlers.html.hints import OTHERS, Hints
+from handlers.html.layout import EventWords, Layout, is_event
 from handlers.html.links import absolute_url, host_of
 from handlers.html.main_content import Content, find_content
-from handlers.html.marks import Story, StoryWords, is_event, look_near
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
@@ -135,7 +135,7 @@ class PageReader:
         self._types = SchemaTypes(reading)
         self._bylines = BylineWords(reading, patterns)
         self._dates = DateWords(reading, MomentReader(patterns))
-        self._story = StoryWords(reading)
+        self._events = EventWords(reading)
         self._citations = CitationWords(reading)
 
     def read(self, tree: LexborHTMLParser, url: str, fetched_at: datetime | None) -> PageFacts:
@@ -162,7 +162,7 @@ class PageReader:
         suspected = suspected_in(text, addressed)
         page.hidden = without_quotes(page.hidden, text, addressed)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
-        story = Story(page, look_near(page, body.first), self._story)
+        layout = Layout(page, body)
         language = find_language(
             page.language or _first(page, reading.language_names) or data.language,
             body.text,
@@ -174,20 +174,20 @@ class PageReader:
             *(tag for name in reading.language_names for tag in page.meta.get(name, ())),
         ]
         dated = DatedPage(
-            story=story,
+            layout=layout,
             data=data,
             url=url,
-            is_event=is_event(story, data, url, self._story),
+            is_event=is_event(layout, data, url, self._events),
             origin=origin_of(url, declared, language, self._patterns),
             fetched_at=fetched_at,
         )
-        credit = find_credit(story, data, self._bylines, site_name, host)
+        credit = find_credit(CreditedPage(layout, data, body.text, site_name, host), self._bylines)
         dating = find_date(dated, self._dates)
-        citations, counts, not_counted = self._support(page, body, story, url, original)
-        title = clean(find_title(page, data, _first(page, reading.title_names), story.heading, site_name, host))
+        citations, counts, not_counted = self._support(page, body, layout, url, original)
+        title = clean(find_title(page, data, _first(page, reading.title_names), layout.heading_text, site_name, host))
         return PageFacts(
             title=title,
-            titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(story.heading)),
+            titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(layout.heading_text)),
             text=text,
             blocks=body.typed,
             summary=clean(_summary(page, data, body.text, reading)),
@@ -217,22 +217,15 @@ class PageReader:
         )
 
     def _support(
-        self, page: Outline, body: Content, story: Story, url: str, original: str
+        self, page: Outline, body: Content, layout: Layout, url: str, original: str
     ) -> tuple[Citations, dict[str, int], dict[str, str]]:
         """Citations, counts of what supports the main text, and remarks on what of the page does not count."""
-        known: dict[int, bool] = {}
-
-        def is_others(line: Block) -> bool:
-            found = known.get(line.start)
-            if found is None:
-                found = known[line.start] = story.holds(line.element, line.start)
-            return found
 
         def is_elsewhere(line: Block) -> bool:
             href = page.href(line.start) or "#" if 2 * line.linked > len(line.text) else "#"
             return "#" not in href and (absolute_url(url, href) or url).rstrip("/") != url.rstrip("/")
 
-        inside = own_lines([block for block in body.blocks if not is_others(block)], is_elsewhere)
+        inside = own_lines(list(body.blocks), is_elsewhere)
         text = "\n".join(block.text for block in inside)
         lines = page.blocks(body.blocks[0].start if body.blocks else 0)
         references = find_references(lines, page.texts, page.links, self._citations)
@@ -242,9 +235,7 @@ class PageReader:
             below = [
                 block
                 for block in lines
-                if (block.start < beyond or block.tag in HEADING_NAMES)
-                and not page.regions.hides(block.element)
-                and (block.tag in HEADING_NAMES or not is_others(block))
+                if (block.start < beyond or block.tag in HEADING_NAMES) and not page.regions.hides(block.element)
             ]
             references = find_references(below, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)
@@ -258,7 +249,9 @@ class PageReader:
         citations = find_citations(text, _entries(references, page.texts), hrefs, declared)
         counts = {
             "external_links": support,
-            "headings": sum(line.tag in ("h2", "h3") for line in inside),
+            "headings": sum(
+                line.tag in ("h2", "h3") and not layout.said(line.start, line.element) & OTHERS for line in inside
+            ),
             "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, inside, self._reading),
         }
         remarks = {

@@ -92,29 +92,6 @@ class Block:
     alone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """An element whose markup marks it as an author or a date.
-
-    Attributes:
-        name: ``itemprop:…``, ``rel:author``, ``hint:byline`` or ``hint:date``.
-        value: The attribute that states it; "" without one.
-        text: Its text.
-        distance: Texts between it and the beginning of the main text.
-        boilerplate: Whether it is in a sidebar, among comments or the like.
-        place: Index of the block element around it; -1 if unknown.
-        index: Index of its first text, or of the one after it.
-    """
-
-    name: str
-    value: str
-    text: str
-    distance: int
-    boilerplate: bool
-    place: int = -1
-    index: int = -1
-
-
 @dataclass(slots=True)
 class Outline:
     """The result of a walk.

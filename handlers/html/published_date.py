@@ -17,7 +17,8 @@ from math import copysign, log1p
 
 import regex
 
-from handlers.html.marks import Story
+from handlers.html.hints import EVENT, OTHERS
+from handlers.html.layout import Layout, is_labelled
 from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
@@ -81,7 +82,7 @@ class DatedPage:
     """A page before its date is looked for.
 
     Attributes:
-        story: The page and its own story.
+        layout: The page, with its heading and its content.
         data: Its structured data.
         url: Its address, which often holds the day in the site's own time zone.
         is_event: Whether it announces an event; then visible dates are those of the event.
@@ -89,7 +90,7 @@ class DatedPage:
         fetched_at: When it was fetched. It can't have been published later.
     """
 
-    story: Story
+    layout: Layout
     data: StructuredData
     url: str
     is_event: bool
@@ -171,10 +172,10 @@ def _stated(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
         (data.created, "json-ld dateCreated", "json-ld", ""),
         (data.modified, "json-ld dateModified", "json-ld", "updated"),
     ]
-    for name, contents in page.story.outline.meta.items():
+    for name, contents in page.layout.outline.meta.items():
         if (said := words.said_by(name)) is not None:
             stated += [(content, f"meta {name}", "meta", said) for content in contents[:_MAX_CONTENTS]]
-    for mark in page.story.stated:
+    for mark in page.layout.stated:
         if mark.name in _PROPERTIES:
             stated += [(text, mark.name, "micro", _PROPERTIES[mark.name]) for text in (mark.value, mark.text)]
     for text, seen_in, kind, said in stated:
@@ -184,9 +185,9 @@ def _stated(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
 
 def _times(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
     """Elements ``time``, the nearest to the heading, except those in sentences."""
-    outline, near = page.story.outline, page.story.near
-    beside = (timed for timed in outline.times if near.distance(timed[0]) <= _NEAR_TEXTS)
-    for index, node in sorted(beside, key=lambda timed: near.distance(timed[0]))[:_MAX_TIMES]:
+    layout, outline = page.layout, page.layout.outline
+    beside = (timed for timed in outline.times if layout.distance(timed[0]) <= _NEAR_TEXTS)
+    for index, node in sorted(beside, key=lambda timed: layout.distance(timed[0]))[:_MAX_TIMES]:
         attributes, text = node.attributes, short_text(node)
         value = (attributes.get("content") or attributes.get("datetime") or text)[:MARK_CHARACTERS]
         line = outline.line_at(index) if text else None
@@ -202,26 +203,26 @@ def _times(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
 
 def _named(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
     """Dates near the heading whose class names say so."""
-    for mark in page.story.near.named:
+    for mark in page.layout.named:
         if mark.name == "hint:date":
             stated = words.moments.read(mark.value, page.origin)
             shown = words.dates(mark.text, page.origin, _TOUCHING_NAMED)
             for moment, said, _, measures in chain([(stated, "", False, dict[str, float]())] if stated else (), shown):
-                yield from _placed(page, Candidate(moment, _NAMED, "class", said, mark.index, measures), mark.place)
+                yield from _placed(page, Candidate(moment, _NAMED, "class", said, mark.index, measures), mark.element)
 
 
 def _lines(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
     """Short lines beside the heading, further ones with a label or a time, and the beginnings of the story."""
-    outline, near = page.story.outline, page.story.near
+    layout, outline = page.layout, page.layout.outline
     lines = outline.lines_with_links()
-    begins = [block for block in outline.blocks(near.first) if len(block.text) > _MAX_CHARACTERS][:_MAX_BEGINNINGS]
-    end = max(near.body, begins[0].start if begins else near.first + _HEAD_TEXTS)
-    places = {index for place in near.places for index in place if index <= end}
+    begins = [block for block in outline.blocks(layout.first) if len(block.text) > _MAX_CHARACTERS][:_MAX_BEGINNINGS]
+    end = max(layout.body, begins[0].start if begins else layout.first + _HEAD_TEXTS)
+    places = {index for place in layout.near for index in place if index <= end}
     shown, far = [], []
     for number, block in enumerate(lines):
         if len(block.text) <= _MAX_CHARACTERS and _DATED.search(block.text) is not None:
             if block.start in places:
-                shown.append((near.distance(block.start), number))
+                shown.append((layout.distance(block.start), number))
             elif words.may_be_labelled(lines, number):
                 far.append((0, number))
     firm: list[Candidate] = []
@@ -229,7 +230,7 @@ def _lines(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
     for _, number in (*sorted(shown)[:_MAX_LINES], *far[:_MAX_LABELLED]):
         block, before = lines[number], lines[number - 1] if number else None
         text, is_value = block.text, before is not None and _is_value(outline, before, block)
-        if block.end > block.start + 1 and near.is_head(block.start) and words.is_short(text):
+        if block.end > block.start + 1 and layout.is_head(block.start) and words.is_short(text):
             # A day in an element of its own may be beside other small texts: the minutes that reading takes.
             text = "  ".join(map(str.strip, outline.texts[block.start : block.end]))
         if before is not None and words.is_label(before.text):
@@ -237,12 +238,12 @@ def _lines(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
         beside = lines[max(0, number - _REACH) : number + _REACH + 1]
         for moment, said, is_firm, measures in words.dates(text, page.origin):
             is_dated = is_firm or (not is_value and (block.start in places or words.is_dated(text)))
-            if is_dated and not any(page.story.is_of_thing(other.text) for other in beside):
+            if is_dated and not any(is_labelled(other.text, words.thing_labels) for other in beside):
                 seen_in = "visible date" if block.start in places else "labelled date"
                 one = Candidate(moment, seen_in, "line", said, block.start, measures)
                 (firm if is_firm else bare).extend(_placed(page, one, block.element))
     for index, text in outline.asides:
-        if index <= end and near.distance(index) <= _NEAR_TEXTS:
+        if index <= end and layout.distance(index) <= _NEAR_TEXTS:
             for moment, said, _, measures in words.dates(text, page.origin):
                 bare += _placed(page, Candidate(moment, "visible date", "line", said, index, measures), -1)
     # Lines of many days are a schedule or a chronology.
@@ -266,20 +267,9 @@ def _is_value(outline: Outline, before: Block, block: Block) -> bool:
 
 def _placed(page: DatedPage, one: Candidate, element: int) -> Iterator[Candidate]:
     """A candidate with the measures of its place; nothing in a part of others or of an event."""
-    story, index = page.story, one.index
-    near = story.near
-    if element >= 0 and story.dates_event(element, index):
-        return
-    begin = near.heading if near.heading >= 0 else near.first
-    is_hidden = element >= 0 and story.outline.regions.hides(element)
-    one.measures |= {
-        "from heading": float(max(-_FAR, min(index - begin, _FAR))),
-        "from text": float(max(-_FAR, min(index - near.first, _FAR))),
-        "away": float(min(near.distance(index), _FAR) + _FAR * is_hidden),
-        "head": float(near.is_head(index)),
-        "early": index / (len(story.outline.texts) or 1),
-    }
-    yield one
+    if not page.layout.said(one.index, element) & (OTHERS | EVENT):
+        one.measures |= page.layout.measures(one.index, element)
+        yield one
 
 
 def measured(found: list[Candidate], page: DatedPage) -> list[dict[str, float]]:
@@ -340,6 +330,7 @@ class DateWords:
         self.moments = moments
         self.earliest_year = reading.earliest_year
         self.forest = reading.date_forest
+        self.thing_labels = tuple(label.casefold() for label in reading.thing_labels)
         self._said_by = dict.fromkeys(reading.updated_names, "updated") | dict.fromkeys(reading.date_names, "published")
         label_words = [word.lower() for word in (*reading.published_words, *reading.updated_words)]
         self._label_words = re.compile(alternatives(label_words))

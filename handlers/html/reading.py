@@ -99,6 +99,7 @@ class PageReadingSection(Section):
     )
     content_trees: Trees = Field(default=Trees(), description="Trained trees that find the content of a page.")
     date_trees: Trees = Field(default=Trees(), description="Trained trees that find the date of a page.")
+    author_trees: Trees = Field(default=Trees(), description="Trained trees that find the authors of a page.")
 
     addressed: AddressedSection = Field(
         default=AddressedSection(), description="What tells whether a text addresses a language model."
@@ -113,3 +114,8 @@ class PageReadingSection(Section):
     def date_forest(self) -> Forest:
         """The trees for dates in the form that is evaluated, made once."""
         return Forest(self.date_trees)
+
+    @cached_property
+    def author_forest(self) -> Forest:
+        """The trees for authors in the form that is evaluated, made once."""
+        return Forest(self.author_trees)

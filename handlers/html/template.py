@@ -234,7 +234,7 @@ def _measures(
         yield place, sums.said(element), measures
 
 
-def _below(outline: Outline, blocks: list[Block]) -> tuple[list[bool], list[bool]]:
+def below_headings(outline: Outline, blocks: list[Block]) -> tuple[list[bool], list[bool]]:
     """For each line, whether it is below a heading such as "Comments", and below a heading that is a link."""
     below_others, below_link = [], []
     others, title = outline.hints.others_headings, outline.title.casefold()
@@ -299,7 +299,7 @@ class _Sums:
         self._makes = {element: self._make(element) for element in first if element >= 0}
         self._kin = Counter(self._makes.values())
         self._kin_known: dict[int, tuple[float, float, float]] = {}
-        self.below_others, self.below_link = _below(outline, blocks)
+        self.below_others, self.below_link = below_headings(outline, blocks)
         self.later = self._later(blocks)
         self.narrow, self.wide = self._container(blocks, plain, 0.6), self._container(blocks, worth, 0.7)
         direct: dict[int, list[int]] = {}

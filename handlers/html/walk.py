@@ -172,7 +172,12 @@ def _is_aside(node: LexborNode) -> bool:
 
 def _is_part(names: str | None) -> bool:
     """Whether an item is a property of another item that is not its main entity."""
-    return names is not None and _MAIN.isdisjoint(names.lower().replace("schema:", "").split())
+    return names is not None and not is_main(names)
+
+
+def is_main(names: str | None) -> bool:
+    """Whether properties of an item say that it is the main entity of the page."""
+    return names is not None and not _MAIN.isdisjoint(names.lower().replace("schema:", "").split())
 
 
 def _rdfa_types(node: LexborNode, kinds: str) -> list[str]:

@@ -42,15 +42,15 @@ def judge_ranking(facts: Mapping[str, Any]) -> str:
     """A score in [0, 1] for every passage, by BM25: the code that reads the whole texts reads the best passages here.
 
     Args:
-        facts: ``words``: those of the query that say something of its subject; ``bm25``: the section of that name;
+        facts: ``words``: those of the query with their weights; ``bm25``: the section of that name;
             ``passages``: each with ``title`` and ``text``.
     """
     from handlers.ranking.fusion import Corpus  # with numpy, which most processes do not need
 
     passages = [Candidate(url="", title=passage["title"], text=passage["text"]) for passage in facts["passages"]]
-    corpus = Corpus(passages, Bm25Section.model_validate(facts["bm25"]))
-    scores = corpus.scores(facts["words"]) * corpus.kept(facts["words"])
-    numbered = [{"number": number, "score": round(float(score), 4)} for number, score in enumerate(scores, 1)]
+    corpus = Corpus(passages, Bm25Section.model_validate(facts["bm25"]), facts["words"])
+    scores = enumerate(corpus.bm25 * corpus.kept, 1)
+    numbered = [{"number": number, "score": round(float(score), 4)} for number, score in scores]
     return json.dumps({"scores": numbered})
 
 

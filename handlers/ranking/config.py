@@ -35,18 +35,16 @@ class Bm25Section(Section):
     k1: float = Field(gt=0, le=5, description="How fast further occurrences of a word count less.")
     b: float = Field(ge=0, le=1, description="How much the length of a text lowers its score.")
     floor: float = Field(ge=0, le=1, description="What one occurrence of a word counts at least; 1 is the most.")
-    others: int = Field(ge=0, le=100_000, description="Assumed documents, beside the candidates, without the words.")
+    usual_length: float = Field(gt=0, description="Words of a text of usual length.")
     title_weight: float = Field(ge=0, le=20, description="How often a word of the title counts.")
     weight: float = Field(ge=0, le=1, description="Of BM25 in the fused score; the retriever's scores have the rest.")
-    keyword_boost: float = Field(ge=0, le=1, description="Added for all of the query's keywords in the title.")
+    early_boost: float = Field(ge=0, le=1, description="Added for all of the query's keywords in the title.")
     neighbour_boost: float = Field(ge=0, le=1, description="Added where words of a query without quotes are adjacent.")
     phrase_boost: float = Field(ge=0, le=1, description="Added where all quoted phrases occur word for word.")
     exact_title_boost: float = Field(ge=0, le=2, description="Added where the title is what was asked for.")
     temporal_boost: float = Field(ge=0, le=1, description="Added for a document of today where the query wants news.")
     half_life_days: float = Field(gt=0, description="After which half of it is left.")
-    repetition_least: float = Field(ge=0, le=1, description="Share of repeated query words from which a text loses.")
-    repetition_full: float = Field(ge=0, le=1, description="Share from which it loses all of repetition_cost.")
-    repetition_cost: float = Field(ge=0, le=1, description="Share of its score that such a text loses at most.")
+    repetition_least: float = Field(ge=0, le=1, description="Share of query words from which a repetitive text loses.")
 
 
 class IntentSection(Section):
@@ -114,8 +112,6 @@ class RankingSection(Section):
     def _goes_together(self) -> Self:
         if self.retrieval.points > self.retrieval.most_points:
             raise ValueError("retrieval.points has to be at most retrieval.most_points")
-        if self.bm25.repetition_least >= self.bm25.repetition_full:
-            raise ValueError("bm25.repetition_least has to be less than bm25.repetition_full")
         if self.intent.short_words >= self.intent.long_words:
             raise ValueError("intent.short_words has to be less than intent.long_words")
         return self

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,19 @@ from numpy.typing import NDArray
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import Bm25Section
 from handlers.ranking.query import ReadQuery
+from handlers.text.sentences import sentences
 from handlers.text.tokens import divide, fold, forms_of, is_undivided
 
 # White space before a sign is matched from the beginning of its run only: otherwise a run takes quadratic time.
 _SEPARATOR = re.compile(r"(?<!\s)\s++[-–—:·•»/]++\s+|(?:(?<!\s)\s++)?(?:[|｜]|::)\s*|_{1,3}")
 _TINY = 1e-12
+_NEAR = 10.0
+"""Tokens from the beginning at which a word counts half as early."""
+_QUOTED = 6
+"""Keywords from which on the text of a query is no heading: a sentence that has only these is what was looked for."""
+_LEAST_OTHERS = 5
+_DENSER, _OFTEN = 0.15, 0.5
+"""How much denser than ``repetition_least`` a text keeps nothing, where its words come half as often again."""
 _LEAST_REACH = 0.01
 """Relevance of the nearest candidate if no candidate has a word of the query: keeps the retriever's order."""
 _DAY = 86_400.0
@@ -40,7 +49,7 @@ class Fused:
     Attributes:
         vector: Similarity as the retriever gave it; None where unknown.
         bm25: As a share of its upper bound, 0 to 1; 0 where BM25 is off.
-        keyword_boost: For keywords in the title, and for words that are adjacent as in the query.
+        keyword_boost: For keywords in the title or early in the text, and for words that are adjacent as in the query.
         keyword_overlap: Share of the keywords in title or text, 0 to 1.
         score: Relevance, 0 to 1, the higher the better.
         because: The reasons of the score, for people.
@@ -57,71 +66,92 @@ class Fused:
 
 
 class Corpus:
-    """The words of a query's candidates, read once."""
+    """The words of a query in its candidates, read once.
 
-    def __init__(self, candidates: Sequence[Candidate], section: Bm25Section) -> None:
-        """Reads titles and texts; linear in their length."""
-        self._section = section
-        self._folded: list[str] = []
-        self._titles: list[Counter[str]] = []
+    No candidate changes what another one gets, and the background of all texts says how much a word counts. So the
+    scores of different queries are comparable.
+
+    Attributes:
+        bm25: As a share of its upper bound, 0 to 1: 0 without any of the words. A word counts once in a sentence, in
+            any inflection; where it occurs, it counts at least ``floor`` (Lv and Zhai, Lower-Bounding Term Frequency
+            Normalization, 2011).
+        overlap: Share of the words in title or text.
+        early: How near to the beginning the words are, 0 to 1; those of the title are the first.
+        together: Share of the pairs of neighbours in the query that are neighbours in title or text.
+        hits: How often title and text have words of the query.
+        kept: Share of its score that a candidate keeps: 1 unless its text repeats the query instead of answering it.
+    """
+
+    def __init__(self, candidates: Sequence[Candidate], section: Bm25Section, words: Mapping[str, float]) -> None:
+        """Reads titles and texts; linear in their length.
+
+        Args:
+            candidates: In any order.
+            section: How words count.
+            words: Those of the query in its order, with their inverse document frequencies; 0 for those that say
+                nothing of its subject.
+        """
+        idf = np.array([*words.values()])
+        self._title_weight, self._candidates = section.title_weight, candidates
+        self._columns = {form: at for at, word in reversed([*enumerate(words)]) for form in forms_of(word)}
+        self._says = idf > 0
         self._counts: list[dict[str, float]] = []
-        sizes: list[tuple[int, int]] = []
-        for candidate in candidates:
-            title, text = fold(candidate.title), fold(candidate.text)
-            head, body = divide(title), divide(text)
-            counts: dict[str, float] = dict(Counter(body))
-            for token in head:
-                counts[token] = counts.get(token, 0.0) + section.title_weight
-            self._folded.append(f" {title} \n {text} ")
-            self._titles.append(Counter(head))
-            self._counts.append(counts)
-            sizes.append((len(head), len(body)))
-        self._head, self._body = np.array(sizes, dtype=np.float64).reshape(-1, 2).T
+        seen = [self._see(candidate) for candidate in candidates]
+        shape = len(seen), len(words)
+        in_title, times, first, beside = (np.array([one[part] for one in seen]).reshape(shape) for part in range(4))
+        head, body, in_text, different = np.array([one[4] for one in seen], dtype=np.float64).reshape(-1, 4).T
+        weights = idf / max(idf.sum(), _TINY)
+        pairs = weights[:-1] + weights[1:]
+        times = times + section.title_weight * in_title
+        longer = 1 - section.b + section.b * (body + section.title_weight * head) / section.usual_length
+        saturated = times / np.maximum(times + section.k1 * longer[:, None], _TINY)
+        self.bm25 = np.where(times > 0, section.floor + (1 - section.floor) * saturated, 0.0) @ weights
+        self.overlap = np.count_nonzero(times[:, self._says], axis=1) / max(1, np.count_nonzero(self._says))
+        self.early = ((times > 0) / (1 + first / _NEAR)) @ weights
+        self.together = beside[:, :-1] @ pairs / max(pairs.sum(), _TINY)
+        self.hits = in_text + in_title @ self._says
+        density = (in_text / np.maximum(body, 1) - section.repetition_least) / _DENSER
+        again = in_text / np.maximum(different, 1) - 1
+        self.kept = 1 - np.clip(density, 0.0, 1.0) * np.clip(again / _OFTEN, 0.0, 1.0)
 
-    def scores(self, query_tokens: Sequence[str]) -> NDArray[np.float64]:
-        """BM25+ of each candidate as a share of its upper bound: 0 without any of the words, towards 1 with all.
-
-        The bound makes the scores of different queries comparable. One occurrence counts at least ``floor`` (Lv and
-        Zhai, Lower-Bounding Term Frequency Normalization, 2011). A word is also found in its other inflections, and
-        counts once however often the query has it. The inverse document frequency assumes ``others`` documents without
-        any of the words: among three candidates alone, a word that two of them have would count nearly nothing.
-        """
-        section, times = self._section, _times(query_tokens, self._counts)
-        have = np.count_nonzero(times, axis=0)
-        idf = np.log1p((len(times) + section.others - have + 0.5) / (have + 0.5))
-        lengths = self._body + section.title_weight * self._head
-        mean = lengths.sum() / max(1, len(lengths)) or 1.0
-        longer = section.k1 * (1 - section.b + section.b * lengths / mean)
-        saturated = times / np.maximum(times + longer[:, None], _TINY)
-        met = np.where(times > 0, section.floor + (1 - section.floor) * saturated, 0.0)
-        return np.asarray(met @ (idf / idf.sum()), dtype=np.float64)
-
-    def kept(self, query_tokens: Sequence[str]) -> NDArray[np.float64]:
-        """Share of its score that each candidate keeps, 0 to 1: 1 unless it repeats the query instead of answering.
-
-        The share of its tokens that repeat words of the query decides; the first one in title and text is no
-        repetition.
-        """
-        section, in_title = self._section, _times(query_tokens, self._titles)
-        in_text = _times(query_tokens, self._counts) - section.title_weight * in_title
-        again = (np.maximum(in_title - 1, 0) + np.maximum(in_text - 1, 0)).sum(axis=1)
-        beyond = again / np.maximum(self._head + self._body, 1.0) - section.repetition_least
-        costs = np.clip(beyond / (section.repetition_full - section.repetition_least), 0.0, 1.0)
-        return np.asarray(1.0 - section.repetition_cost * costs, dtype=np.float64)
-
-    def overlap(self, tokens: Sequence[str], *, in_title: bool = False) -> NDArray[np.float64]:
-        """Share of the tokens that a candidate has in its title or text, or in its title; 0 without tokens."""
-        times = _times(tokens, self._titles if in_title else self._counts)
-        return np.asarray(np.count_nonzero(times, axis=1) / max(1, times.shape[1]), dtype=np.float64)
+    def _see(self, candidate: Candidate) -> tuple[Any, ...]:
+        """By word: in the title, in how many sentences, the first place, whether beside the next; then four lengths."""
+        title, columns = divide(fold(candidate.title)), self._columns
+        said = [divide(fold(sentence)) for sentence in sentences(candidate.text, is_folded=True)]
+        tokens = [*chain.from_iterable(said)]
+        counts: dict[str, float] = dict(Counter(tokens))
+        for token in title:
+            counts[token] = counts.get(token, 0.0) + self._title_weight
+        # Texts that differ in the words of the query alone are copies, unless little else is there.
+        others = {token: count for token, count in counts.items() if token not in columns}
+        self._counts.append(others if len(others) >= _LEAST_OTHERS else counts)
+        in_title, times, first, beside = ([0.0] * len(self._says) for _ in range(4))
+        begin = 0
+        for place, part in enumerate((title, *said)):
+            # A sentence that echoes a short query says nothing, but for the first one, which is a heading.
+            if place < 2 or np.count_nonzero(self._says) >= _QUOTED or any(token not in columns for token in part):
+                hits = [(at, columns[token]) for at, token in enumerate(part, begin) if token in columns]
+                for at, column in reversed(hits):
+                    if not in_title[column] and not times[column]:
+                        first[column] = at
+                for column in {column for _, column in hits}:
+                    (times if place else in_title)[column] += 1
+                for (at, column), (following, other) in pairwise(hits):
+                    if other == column + 1 and following <= at + 2:
+                        beside[column] = 1.0
+            begin += len(part) if place else 0
+        found = [columns[token] for token in tokens if token in columns and self._says[columns[token]]]
+        return in_title, times, first, beside, (len(title), len(tokens), len(found), len(set(found)))
 
     def phrases(self, phrases: Sequence[str]) -> NDArray[np.float64]:
         """Share of the folded phrases that a candidate's title or text has word for word; 0 without phrases."""
         wanted = [phrase if is_undivided(phrase) else f" {phrase} " for phrase in phrases]
-        found = [sum(phrase in text for phrase in wanted) for text in self._folded]
+        texts = [f" {fold(each.title)} \n {fold(each.text)} " if wanted else "" for each in self._candidates]
+        found = [sum(phrase in text for phrase in wanted) for text in texts]
         return np.array(found, dtype=np.float64) / max(1, len(wanted))
 
     def likeness(self, places: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """How similar two candidates are: cosine of their tf-idf vectors, n x n, 0 to 1, 1 on the diagonal.
+        """How similar two candidates are but for the query's words: cosine of their tf-idf vectors, n x n, 0 to 1.
 
         Args:
             places: Of the candidates that are compared, and counted, in this order; all of them by default.
@@ -148,13 +178,6 @@ class Corpus:
         return np.asarray(cosine, dtype=np.float64)
 
 
-def _times(tokens: Sequence[str], having: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
-    """How often each candidate has each of the different tokens, in any inflection."""
-    wanted = [forms_of(token) for token in dict.fromkeys(tokens)]
-    times = [[sum(counts.get(form, 0.0) for form in forms) for forms in wanted] for counts in having]
-    return np.array(times, dtype=np.float64).reshape(len(having), len(wanted))
-
-
 def fuse(
     candidates: Sequence[Candidate], corpus: Corpus, query: ReadQuery, now: datetime | None, section: Bm25Section
 ) -> tuple[Fused, ...]:
@@ -164,14 +187,11 @@ def fuse(
     """
     if not candidates:
         return ()
-    words = float(section.enabled)
-    nearness, overlap = _nearness(candidates), corpus.overlap(query.keywords)
-    bm25 = words * corpus.scores(query.keywords)
-    kept = 1.0 - words * (1.0 - corpus.kept(query.keywords))
-    together = corpus.phrases(query.phrases or query.neighbours)
+    words, nearness = float(section.enabled), _nearness(candidates)
+    bm25, overlap = words * corpus.bm25, corpus.overlap
+    together = corpus.phrases(query.phrases) if query.phrases else corpus.together
     for_together = section.phrase_boost if query.phrases else section.neighbour_boost
-    in_title = corpus.overlap(query.keywords, in_title=True)
-    boosts = words * (section.keyword_boost * in_title + for_together * together)
+    boosts = words * (section.early_boost * corpus.early + for_together * together)
     news = np.array([words * _news(candidate.date, query, now, section) for candidate in candidates])
     shortened = _without_site(query.text, query.folded)
     titles = [section.enabled and _is_title(each.title, query.folded, shortened) for each in candidates]
@@ -184,6 +204,7 @@ def fuse(
     # Each boost takes its share of what is left up to 1; then a text pays for its repetitions.
     left = (1.0 - base) * (1.0 - np.minimum(boosts, 1.0))
     left *= 1.0 - min(section.exact_title_boost, 1.0) * np.array(titles, dtype=np.float64)
+    kept = 1.0 - words * (1.0 - corpus.kept)
     scores = (1.0 - left * (1.0 - news * base)) * kept
     fused = []
     asked = len(query.keywords)
@@ -191,8 +212,8 @@ def fuse(
         reasons = {
             "title is the query": titles[place],
             f"{round(overlap[place] * asked)} of {asked} words in the text": asked > 0,
-            "has the quoted phrase": section.enabled and together[place] == 1.0 and bool(query.phrases),
-            "has the words side by side": section.enabled and together[place] == 1.0 and not query.phrases,
+            "has the quoted phrase": section.enabled and together[place] > 1 - _TINY and bool(query.phrases),
+            "has the words side by side": section.enabled and together[place] > 1 - _TINY and not query.phrases,
             "best score of the retriever": place == nearest,
             "recent": 0 < news[place] >= section.temporal_boost / 2,
             "repeats words of the query, which counts against it": kept[place] < 1,

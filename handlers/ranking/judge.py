@@ -38,7 +38,7 @@ def ask_judge(shown: Sequence[Candidate], read: ReadQuery, section: RankingSecti
         content = {"title": passage["title"] or "(no title)", **published, "text": passage["text"]}
         blocks.append(Block(f"passage {number}", content))
         passages.append(passage)
-    facts = {"words": list(read.keywords), "bm25": section.bm25.model_dump(), "passages": passages}
+    facts = {"words": dict(read.weights), "bm25": section.bm25.model_dump(), "passages": passages}
     query = cleaned(read.text, _QUERY_CHARACTERS)
     return rules.ask(TASK, {}, {"passages": blocks, "query": query}, facts, REPLY_SCHEMA)
 

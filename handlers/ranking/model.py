@@ -65,8 +65,8 @@ class Feature(IntEnum):
     URL_LENGTH = 13, "Characters of the address."
 
     VECTOR_SIMILARITY = 14, "Cosine of its nearest point, or the retriever's own score.", _NAN_IF_UNKNOWN
-    BM25_SCORE = 15, "BM25 over the candidates of the query, as a share of its upper bound."
-    KEYWORD_BOOST = 16, "Boost of the fused score for keywords in the title and for words side by side."
+    BM25_SCORE = 15, "BM25 with the word frequencies of ordinary pages, as a share of its upper bound."
+    KEYWORD_BOOST = 16, "Boost of the fused score for keywords that are early or side by side."
     TEMPORAL_BOOST = 17, "Boost of the fused score for being new."
     COMBINED_SCORE = 18, "The fused score of vectors, BM25 and boosts, 0 to 1."
     KEYWORD_OVERLAP = 19, "Share of the query's keywords that the candidate holds."

@@ -6,19 +6,21 @@ Rules of thumb over the query alone, in all languages of the lists at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from handlers.ranking.config import IntentSection
+from handlers.text.background import Background, WordFrequenciesSection
 from handlers.text.scripts import is_ideographic
-from handlers.text.tokens import fold, keywords_of, words_of
+from handlers.text.tokens import divide, fold, keywords_of, words_of
 from schemas.ranking import Intent, IntentNote
 
 _QUOTED = re.compile(r"[\"“”„«「『《〈]([^\"“”„«»「」『』《》〈〉]{2,200})[\"“”»」』》〉]")
 _NUMBERS = re.compile(r"(?:(?<![A-Za-z])[A-Za-z]++-?)?\d++(?:[.,:/-]\d++)*+%?")
 _MOST_WORDS_NAMED = 3
-_MOST_PAIRS = 32
+_LEAST_WEIGHT = 0.1
+_NO_BACKGROUND = WordFrequenciesSection().compiled
 _LONG_ENOUGH = 4
 _WORDS_OF_A_TITLE = 3
 _NO_SIGN = IntentNote(intent=Intent.BALANCED, reason="no sign of either")
@@ -33,7 +35,7 @@ class ReadQuery:
         words: Without overlaps, in order.
         keywords: Tokens, as documents have them, without stop words, each once; all tokens of a query of stop words.
         phrases: Those in quotation marks, folded.
-        neighbours: Pairs of adjacent words, folded; at most the first 32.
+        weights: Its tokens, in order, with their inverse document frequencies; 0 for those that are no keywords.
         numbers: Numbers, years, and names with digits, as written.
     """
 
@@ -46,22 +48,29 @@ class ReadQuery:
     question_words: tuple[str, ...]
     wants_news: bool
     intent: IntentNote = _NO_SIGN
-    neighbours: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
 
 
-def read_query(query: str, section: IntentSection, stop_words: frozenset[str] = frozenset()) -> ReadQuery:
+def read_query(
+    query: str,
+    section: IntentSection,
+    stop_words: frozenset[str] = frozenset(),
+    background: Background = _NO_BACKGROUND,
+) -> ReadQuery:
     """Reads a query; the stop words of all languages are in lower case."""
     folded, words = fold(query), tuple(words_of(query))
+    keywords = keywords_of(folded, stop_words)
     read = ReadQuery(
         text=query,
         folded=folded,
         words=words,
-        keywords=keywords_of(folded, stop_words),
+        keywords=keywords,
         phrases=tuple(phrase for phrase in map(fold, _QUOTED.findall(query)) if phrase),
         numbers=tuple(_NUMBERS.findall(query)),
         question_words=_found(folded, section.question_words),
         wants_news=bool(_found(folded, section.temporal_words)),
-        neighbours=_neighbours(folded, words),
+        weights=dict.fromkeys(divide(folded), 0.0)
+        | {word: max(_LEAST_WEIGHT, background.idf(word)) for word in keywords},
     )
     return replace(read, intent=_intent(read, section))
 
@@ -97,14 +106,6 @@ def _is_title(query: str) -> bool:
     """Whether all long words have a capital, and there are enough of them."""
     long = [word for word in query.split() if len(word) >= _LONG_ENOUGH]
     return len(long) >= _WORDS_OF_A_TITLE and all(word[0].isupper() for word in long) and not query.isupper()
-
-
-def _neighbours(folded: str, words: Sequence[str]) -> tuple[str, ...]:
-    ends, starts = [0], []
-    for word in words[: _MOST_PAIRS + 1]:
-        starts.append(folded.index(word, ends[-1]))
-        ends.append(starts[-1] + len(word))
-    return tuple(dict.fromkeys(folded[start:end] for start, end in zip(starts, ends[2:], strict=False)))
 
 
 def _names(query: str) -> list[str]:

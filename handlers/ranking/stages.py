@@ -19,12 +19,13 @@ from handlers.ranking.fusion import Corpus, Fused, fuse
 from handlers.ranking.judge import combine, read_ranking_reply
 from handlers.ranking.mmr import diversify, weight_of
 from handlers.ranking.model import RankingModel, confidence_of
-from handlers.ranking.query import ReadQuery, read_query
+from handlers.ranking.query import ReadQuery
 from schemas.llm import LlmCall
 from schemas.ranking import StageName, StageNote, StageOutcome, TreesNote
 from schemas.replies import ModelFailed, ModelReply
 
 Scores = tuple[float, ...]
+_BELOW = 0.999
 _ALIKE = 0.3
 """Likeness, as a cosine, from which it is among the reasons."""
 
@@ -35,7 +36,8 @@ class Weighed:
 
     Attributes:
         candidates: In the retriever's order; everything by candidate, here and in ``Standing``, is in this order.
-        likeness: How similar each two of them are.
+        likeness: How similar each two of them are, but for the query's words.
+        originals: For each, its copy with the fewest of the query's words, which is itself where it has none.
         standing: Their order by the fused scores.
         preview: The scores of the diversity stage for the fused ones; None where it is off.
         now: When the query was asked; None where unknown.
@@ -45,6 +47,7 @@ class Weighed:
     candidates: tuple[Candidate, ...]
     fused: tuple[Fused, ...]
     likeness: NDArray[np.float64]
+    originals: NDArray[np.int64]
     standing: Standing
     preview: Scores | None
     now: datetime | None
@@ -83,11 +86,10 @@ class Standing:
 
 
 def weigh(
-    text: str,
+    query: ReadQuery,
     candidates: tuple[Candidate, ...],
     now: datetime | None,
     section: RankingSection,
-    stop_words: frozenset[str],
     limit: int = 0,
 ) -> Weighed:
     """The first stage: words beside vectors, the query's intent, and both scores fused.
@@ -95,13 +97,17 @@ def weigh(
     The best ``bm25.candidates`` go on, or ``limit`` where that is more: the later stages compare each two of them.
     Their positions in the retriever's order are counted anew.
     """
-    query = read_query(text, section.intent, stop_words)
-    corpus = Corpus(candidates, section.bm25)
+    corpus = Corpus(candidates, section.bm25, query.weights)
     weighed = fuse(candidates, corpus, query, now, section.bm25)
     kept = sorted(_by([each.score for each in weighed])[: max(section.bm25.candidates, limit)])
     candidates = tuple(replace(candidates[place], position=position) for position, place in enumerate(kept))
     fused = tuple(weighed[place] for place in kept)
-    scores = tuple(each.score for each in fused)
+    likeness, hits = corpus.likeness(kept), corpus.hits[kept]
+    copies = map(np.flatnonzero, likeness >= section.mmr.copy_likeness)
+    # Of equal ones, the candidate itself.
+    leasts = [min(of_one, key=lambda other: (hits[other], other != one)) for one, of_one in enumerate(copies)]
+    originals = np.array(leasts, dtype=np.int64)
+    scores = _at_most(tuple(each.score for each in fused), originals)
     stage_scores: dict[str, Sequence[float | None]] = {"vector": [each.vector for each in fused]}
     outcome, because = StageOutcome.OFF, "bm25.enabled is false"
     if section.bm25.enabled:
@@ -110,13 +116,12 @@ def weigh(
         if any(each.vector is not None for each in fused):
             because = f"words count {section.bm25.weight:g}, the retriever's scores {1 - section.bm25.weight:.3g}"
     stage_scores["fused"] = scores
-    likeness = corpus.likeness(kept)
     order, preview = _by(scores), None
     if section.mmr.enabled:
         _, weight = _mmr_weight(query, fused, order, section)
         preview = tuple(score for _, score in sorted(diversify(scores, likeness, weight, len(scores))))
     standing = Standing(order, scores, scores, stage_scores, ()).noted(StageName.BM25, outcome, because)
-    return Weighed(query, candidates, fused, likeness, standing, preview, now)
+    return Weighed(query, candidates, fused, likeness, originals, standing, preview, now)
 
 
 def sure_without_judge(weighed: Weighed, section: RankingSection, model: RankingModel | None) -> float | None:
@@ -134,9 +139,9 @@ def nothing_to_rank(standing: Standing) -> Standing:
     return replace(standing, notes=tuple(skipped))
 
 
-def after_judge(standing: Standing, reply: ModelReply | ModelFailed, ranking: ModelRankingSection) -> Standing:
+def after_judge(weighed: Weighed, reply: ModelReply | ModelFailed, ranking: ModelRankingSection) -> Standing:
     """The second stage: the judge's scores combined with the fused ones. A failed call or reply changes nothing."""
-    standing = replace(standing, llm=reply.call)
+    standing = replace(weighed.standing, llm=reply.call)
     if isinstance(reply, ModelFailed):
         return standing.noted(StageName.RANKING, StageOutcome.FAILED, reply.detail or reply.call.outcome)
     shown = standing.order[: ranking.candidates]
@@ -145,7 +150,8 @@ def after_judge(standing: Standing, reply: ModelReply | ModelFailed, ranking: Mo
         return standing.noted(StageName.RANKING, StageOutcome.FAILED, "the reply is not in the protocol")
     offline = reply.call.judged_by == "offline"
     judged = {place: said.get(number) for number, place in enumerate(shown, 1)}
-    scores = combine(standing.scores, judged, ranking.offline_weight if offline else ranking.weight)
+    combined = combine(standing.scores, judged, ranking.offline_weight if offline else ranking.weight)
+    scores = _at_most(combined, weighed.originals)
     who = "the offline judge" if offline else reply.call.model
     return replace(
         standing.noted(StageName.RANKING, StageOutcome.RAN, f"{who} scored {len(said)} of the best {len(shown)}"),
@@ -179,17 +185,18 @@ def after_trees(weighed: Weighed, standing: Standing, trees: TreesSection, model
     return replace(standing, order=_by(scores, standing.order), scores=scores)
 
 
-def after_trust(weighed: Weighed, standing: Standing, section: TrustSection) -> Standing:
-    """Trust decides between candidates of similar relevance (R-244): each loses a small share by its lack of it.
+def after_trust(weighed: Weighed, standing: Standing, section: TrustSection, least: float) -> Standing:
+    """Trust decides between candidates of similar relevance (R-244): its lack costs a share of what is above ``least``.
 
-    As a share it moves no irrelevant candidate above a relevant one. Without a known CTS nothing changes (R-234), nor
+    So it moves no irrelevant candidate above a relevant one. Without a known CTS nothing changes (R-234), nor
     where the trees have decided, which may weigh trust themselves (R-241).
     """
     known = [candidate.cts_score for candidate in weighed.candidates]
     if not section.weight or standing.ran(StageName.TREES) or not any(score is not None for score in known):
         return standing
     scores = tuple(
-        relevance * (1 - section.weight * (1 - (section.unknown if score is None else score) / 100))
+        relevance
+        - max(0.0, relevance - least) * section.weight * (1 - (section.unknown if score is None else score) / 100)
         for relevance, score in zip(standing.relevance, known, strict=True)
     )
     order = _by(scores, standing.order)
@@ -220,11 +227,16 @@ def after_diversity(weighed: Weighed, standing: Standing, section: RankingSectio
     return _compared(weighed, ran, section, most)
 
 
-def nothing_relevant(standing: Standing, section: RankingSection) -> bool:
-    """Whether no candidate is relevant to the query; False if only the retriever has scored the candidates."""
-    if standing.order and not (standing.ran(StageName.BM25) or standing.ran(StageName.RANKING)):
-        return False
-    return all(standing.relevance[place] < section.least_relevance for place in standing.order)
+def is_relevant(standing: Standing, place: int, section: RankingSection) -> bool:
+    """Whether a candidate is relevant to the query; True if only the retriever has scored the candidates."""
+    scored = standing.ran(StageName.BM25) or standing.ran(StageName.RANKING)
+    return not scored or standing.relevance[place] >= section.least_relevance
+
+
+def copied(weighed: Weighed, standing: Standing, place: int, section: RankingSection) -> int | None:
+    """The first candidate above, if any, whose text is the same or nearly the same."""
+    above = standing.order[: standing.order.index(place)]
+    return next((one for one in above if weighed.likeness[place, one] >= section.mmr.copy_likeness), None)
 
 
 def explain(weighed: Weighed, standing: Standing, place: int) -> tuple[str, ...]:
@@ -283,6 +295,13 @@ def _diversified(
         if not copies[at]:
             distinct.append(at)
     return [(order[at], score) for at, score in sorted(chosen, key=lambda choice: copies[choice[0]])]
+
+
+def _at_most(scores: Scores, originals: NDArray[np.int64]) -> Scores:
+    """The scores, where a copy with more of the query's words is below its original."""
+    of_originals = np.array(scores)[originals]
+    below = np.where(originals == np.arange(len(scores)), of_originals, of_originals * _BELOW)
+    return tuple(np.minimum(scores, below).tolist())
 
 
 def _features(weighed: Weighed, standing: Standing) -> NDArray[np.float64]:

@@ -100,7 +100,10 @@ class ReasoningSection(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A source, cited by its ``number`` from 1; ``name`` is the publisher's, and models do not see ``url``."""
+    """A source, cited by its ``number`` from 1; ``name`` is the publisher's, and models do not see ``url``.
+
+    ``copies`` are the hosts of other results with the same text.
+    """
 
     number: int
     label: Label
@@ -109,6 +112,7 @@ class Source:
     passage: str
     url: str
     date: str | None = None
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +126,14 @@ class Finding:
 
 
 def order_sources(results: Iterable[RankedResult]) -> tuple[Source, ...]:
-    """The results as sources: HIGH first, then MEDIUM, then LOW, each in the order of the ranks (R-255)."""
-    ordered = sorted(results, key=lambda result: (LABELS.index(result.trust_label), result.rank))
+    """The relevant results as sources: HIGH first, then MEDIUM, then LOW, each in the order of the ranks (R-255).
+
+    Results with the same text are one source, which is the most trusted of them.
+    """
+    groups: dict[str, list[RankedResult]] = {}
+    for result in sorted(results, key=lambda result: (LABELS.index(result.trust_label), result.rank)):
+        if result.relevant:
+            groups.setdefault(result.copy_of or result.url, []).append(result)
     return tuple(
         Source(
             number=number,
@@ -133,8 +143,9 @@ def order_sources(results: Iterable[RankedResult]) -> tuple[Source, ...]:
             passage=result.passage,
             url=result.url,
             date=result.date,
+            copies=tuple(_site(copy.url) for copy in copies),
         )
-        for number, result in enumerate(ordered, 1)
+        for number, (result, *copies) in enumerate(groups.values(), 1)
     )
 
 
@@ -192,6 +203,7 @@ def source_blocks(sources: Sequence[Source], language: Language, section: Reason
             "site": _site(source.url),
             "title": source.title,
             "date": one_line(source.date or "", _MAX_LINE_CHARACTERS),
+            "copies": ", ".join(source.copies),
             "text": cleaned(source.passage, section.max_characters),
         }
         content = {name: text for name, text in fields.items() if text}

@@ -197,7 +197,7 @@ class QueryReader:
         for word in _WORD.finditer(text):
             name = months.after(folded, text, word.start())
             # Short names are words of other languages: "out" is October in Portuguese.
-            if name and (len(name) > _SHORT_MONTH or name[0].isupper()):
+            if name and (len(name) > _SHORT_MONTH or word[0][0].isupper()):
                 yield word.start(), word.start() + len(name), months[name]
 
 

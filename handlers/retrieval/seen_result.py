@@ -14,7 +14,7 @@ from handlers.text.words import NUMERALS, AskedKind
 from schemas.evidence import DateEvidence, Evidence, PriceEvidence
 
 _LONGEST_TITLE = 500
-YEAR = re.compile(r"(?<![\d.,-])(?:1[5-9]|20)\d\d(?![\d,]|\.\d)")
+YEAR = re.compile(r"(?<![\d.,-])(?:1[5-9]|20)\d\d(?!\d|[.,]\d)")
 _HOURS = re.compile(r"(?<!\d)\d{1,2}(?:[:.h]\d\d)?\s?[-–]\s?\d{1,2}(?:[:.h]\d\d)?(?!\d)")
 _NUMBER = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}")
 _COUNTED = re.compile(r"(?<![\w.,])\d[\d.,]{0,12} (?:\w{1,20} ){0,2}\w{1,30}|\w{1,30}: ?\d")

@@ -67,7 +67,9 @@ def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> 
     console = text_console()
     if answer.outcome is AnswerOutcome.NO_SOURCES:
         todo = "Are filters such as --tier or --since too narrow? `assay doctor` shows what the index has."
-        console.print(Text(f"No answer: nothing was found.\n{todo}"))
+        if ranked.results:
+            todo = "`assay query` with the same question shows what is nearest."
+        console.print(Text(f"No answer: nothing relevant was found.\n{todo}"))
         return
     if answer.outcome is AnswerOutcome.NOT_ANSWERED:
         count = len(answer.sources)

@@ -263,7 +263,7 @@ def _show(answer: RankingCompleted, settings: Settings, options: QueryOptions, s
     elif options.as_json:
         say_json(answer.to_json())
     elif options.context:
-        say(*answer.context.split("\n"))
+        say(*("Nothing relevant found." if answer.nothing_relevant else answer.context).split("\n"))
     else:
         print_results(answer, seconds, place)
 

@@ -116,6 +116,7 @@ class Tools:
                 "reasons": list(result.reasons),
             }
             for result in answer.results
+            if result.relevant
         ]
         return {"results": results, "nothing_relevant": answer.nothing_relevant}
 

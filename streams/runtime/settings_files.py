@@ -19,6 +19,17 @@ class SettingsError(Exception):
 
 OWN_SOURCES = "own_sources.yaml"
 """The file of the configuration directory with the user's own sources; it is optional."""
+_TRAINED = {
+    "results/trained.json": "result_trees",
+    "html/trained.json": "page_reading.content_trees",
+    "html/dates/trained.json": "page_reading.date_trees",
+    "html/authors/trained.json": "page_reading.author_trees",
+    "html/addressed.json": "page_reading.addressed",
+    "html/notices.json": "page_refusals.notices",
+    "claims/trained.json": "claims.wording",
+    "text/background.json": "word_frequencies",
+}
+"""The key of each trained file beside the handlers."""
 _DEEPEST = 100
 _MOST_COPIES = 100_000
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -59,26 +70,24 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     public = sorted((directory / "sources" / "public").glob("*.txt"))
     handlers = Path(__file__).parents[2] / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
-    folders = ("results", "html", "html/dates", "claims")
-    results, content, dates, claims = (sorted((handlers / name).glob("trained.json")) for name in folders)
     addressed = [path for path in (directory / "addressed.yaml",) if path.is_file()]
-    frequencies = sorted((handlers / "text").glob("background.json"))
-    weights, notices = (sorted((handlers / "html").glob(name)) for name in ("addressed.json", "notices.json"))
+    trained = [(path, keys) for name, keys in _TRAINED.items() if (path := handlers / name).is_file()]
     return [
         *((path, read_yaml(path)) for path in named),
         *((path, {"patterns": {path.stem: read_yaml(path)}}) for path in packs),
         *((path, _sources(path.stem, read_yaml(path))) for path in lists),
         *((path, {"sources": {"public": {path.stem: _public_list(path)}}}) for path in public),
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
-        *((path, {"result_trees": from_json(path.read_bytes())}) for path in results),
-        *((path, {"page_reading": {"content_trees": from_json(path.read_bytes())}}) for path in content),
-        *((path, {"page_reading": {"date_trees": from_json(path.read_bytes())}}) for path in dates),
         *((path, {"page_reading": {"addressed": read_yaml(path)}}) for path in addressed),
-        *((path, {"page_reading": {"addressed": from_json(path.read_bytes())}}) for path in weights),
-        *((path, {"claims": {"wording": from_json(path.read_bytes())}}) for path in claims),
-        *((path, {"page_refusals": {"notices": from_json(path.read_bytes())}}) for path in notices),
-        *((path, {"word_frequencies": from_json(path.read_bytes())}) for path in frequencies),
+        *((path, _below(keys, from_json(path.read_bytes()))) for path, keys in trained),
     ]
+
+
+def _below(keys: str, content: Any) -> dict[str, Any]:
+    """A content as the value of a dotted key."""
+    for key in reversed(keys.split(".")):
+        content = {key: content}
+    return dict(content)
 
 
 def _sources(stem: str, content: dict[str, Any]) -> dict[str, Any]:

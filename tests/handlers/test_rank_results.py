@@ -166,7 +166,7 @@ def test_trust_changes_neither_scores_nor_relevance_order() -> None:
 def test_context_is_ordered_by_trust_and_has_no_numbers() -> None:
     event = completed(run(request()))
     labels = re.findall(r"^\[TRUST_TIER: (\w+)\]", event.context, re.MULTILINE)
-    assert labels == ["HIGH", "HIGH", "MEDIUM", "LOW"]
+    assert labels == ["HIGH", "HIGH", "MEDIUM"], "the recipe is not relevant"
     assert not re.search(r"83|59|67|941", event.context)
 
 
@@ -267,7 +267,7 @@ def test_an_unavailable_index_is_retried() -> None:
 )
 def test_every_stage_has_a_switch(changes: dict[str, Any], off: StageName, key: str) -> None:
     under = with_model(rules(**({"trees": {"mode": "on", "confidence": 0.0, "cascade": False}} | changes)))
-    event = completed(run(request(), under))
+    event = completed(run(request(), under, scored(1.0, 1.0, 1.0, 1.0)))
     assert [stage.value for stage in event.stages] == [name for name in ALL[1:] if name != off]
     assert note(event, off).outcome is StageOutcome.OFF
     assert all(key not in result.stage_scores for result in event.results)
@@ -281,7 +281,8 @@ def with_model(under: RankResultsRules) -> RankResultsRules:
 
 def test_stage_scores_are_listed_in_stage_order() -> None:
     under = with_model(rules(trees={"mode": "on", "confidence": 0.0, "cascade": False}))
-    event = completed(run(request(candidates=None), under, hits=(VectorHit(0.8, {"url": "https://a.example/"}),)))
+    hits = (VectorHit(0.8, {"url": "https://a.example/"}),)
+    event = completed(run(request(candidates=None), under, scored(1.0), hits))
     assert [stage.value for stage in event.stages] == ALL
     assert list(event.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "trees", "mmr"]
     assert event.results[0].score == event.results[0].stage_scores["ranking"]
@@ -427,6 +428,17 @@ def test_two_spellings_of_a_url_count_as_one_document() -> None:
     assert len(event.results) == 1
 
 
+def test_copies_are_one_source_which_names_them() -> None:
+    copy = {**CANDIDATES[0], "url": "https://copy.example/1", "cts_score": 20}
+    copy["content"] += " (PA)"
+    event = completed(run(request(candidates=[copy, *CANDIDATES])))
+    [copied] = [result for result in event.results if result.copy_of]
+    assert (copied.url, copied.copy_of) == (copy["url"], CANDIDATES[0]["url"])
+    assert event.context.count("starts at noon") == 1
+    assert '"copies": "copy.example"' in event.context
+    assert note(event, StageName.REASONING).reason.endswith("; 1 result not relevant; 1 with the text of another")
+
+
 def test_a_long_page_is_read_where_it_answers() -> None:
     page = {"url": "https://a.example/long", "content": "It rains. " * 3000 + "The dam was closed in May."}
     event = completed(run(request(query="when was the dam closed", candidates=[page])))
@@ -457,7 +469,9 @@ def test_the_sources_of_a_context_have_a_limit_together() -> None:
     event = completed(run(request(candidates=candidates), rules(reasoning={"max_context_characters": 1600})))
     assert len(event.results) == 4
     assert re.findall(r"<<source (\d)", event.context) == ["1", "2"]
-    assert note(event, StageName.REASONING).reason.endswith("; 2 more do not fit into max_context_characters")
+    assert note(event, StageName.REASONING).reason.endswith(
+        "; 1 more do not fit into max_context_characters; 1 result not relevant"
+    )
 
 
 HOSTILE = {
@@ -529,6 +543,8 @@ def test_the_score_is_relevance_and_nothing_relevant_is_reported() -> None:
     assert event.results[0].score > 0.5
     other = completed(run(request(query="quantum chromodynamics lectures")))
     assert other.nothing_relevant
+    assert not any(result.relevant for result in other.results)
+    assert (other.context, note(other, StageName.REASONING).reason) == ("", "no result is relevant")
     assert [result.score for result in other.results] == [0.0] * len(other.results)
     assert completed(run(request(candidates=[]))).nothing_relevant
 

@@ -33,7 +33,8 @@ from tools.accuracy import (
 )
 from tools.accuracy.counting import Tally
 from tools.accuracy.labels import SCHEMA_SET, SETS, pages
-from tools.training.dates import by_site
+from tools.training.authors import AUTHORS
+from tools.training.dates import DATES
 
 PARTS = (
     "dates", "authors", "text", "content", "injections", "features", "results", "listings", "evidence", "errors",
@@ -149,9 +150,9 @@ def _of_pages(run: Run, parts: set[str], asked: features.Asked) -> int:
     if not any(contestants.TRAFILATURA in answers for _, answers in asked):
         print("Assay alone: htmldate and trafilatura are not installed (`make accuracy` installs them)")
     if "dates" in parts:
-        run.add(features.dates(asked, by_site()), counts=True)
+        run.add(features.dates(asked, DATES.by_site()), counts=True)
     if "authors" in parts:
-        run.add(features.authors(asked), counts=True)
+        run.add(features.authors(asked, AUTHORS.by_site()), counts=True)
     if "text" in parts:
         wanted, unwanted = main_text.snippets(asked)
         run.tallies += [wanted, unwanted]

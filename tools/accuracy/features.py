@@ -8,7 +8,7 @@ from dataclasses import replace
 from tools.accuracy.contestants import ASSAY, HTMLDATE, TRAFILATURA, Answer, Answers
 from tools.accuracy.counting import Miss, Tally
 from tools.accuracy.labels import LabelledPage
-from tools.accuracy.matching import day_of, named, same_text, same_title
+from tools.accuracy.matching import day_of, matched_persons, same_text, same_title
 
 Asked = list[tuple[LabelledPage, Answers]]
 Says = Callable[[Answer], str | None]
@@ -29,17 +29,31 @@ def dates(asked: Asked, days: Mapping[str, str | None]) -> Tally:
     return tally
 
 
-def authors(asked: Asked) -> Tally:
-    """Authors: right where at least one labelled person is named."""
-    tally = Tally("author, at least one labelled person", (ASSAY, TRAFILATURA))
-    for page, answers in asked:
-        if page.authors:
-            label = "; ".join(page.authors)
-            _count(tally, page, answers, _said_authors, label, _names(page))
-        elif page.authors == ():
-            for name in tally.contestants:
-                if name in answers and answers[name].authors:
+def authors(asked: Asked, names: Mapping[str, tuple[str, ...]]) -> Tally:
+    """Authors by persons. A person beyond the labelled ones counts as answered where there is nothing.
+
+    Shipped trees have seen these pages, so trees of other sites answer: ``names`` has their answers by page.
+    """
+    tally = Tally("authors, by persons", (ASSAY, TRAFILATURA))
+    for page, said in asked:
+        if page.authors is None:
+            continue
+        own = said[ASSAY]
+        answers = said | {ASSAY: replace(own, authors=names.get(page.place, own.authors))}
+        counts = {
+            name: matched_persons(page.authors, answers[name].authors) for name in tally.contestants if name in answers
+        }
+        for name, (right, labelled, answered) in counts.items():
+            for number in range(max(labelled, answered)):
+                if number < labelled:
+                    tally.add(page.set, name, is_right=number < right, is_answered=number < answered)
+                else:
                     tally.add_unlabelled(page.set, name)
+        right, labelled, _ = counts[ASSAY]
+        if right < labelled:
+            shown = {name: ", ".join(answers[name].authors) or "-" for name in counts}
+            found_by = tuple(name for name in counts if counts[name][0] == labelled)
+            tally.misses.append(Miss(page.place, "; ".join(page.authors), shown, found_by))
     return tally
 
 
@@ -99,16 +113,8 @@ def _count(
         tally.misses.append(Miss(page.place, label, {name: text or "-" for name, text in said.items()}, found_by))
 
 
-def _said_authors(answer: Answer) -> str | None:
-    return "\n".join(answer.authors) or None
-
-
 def _is_day(page: LabelledPage) -> Judge:
     return lambda said: day_of(said) in page.days
-
-
-def _names(page: LabelledPage) -> Judge:
-    return lambda said: named(page.authors or (), tuple(said.split("\n")))
 
 
 def _is_text(label: str, same: Callable[[str, str], bool]) -> Judge:

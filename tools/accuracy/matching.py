@@ -71,6 +71,30 @@ def named(labels: tuple[str, ...], answers: tuple[str, ...]) -> bool:
     return any(_same_person(label, answer) for label in labels for answer in said)
 
 
+def matched_persons(labels: tuple[str, ...], answers: tuple[str, ...]) -> tuple[int, int, int]:
+    """How many persons are right, labelled and answered; each label is matched once.
+
+    >>> matched_persons(("Ann Lee", "Bo Chen"), ("Bo Chen", "Cy Park", "Di Ray"))
+    (1, 2, 3)
+    >>> matched_persons(("Lee", "Ann", "Lee Ann"), ("Ann Lee",))
+    (1, 1, 1)
+    """
+    said = persons(answers)
+    left, said = [*_alternative(labels, said)], _alternative(said, labels)
+    labelled = len(left)
+    for answer in said:
+        if (label := next((label for label in left if _same_person(label, answer)), None)) is not None:
+            left.remove(label)
+    return labelled - len(left), labelled, len(said)
+
+
+def _alternative(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    """Of two single words and the name that they may be, what others name."""
+    if len(names) != 3 or names[2] != " ".join(names[:2]):
+        return names
+    return names[2:] if any(_same_person(names[2], other) for other in others) else names[:2]
+
+
 def day_of(answer: str | None) -> str | None:
     """The day of a date as a contestant writes it; None without a day.
 

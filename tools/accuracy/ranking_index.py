@@ -77,7 +77,8 @@ async def build(documents: Iterable[Document], embedder: EmbedderSettings | None
         page = outcome.events[0]
         assert isinstance(page, ScoredPage)
         step = index_page(page, points)
-        assert isinstance(step, Ask)
+        if not isinstance(step, Ask):
+            continue  # it has no content
         assert isinstance(step.need, IndexDocument)
         reply = await index.services.answer(step.need, None)
         assert isinstance(reply, IndexReply), reply

@@ -47,7 +47,9 @@ def test_a_seeded_fault_lowers_the_figure(fault: dict[str, Any]) -> None:
         cases = asked(RIGHT, answer)
         wanted, unwanted = main_text.snippets(cases)
         title = features.texts(cases)[0]
-        good = [tally.of(ASSAY).share for tally in (features.dates(cases, {}), features.authors(cases), title, wanted)]
+        good = [
+            tally.of(ASSAY).share for tally in (features.dates(cases, {}), features.authors(cases, {}), title, wanted)
+        ]
         return [*good, -(unwanted.of(ASSAY).share or 0.0)]
 
     before, after = figures(RIGHT), figures(replace(RIGHT, **fault))
@@ -56,7 +58,7 @@ def test_a_seeded_fault_lowers_the_figure(fault: dict[str, Any]) -> None:
 
 
 def test_author_for_an_unsigned_page_lowers_overall_precision() -> None:
-    tally = features.authors(asked(RIGHT) + asked(RIGHT, authors=()) + asked(RIGHT, authors=None))
+    tally = features.authors(asked(RIGHT) + asked(RIGHT, authors=()) + asked(RIGHT, authors=None), {})
     count = tally.of(ASSAY)
     assert (count.labelled, count.precision, count.overall_precision) == (1, 1.0, 0.5)
 

@@ -2,8 +2,8 @@
 
 from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.html.hints import Hints
+from handlers.html.layout import Layout
 from handlers.html.main_content import Content, find_content
-from handlers.html.marks import Story, StoryWords, look_near
 from handlers.html.outline import Outline
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
@@ -20,9 +20,10 @@ def outline_of(html: str, max_nodes: int = 10_000) -> Outline:
     return walk_page(parse_bytes(page_bytes(html).utf8), HINTS, max_nodes)
 
 
-def story_of(page: Outline, first: int = 0) -> Story:
-    """The story of a page whose main text begins at the text ``first``."""
-    return Story(page, look_near(page, first), StoryWords(READING))
+def layout_of(html: str) -> Layout:
+    """The layout of a page by its heading and its content."""
+    page = outline_of(html)
+    return Layout(page, find_content(page, READING.content_forest, 10_000))
 
 
 def content_of(html: str, max_nodes: int = 10_000) -> Content:

@@ -4,21 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.html.bylines import BylineWords, Credit, find_credit
+from handlers.html.bylines import BylineWords, Credit, CreditedPage, find_credit
 from handlers.html.structured_data import StructuredData
-from tests.handlers.html.rules import PATTERNS, READING, outline_of, story_of
+from tests.handlers.html.rules import PATTERNS, READING, layout_of
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
 STORY = "The rain came in the night and filled the river, and all the bridges of the town were closed."
+TOLD = "<div class=story>" + "".join(f"<p>In town {number}, it went on. {STORY}</p>" for number in range(6)) + "</div>"
 WORDS = BylineWords(READING, PATTERNS)
 NAMES = WORDS.names
 NO_DATA = StructuredData()
 
 
-def credit(html: str, data: StructuredData = NO_DATA) -> Credit:
-    return find_credit(story_of(outline_of(html)), data, WORDS, "The Example Post")
+def credit(html: str, data: StructuredData = NO_DATA, site: str = "The Example Post") -> Credit:
+    html = html if "<h1>" in html else f"<h1>Rain</h1>{html}"
+    html = html.replace("{story}", TOLD) if "{story}" in html else html + TOLD
+    return find_credit(CreditedPage(layout_of(html), data, "", site, "www.example.org"), WORDS)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +53,7 @@ def test_structured_data_comes_first() -> None:
         '<meta name="author" content="Admin Person">', StructuredData(authors=("Ada Lovelace", "Ada Lovelace"))
     )
 
-    assert found.names == ("Ada Lovelace",)
-    assert found.seen_in == "json-ld author"
+    assert (found.names[0], found.seen_in) == ("Ada Lovelace", "json-ld author")
 
 
 def test_organisation_is_the_author_only_without_a_named_person() -> None:
@@ -68,22 +70,9 @@ def test_where_names_are_shown(html: str, names: str, seen_in: str) -> None:
     assert (", ".join(found.names), found.seen_in) == (names, seen_in)
 
 
-def test_a_menu_that_repeats_the_heading_is_not_it() -> None:
-    html = "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>Words that go on.</p>" * 90
-    page = outline_of("<title>Rain again</title><p>Rain again</p><p>By Mary Shelley" + "<p>menu</p>" * 90 + html)
-    first = next(index for index, text in enumerate(page.texts) if text.startswith("Words"))
-
-    found = find_credit(story_of(page, first), StructuredData(), WORDS, "")
-
-    assert found.names == ("Ada Lovelace",)
-
-
 def test_byline_at_the_heading_is_found() -> None:
-    html = "<p>menu</p>" * 90 + "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + "<p>word</p>" * 90
-    page = outline_of("<title>Rain again</title>" + html)
-
-    found = find_credit(story_of(page), StructuredData(), WORDS, "")
-
+    html = "<p>menu</p>" * 90 + "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + f"<p>{STORY}</p>" * 9
+    found = credit(f"<title>Rain again</title><p>Rain again</p><p>By Mary Shelley</p>{html}")
     assert found.names == ("Ada Lovelace",)
 
 

@@ -75,8 +75,8 @@ def test_authors_of_a_page(head: str, byline: str, names: tuple[str, ...]) -> No
     assert read(head, byline).authors == names
 
 
-@pytest.mark.parametrize(("below", "names"), TABLES["a_credit_below_the_story_counts_if_it_is_the_only_one"])
-def test_a_credit_below_the_story_counts_if_it_is_the_only_one(below: str, names: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("below", "names"), TABLES["a_credit_below_the_story_counts"])
+def test_a_credit_below_the_story_counts(below: str, names: tuple[str, ...]) -> None:
     assert read(below=below).authors == names
 
 

@@ -2,11 +2,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from handlers.html.marks import StoryWords, is_event
+from handlers.html.layout import EventWords, is_event
 from handlers.html.published_date import DatedPage, DateWords, FoundDate, candidates, find_date, measured
 from handlers.html.structured_data import StructuredData
 from handlers.text.dates import MomentReader, Origin
-from tests.handlers.html.rules import PATTERNS, READING, outline_of, story_of
+from tests.handlers.html.rules import PATTERNS, READING, layout_of
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -18,9 +18,9 @@ NO_DATA = StructuredData()
 def found_on(
     html: str, data: StructuredData = NO_DATA, url: str = "https://example.com/", fetched_at: datetime | None = None
 ) -> FoundDate | None:
-    story = story_of(outline_of(html))
-    event = is_event(story, data, url, StoryWords(READING))
-    return find_date(DatedPage(story, data, url, event, Origin("day"), fetched_at), WORDS)
+    layout = layout_of(html)
+    event = is_event(layout, data, url, EventWords(READING))
+    return find_date(DatedPage(layout, data, url, event, Origin("day"), fetched_at), WORDS)
 
 
 def date_of(html: str, data: StructuredData = NO_DATA, url: str = "https://example.com/") -> str | None:
@@ -108,8 +108,9 @@ def test_a_change_is_the_date_only_without_a_publication() -> None:
 def test_shipped_trees_ask_only_what_is_measured() -> None:
     asked = {READING.date_trees.measures[number] for tree in READING.date_trees.trees for number in tree.measures}
     html = "<meta name=date content=2024-05-03><h1>Rain</h1><p>3 May 2024</p><time datetime=2024-05-03T10:00Z></time>"
-    story = story_of(outline_of(f"{html}{STORY}"))
-    page = DatedPage(story, NO_DATA, "https://example.com/2024/05/03/", False, Origin("day"), None)
+    page = DatedPage(
+        layout_of(f"{html}{STORY}"), NO_DATA, "https://example.com/2024/05/03/", False, Origin("day"), None
+    )
     known = {name for one in measured(candidates(page, WORDS), page) for name in one}
     assert {name for name in asked if not name.startswith(("same ", "has "))} <= known
 

@@ -176,7 +176,7 @@ def test_phrases_are_written_in_lower_case() -> None:
         SnippetLimits.model_validate(LIMITS.model_dump() | {"boilerplate": ["Cookies"]})
 
 
-def test_the_paragraph_with_the_words_of_the_query_is_kept_in_its_place() -> None:
+def test_the_paragraph_with_the_query_s_words_is_kept() -> None:
     texts = [f"{'The town of Oybin has a castle on a rock. ' * 9}{number}." for number in range(8)]
     answer = "A day ticket for the cable car in Oybin costs twelve euros, and children go free."
     paragraphs = [Paragraph(text=text) for text in (*texts, answer, "Dogs must be on a lead in the whole of the park.")]

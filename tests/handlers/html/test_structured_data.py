@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
-from tests.handlers.html.rules import READING, outline_of, story_of
+from tests.handlers.html.rules import READING, layout_of, outline_of
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -110,8 +110,8 @@ def test_what_is_too_long_is_not_read() -> None:
 
 def title(html: str, stated: str = "", site: str = "", headline: str = "") -> str:
     data = StructuredData(is_article=bool(headline), headline=headline)
-    story = story_of(outline_of(html))
-    return find_title(story.outline, data, stated, story.heading, site, "www.example.com")
+    layout = layout_of(html)
+    return find_title(layout.outline, data, stated, layout.heading_text, site, "www.example.com")
 
 
 @pytest.mark.parametrize(("html", "stated", "site", "expected"), TABLES["find_title"])

@@ -95,7 +95,7 @@ WORDS = ["boat", "race", "river"]
 
 def scores(*passages: tuple[str, str], words: list[str] = WORDS) -> list[float]:
     shown = [{"title": title, "text": text} for title, text in passages]
-    said = json.loads(judge_ranking({"words": words, "bm25": BM25, "passages": shown}))
+    said = json.loads(judge_ranking({"words": dict.fromkeys(words, 1.0), "bm25": BM25, "passages": shown}))
     assert [one["number"] for one in said["scores"]] == list(range(1, len(passages) + 1))
     return [one["score"] for one in said["scores"]]
 
@@ -137,7 +137,8 @@ def test_a_page_can_not_talk_to_the_judge_of_rankings(said: str) -> None:
     words=st.lists(st.text(min_size=1, max_size=8), max_size=6),
 )
 def test_every_answer_keeps_to_the_protocol(passages: list[tuple[str, str]], words: list[str]) -> None:
-    facts: dict[str, Any] = {"words": words, "bm25": BM25, "passages": [{"title": t, "text": x} for t, x in passages]}
+    shown = [{"title": title, "text": text} for title, text in passages]
+    facts: dict[str, Any] = {"words": dict.fromkeys(words, 1.0), "bm25": BM25, "passages": shown}
     read = read_ranking_reply(judge_ranking(facts), len(passages))
     assert read is not None
     assert len(read) == len(passages)

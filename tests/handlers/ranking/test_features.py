@@ -115,7 +115,7 @@ def test_zero_judge_scores_and_no_preview_give_zero() -> None:
 def test_real_stages_fill_every_base_feature() -> None:
     query = read_query("rain in the north", SECTION.intent)
     candidates = (RAIN, DRY)
-    fused = fuse(candidates, Corpus(candidates, SECTION.bm25), query, NOW, SECTION.bm25)
+    fused = fuse(candidates, Corpus(candidates, SECTION.bm25, query.weights), query, NOW, SECTION.bm25)
     rows = extract_features(query, candidates, fused, (0.9, 0.1), (0, 1), (1.0, 0.2), NOW)
     assert not np.isnan(rows[0, :29]).any()
     assert rows[0, Feature.BM25_SCORE] > rows[1, Feature.BM25_SCORE]

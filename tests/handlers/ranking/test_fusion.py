@@ -32,7 +32,8 @@ def candidate(place: int, title: str = "", text: str = "", **fields: Any) -> Can
 def fused(
     query: str, candidates: Sequence[Candidate], section: Bm25Section = SECTION, now: datetime | None = NOW
 ) -> tuple[Fused, ...]:
-    return fuse(candidates, Corpus(candidates, section), read_query(query, RANKING.intent), now, section)
+    read = read_query(query, RANKING.intent)
+    return fuse(candidates, Corpus(candidates, section, read.weights), read, now, section)
 
 
 def best(scored: Sequence[Fused]) -> int:
@@ -143,7 +144,7 @@ def test_retriever_order_decides_where_no_query_word_matches() -> None:
 )
 def test_any_query_and_any_candidates(query: str, pages: list[tuple[str, str, float | None]]) -> None:
     found = [candidate(place, title, text, similarity=score) for place, (title, text, score) in enumerate(pages)]
-    most = 1 + SECTION.keyword_boost + SECTION.phrase_boost + SECTION.exact_title_boost + SECTION.temporal_boost
+    most = 1 + SECTION.early_boost + SECTION.phrase_boost + SECTION.exact_title_boost + SECTION.temporal_boost
     for each in fused(query, found):
         assert 0 <= each.score <= most + 1e-9
         assert 0 <= each.keyword_overlap <= 1

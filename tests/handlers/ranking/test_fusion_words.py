@@ -1,6 +1,6 @@
-"""BM25 over a few candidates: never negative, and equal to the formula."""
+"""The words of a query in a few candidates: BM25 by its formula, place, neighbours and repetition."""
 
-from math import log
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -19,67 +19,68 @@ def candidate(text: str, title: str = "", place: int = 0) -> Candidate:
     return Candidate(url=f"https://a.example/{place}", title=title, text=text, passage=text, position=place)
 
 
-def corpus(*texts: str, section: Bm25Section = SECTION) -> Corpus:
-    return Corpus([candidate(text, place=place) for place, text in enumerate(texts)], section)
+def corpus(words: Sequence[str], *texts: str, section: Bm25Section = SECTION) -> Corpus:
+    return Corpus(
+        [candidate(text, place=place) for place, text in enumerate(texts)], section, dict.fromkeys(words, 1.0)
+    )
 
 
 def test_scores_follow_the_bm25_formula() -> None:
-    section = SECTION.model_copy(update={"k1": 1.2, "b": 0.75, "floor": 0.2, "others": 10})
-    scores = corpus("rain rain sun", "sun", section=section).scores(["rain", "snow"])
-    rain, snow = (log(1 + (2 + 10 - have + 0.5) / (have + 0.5)) for have in (1, 0))
-    saturated = 2 / (2 + 1.2 * (1 - 0.75 + 0.75 * 3 / 2))
-    assert scores[0] == pytest.approx(rain / (rain + snow) * (0.2 + 0.8 * saturated))
-    assert scores[1] == 0
+    section = SECTION.model_copy(update={"k1": 1.2, "b": 0.75, "floor": 0.2, "usual_length": 5.0, "title_weight": 2.0})
+    read = Corpus([candidate("Rain and sun. More rain.", "rain"), candidate("x")], section, {"rain": 2.0, "snow": 6.0})
+    saturated = 4 / (4 + 1.2 * (1 - 0.75 + 0.75 * 7 / 5))
+    assert read.bm25.tolist() == [pytest.approx(2 / 8 * (0.2 + 0.8 * saturated)), 0]
+
+
+def test_a_word_counts_once_in_a_sentence_and_not_in_an_echo() -> None:
+    read = corpus(
+        ["rain", "sun"], "Rain, rain and sun. Fog.", "Rain and sun. Fog.", "Rain and sun. Fog. Rain sun rain."
+    )
+    assert read.bm25[2] < read.bm25[0] < read.bm25[1]
+
+
+def test_words_in_title_or_at_the_beginning_are_early() -> None:
+    texts = candidate("wind and fog", "rain"), candidate("rain and fog"), candidate("wind and fog and rain")
+    early = Corpus(texts, SECTION, {"rain": 1.0, "snow": 1.0}).early
+    assert early[0] == early[1] == 0.5 > early[2] > 0
+
+
+def test_neighbours_of_the_query_are_found_beside_each_other() -> None:
+    read = corpus(["boat", "race", "mill"], "The boats race.", "A race of boats.", "Race to the mill")
+    assert read.together.tolist() == [0.5, 0, 0.0]
+    assert read.overlap.tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3])
+
+
+def test_shares_of_phrases() -> None:
+    read = Corpus([candidate("the boats race", "Rain in May"), candidate("wind")], SECTION, {})
+    assert read.phrases(["boats race", "rain in", "boat"]).tolist() == [pytest.approx(2 / 3), 0]
+    # The title's last word and the text's first are adjacent in no text.
+    assert read.phrases(["may the"]).tolist() == [0, 0]
+    assert read.phrases([]).tolist() == [0, 0]
+    chinese = Corpus([candidate("昨天立法院三讀通過", "立法院")], SECTION, {})
+    assert chinese.phrases(["立法院三讀"]).tolist() == [1]
 
 
 def test_repetition_lowers_the_score_and_prose_keeps_it() -> None:
     prose = "The dam closed in May. Engineers inspected the dam, and visitors were turned away at the gate."
     stuffed = "dam closed, closed dam, dam closed today, cheap dam closed, dam closed now"
-    kept = corpus(prose, stuffed, "dam closed", "").kept(["dam", "closed"])
-    assert kept.tolist() == [1.0, pytest.approx(1 - SECTION.repetition_cost), 1.0, 1.0]
-    assert corpus(stuffed).kept([]).tolist() == [1.0]
-
-
-def test_repetition_counts_in_title_and_text_apart() -> None:
-    shown = Corpus([candidate("The dam closed on Monday.", "Dam closed"), candidate("x y", "dam dam dam dam")], SECTION)
-    assert shown.kept(["dam", "closed"])[0] == 1
-    assert shown.kept(["dam", "closed"])[1] < 1
-
-
-def test_a_word_of_the_title_counts_as_often_as_the_section_says() -> None:
-    section = SECTION.model_copy(update={"title_weight": 3.0})
-    in_title = Corpus([candidate("sun", "rain"), candidate("wind")], section)
-    in_text = Corpus([candidate("sun rain rain rain"), candidate("wind")], section)
-    assert in_title.scores(["rain"]) == pytest.approx(in_text.scores(["rain"]))
-
-
-def test_shares_of_words_and_phrases() -> None:
-    read = Corpus([candidate("the boats race", "Rain in May"), candidate("wind")], SECTION)
-    assert read.overlap(["boat", "rain", "snow"]).tolist() == [pytest.approx(2 / 3), 0]
-    assert read.overlap(["boat", "rain"], in_title=True).tolist() == [0.5, 0]
-    assert read.phrases(["boats race", "rain in", "boat"]).tolist() == [pytest.approx(2 / 3), 0]
-    # The title's last word and the text's first are adjacent in no text.
-    assert read.phrases(["may the"]).tolist() == [0, 0]
-    assert read.phrases([]).tolist() == [0, 0]
-
-
-def test_phrases_of_chinese_need_no_spaces() -> None:
-    assert corpus("昨天立法院三讀通過", "立法院").phrases(["立法院三讀"]).tolist() == [1, 0]
+    assert corpus(["dam", "closed"], prose, stuffed, "dam closed", "").kept.tolist() == [1, 0, 1, 1]
+    assert corpus([], stuffed).kept.tolist() == [1.0]
 
 
 @pytest.mark.parametrize("texts", [(), ("",), ("", ""), ("rain",), ("rain", "rain")])
 def test_few_and_empty_candidates(texts: tuple[str, ...]) -> None:
-    read = corpus(*texts)
-    scores = read.scores(["rain", "sun"])
+    read = corpus(["rain", "sun"], *texts)
+    scores = read.bm25
     assert scores.shape == (len(texts),)
     assert (scores >= 0).all()
     assert all(score > 0 for score, text in zip(scores, texts, strict=True) if text)
-    assert read.scores([]).tolist() == [0] * len(texts)
+    assert corpus([], *texts).bm25.tolist() == [0] * len(texts)
     assert read.likeness().shape == (len(texts), len(texts))
 
 
 def test_likeness_is_high_for_copies_only() -> None:
-    likeness = corpus("rain in the harbour town", "rain in the harbour town", "a boat race", "").likeness()
+    likeness = corpus([], "rain in the harbour town", "rain in the harbour town", "a boat race", "").likeness()
     assert likeness[0, 1] == pytest.approx(1.0)
     assert likeness[0, 2] == 0
     assert likeness[3].tolist() == [0, 0, 0, 1]
@@ -88,10 +89,10 @@ def test_likeness_is_high_for_copies_only() -> None:
 @settings(deadline=None)  # the first Chinese text loads the dictionary
 @given(st.lists(st.text(alphabet="ab 台北雨", max_size=30), max_size=8), st.lists(st.sampled_from(["a", "b", "台北"])))
 def test_figures_stay_in_their_bounds(texts: list[str], wanted: list[str]) -> None:
-    read = corpus(*texts)
+    read = corpus(wanted, *texts)
     likeness = read.likeness()
-    assert np.isfinite(read.scores(wanted)).all()
-    assert (read.scores(wanted) >= 0).all()
+    for figures in (read.bm25, read.early, read.together, read.overlap, read.kept):
+        assert ((figures >= 0) & (figures <= 1 + 1e-9)).all()
     assert ((likeness >= 0) & (likeness <= 1)).all()
     assert np.allclose(likeness, likeness.T)
     assert np.allclose(np.diag(likeness), 1)
@@ -100,6 +101,6 @@ def test_figures_stay_in_their_bounds(texts: list[str], wanted: list[str]) -> No
 @pytest.mark.parametrize("weight", [0.0, 0.1, 20.0])
 def test_any_weight_of_the_title_gives_figures(weight: float) -> None:
     section = SECTION.model_copy(update={"title_weight": weight})
-    read = Corpus([candidate("sun", "rain"), candidate("", "rain"), candidate("rain")], section)
-    assert np.isfinite(read.scores(["rain"])).all()
+    read = Corpus([candidate("sun", "rain"), candidate("", "rain"), candidate("rain")], section, {"rain": 1.0})
+    assert np.isfinite(read.bm25).all()
     assert ((read.likeness() >= 0) & (read.likeness() <= 1)).all()

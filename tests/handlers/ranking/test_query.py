@@ -48,7 +48,8 @@ def test_a_query_is_read_once_for_all_stages() -> None:
     assert query.numbers == ("3.5",)
     assert query.wants_news
     assert query.keywords == ("high", "water", "3", "5", "m", "latest", "record")
-    assert query.neighbours[:2] == ("is high", "high water")
+    assert [word for word, weight in query.weights.items() if weight] == [*query.keywords]
+    assert query.weights["is"] == query.weights["the"] == 0
     assert read_query("why", SECTION).question_words == ("why",)
 
 
@@ -62,18 +63,11 @@ def test_words_of_a_list_are_whole_words_but_in_chinese() -> None:
     assert read_query("THIS WEEK on the coast", SECTION).wants_news
 
 
-def test_neighbours_of_chinese_words_are_adjacent() -> None:
-    neighbours = read_query("立法院三讀通過", SECTION).neighbours
-    assert neighbours == ("立法院三讀", "三讀通過")
-
-
 @settings(deadline=None)  # the first Chinese text loads the dictionary
 @given(st.text(max_size=200))
 def test_any_query_can_be_read(text: str) -> None:
     query = read_query(text, SECTION, STOP_WORDS)
     assert query.intent.reason
-    assert len(query.neighbours) <= 32
-    assert all(pair in query.folded for pair in query.neighbours)
     assert bool(query.keywords) == bool(query.words)
 
 

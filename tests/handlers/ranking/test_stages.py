@@ -7,12 +7,20 @@ import pytest
 
 from handlers.rank_results import RankResultsRules
 from handlers.ranking.candidates import Candidate
+from handlers.ranking.config import RankingSection
 from handlers.ranking.fusion import Corpus
 from handlers.ranking.model import Feature
-from handlers.ranking.stages import after_diversity, after_trees, after_trust, nothing_relevant, weigh
+from handlers.ranking.stages import Weighed, after_diversity, after_trees, after_trust, copied, is_relevant, weigh
 from tests.rules import shipped_rules
 
-SECTION = shipped_rules(RankResultsRules).ranking
+RULES = shipped_rules(RankResultsRules)
+SECTION = RULES.ranking
+
+
+def weighed_by(
+    query: str, candidates: tuple[Candidate, ...], under: RankingSection = SECTION, limit: int = 0
+) -> Weighed:
+    return weigh(RULES.read(query), candidates, None, under, limit)
 
 
 def candidates(number: int) -> tuple[Candidate, ...]:
@@ -33,7 +41,7 @@ def candidates(number: int) -> tuple[Candidate, ...]:
 
 @pytest.mark.parametrize(("limit", "kept"), [(0, 50), (10, 50), (80, 80), (100, 100)])
 def test_words_keep_candidates_that_vectors_would_cut(limit: int, kept: int) -> None:
-    weighed = weigh("copper mine Falun", candidates(120), None, SECTION, frozenset(), limit)
+    weighed = weighed_by("copper mine Falun", candidates(120), SECTION, limit)
     assert len(weighed.candidates) == len(weighed.fused) == len(weighed.standing.scores) == kept
     assert weighed.likeness.shape == (kept, kept)
     assert weighed.candidates[weighed.standing.order[0]].url == "https://a.example/119"
@@ -43,12 +51,12 @@ def test_words_keep_candidates_that_vectors_would_cut(limit: int, kept: int) -> 
 
 def test_nearest_candidates_are_kept_without_words() -> None:
     off = SECTION.model_copy(update={"bm25": SECTION.bm25.model_copy(update={"enabled": False})})
-    weighed = weigh("copper mine Falun", candidates(120), None, off, frozenset())
+    weighed = weighed_by("copper mine Falun", candidates(120), off)
     assert [candidate.url for candidate in weighed.candidates] == [f"https://a.example/{place}" for place in range(50)]
 
 
 def test_positions_count_among_the_kept_candidates() -> None:
-    weighed = weigh("copper mine Falun", candidates(120), None, SECTION, frozenset())
+    weighed = weighed_by("copper mine Falun", candidates(120))
     assert [candidate.position for candidate in weighed.candidates] == list(range(50))
     rows = after_trees(weighed, weighed.standing, SECTION.trees, None).features
     assert rows is not None
@@ -61,9 +69,9 @@ def test_what_a_filter_took_away_counts_for_nothing() -> None:
     """Places count among those that are left."""
     left = tuple(replace(each, similarity=None) for each in candidates(120)[60:])
     anew = tuple(replace(each, position=place) for place, each in enumerate(left))
-    read = weigh("tide", left, None, SECTION, frozenset())
-    assert read.fused == weigh("tide", anew, None, SECTION, frozenset()).fused
-    assert weigh("tide", left[:1], None, SECTION, frozenset()).candidates[0].position == 0
+    read = weighed_by("tide", left)
+    assert read.fused == weighed_by("tide", anew).fused
+    assert weighed_by("tide", left[:1]).candidates[0].position == 0
 
 
 @pytest.mark.parametrize(("similarity", "asked"), [(0.7, "a title"), (0.0, "EXPLORATORY")])
@@ -75,7 +83,7 @@ def test_copied_title_does_not_make_the_query_a_title(similarity: float, asked: 
     given[5] = replace(given[5], title="Harbour tide", similarity=similarity, text="Nothing else.")
     if similarity > 0.6:
         given = [given[5]]
-    weighed = weigh("harbour tide", tuple(given), None, untold, frozenset())
+    weighed = weighed_by("harbour tide", tuple(given), untold)
     assert any(each.exact_title for each in weighed.fused)
     after = after_diversity(weighed, weighed.standing, untold, 10)
     assert after.notes[-1].reason.endswith(f"the query is {asked}")
@@ -84,8 +92,8 @@ def test_copied_title_does_not_make_the_query_a_title(similarity: float, asked: 
 def test_some_are_as_like_each_other_as_if_there_were_no_others() -> None:
     everything = candidates(40)
     some = [3, 7, 39]
-    of_some = Corpus(everything, SECTION.bm25).likeness(some)
-    alone = Corpus([everything[place] for place in some], SECTION.bm25).likeness()
+    of_some = Corpus(everything, SECTION.bm25, {}).likeness(some)
+    alone = Corpus([everything[place] for place in some], SECTION.bm25, {}).likeness()
     assert np.array_equal(of_some, alone)
 
 
@@ -96,9 +104,9 @@ def page(place: int, title: str, text: str, cts_score: int | None = None) -> Can
 
 def trusted(query: str, *pages: Candidate, weight: float = SECTION.trust.weight) -> list[str]:
     """Titles in the order after trust."""
-    weighed = weigh(query, pages, None, SECTION, frozenset())
+    weighed = weighed_by(query, pages)
     section = SECTION.trust.model_copy(update={"weight": weight})
-    after = after_trust(weighed, weighed.standing, section)
+    after = after_trust(weighed, weighed.standing, section, SECTION.least_relevance)
     assert after.relevance == weighed.standing.relevance
     return [pages[place].title for place in after.order]
 
@@ -112,8 +120,8 @@ def test_trust_decides_between_equals(first: int | None, second: int | None) -> 
 
 
 def test_without_a_known_score_trust_changes_nothing() -> None:
-    weighed = weigh("dam closed", (page(0, "Dam closed", ""), page(1, "Rain", "")), None, SECTION, frozenset())
-    assert after_trust(weighed, weighed.standing, SECTION.trust) is weighed.standing
+    weighed = weighed_by("dam closed", (page(0, "Dam closed", ""), page(1, "Rain", "")))
+    assert after_trust(weighed, weighed.standing, SECTION.trust, 0.0) is weighed.standing
 
 
 COPIED = "The dam closed in May for dredging, and the work takes three months, said the office on Monday."
@@ -126,18 +134,61 @@ def test_copies_rank_after_other_content_and_irrelevant_last() -> None:
         page(2, "Soup", "A recipe for leek soup."),
         page(3, "Water supply", "While the dam is closed, another reservoir supplies the city."),
     )
-    weighed = weigh("when will the dam be closed", pages, None, SECTION, frozenset({"when", "will", "the", "be"}))
+    weighed = weighed_by("when will the dam be closed", pages)
     after = after_diversity(weighed, weighed.standing, SECTION, 10)
     assert after.order == (0, 3, 1, 2)
     assert after_diversity(weighed, weighed.standing, SECTION, 2).order == (0, 3)
     assert after.stage_scores["mmr"][2] is None
+    assert [copied(weighed, after, place, SECTION) for place in range(4)] == [None, 0, None, None]
     assert all(score is None or score >= 0 for score in after.stage_scores["mmr"])
 
 
-def test_nothing_relevant_needs_scores_from_words_or_a_judge() -> None:
+def test_relevance_needs_scores_from_words_or_a_judge() -> None:
     soup = (page(0, "Soup", "A recipe for leek soup."),)
-    assert nothing_relevant(weigh("dam closed", soup, None, SECTION, frozenset()).standing, SECTION)
-    assert not nothing_relevant(weigh("leek soup", soup, None, SECTION, frozenset()).standing, SECTION)
-    assert nothing_relevant(weigh("leek soup", (), None, SECTION, frozenset()).standing, SECTION)
     off = SECTION.model_copy(update={"bm25": SECTION.bm25.model_copy(update={"enabled": False})})
-    assert not nothing_relevant(weigh("dam closed", soup, None, off, frozenset()).standing, off)
+    for query, under, relevant in (("dam closed", SECTION, False), ("leek soup", SECTION, True), ("dam", off, True)):
+        assert is_relevant(weighed_by(query, soup, under).standing, 0, under) is relevant
+
+
+QUERY = "how to close a dam"
+SHORT = "The gates of the dam were closed in May."
+LONG = f"{COPIED} Visitors were turned away at the gate, and the road on the crest stays open."
+
+
+@pytest.mark.parametrize("text", [SHORT, LONG, "A recipe for leek soup."])
+@pytest.mark.parametrize("added", ["dam close", "close dam dam close", f"{QUERY}?", f"{QUERY} {QUERY}"])
+def test_words_of_the_query_repeated_raise_no_rank(text: str, added: str) -> None:
+    pages = page(0, "Water", "The dam holds water for the city."), page(1, "News", text), page(2, "Dam closed", LONG)
+    repeated = tuple(replace(each, text=f"{each.text} {added}" if each.position == 1 else each.text) for each in pages)
+    before, after = (weighed_by(QUERY, some).standing for some in (pages, repeated))
+    assert after.scores[1] <= before.scores[1]
+    assert after.order.index(1) >= before.order.index(1)
+
+
+@pytest.mark.parametrize("added", ["close dam", f"and {QUERY}, {QUERY}", f"- {QUERY}?"])
+@pytest.mark.parametrize("text", [SHORT, LONG.rstrip(".")])
+def test_a_copy_with_the_query_added_does_not_outrank(text: str, added: str) -> None:
+    pages = page(0, "News", f"{text} {added}"), page(1, "News", text), page(2, "Soup", "A recipe for leek soup.")
+    weighed = weighed_by(QUERY, pages)
+    after = after_diversity(weighed, weighed.standing, SECTION, 10)
+    assert after.order.index(1) < after.order.index(0)
+
+
+@pytest.mark.parametrize(
+    ("query", "spam"),
+    [
+        ("sharpen a kitchen knife", "sharpen kitchen knife, kitchen knife sharpen, sharpen knife order now"),
+        ("Messer schärfen", "Messer schärfen Messer günstig Messer schärfen lassen Messer schärfen"),
+        ("磨刀石 菜刀", "磨刀石 菜刀 磨刀石菜刀 菜刀 磨刀石 磨刀石 菜刀"),
+    ],
+)
+def test_text_of_nothing_but_the_query_is_not_relevant(query: str, spam: str) -> None:
+    weighed = weighed_by(query, (page(0, query.title(), spam, 95),))
+    assert not is_relevant(weighed.standing, 0, SECTION)
+
+
+def test_trust_moves_no_irrelevant_result_above_a_relevant_one() -> None:
+    weighed = weighed_by("dam closed", (page(0, "", "A note. The dam.", 100), page(1, "Dam", "It is closed.", 0)))
+    just_above = replace(weighed.standing, relevance=(0.249, 0.251))
+    after = after_trust(weighed, just_above, SECTION.trust.model_copy(update={"weight": 1.0}), 0.25)
+    assert after.order == (1, 0)

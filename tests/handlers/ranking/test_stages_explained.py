@@ -3,6 +3,7 @@
 from handlers.rank_results import RankResultsRules
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import RankingSection
+from handlers.ranking.query import read_query
 from handlers.ranking.stages import Standing, Weighed, after_diversity, after_judge, after_trees, explain, weigh
 from schemas.llm import LlmCall
 from schemas.replies import ModelReply
@@ -34,10 +35,10 @@ def candidates() -> tuple[Candidate, ...]:
 
 
 def ranked(under: RankingSection, judged_by: str = "model") -> tuple[Weighed, Standing]:
-    weighed = weigh("boat race mill", candidates(), None, under, frozenset())
+    weighed = weigh(read_query("boat race mill", under.intent), candidates(), None, under)
     call = {"judged_by": judged_by, "model": "m", "prompt_version": "0" * 12, "temperature": 0.0, "outcome": "ok"}
     reply = ModelReply('{"scores": [{"number": 1, "score": 1.0}]}', (), LlmCall.model_validate(call))
-    standing = after_judge(weighed.standing, reply, under.model_ranking)
+    standing = after_judge(weighed, reply, under.model_ranking)
     standing = after_trees(weighed, standing, under.trees, generated_model())
     return weighed, after_diversity(weighed, standing, under, 10)
 

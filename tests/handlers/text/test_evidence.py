@@ -67,6 +67,12 @@ def test_places(text: str, value: str) -> None:
     assert [found for _, found in details(text, "place")] == [value]
 
 
+@pytest.mark.parametrize(("text", "expected"), TABLES["details_of_everyday_texts"])
+def test_details_of_everyday_texts(text: str, expected: tuple[str, ...]) -> None:
+    found = find_evidence(text, PATTERNS.details)
+    assert [f"{detail.kind} {value_of(detail)}" for detail in found] == list(expected)
+
+
 def test_a_detail_is_one_kind_only() -> None:
     assert [
         (found.kind, found.text) for found in find_evidence("29.11.2024 kl. 20.00, 150 kr", PATTERNS.details)

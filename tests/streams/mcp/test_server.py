@@ -110,7 +110,7 @@ async def test_client_searches_the_index_and_sees_labels(tmp_path: Path) -> None
     await fill(settings)
     async with connected(settings) as client:
         assert sorted(tool.name for tool in (await client.list_tools()).tools) == TOOLS
-        answer, *others = await asyncio.gather(*(called(client, "search", query="carbon tax") for _ in range(4)))
+        answer, *others = await asyncio.gather(*(called(client, "search", query="river bridge") for _ in range(4)))
     assert others == [answer] * 3
     first = answer["results"][0]
     assert {"id", "title", "url", "text", "trust_label", "score", "reasons"} == first.keys()
@@ -185,7 +185,7 @@ async def test_claims_are_checked() -> None:
         dependent = await called(client, "check_claim", claim="He was elected in May.")
         clear = await called(client, "check_claim", claim="Angela Merkel was elected Chancellor of Germany in 2005.")
     assert dependent["score"] < 0.5 < clear["score"]
-    assert dependent["reasons"] == ["judged by the offline judge: poor"]
+    assert "judged by the offline judge: poor" in dependent["reasons"]
 
 
 async def test_no_model_is_asked_unless_it_is_allowed() -> None:

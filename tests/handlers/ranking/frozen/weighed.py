@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import RankingSection
 from handlers.ranking.model import TOTAL_FEATURES_PHASE_A
+from handlers.ranking.query import read_query
 from handlers.ranking.stages import after_judge, after_trees, weigh
 from schemas.llm import LlmCall
 from schemas.ranking import StageName, StageOutcome
@@ -49,18 +50,13 @@ def weighed(document: dict[str, Any], case: dict[str, Any]) -> tuple[NDArray[np.
         Candidate(passage="", position=place, **(each | {"author": tuple(each["author"])}))
         for place, each in enumerate(document["candidates"])
     )
-    first = weigh(
-        case["query"],
-        candidates,
-        None if now is None else datetime.fromisoformat(now),
-        section,
-        frozenset(document["stop_words"]),
-    )
+    query = read_query(case["query"], section.intent, frozenset(document["stop_words"]))
+    first = weigh(query, candidates, None if now is None else datetime.fromisoformat(now), section)
     if case["judged"] is None:
         standing = first.standing.noted(StageName.RANKING, StageOutcome.OFF, "nobody is asked")
     else:
         reply = ModelReply(text=case["judged"], tool_calls=(), call=LlmCall.model_validate(document["call"]))
-        standing = after_judge(first.standing, reply, section.model_ranking)
+        standing = after_judge(first, reply, section.model_ranking)
     standing = after_trees(first, standing, section.trees, frozen_model())
     assert standing.features is not None
     scores = [float(score or 0.0) for score in standing.stage_scores["trees"]]

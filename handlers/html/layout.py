@@ -1,0 +1,345 @@
+"""Where things are on a page by its heading and its content, and elements whose markup marks an author or a date.
+
+Dates and authors are measured by their distance from the heading and from the lines that ``find_content`` chooses.
+Class names are read only around the two: elsewhere they belong to other stories.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+
+from selectolax.lexbor import LexborNode
+
+from handlers.html.hints import BESIDE, BOILERPLATE, BYLINE, DATE, EVENT, OTHERS
+from handlers.html.main_content import Content, is_running
+from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Outline
+from handlers.html.reading import PageReadingSection
+from handlers.html.structured_data import StructuredData
+from handlers.html.template import below_headings
+from handlers.html.walk import MARK_CHARACTERS, is_main, short_text
+from schemas.addresses import web_address
+
+_BEFORE, _AFTER = 16, 20
+"""Texts before and after the heading, and the beginning of the content, that are read for marks."""
+_LONG_TEXT = 250
+_FAR = 200
+_MAX_STATED, _MAX_ABOVE, _MAX_NODES, _MAX_INSIDE = 400, 12, 40, 6
+_MIN_HEADING = 5
+_PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
+_MEDIA = ("/imageobject", "/videoobject")
+_OTHERS = ("/comment", "/answer", "/review", "/usercomments", "/question", *_MEDIA)
+_SEGMENT = re.compile(r"[^\W\d_]+")
+_HEAD_TEXTS, _MAX_LABEL = 14, 40
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An element whose markup marks it as an author or a date.
+
+    Attributes:
+        name: ``itemprop:…``, ``rel:author``, ``hint:byline`` or ``hint:date``.
+        value: The attribute that states it; "" without one.
+        text: Its text, with one line for each text in it if it is a byline.
+        index: Index of its first text, or of the one after it; -1 if the walk removed it.
+        element: Index of the block element around it; -1 if unknown.
+    """
+
+    name: str
+    value: str
+    text: str
+    index: int
+    element: int
+
+
+class Layout:
+    """The heading and the content of a page, and where a text is by both.
+
+    Attributes:
+        first: Index of the text with which the first running line of the content begins.
+        end: Index behind the last text of the content.
+        heading: Index of the first text of the page's heading; -1 without a heading.
+        body: Index of the text below the heading with which the content goes on; what is between is the head.
+    """
+
+    def __init__(self, outline: Outline, content: Content) -> None:
+        self.outline = outline
+        self.first, self.end = content.first, content.end
+        self.heading = _heading(outline, content.first)
+        self._starts = [block.start for block in content.blocks]
+        self._ends = [block.end for block in content.blocks]
+        begin = self.heading if self.heading >= 0 else self.first
+        self.begin = begin
+        self.body, length = self.begin, 0
+        for block in content.blocks[bisect_right(self._starts, begin) :]:
+            # A shorter text may be the summary of the story, with the byline below it.
+            self.body = block.start
+            length += len(block.text)
+            if length >= _LONG_TEXT:
+                break
+        # An element around the heading is the page's own, whatever its name is.
+        self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
+        below = [block for block in outline.lines_with_links() if block.start > begin]
+        others, _ = below_headings(outline, below)
+        self._others = [
+            range(block.start, block.end) for block, is_others in zip(below, others, strict=True) if is_others
+        ]
+        self._said = {-1: 0}
+        self._of_node: dict[int, int] = {}
+
+    @property
+    def heading_text(self) -> str:
+        """The text of the page's heading; "" without one outside of boilerplate, such as a banner."""
+        line = self.outline.line_at(self.heading) if self.heading >= 0 else None
+        return "" if line is None or self.outline.regions.hides(line.element) else line.text
+
+    @cached_property
+    def near(self) -> tuple[range, ...]:
+        """Ranges of texts around the heading and the beginning of the content, in page order."""
+        anchors = sorted({self.begin, self.first})
+        ranges = [range(max(0, at - _BEFORE), min(at + _AFTER, len(self.outline.texts))) for at in anchors]
+        if len(ranges) > 1 and ranges[0].stop >= ranges[1].start:
+            return (range(ranges[0].start, ranges[1].stop),)
+        return tuple(ranges)
+
+    def is_near(self, index: int) -> bool:
+        """Whether a text is around the heading or the beginning of the content."""
+        return any(index in place for place in self.near)
+
+    def is_head(self, index: int) -> bool:
+        """Whether a text is between the heading and the content below it."""
+        return 0 <= self.heading < index < self.body
+
+    def distance(self, index: int) -> int:
+        """How many texts away from the heading or the beginning of the content a text is."""
+        return min(abs(index - self.first), abs(index - self.begin))
+
+    def measures(self, index: int, element: int) -> dict[str, float]:
+        """What trees ask about the place of a text; ``element`` is the block element around it, or -1."""
+        said = self.said(index, element)
+        is_hidden = element >= 0 and self.outline.regions.hides(element)
+        place = bisect_right(self._starts, index) - 1
+        return {
+            "from heading": float(max(-_FAR, min(index - self.begin, _FAR))),
+            "from text": float(max(-_FAR, min(index - self.first, _FAR))),
+            "from end": float(max(-_FAR, min(index - self.end, _FAR))),
+            "away": float(min(self.distance(index), _FAR) + _FAR * is_hidden),
+            "head": float(self.is_head(index)),
+            "early": index / (len(self.outline.texts) or 1),
+            "content": float(place >= 0 and index < self._ends[place]),
+            "hidden": float(is_hidden),
+            "beside": float(said & BESIDE > 0),
+            "boilerplate": float(said & BOILERPLATE > 0),
+            "byline": float(said & BYLINE > 0),
+        }
+
+    def is_teased(self, index: int) -> bool:
+        """Whether a text is below a further heading, such as "More from the web", without running text between."""
+        above = self.outline.blocks(self.begin + 1, index)
+        last = next((block for block in reversed(above) if block.tag in HEADING_NAMES or is_running(block)), None)
+        # A heading without text above it is the summary of the story.
+        return last is not None and last.tag in HEADING_NAMES and any(map(is_running, above))
+
+    def said(self, index: int, element: int) -> int:
+        """What the elements around a text call themselves, inline and block elements, except those of the heading.
+
+        A text below a heading such as "Comments" is others'.
+        """
+        is_others = any(index in line for line in self._others)
+        return self._said_inside(index) | self._said_around(element) | OTHERS * is_others
+
+    def _said_around(self, element: int) -> int:
+        known, passed = self._said, []
+        while (found := known.get(element)) is None:
+            passed.append(element)
+            element = self.outline.outer[element]
+        for inner in reversed(passed):
+            if inner not in self._own:
+                found |= _own_names(self.outline.regions.hint(inner))
+            known[inner] = found
+        return found
+
+    def _said_inside(self, index: int) -> int:
+        """The hints of the elements that hold only the line of a text."""
+        outline, of_node, found = self.outline, self._of_node, 0
+        node = outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None
+        for _ in range(_MAX_INSIDE):
+            if node is None:
+                break
+            said = of_node.get(node.mem_id)
+            if said is None:
+                said = of_node[node.mem_id] = _own_names(outline.hints.of_node(node))
+            found |= said
+            if node.tag_id in NAME_OF:
+                break
+            node = node.parent
+        return found
+
+    @cached_property
+    def stated(self) -> list[Mark]:
+        """Microdata and rel=author anywhere on the page, in page order, except those of nested items of others."""
+        outline = self.outline
+        found: list[Mark] = []
+        for node in outline.stated[:_MAX_STATED]:
+            attributes = node.attributes
+            names = [
+                f"itemprop:{name}" for name in (attributes.get("itemprop") or "").lower().split() if name in _PROPERTIES
+            ]
+            if "author" in (attributes.get("rel") or "").lower().split():
+                names.append("rel:author")
+            if names and not _is_others(node, outline.item_types):
+                # An element that the walk removed with its footer has no place. An author that is stated there counts.
+                place = outline.place(node)
+                value = _value(attributes)
+                if "itemprop:author" in names and not value:
+                    value = _name_in(node)
+                index = self._index_of(node)
+                found += [Mark(name, value, short_text(node), index, place >> 1) for name in names]
+        return found
+
+    @cached_property
+    def _indexes(self) -> dict[int, int]:
+        return {text.mem_id: index for index, text in enumerate(self.outline.nodes)}
+
+    def _index_of(self, node: LexborNode) -> int:
+        """The index of the first text of an element; -1 without one."""
+        texts = (part.mem_id for part in islice(node.traverse(include_text=True), _MAX_NODES))
+        return next((self._indexes[text] for text in texts if text in self._indexes), -1)
+
+    @cached_property
+    def named(self) -> list[Mark]:
+        """Elements near the heading that call themselves a byline or a date, the inner ones before those around."""
+        outline = self.outline
+        found: list[Mark] = []
+        for place in self.near:
+            # What began before is too large for a byline.
+            seen = {node.mem_id for node, _, _ in self._around(place.start - 1)} if place.start else set[int]()
+            for index in place:
+                if len(outline.texts[index]) > _LONG_TEXT:
+                    continue
+                for node, hint, element in self._around(index):
+                    if node.mem_id in seen:
+                        break
+                    seen.add(node.mem_id)
+                    if hint & BYLINE:
+                        found.append(Mark("hint:byline", _value(node.attributes), _apart(node), index, element))
+                    if hint & DATE:
+                        value = _value(node.attributes) or (node.attributes.get("title") or "")[:MARK_CHARACTERS]
+                        found.append(Mark("hint:date", value, short_text(node), index, element))
+        return sorted(found, key=lambda mark: (outline.regions.hides(mark.element), self.distance(mark.index)))
+
+    def _around(self, index: int) -> Iterator[tuple[LexborNode, int, int]]:
+        """The elements around a text, the innermost first, each with its hints and the text's block element."""
+        outline = self.outline
+        element = outline.element_of(index)
+        node = outline.nodes[index].parent
+        while node is not None and node.tag_id not in NAME_OF:
+            yield node, outline.hints.of_node(node), element
+            node = node.parent
+        for around in outline.around(element):
+            yield outline.elements[around], outline.regions.hint(around), element
+
+
+def is_event(layout: Layout, data: StructuredData, url: str, words: EventWords) -> bool:
+    """Whether a page announces an event: by its type, its address, its classes, or labels beside its heading."""
+    if data.type is not None and data.type.endswith("Event"):
+        return True
+    folders = web_address(url).path.lower().split("/")[:-1]
+    if any(not words.names.isdisjoint(_SEGMENT.findall(folder)) for folder in folders):
+        return True
+    outline, begin = layout.outline, layout.begin
+    if begin >= len(outline.texts):
+        return False
+    if any(outline.regions.hint(element) & EVENT for element in outline.around(outline.element_of(begin))):
+        return True
+    lines = (block.text for block in outline.blocks(begin + 1, begin + _HEAD_TEXTS))
+    return any(is_labelled(line, words.labels) for line in lines)
+
+
+class EventWords:
+    """The configured words for events, ready for look-up."""
+
+    def __init__(self, reading: PageReadingSection) -> None:
+        self.names = frozenset(reading.event_hints)
+        self.labels = tuple(label.casefold() for label in reading.event_labels)
+
+
+def is_labelled(line: str, labels: tuple[str, ...]) -> bool:
+    """Whether a line begins with a label and ends with it, or goes on with a colon or a number."""
+    line = line[:_MAX_LABEL].casefold()
+    if not line.startswith(labels):
+        return False
+    rests = (line.removeprefix(label).lstrip() for label in labels if line.startswith(label))
+    return any(not rest or rest[0] in ":：" or rest[0].isdigit() for rest in rests)
+
+
+def _heading(outline: Outline, first: int) -> int:
+    """The first text of the heading that the title repeats, else of the first h1 outside boilerplate; -1 for none."""
+    titles = [title.casefold() for title in (outline.title, *outline.meta.get("og:title", ())[:1]) if title]
+    blocks = [block for block in outline.blocks() if block.tag in HEADING_NAMES and block.tag < "h4"]
+    repeated = [
+        block
+        for block in blocks
+        if len(block.text) > _MIN_HEADING and any(block.text.casefold() in title for title in titles)
+    ]
+    most = max((len(block.text) for block in repeated), default=0)
+    # Menus and breadcrumbs may repeat it. The nearest to the content is the heading.
+    found = sorted(
+        (block for block in repeated if len(block.text) == most), key=lambda block: abs(block.start - first)
+    ) or [block for block in blocks if block.tag == "h1"]
+    shown = (block for block in found if not outline.regions.hides(block.element))
+    return next((block.start for block in chain(shown, found)), -1)
+
+
+def _own_names(hint: int) -> int:
+    """Hints of an element. A credit that counts comments is the story's own."""
+    return hint & ~OTHERS if hint & BESIDE else hint
+
+
+def _name_in(author: LexborNode) -> str:
+    """The name among the properties of an author; "" without one near the beginning."""
+    for node in islice(author.traverse(include_text=False), _MAX_NODES):
+        attributes = node.attributes
+        if "name" in (attributes.get("itemprop") or "").lower().split():
+            return _value(attributes) or short_text(node)
+    return ""
+
+
+def _is_others(node: LexborNode, items: list[str]) -> bool:
+    """Whether microdata belongs to a comment, an answer, a review, media beside the items, or an item of an aside."""
+    above = node.parent
+    for _ in range(_MAX_ABOVE):
+        if above is None:
+            return False
+        kind = above.attributes.get("itemtype")
+        if kind:
+            others = _OTHERS if items != [kind] else _OTHERS[: -len(_MEDIA)]
+            if is_main(above.attributes.get("itemprop")):
+                return _is_taken_out(above)
+            return kind.lower().rstrip("/").endswith(others) or _is_taken_out(above)
+        above = above.parent
+    return False
+
+
+def _is_taken_out(node: LexborNode) -> bool:
+    """Whether the walk took an element out of the page, with the aside around it."""
+    for _ in range(_MAX_ABOVE):
+        if (above := node.parent) is None:
+            return node.tag_id in NAME_OF and node.tag != "html"
+        node = above
+    return False
+
+
+def _apart(node: LexborNode) -> str:
+    """The beginning of an element's text, one line for each text in it: names are in elements of their own."""
+    texts = islice(node.traverse(include_text=True, skip_empty=True), _MAX_NODES)
+    lines = (" ".join((part.text_content or "")[:MARK_CHARACTERS].split()) for part in texts if part.tag_id == TEXT)
+    return "\n".join(line for line in lines if line)[:MARK_CHARACTERS]
+
+
+def _value(attributes: dict[str, str | None]) -> str:
+    return (attributes.get("content") or attributes.get("datetime") or "").strip()[:MARK_CHARACTERS]

@@ -1,0 +1,75 @@
+"""``python -m tools.training.authors``: trains the trees for the authors of a page, evaluates and writes them.
+
+A candidate is right if it is a labelled person. Names on pages without a label are wrong, if none of them is stated for
+machines. Persons are counted, not pages: a co-author who is missing is an error, and so is one who is no author.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+from unittest.mock import patch
+
+from handlers.html import content
+from handlers.html.bylines import BylineWords, Candidate, Credit, CreditedPage, candidates, choose, measured
+from streams.training.config import GrowthSection
+from tests.rules import AUTHOR_TREES
+from tools.accuracy.contestants import ask_assay
+from tools.accuracy.labels import LabelledPage, pages
+from tools.accuracy.matching import matched_persons, named
+from tools.training.candidates import Measures, Page, Task
+
+_UNLABELLED = 0.4
+"""Weight of a page without a labelled author."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Evaluates, then grows on everything and writes."""
+    return AUTHORS.run(arguments, _report)
+
+
+def _report(labels: Sequence[LabelledPage], answers: dict[str, tuple[str, ...]]) -> str:
+    counts = [matched_persons(label.authors, answers[label.place]) for label in labels if label.authors]
+    right, labelled, answered = map(sum, zip(*counts, strict=True))
+    f1 = 2 * right / (labelled + answered)
+    shares = f"recall {right / labelled:.3f}, precision {right / answered:.3f}, F1 {f1:.3f}"
+    return f"{labelled} persons on {len(counts)} pages: {shares}"
+
+
+def _read(name: str) -> Iterator[Page]:
+    """The pages of a set whose authors are looked for, with what each teaches."""
+    for label in pages(name):
+        kept: list[tuple[list[Candidate], Measures]] = []
+
+        def keep(page: CreditedPage, words: BylineWords, kept: Any = kept) -> Credit:
+            found = candidates(page, words)
+            kept.append((found, measured(found, page, words)))
+            return Credit()
+
+        with patch.object(content, "find_credit", keep):
+            ask_assay(label.body(), label.url)
+        for found, rows in kept:
+
+            def names(scores: list[float], found: Any = found, rows: Any = rows) -> tuple[str, ...]:
+                credit = choose(found, rows, scores)
+                # The labels of some sets name the agency if a page names no other author.
+                return credit.names or credit.agencies
+
+            read = Page(label, rows, names)
+            if found and (label.authors is not None or not any(one.is_stated for one in found)):
+                rights = [float(named(label.authors or (), (one.name,))) for one in found]
+                read.lessons.append((rows, rights, _UNLABELLED if label.authors is None else 1.0))
+            yield read
+
+
+AUTHORS = Task(
+    "authors",
+    _read,
+    GrowthSection(trees=50, depth=3, rate=0.16, rows=0.7, columns=0.4, leaf_weight=1.5, penalty=4.0),
+    AUTHOR_TREES,
+    seeds=(1, 2, 3),
+)
+
+if __name__ == "__main__":
+    sys.exit(main())

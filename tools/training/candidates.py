@@ -1,0 +1,105 @@
+"""Trains trees that score the candidates of a page, such as its dates; evaluates them by site and writes them.
+
+Sites are distributed to folds, and trees that saw none of its sites answer each page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from handlers.html.links import host_of, registrable_domain
+from handlers.trees.forest import Forest, Trees
+from streams.training.config import GrowthSection
+from tools import labelled
+from tools.accuracy.labels import SETS, LabelledPage
+from tools.training.by_site import FOLDS
+from tools.training.trees import grow
+
+ABOUT = (
+    "Gradient-boosted trees over counts and distances of {what} on labelled public pages; no text or address of a page "
+    "is kept. Grown by `python -m tools.training.{what}` on {sets}. {day}."
+)
+Measures = list[dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A labelled page with the measures of its candidates.
+
+    Attributes:
+        answer: What is chosen by the scores of the candidates.
+        lessons: What trees learn from it: measures, whether each candidate is right, and a weight.
+    """
+
+    label: LabelledPage
+    measures: Measures
+    answer: Callable[[list[float]], Any]
+    lessons: list[tuple[Measures, list[float], float]] = field(default_factory=list)
+
+    @property
+    def fold(self) -> int:
+        """Pages of one site are in one fold."""
+        site = registrable_domain(host_of(self.label.case.get("url") or "")) or self.label.id
+        return hashlib.sha256(site.encode()).digest()[0] % FOLDS
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is trained: how the pages of a set are read, and the parameters of the trees."""
+
+    what: str
+    read: Callable[[str], Iterable[Page]]
+    growth: GrowthSection
+    path: Path
+    seeds: tuple[int, ...] = (1,)
+
+    def by_site(self) -> dict[str, Any]:
+        """What is chosen on each labelled page, by trees that saw none of its site."""
+        return self._asked(self._known())
+
+    def run(self, arguments: list[str] | None, report: Callable[[Sequence[LabelledPage], dict[str, Any]], str]) -> int:
+        """Evaluates, then grows on everything and writes."""
+        parser = argparse.ArgumentParser(prog=f"python -m tools.training.{self.what}")
+        parser.add_argument("--evaluate", action="store_true", help="write nothing")
+        options = parser.parse_args(arguments)
+        known = self._known()
+        if not known:
+            print("skipped: no labelled pages; set DATA to where they are")
+            return 0
+        print(report([page.label for page in known], self._asked(known)))
+        if not options.evaluate:
+            sets = ", ".join(dict.fromkeys(page.label.set for page in known))
+            about = ABOUT.format(what=self.what, sets=sets, day=f"{datetime.now(UTC):%Y-%m-%d}")
+            text = json.dumps({"about": about} | self._grown(known), separators=(",", ":"))
+            self.path.parent.mkdir(exist_ok=True)
+            self.path.write_text(text.replace('{"of"', '\n{"of"') + "\n", "utf-8")
+            print(f"{self.path.name}: {self.path.stat().st_size} bytes")
+        return 0
+
+    def _known(self) -> list[Page]:
+        return [page for name in SETS if labelled.has(name) for page in self.read(name)]
+
+    def _asked(self, known: Sequence[Page]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for fold in range(FOLDS):
+            forest = Forest(Trees.model_validate(self._grown([page for page in known if page.fold != fold])))
+            asked = (page for page in known if page.fold == fold)
+            found |= {page.label.place: page.answer([forest.scores(one)[0] for one in page.measures]) for page in asked}
+        return found
+
+    def _grown(self, known: Sequence[Page]) -> dict[str, Any]:
+        lessons = [lesson for page in known for lesson in page.lessons]
+        names = sorted({name for measures, _, _ in lessons for one in measures for name in one})
+        table = np.array([[one.get(name, 0.0) for name in names] for measures, _, _ in lessons for one in measures])
+        wanted = np.array([is_right for _, rights, _ in lessons for is_right in rights])
+        weights = np.array([weight * len(rights) ** -0.5 for _, rights, weight in lessons for _ in rights])
+        return grow(names, table, wanted, weights / weights.mean(), self.growth, self.seeds)
