@@ -105,6 +105,9 @@ class ResultClassifier:
         # Listings are fetched. A page shows its items, while a title and a snippet need some confidence.
         is_sure = observed.page is not None or _share(scores, _LISTING) >= self._section.least_listing_confidence
         winner = next(index for index in ordered if index != _LISTING or is_sure)
+        if observed.page is None and not observed.title.words and not observed.text["text_words"]:
+            # An address alone shows no thing, and there is nothing to act on.
+            winner = _NAVIGATION
         confidence = _share(scores, winner)
         losses = {
             name: confidence - _share(_mean(forests, {**measures, name: 0.0}), winner)
