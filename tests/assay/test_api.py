@@ -87,7 +87,7 @@ def test_listing_is_classified_and_evaluated() -> None:
     assert not evaluated.passed
     assert evaluated.next_step == "await_extraction"
     assert evaluated.overall_score < 0.5
-    assert evaluated.reasons[0].endswith("is below 0.5")
+    assert evaluated.reasons[:2] == ("no result has: today", "contextRecall 0.33 is below 0.5")
     assert len(evaluated.reasons) == 4
 
 
@@ -136,7 +136,7 @@ def test_claims() -> None:
     assert dependent.score is not None
     assert clear.score is not None
     assert dependent.score < 0.5 < clear.score
-    assert dependent.reasons == ("the offline judge: poor", "incomplete_scores")
+    assert {"the offline judge: poor", "incomplete_scores"} < set(dependent.reasons)
     three = assay.claim(
         "Angela Merkel was elected Chancellor of Germany in 2005.", entailed_score=0.9, coverage_score=0.9
     )

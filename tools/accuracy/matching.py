@@ -74,7 +74,7 @@ def named(labels: tuple[str, ...], answers: tuple[str, ...]) -> bool:
 def matched_persons(labels: tuple[str, ...], answers: tuple[str, ...]) -> tuple[int, int, int]:
     """How many persons are right, labelled and answered; each label is matched once.
 
-    >>> matched_persons(("Ann Lee", "Bo Chen"), ("Bo Chen", "Cy Park", "Di Ray"))
+    >>> matched_persons(("Ann Lee", "Bo Chen"), ("Bo Chen", "Cy Park", "Dan Ray"))
     (1, 2, 3)
     >>> matched_persons(("Lee", "Ann", "Lee Ann"), ("Ann Lee",))
     (1, 1, 1)
