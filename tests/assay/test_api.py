@@ -88,7 +88,7 @@ def test_listing_is_classified_and_evaluated() -> None:
     assert evaluated.next_step == "await_extraction"
     assert evaluated.overall_score < 0.5
     assert evaluated.reasons[:2] == ("no result has: today", "contextRecall 0.33 is below 0.5")
-    assert len(evaluated.reasons) == 4
+    assert len(evaluated.reasons) == 5
 
 
 @pytest.mark.parametrize(
