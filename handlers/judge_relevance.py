@@ -98,7 +98,7 @@ def opinion_of(query: str, title: str, summary: str, url: str, rules: JudgeRelev
     """``Relevant``, ``Irrelevant`` or ``UNDECIDED``, by the words and details of a title, a summary and an address.
 
     A short query needs all of its words that are not frequent. A source that lacks some may say the same in others, so
-    it is undecided, unless it lacks a name or a number as well. So is one that repeats a word without end.
+    it is undecided, unless it lacks a name as well. So is one that repeats a word without end.
     """
     gate = rules.relevance_gate
     facets = rules.queries.read(query)
@@ -113,7 +113,10 @@ def opinion_of(query: str, title: str, summary: str, url: str, rules: JudgeRelev
         return UNDECIDED if seen.words.most_repeated() > _LEAST_REPEATED else "Relevant"
     unnamed = [(facet, score) for facet, score in zip(subject, scores, strict=True) if not facet.is_condition]
     of_unnamed = share_of([facet for facet, _ in unnamed], [score for _, score in unnamed])
-    lacks_name = any(facet.is_condition and not score for facet, score in zip(subject, scores, strict=True))
+    lacks_name = any(
+        facet.is_condition and not facet.text.isdecimal() and not score
+        for facet, score in zip(subject, scores, strict=True)
+    )
     return "Irrelevant" if lacks_name and 0 < of_unnamed <= gate.most_irrelevant_coverage else UNDECIDED
 
 

@@ -15,8 +15,8 @@ Meets = Callable[[SeenResult], float]
 Units = tuple[Unit, ...]
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ROUNDING = 1e-9
-_NAMED_ONLY = 0.5
-"""Score of a text that only mentions a thing: "concerts"."""
+_OWN_SIGNS = frozenset(("EUR", "GBP"))
+"""Currencies whose sign no other one shares."""
 
 
 def names(seen: SeenResult, units: Units) -> bool:
@@ -31,14 +31,14 @@ def being(named: tuple[Units, ...], details: tuple[frozenset[Kind], ...]) -> Mee
     )
 
 
-def having(kind: AskedKind, has_name: Callable[[str], bool], counted: Units) -> Meets:
+def having(kind: AskedKind, has_name: Callable[[str, AskedKind], bool], counted: Units) -> Meets:
     """A detail of a kind; a place is also a name ("it is in Alcântara"), and a number one of what is counted."""
     if kind == "number" and counted:
         return lambda seen: float(any(WordText(words).has(unit) for words in seen.counted for unit in counted))
     if kind == "name":
-        return lambda seen: float(has_name(seen.text))
+        return lambda seen: float(has_name(seen.text, kind))
     if kind == "place":
-        return lambda seen: float("place" in seen.kinds or has_name(seen.text))
+        return lambda seen: float("place" in seen.kinds or has_name(seen.text, kind))
     return lambda seen: float(kind in seen.kinds or (kind == "date" and "time" in seen.kinds))
 
 
@@ -68,7 +68,7 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
     Without the day of the query, any date is enough. A result without a date is one of such a day if it says so, or if
     it has hours of opening.
     """
-    span = _span(name, today) if today else None
+    span = _span(name, today) if today and name not in WEEKDAYS else None
 
     def meets(seen: SeenResult) -> float:
         if name in WEEKDAYS:
@@ -85,15 +85,26 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
 
 
 def within(price: PriceEvidence, *, is_most: bool) -> Meets:
-    """A price within a bound, in a currency that may be that of the bound."""
+    """A first price within a bound, in a currency that may be that of the bound; others are of parts or months."""
     bound = Decimal(price.amount)
 
-    def is_within(other: PriceEvidence) -> bool:
-        is_comparable = not (price.currency and other.currency) or price.currency == other.currency
-        amount = Decimal(other.amount)
-        return is_comparable and (amount <= bound if is_most else amount >= bound)
+    def meets(seen: SeenResult) -> float:
+        first = next((other for other in seen.prices if _may_be_same(price, other)), None)
+        if first is None:
+            return 0.0
+        return float(Decimal(first.amount) <= bound if is_most else Decimal(first.amount) >= bound)
 
-    return lambda seen: float(any(map(is_within, seen.prices)))
+    return meets
+
+
+def _may_be_same(one: PriceEvidence, other: PriceEvidence) -> bool:
+    """Whether two prices may be in one currency: a sign that several share may be that of a code."""
+    units = one.currency or one.unit, other.currency or other.unit
+    return (
+        units[0] == units[1]
+        or not all(units)
+        or (None in (one.currency, other.currency) and _OWN_SIGNS.isdisjoint(units) and not (one.unit and other.unit))
+    )
 
 
 def _as_date(day: DateEvidence, today: date | None) -> date | None:

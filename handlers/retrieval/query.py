@@ -21,7 +21,11 @@ from schemas.evidence import Evidence, PriceEvidence
 _LONGEST_QUERY = 2000
 _WORD = re.compile(r"[^\W\d_]+")
 _TERM = re.compile(r"[^\W_]+")
-_NAMED = re.compile(r"(?<=[^\W_][ ,(])[A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-Я][\w’'-]+")
+_GOES_ON = re.compile(r"[ ,(’'-]{1,3}")
+_ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)(?!\w)")
+_PLACE_WORDS = frozenset(("at", "on", "dans", "nel", "nella", "op", "te", "na", "no"))
+_ADVICE = frozenset(("to", "should", "can", "do"))
+"""Words behind "who" in questions for advice."""
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
 _RARE, _UNKNOWN = 0.55, 0.97
@@ -40,14 +44,16 @@ class QueryReader:
         self._same = same_words
         # In Latin letters, a filler of one language is a subject in another: hay, hat, dove.
         fillers = (word for pack in patterns.values() for word in pack.question_fillers)
-        self._ignored = {*self.patterns.stop_words, *(word for word in fillers if is_ideographic(word[0]))}
+        self._undivided = {word for word in fillers if is_ideographic(word[0])}
+        self._ignored = {*self.patterns.stop_words, *self._undivided}
+        self._small = self._ignored.union(*self.patterns.details.small_words.values())
         self._things: dict[str, tuple[frozenset[Kind], ...]] = {}
         self._kinds: dict[str, AskedKind] = {}
         self._days: dict[str, str] = {}
         self._bounds: dict[str, bool] = {}
         packs = patterns.values()
         sets = {name: alternatives for pack in packs for name, alternatives in pack.thing_details.items()}
-        self._places = frozenset(word for pack in packs for word in pack.place_words)
+        self._places = _PLACE_WORDS.union(word for pack in packs for word in pack.place_words)
         for pack in packs:
             for thing, words in pack.asked_things.items():
                 details = tuple(frozenset(kinds) for kinds in sets.get(thing, ()))
@@ -58,6 +64,7 @@ class QueryReader:
                 self._days |= {fold_words(word): day for word in words}
             self._bounds |= {fold(word): True for word in pack.most_words}
             self._bounds |= {fold(word): False for word in pack.least_words}
+        self._questions = frozenset(word for word, kind in self._kinds.items() if kind in ("name", "number", "date"))
         self._phrases = _one_of({**self._things, **self._kinds, **self._days})
         self._day_names = _one_of(self._days)
 
@@ -74,7 +81,9 @@ class QueryReader:
             if detail.kind == "date" and detail.month:
                 found.append(Facet(detail.text, on_day(detail, self._units(detail.text)), is_condition=True))
             elif detail.kind == "price":
-                found.append(self._price(text, detail))
+                facet, start = self._price(text, detail)
+                found.append(facet)
+                text = _without(text, start, detail.start)
             if detail.kind in ("date", "price"):
                 text = _without(text, detail.start, detail.end)
         for start, end, month in self._months(text):
@@ -83,10 +92,11 @@ class QueryReader:
         for match in YEAR.finditer(text):
             found.append(Facet(match[0], in_year(int(match[0])), is_condition=True))
             text = _without(text, *match.span())
-        asked, folded = self._asked(fold_words(text), query, now)
         language = self._language(query)
+        ignored = self._ignored_in(language)
+        asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
         names = frozenset(self._names(text, language))
-        units = units_of(folded, self._ignored, self._same)
+        units = units_of(folded, ignored, self._same)
         subject = [self._word(unit, names, language) for unit in units]
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
@@ -112,23 +122,34 @@ class QueryReader:
             names_day=self._names_day,
         )
 
-    def _asked(self, folded: str, query: str, now: datetime | None) -> tuple[list[Facet], str]:
-        """The kinds of things, the details and the days that a query asks for, and the rest of the query."""
+    def _asked(self, folded: str, query: str, now: datetime | None, ignored: Set[str]) -> tuple[list[Facet], str]:
+        """The kinds of things, the details and the days that a query asks for, and the rest of the query.
+
+        A word such as "address" is a condition at an end of a query, or before a small word at its beginning: not in
+        "address book app". A day is one at the end, or beside a small word: "today in Bergen", not "today show hosts".
+        """
         named: dict[tuple[frozenset[Kind], ...], list[str]] = {}
         found: dict[str, Facet] = {}
         for match in self._phrases.finditer(folded):
             words = match.group()
+            before, after = folded[: match.start()].split(), folded[match.end() :].split()
+            is_open = any(map(is_ideographic, words)) or not after
             if words in self._things:
                 named.setdefault(self._things[words], []).append(words)
             elif words in self._days:
+                beside = {*before[-1:], *after[:1]}
+                if not is_open and ignored.isdisjoint(beside) and self._places.isdisjoint(beside):
+                    continue
                 meets = in_days(self._days[words], self._units(words), now.date() if now else None)
                 found[words] = Facet(words, meets, is_condition=True)
             else:
                 kind = self._kinds[words]
-                if kind == "name" and match.start() and not is_ideographic(words[0]):
-                    continue  # "the man who …"
-                meets = having(kind, self._names_beside(query), self._counted(folded[match.end() :]))
-                found[kind] = Facet(kind, meets, is_condition=True, is_detail=True)
+                if kind == "name" and ((before and not is_open) or _ADVICE.intersection(after[:1])):
+                    continue  # "the man who …", "who to call"
+                meets = having(kind, self._names_beside(query), self._counted(after, ignored))
+                is_question = " " in words or words in self._questions
+                is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
+                found[kind] = Facet(kind, meets, is_condition=is_asked, is_detail=is_asked)
             folded = _without(folded, *match.span())
         # One facet for words of one meaning: "concerts and festivals" are both met by an event.
         things = (Facet(words[0], being(tuple(map(self._units, words)), details)) for details, words in named.items())
@@ -140,10 +161,14 @@ class QueryReader:
         known = [language for language in self._background.languages if counts.get(language, 0) >= _FEW_SMALL]
         return max(known, key=counts.__getitem__, default=None)
 
-    def _counted(self, rest: str) -> Units:
+    def _counted(self, after: Sequence[str], ignored: Set[str]) -> Units:
         """The word that directly follows "how many"."""
-        word = next(iter(_TERM.findall(rest)), "")
-        return () if word in self._ignored else self._units(word)
+        return () if not after or after[0] in ignored else self._units(after[0])
+
+    def _ignored_in(self, language: str | None) -> Set[str]:
+        """The words that say nothing of a subject: in its language, if that is known, "war" and "die" say something."""
+        own = self.patterns.stop_words_of.get(language or "") or self.patterns.details.small_words.get(language or "")
+        return self._ignored if own is None else {*own, *self._undivided}
 
     def _word(self, unit: Unit, names: Set[str], language: str | None) -> Facet:
         text = min(unit.forms)
@@ -152,37 +177,54 @@ class QueryReader:
         is_condition = is_number or not names.isdisjoint(unit.forms)
         return Facet(text, _word_of(unit), weight, is_subject=True, is_condition=is_condition)
 
-    def _price(self, text: str, price: PriceEvidence) -> Facet:
-        """Any price meets a stated one; beside a word such as "under", only a price within the bound."""
+    def _price(self, text: str, price: PriceEvidence) -> tuple[Facet, int]:
+        """A stated price and where it begins: any price meets it; beside a word such as "under", only one within it."""
         before, after = fold(text[: price.start]).rstrip(), fold(text[price.end :]).lstrip()
         for word, is_most in self._bounds.items():
             is_whole = any(map(is_ideographic, word))
             is_before = before.endswith(word) and (is_whole or not before[: -len(word)][-1:].isalnum())
             if is_before or (is_whole and after.startswith(word)):
                 named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
-                return Facet(named, within(price, is_most=is_most), is_condition=True)
-        return Facet("price", lambda seen: float("price" in seen.kinds))
+                start = len(before) - len(word) if is_before else price.start
+                return Facet(named, within(price, is_most=is_most), is_condition=True), start
+        return Facet("price", lambda seen: float("price" in seen.kinds)), price.start
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""
         terms = _TERM.findall(text)
         capitals = [term[:1].isupper() for term in terms]
-        shows = sum(capitals) <= _MOST_CAPITALS * len(terms)
+        counts = counts_by_language(_WORD.findall(text.lower()), self.patterns.details.small_words)
+        # Every noun of German has a capital.
+        shows = sum(capitals) <= _MOST_CAPITALS * len(terms) and counts.get("de", 0) <= counts.get("en", 0)
         for place, term in enumerate(terms[1:], 1):
             rarity = self._background.rarity(fold_words(term), language)
             is_name = shows and capitals[place] and rarity >= _RARE
-            if is_name or (rarity >= _UNKNOWN and terms[place - 1].lower() in self._places):
+            least = _RARE if capitals[place] else _UNKNOWN
+            if is_name or (rarity >= least and terms[place - 1].lower() in self._places):
                 yield from (form for unit in self._units(term) for form in unit.forms)
 
-    def _names_beside(self, query: str) -> Callable[[str], bool]:
-        """Whether a text has a name that the query lacks; true where a script has no capitals."""
+    def _names_beside(self, query: str) -> Callable[[str, AskedKind], bool]:
+        """Whether a text has a name that the query lacks; true where a script has no capitals.
+
+        A place is behind a word such as "in"; a person is not, and is no day.
+        """
         known = WordText(query)
 
-        def has_name(text: str) -> bool:
+        def has_name(text: str, kind: AskedKind) -> bool:
             if not _CASED.search(text):
                 return True
-            found = (name for name in _NAMED.findall(text) if self._background.rarity(fold_words(name)) >= _RARE)
-            return any(not known.has(unit) for name in found for unit in self._units(name))
+            terms = list(_TERM.finditer(text))
+            for place, term in enumerate(terms):
+                if not term[0][:1].isupper() or known.has_word(term[0]) or self._names_day(term[0]):
+                    continue
+                before = terms[place - 1][0].lower() if place else ""
+                is_first = not place or not _GOES_ON.fullmatch(text, terms[place - 1].end(), term.start())
+                follows = terms[place + 1][0][:1].isupper() if place + 1 < len(terms) else False
+                rarity = self._background.rarity(fold_words(term[0]))
+                is_name = follows or rarity >= (_UNKNOWN if is_first else _RARE)
+                if is_name and (before in self._places) == (kind == "place"):
+                    return True
+            return False
 
         return has_name
 

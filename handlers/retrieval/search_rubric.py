@@ -188,13 +188,13 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: Quer
     """
     goal = (batch.goal or "").strip() or batch.query
     groups = group_copies(batch.retrieved_content)
-    firsts = [batch.retrieved_content[group.places[0]] for group in groups]
-    results = [_look_at(content, section.max_text_characters, reader) for content in firsts]
+    everything = [_look_at(content, section.max_text_characters, reader) for content in batch.retrieved_content]
+    results = [everything[group.places[0]] for group in groups]
     wanted, points = _fields(batch.required_fields or (), section), section.relevance
     checked = {name: rule for name, rule in wanted.items() if rule is not None}
-    lacking = {name: rule for name, rule in checked.items() if not any(_has(result, rule) for result in results)}
+    lacking = {name: rule for name, rule in checked.items() if not any(_has(result, rule) for result in everything)}
     covered = (len(checked) - len(lacking)) / len(wanted) if wanted else 1.0
-    on_goal, lacks = _on_goal(reader.read(goal, batch.requested_at), results, points)
+    on_goal, lacks = _on_goal(reader.read(goal, batch.requested_at), everything, points)
     shopping = _mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for rule in checked.values())
     beside = (shopping or not on_goal) and _beside(goal, results, section)
     diversity, narrow = _diversity(results, section)

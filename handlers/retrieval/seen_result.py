@@ -15,9 +15,22 @@ from schemas.evidence import DateEvidence, Evidence, PriceEvidence
 
 _LONGEST_TITLE = 500
 YEAR = re.compile(r"(?<![\d.,-])(?:1[5-9]|20)\d\d(?!\d|[.,]\d)")
-_HOURS = re.compile(r"(?<!\d)\d{1,2}(?:[:.h]\d\d)?\s?[-–]\s?\d{1,2}(?:[:.h]\d\d)?(?!\d)")
-_NUMBER = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}")
-_COUNTED = re.compile(r"(?<![\w.,])\d[\d.,]{0,12} (?:\w{1,20} ){0,2}\w{1,30}|\w{1,30}: ?\d")
+_HOURS = re.compile(
+    r"(?<!\d)\d{1,2}(?:[:.h]\d\d)?\s?(?:am|pm|uhr|h)?\s?(?:[-–]|to|bis|until|till)\s?(?:\d{1,2}(?:[:.h]\d\d)?(?!\d)|midnight)"
+)
+_IN_YEAR = re.compile(
+    r"(?i:\b(?:in|im|en|anno|year|jahr|since|seit|depuis)\s\d{3,4}(?!\d))|\d{2,4}\s(?:AD|BC|CE|BCE)\b"
+)
+_LONGEST_TEXT = 50_000
+_NUMERALS = (
+    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf"
+    "|deux|trois|quatre|cinq|sept|huit|neuf|dix|douze|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|tre|quattro|cinque|sei"
+)
+_NUMBER = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}|(?i:\b(?:{_NUMERALS})\b)")
+_COUNTED = re.compile(
+    rf"(?<![\w.,])(?:\d[\d.,]{{0,12}}|(?i:{_NUMERALS})) (?:\w{{1,20}} ){{0,2}}\w{{1,30}}"
+    r"|(?:\w{1,20} ){0,5}\w{1,30}: ?\d"
+)
 _MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
 _TERM = re.compile(r"[^\W_]+")
 
@@ -49,7 +62,7 @@ class SeenResult:
         """
         self._patterns, self._title, self._known = patterns, title[:_LONGEST_TITLE], evidence
         self._names_day = names_day
-        self.content = text
+        self.content = text = text[:_LONGEST_TEXT]
         self.text = f"{self._title}\n{text}"
         self.is_listing = is_listing
         self._address = " ".join(_TERM.findall(unquote(url.partition("://")[2])))
@@ -98,6 +111,12 @@ class SeenResult:
         return frozenset(found)
 
     def _more_kinds(self) -> Iterator[tuple[AskedKind, bool]]:
-        yield "date", bool(self.years) or _MONTH.search(self.content) is not None or self._names_day(self.content)
+        yield (
+            "date",
+            bool(self.years)
+            or _IN_YEAR.search(self.content) is not None
+            or _MONTH.search(self.content) is not None
+            or self._names_day(self.content),
+        )
         yield "time", self.has_hours
         yield "number", _NUMBER.search(YEAR.sub(" ", self.content)) is not None

@@ -53,6 +53,10 @@ class WordText:
         times = max(Counter(self._stems).values(), default=0)
         return times if 2 * times > len(self._stems) else 0
 
+    def has_word(self, word: str) -> bool:
+        """Whether a word occurs, in the same or a longer inflection."""
+        return self._has(stem_of(fold_words(word)))
+
     def phrase(self, phrase: str) -> bool:
         """Whether words occur one after another, or ideographs as written."""
         return (

@@ -12,8 +12,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "judgement.md"
 _HEAD = """# Everyday situations and their results
 
 `make test` runs each situation with the shipped settings and no model, and fails where a result differs from the
-expected one. `tests/cases/` has the inputs, the expectations and the reasons; `python -m tests.cases` writes this page.
-One of them:
+expected one. They are regression cases and no measure: each was written for a fault or fitted afterwards, so nearly all
+of them are right ([accuracy.md](accuracy.md) has what is measured on pages that no rule was fitted to). `tests/cases/`
+has the inputs, the expectations and the reasons; `python -m tests.cases` writes this page. One of them:
 
 ```sh
 sed -n 1p tests/cases/12_snippets.jsonl | .venv/bin/assay try extract_snippet

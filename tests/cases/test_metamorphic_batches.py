@@ -161,3 +161,38 @@ def test_copies_on_other_sites_never_satisfy_a_search() -> None:
     copied = searched("Find the key rate of Norway", *(result(text, place) for place in range(5)))
     assert (copied.satisfied, copied.quality_score) == (one.satisfied, one.quality_score)
     assert copied.copies == ((0, 1, 2, 3, 4),)
+
+
+@pytest.mark.parametrize("day", sorted({day for pack in CLASSIFY.patterns.values() for day in pack.asked_days}))
+def test_each_day_of_a_query_is_read(day: str) -> None:
+    words = {word for pack in CLASSIFY.patterns.values() for word in pack.asked_days.get(day, ())}
+    for word in words:
+        assert verdict(batch(f"Bergen jazz {word}", result("Jazz in Bergen on 2 March 2019, 20:00."))), word
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("wie kocht man reis", "Reis kochen: den Reis waschen, dann man kocht ihn zehn Minuten."),
+        ("who won the race in Kelby", "The race in Kelby was won by Tim Cook."),
+        ("what was hastings famous for in 1066", "Hastings was famous for a battle in 1066."),
+        ("how many wives had Henry VIII", "Henry VIII had six wives."),
+        ("address book app for mac", "An address book app for the Mac that syncs contacts."),
+        ("today show hosts", "The hosts of the Today show since 12 March 2024."),
+        ("what time does tesco close on sunday", "Tesco closes at 4 pm on Sunday."),
+    ],
+)
+def test_a_good_result_meets_what_only_looks_like_a_condition(query: str, text: str) -> None:
+    assert answers(query, result(text))
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("standing desk under $300", "Standing desk for $649, or $27 a month."),
+        ("flat with 2 bedrooms", "Flat with 1 bedroom, close to the park; the bedrooms are upstairs."),
+        ("who invented the telephone", "The telephone was invented in Boston."),
+    ],
+)
+def test_a_detail_of_something_else_answers_nothing(query: str, text: str) -> None:
+    assert not answers(query, result(text))
