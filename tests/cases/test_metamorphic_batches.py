@@ -163,11 +163,10 @@ def test_copies_on_other_sites_never_satisfy_a_search() -> None:
     assert copied.copies == ((0, 1, 2, 3, 4),)
 
 
-@pytest.mark.parametrize("day", sorted({day for pack in CLASSIFY.patterns.values() for day in pack.asked_days}))
-def test_each_day_of_a_query_is_read(day: str) -> None:
-    words = {word for pack in CLASSIFY.patterns.values() for word in pack.asked_days.get(day, ())}
-    for word in words:
-        assert verdict(batch(f"Bergen jazz {word}", result("Jazz in Bergen on 2 March 2019, 20:00."))), word
+def test_each_day_of_a_query_is_read() -> None:
+    days = (words for pack in CLASSIFY.patterns.values() for words in pack.asked_days.values())
+    for word in {word for words in days for word in words}:
+        assert not verdict(batch(f"Bergen jazz {word}", result("Roses."))).passed, word
 
 
 @pytest.mark.parametrize(
