@@ -161,7 +161,9 @@ def test_a_handler_decides_as_that_of_the_checkout(assay: Path, tmp_path: Path, 
     examples = sorted((ROOT / "schemas" / "examples" / handler.consumes.name).glob("*.json"))
     lines = "".join(json.dumps(json.loads(file.read_text("utf-8"))) + "\n" for file in examples)
     answers = run([assay, "try", name], tmp_path, lines)
-    assert answers == run([*CHECKOUT, "try", name], tmp_path, lines)
+    # Where an event does not say when it was asked, this is now.
+    asked = re.compile(r'"requested_?[aA]t": ?"[^"]*"')
+    assert asked.sub("", answers) == asked.sub("", run([*CHECKOUT, "try", name], tmp_path, lines))
     outcomes = {json.loads(answer)["outcome"] for answer in answers.splitlines()}
     assert "emit" in outcomes
     assert "dead" not in outcomes

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from handlers.claims.languages import LanguageWords, Word
 
 DOUBTS = ("any", "figure")
+_NAME_AND_NEXT = re.compile(r"\b([A-Z][\w'’-]{1,30}) (?=([\w'’-]{1,31}))")
 _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?![\d.,]\d)|(?<!\d)\d{1,4}年")
 _AMOUNT = re.compile(r"(?<![0-9A-Za-z.,])[0-9]|[一二兩两三四五六七八九十百千萬万億亿數数][人名位件起次間间家成倍元]")
 _NAME_TAGS = ("nr", "ns", "nt", "nz")
@@ -181,7 +182,8 @@ class Sentence:
         is_single = first.may_be_name and bool(following) and self.verb == at + 1 and self.own.spaced
         if not is_single or self.own.is_common(first.text) or self.own.is_plural(first.text):
             return None
-        longer = re.search(rf"(\b[A-Z][\w'’-]{{1,30}}) {re.escape(first.text)}\b", source)
+        pairs = (pair for pair in _NAME_AND_NEXT.finditer(source) if pair[2] == first.text)
+        longer = next(pairs, None)
         is_longer = longer is not None and not self.own.knows(longer[1])
         is_person = not self.has_year and any("lives" in word.kinds for word in following[:2])
         return first.text if is_longer or is_person else None
