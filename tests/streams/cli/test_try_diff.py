@@ -149,15 +149,15 @@ def test_batch_diff_reports_changed_results_and_extractions(assay: Any) -> None:
     status, out, _ = assay(batches, never, handler="classify_results")
     assert status == 0
     assert f"{len(batches)} batches, results by type" in out
-    assert "extractions: 2 → 0, different in 2 batches\n" in out
+    assert f"extractions: {told['extractions']['now']} → 0, different in " in out
     assert "\n  - https://" in out
 
 
 def test_results_that_flip_are_shown_with_their_reasons(assay: Any) -> None:
-    items = "".join(f'<li><a href="/walks/{n}">Walk {n}</a></li>' for n in range(40))
-    listing = {"url": "https://a.example/walks", "title": "Walks", "content": "Walk 1", "html": f"<ul>{items}</ul>"}
+    text = "Sea: View walk. Wood: View walk. See all walks."
+    listing = {"url": "https://a.example/walks", "title": "All walks in Aarhus", "content": text}
     batch = json.dumps({"batchId": "b", "query": "walks", "retrievedContent": [listing]})
-    never_a_listing = "classification: {bias: {aggregator: -50}}\n"
+    never_a_listing = "classification: {least_listing_confidence: 1.0}\n"
     told = found(assay([batch], never_a_listing, "--json", handler="classify_results"))
     assert sum(told["matrix"]["AGGREGATOR"].values()) == 1
     assert told["matrix"]["AGGREGATOR"]["AGGREGATOR"] == 0
