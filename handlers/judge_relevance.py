@@ -19,7 +19,7 @@ from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import RelevanceGateSection, content_hash, go_on, settled
-from handlers.retrieval.facets import met, share_of
+from handlers.retrieval.facets import met, share_of, share_where
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns, compile_details
@@ -111,8 +111,7 @@ def opinion_of(query: str, title: str, summary: str, url: str, rules: JudgeRelev
     share = share_of(subject, scores)
     if subject and not lacking and share >= gate.least_coverage and (not is_short or not missed):
         return UNDECIDED if seen.words.most_repeated() > _LEAST_REPEATED else "Relevant"
-    unnamed = [(facet, score) for facet, score in zip(subject, scores, strict=True) if not facet.is_condition]
-    of_unnamed = share_of([facet for facet, _ in unnamed], [score for _, score in unnamed])
+    of_unnamed = share_where(lambda facet: not facet.is_condition, subject, scores)
     lacks_name = any(
         facet.is_condition and not facet.text.isdecimal() and not score
         for facet, score in zip(subject, scores, strict=True)

@@ -20,7 +20,7 @@ _QUESTION_MARKS = ("?", "？")
 
 
 class Quote(NamedTuple):
-    """A sentence that may answer; ``covered`` is the share of the question's words that it has by itself."""
+    """A sentence that may answer; ``covered``: the share of the question's words in it, or also in what it follows."""
 
     source: int
     trust: int
@@ -54,28 +54,29 @@ def _best(source: Source, facets: Sequence[Facet], section: AnswerSection, reade
     wanted = [facet for facet in facets if facet.is_detail]
     whole = reader.see(source.title, source.passage)
     # A single word, such as a town's name, occurs on pages about anything; a page about it has it in its title.
-    alone_in_title = len(subject) == 1 and source.title and not met(subject[0], reader.see(source.title, ""))
-    if not facets or alone_in_title or not all(met(facet, whole) for facet in subject if facet.is_condition):
+    is_elsewhere = len(subject) == 1 and source.title and not met(subject[0], reader.see(source.title, ""))
+    if not facets or is_elsewhere or not all(met(facet, whole) for facet in subject if facet.is_condition):
         return []
     least = max(min(limits.least_shared, len(subject)), limits.least_covered * len(subject))
-    direct, following, before = [], [], ""
+    least_alone = limits.least_in_sentence * len(subject)
+    direct: list[Quote] = []
+    following: list[Quote] = []
+    before, shared_before = "", 0.0
     for text in _sentences(source.passage, source.title):
         own, near = reader.see("", text), reader.see(source.title, f"{before} {text}")
-        follows = bool(wanted) and _shared(subject, reader.see("", before)) >= limits.least_in_sentence * len(subject)
-        before = text
+        follows, alone = bool(wanted) and shared_before >= least_alone, _shared(subject, own)
+        before, shared_before = text, alone
         if len(text) > section.max_characters or text.endswith(_QUESTION_MARKS):
             continue
         if count_words(text) < limits.least_words or not all(met(facet, own) for facet in wanted):
             continue
         if _shared(subject, near) < least or not all(met(facet, near) for facet in stated):
             continue
-        share = share_of(subject, [met(facet, own) for facet in subject])
-        quote = Quote(source.number, LABELS.index(source.label), text, share)
-        in_title = reader.see(source.title, text)
-        if _shared(subject, own) >= limits.least_in_sentence * len(subject) and _shared(subject, in_title) >= least:
-            direct.append(quote)
-        elif follows:
-            following.append(quote._replace(covered=share_of(subject, [met(facet, near) for facet in subject])))
+        is_direct = alone >= least_alone and _shared(subject, reader.see(source.title, text)) >= least
+        if is_direct or follows:
+            share = share_of(subject, [met(facet, own if is_direct else near) for facet in subject])
+            quote = Quote(source.number, LABELS.index(source.label), text, share)
+            (direct if is_direct else following).append(quote)
     quotes = direct or following
     best = sorted(quotes, key=lambda quote: -quote.covered)[: limits.of_one_source]
     return [quote for quote in quotes if quote in best]

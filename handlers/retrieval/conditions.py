@@ -27,7 +27,7 @@ def names(seen: SeenResult, units: Units) -> bool:
 def being(named: tuple[Units, ...], details: tuple[frozenset[Kind], ...]) -> Meets:
     """A thing of a kind: named by one of some words, or with the details of such a thing."""
     return lambda seen: float(
-        any(names(seen, units) for units in named) or any(kinds <= seen.kinds for kinds in details)
+        any(names(seen, units) for units in named) or any(all(map(seen.has, kinds)) for kinds in details)
     )
 
 
@@ -38,8 +38,8 @@ def having(kind: AskedKind, has_name: Callable[[str, AskedKind], bool], counted:
     if kind == "name":
         return lambda seen: float(has_name(seen.text, kind))
     if kind == "place":
-        return lambda seen: float("place" in seen.kinds or has_name(seen.text, kind))
-    return lambda seen: float(kind in seen.kinds or (kind == "date" and "time" in seen.kinds))
+        return lambda seen: float(seen.has(kind) or has_name(seen.text, kind))
+    return lambda seen: float(seen.has(kind) or (kind == "date" and seen.has("time")))
 
 
 def on_day(day: DateEvidence, units: Units) -> Meets:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import compress
 
 from handlers.results.batch import RetrievalEvaluationSection
 from handlers.retrieval.conditions import Meets
@@ -55,12 +55,19 @@ def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:
     return sum(facet.weight * score for facet, score in zip(facets, scores, strict=True)) / total if total else 0.0
 
 
+def share_where(keep: Callable[[Facet], bool], facets: Sequence[Facet], scores: Sequence[float]) -> float:
+    """The same over some of the facets."""
+    kept = [keep(facet) for facet in facets]
+    return share_of(list(compress(facets, kept)), list(compress(scores, kept)))
+
+
 def is_about(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:
     """Whether a result meets enough of all facets, and enough of the subject alone."""
-    pairs = [(facet, score) for facet, score in zip(facets, scores, strict=True) if facet.is_subject]
-    subject = share_of([facet for facet, _ in pairs], [score for _, score in pairs])
     enough = least - _ROUNDING
-    return bool(facets) and share_of(facets, scores) >= enough and (not pairs or subject >= enough)
+    if not facets or share_of(facets, scores) < enough:
+        return False
+    has_subject = any(facet.is_subject for facet in facets)
+    return not has_subject or share_where(lambda facet: facet.is_subject, facets, scores) >= enough
 
 
 def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:
@@ -93,7 +100,7 @@ def fallback_scores(
     scores: list[list[float]] = []
     answering: set[int] = set()
     groups = group_copies(contents)
-    for place, content, result in zip(count(), contents, results, strict=False):
+    for place, (content, result) in enumerate(zip(contents, results, strict=False)):
         if result.actionable_score == 0.0:
             continue  # an error page or a wall
         is_listing = result.result_type is ResultType.AGGREGATOR

@@ -24,6 +24,7 @@ _TERM = re.compile(r"[^\W_]+")
 _GOES_ON = re.compile(r"[ ,(’'-]{1,3}")
 _ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)(?!\w)")
 _PLACE_WORDS = frozenset(("at", "on", "dans", "nel", "nella", "op", "te", "na", "no"))
+"""Words before a place beside those of the packs, which classify results as well."""
 _ADVICE = frozenset(("to", "should", "can", "do"))
 """Words behind "who" in questions for advice."""
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
@@ -187,7 +188,7 @@ class QueryReader:
                 named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
                 start = len(before) - len(word) if is_before else price.start
                 return Facet(named, within(price, is_most=is_most), is_condition=True), start
-        return Facet("price", lambda seen: float("price" in seen.kinds)), price.start
+        return Facet("price", lambda seen: float(seen.has("price"))), price.start
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""

@@ -188,13 +188,13 @@ def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: Quer
     """
     goal = (batch.goal or "").strip() or batch.query
     groups = group_copies(batch.retrieved_content)
-    everything = [_look_at(content, section.max_text_characters, reader) for content in batch.retrieved_content]
-    results = [everything[group.places[0]] for group in groups]
+    all_results = [_look_at(content, section.max_text_characters, reader) for content in batch.retrieved_content]
+    results = [all_results[group.places[0]] for group in groups]
     wanted, points = _fields(batch.required_fields or (), section), section.relevance
     checked = {name: rule for name, rule in wanted.items() if rule is not None}
-    lacking = {name: rule for name, rule in checked.items() if not any(_has(result, rule) for result in everything)}
+    lacking = {name: rule for name, rule in checked.items() if not any(_has(result, rule) for result in all_results)}
     covered = (len(checked) - len(lacking)) / len(wanted) if wanted else 1.0
-    on_goal, lacks = _on_goal(reader.read(goal, batch.requested_at), everything, points)
+    on_goal, lacks = _on_goal(reader.read(goal, batch.requested_at), all_results, points)
     shopping = _mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for rule in checked.values())
     beside = (shopping or not on_goal) and _beside(goal, results, section)
     diversity, narrow = _diversity(results, section)
@@ -333,7 +333,7 @@ def _has(result: _Result, rule: FieldRule) -> bool:
         case "url":
             return bool(result.host)
         case kind:
-            return kind in result.seen.kinds
+            return result.seen.has(kind)
 
 
 def _diversity(results: Sequence[_Result], section: SearchEvaluationSection) -> tuple[float, bool]:
@@ -357,8 +357,9 @@ def _on_goal(
     if not facets or not results:
         return False, ()
     scores = [[met(facet, result.seen) for facet in facets] for result in results]
-    facets = _without_task(facets, scores)
-    scores = [[met(facet, result.seen) for facet in facets] for result in results]
+    task = _task_word(facets, scores)
+    facets = [facet for place, facet in enumerate(facets) if place != task]
+    scores = [[score for place, score in enumerate(found) if place != task] for found in scores]
     least = points.keywords_coverage
     about = [found for found in scores if is_about(facets, found, least)]
     if not about or len(about) < points.keywords_share * len(results):
@@ -368,13 +369,12 @@ def _on_goal(
     return True, unmet(facets, about) or tuple(facet.text for facet in facets if facet.is_condition)
 
 
-def _without_task(facets: Sequence[Facet], scores: Sequence[Sequence[float]]) -> tuple[Facet, ...]:
-    """The facets without a word for the task at the beginning of a goal, which no result has: find, kupić."""
-    first = next((place for place, facet in enumerate(facets) if facet.is_subject), None)
-    subjects = sum(facet.is_subject for facet in facets)
-    if first is None or subjects < _LEAST_SUBJECTS or facets[first].is_condition or any(of[first] for of in scores):
-        return tuple(facets)
-    return (*facets[:first], *facets[first + 1 :])
+def _task_word(facets: Sequence[Facet], scores: Sequence[Sequence[float]]) -> int | None:
+    """The place of a word for the task at the beginning of a goal, which no result has: find, kupić."""
+    subject = [place for place, facet in enumerate(facets) if facet.is_subject]
+    if len(subject) < _LEAST_SUBJECTS or facets[subject[0]].is_condition or any(found[subject[0]] for found in scores):
+        return None
+    return subject[0]
 
 
 def _beside(goal: str, results: Sequence[_Result], section: SearchEvaluationSection) -> bool:

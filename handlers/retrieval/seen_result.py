@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from urllib.parse import unquote
 
@@ -103,20 +103,24 @@ class SeenResult:
         """The words that follow its numbers, and those before a number behind a colon."""
         return tuple(_COUNTED.findall(self.text))
 
-    @cached_property
-    def kinds(self) -> frozenset[AskedKind]:
-        """The kinds of its details; a year is a date, and hours of opening are a time."""
-        found: set[AskedKind] = {detail.kind for detail in self.details}
-        found.update(kind for kind, holds in self._more_kinds() if holds)
-        return frozenset(found)
+    def has(self, kind: AskedKind) -> bool:
+        """Whether it has a detail of a kind; a year is a date, and hours of opening are a time."""
+        if kind in self._kinds_of_details:
+            return True
+        match kind:
+            case "date":
+                return bool(self.years) or self._names_dates
+            case "time":
+                return self.has_hours
+            case "number":
+                return _NUMBER.search(YEAR.sub(" ", self.content)) is not None
+        return False
 
-    def _more_kinds(self) -> Iterator[tuple[AskedKind, bool]]:
-        yield (
-            "date",
-            bool(self.years)
-            or _IN_YEAR.search(self.content) is not None
-            or _MONTH.search(self.content) is not None
-            or self._names_day(self.content),
-        )
-        yield "time", self.has_hours
-        yield "number", _NUMBER.search(YEAR.sub(" ", self.content)) is not None
+    @cached_property
+    def _kinds_of_details(self) -> frozenset[str]:
+        return frozenset(detail.kind for detail in self.details)
+
+    @cached_property
+    def _names_dates(self) -> bool:
+        shapes = (_IN_YEAR, _MONTH)
+        return any(shape.search(self.content) for shape in shapes) or self._names_day(self.content)

@@ -103,22 +103,25 @@ def test_an_unrelated_result_or_a_copy_changes_nothing(query: str, text: str, ne
 
 
 @pytest.mark.parametrize(
-    ("query", "text", "other"),
+    ("query", "text", "stated", "other"),
     [
-        ("jazz concert in Bergen on 29 November", "A jazz concert in Bergen on 29 November, 20:00.", "28 November"),
-        ("annual report of Tallow 2025", "The annual report of Tallow for 2025.", "2019"),
-        ("Flohmarkt Nordheim im Juni", "Flohmarkt in Nordheim am 6. Juni, ab 8 Uhr.", "6. März"),
-        ("iPhone 15 battery price", "A battery for the iPhone 15 costs $99.", "14"),
-        ("laptop under $1000", "A laptop with 16 GB for $899.", "$1,299"),
-        ("portátil por menos de 500 euros", "Portátil con 8 GB por 450 euros.", "620 euros"),
-        ("自行車 5000元以下", "自行車，售價 4500元。", "9800元"),
+        (
+            "jazz concert in Bergen on 29 November",
+            "A jazz concert in Bergen on 29 November, 20:00.",
+            "29 November",
+            "28 November",
+        ),
+        ("annual report of Tallow 2025", "The annual report of Tallow for 2025.", "2025", "2019"),
+        ("Flohmarkt Nordheim im Juni", "Flohmarkt in Nordheim am 6. Juni, ab 8 Uhr.", "6. Juni", "6. März"),
+        ("iPhone 15 battery price", "A battery for the iPhone 15 costs $99.", "15", "14"),
+        ("laptop under $1000", "A laptop with 16 GB for $899.", "$899", "$1,299"),
+        ("portátil por menos de 500 euros", "Portátil con 8 GB por 450 euros.", "450 euros", "620 euros"),
+        ("自行車 5000元以下", "自行車，售價 4500元。", "4500元", "9800元"),
     ],
 )
-def test_a_contradicted_condition_is_not_met(query: str, text: str, other: str) -> None:
-    stated = {"28 November": "29 November", "2019": "2025", "6. März": "6. Juni", "14": "15"}
-    stated |= {"$1,299": "$899", "620 euros": "450 euros", "9800元": "4500元"}
+def test_a_contradicted_condition_is_not_met(query: str, text: str, stated: str, other: str) -> None:
     assert answers(query, result(text))
-    assert not answers(query, result(text.replace(stated[other], other)))
+    assert not answers(query, result(text.replace(stated, other)))
 
 
 def passing() -> Iterator[tuple[str, RetrievalBatch]]:
