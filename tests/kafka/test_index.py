@@ -49,7 +49,7 @@ def article(number: int, kind: str) -> tuple[bytes, bytes]:
     rows = "".join(f"<tr><td>{part}</td><td>{cost}</td></tr>" for part, cost in (("Deck", 3), ("Pier", 4)))
     table = f"<tr><th>Part</th><th>Cost</th></tr>{rows}"
     meta = "" if kind == "C" else credit
-    structure = {"A": f"<h2>Costs</h2><table>{table}</table>", "B": "<h2>Costs</h2>", "C": ""}[kind]
+    structure = {"A": f"<h2>Costs</h2><table>{table}</table>", "B": f"<h2>Costs</h2><p>{STORY}</p>", "C": ""}[kind]
     paragraphs = "".join(f"<p>Part {part}. {STORY}</p>" for part in range(8))
     html = (
         f"<html lang=en><head><title>Bridge {number}</title>{meta}</head><body><article><h1>Bridge {number}</h1>"
