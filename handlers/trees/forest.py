@@ -78,11 +78,6 @@ class Forest:
         self._every, self._bytes, self._start = every, len(ordered), trees.start
         self._leaves = [[tree.leaves for tree in ordered if tree.of == of] for of in range(len(trees.start))]
 
-    @property
-    def is_grown(self) -> bool:
-        """Whether there is a tree."""
-        return self._bytes > 0
-
     def scores(self, measures: Mapping[str, float]) -> list[float]:
         """The score of each type in log-odds, by its number. A missing measure counts as 0."""
         questions = self.questions(tuple(self._asked))

@@ -71,10 +71,14 @@ class Feed:
                 screen.put_nowait(None)
 
     async def subscribe(self, beat_seconds: float) -> AsyncIterator[list[Entry]]:
-        """New decisions, and an empty list if there was none for a time; ends if the screen is too slow."""
+        """Gives an empty list at once, then what is published; an empty list if nothing was for a time.
+
+        It ends if the screen is too slow.
+        """
         screen: asyncio.Queue[list[Entry] | None] = asyncio.Queue(_WAITING)
         self._screens.add(screen)
         try:
+            yield []
             while not self._closed:
                 try:
                     # wait_for would swallow a cancellation in the moment of a new item (Python 3.11).

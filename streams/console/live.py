@@ -108,7 +108,12 @@ class _Live:
 
     async def _stream(self, topic: str) -> AsyncIterator[str]:
         yield "retry: 2000\n\n"
-        async for entries in self._context.feed.subscribe(_BEAT_SECONDS):
+        subscription = self._context.feed.subscribe(_BEAT_SECONDS)
+        await anext(subscription)
+        # What was committed between the page and this subscription is on neither; the script leaves out known rows.
+        newest = self._context.store.newest(_ROWS, topic=topic)
+        yield f"event: decisions\ndata: {as_json(newest[::-1])}\n\n"
+        async for entries in subscription:
             chosen = [entry for entry in entries if not topic or entry.position.topic == topic]
             yield f"event: decisions\ndata: {as_json(chosen)}\n\n" if chosen else ": open\n\n"
             await asyncio.sleep(_GATHER_SECONDS)

@@ -259,18 +259,20 @@ function startDots(box, canvas, tip) {
     if (!answer.ok) throw new Error(answer.status);
     data = await answer.json();
     // Decisions that have arrived since the answer was made are kept.
-    const found = dotsOf(), known = new Set(found.map(pathOf));
-    keep(found.concat(kept.filter((dot) => !known.has(pathOf(dot)))));
+    keep(dotsOf().concat(kept));
     paint();
   }
   // The newest of the span: a screen can be open for days.
   function keep(all) {
     const oldest = data.seconds ? Date.now() - 1000 * data.seconds : 0;
-    kept = all.filter((dot) => dot.at >= oldest).sort((a, b) => a.at - b.at).slice(-Number(box.dataset.most));
+    const once = new Map(all.map((dot) => [pathOf(dot), dot]));
+    kept = [...once.values()].filter((dot) => dot.at >= oldest).sort((a, b) => a.at - b.at).slice(-Number(box.dataset.most));
   }
   let frame = 0;
   const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; paint(); }); };
-  function arrived(entries) {
+  function arrived(all) {
+    const shown = new Set(Array.from(document.querySelectorAll("#rows .when a"), (a) => a.getAttribute("href")));
+    const entries = all.filter((entry) => !shown.has(entry.path));
     keep(kept.concat(entries.filter((entry) => entry.tone !== "none").map((entry) => {
       const [, , topic, partition, offset] = entry.path.split("/");
       return { at: entry.at, score: entry.score, tone: entry.tone, topic, partition: Number(partition), offset: Number(offset) };

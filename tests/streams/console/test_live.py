@@ -11,7 +11,7 @@ from schemas.pages import ScoredPage
 from streams.console.app import make_app
 from streams.console.entries import Entry, Position
 from streams.console.follow import Feed, Follower
-from streams.console.live import as_json
+from streams.console.live import _Live, as_json
 from streams.console.store import Store
 from streams.http.server import HttpServer
 from streams.kafka.settings import KafkaSettings
@@ -128,10 +128,9 @@ def test_hostile_values_are_shown_as_text(console: OwnConsole) -> None:
 async def test_the_feed_gives_new_decisions_and_ends_for_a_slow_screen() -> None:
     feed, entry = Feed(), Entry(Position("t", 0, 1), 1, "h", "page", "s", "v", "a")
     screen = feed.subscribe(5)
-    waiting = asyncio.ensure_future(anext(screen))
-    await asyncio.sleep(0)
+    assert await anext(screen) == []
     feed.publish([entry])
-    assert await waiting == [entry]
+    assert await anext(screen) == [entry]
     for _ in range(1000):
         feed.publish([entry])
     assert len([entries async for entries in screen]) < 1000
@@ -139,10 +138,20 @@ async def test_the_feed_gives_new_decisions_and_ends_for_a_slow_screen() -> None
 
 async def test_a_closed_feed_ends_its_screens() -> None:
     feed = Feed()
-    waiting = asyncio.ensure_future(anext(feed.subscribe(5), None))
-    await asyncio.sleep(0)
+    screen = feed.subscribe(5)
+    assert await anext(screen) == []
     feed.close()
-    assert await waiting is None
+    assert await anext(screen, None) is None
+
+
+async def test_a_stream_begins_with_what_the_page_missed(console: OwnConsole) -> None:
+    live = _Live(console.context)
+    late = console.write(PAGE, "score_page")
+    stream = live._stream("")
+    first = [await anext(stream) for _ in range(2)][1]
+    assert f"/decision/pages.scored.v1/0/{late.offset}" in [row["path"] for row in json.loads(first.split("data: ")[1])]
+    console.context.feed.publish([Entry(Position("t", 0, 1), 1, "h", "page", "s", "v", "a")])
+    assert '"/decision/t/0/1"' in await anext(stream)
 
 
 def test_new_decisions_travel_as_json() -> None:
