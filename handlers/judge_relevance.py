@@ -88,26 +88,26 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
         return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE)
     case = {"case": derive_id(source.url, source.title, _content_hash(source))}
     shown = {"query": source.query, "title": title or "(none)", "summary": summary or "(none)"}
-    facts = {"opinion": opinion_of(source.query, title, summary, source.url, rules)}
+    facts = {"opinion": opinion_of(source, title, summary, rules)}
     need = rules.ask(TASK, case, shown, facts)
     message = Message("user", "\n\n".join(part.content for part in need.messages))
     return Ask(replace(need, messages=(message,)))
 
 
-def opinion_of(query: str, title: str, summary: str, url: str, rules: JudgeRelevanceRules) -> str:
+def opinion_of(source: RelevanceRequested, title: str, summary: str, rules: JudgeRelevanceRules) -> str:
     """``Relevant``, ``Irrelevant`` or ``UNDECIDED``, by the words and details of a title, a summary and an address.
 
     A short query needs all of its words that are not frequent. A source that lacks some may say the same in others, so
     it is undecided, unless it lacks a name as well. So is one that repeats a word without end.
     """
     gate = rules.relevance_gate
-    facets = rules.queries.read(query)
-    seen = rules.queries.see(title, summary, url=url)
+    facets = rules.queries.read(source.query, source.requested_at)
+    seen = rules.queries.see(title, summary, url=source.url)
     subject = [facet for facet in facets if facet.is_subject]
     scores = [met(facet, seen) for facet in subject]
     lacking = any(facet.is_condition and met(facet, seen) < 1 for facet in facets)
     missed = any(facet.weight >= _FULL and not score for facet, score in zip(subject, scores, strict=True))
-    is_short = len(subject) <= _SHORT_QUERY and not has_cjk(query)
+    is_short = len(subject) <= _SHORT_QUERY and not has_cjk(source.query)
     share = share_of(subject, scores)
     if subject and not lacking and share >= gate.least_coverage and (not is_short or not missed):
         return UNDECIDED if seen.words.most_repeated() > _LEAST_REPEATED else "Relevant"
@@ -200,7 +200,7 @@ def _verdict(
 def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:
     gate = rules.relevance_gate
     paragraphs = paragraphs_of(page, gate.snippet) if source.paragraphs is None else source.paragraphs
-    facets = rules.queries.read(source.query)
+    facets = rules.queries.read(source.query, source.requested_at)
 
     def worth(text: str) -> float:
         seen = rules.queries.see("", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
@@ -15,6 +16,8 @@ Meets = Callable[[SeenResult], float]
 Units = tuple[Unit, ...]
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ROUNDING = 1e-9
+_LONGEST_DATE = 40
+_NUMBER = re.compile(r"\d+")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
 
@@ -44,17 +47,18 @@ def having(kind: AskedKind, has_name: Callable[[str, AskedKind], bool], counted:
 
 def on_day(day: DateEvidence, units: Units) -> Meets:
     """A day that a query states; a date without a year is that day of any year."""
+    days = _orders(day)
 
     def is_same(other: DateEvidence) -> bool:
-        is_day = (day.month, day.day) == (other.month, other.day)
-        return is_day and (day.date is None or other.date is None or day.date == other.date)
+        is_year = day.date is None or other.date is None or day.date[:4] == other.date[:4]
+        return is_year and not days.isdisjoint(_orders(other))
 
     return lambda seen: float(any(map(is_same, seen.dates)) if seen.dates else names(seen, units))
 
 
 def in_month(month: int, units: Units) -> Meets:
     """A month that a query states."""
-    return lambda seen: float(any(day.month == month for day in seen.dates) or names(seen, units))
+    return lambda seen: float(any(month == at for day in seen.dates for at, _ in _orders(day)) or names(seen, units))
 
 
 def in_year(year: int) -> Meets:
@@ -105,6 +109,14 @@ def _may_be_same(one: PriceEvidence, other: PriceEvidence) -> bool:
         or not all(units)
         or (None in (one.currency, other.currency) and _OWN_SIGNS.isdisjoint(units) and not (one.unit and other.unit))
     )
+
+
+def _orders(day: DateEvidence) -> set[tuple[int, int]]:
+    """Month and day of a date; both orders where its text leaves that open: 03/04/2026."""
+    if day.month and day.day:
+        return {(day.month, day.day)}
+    numbers = [int(number) for number in _NUMBER.findall(day.text[:_LONGEST_DATE])]
+    return {(one, other) for one, other in (numbers[:2], numbers[1::-1])} if len(numbers) > 1 else set()
 
 
 def _as_date(day: DateEvidence, today: date | None) -> date | None:

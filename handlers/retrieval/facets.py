@@ -17,6 +17,7 @@ from handlers.results.batch import RetrievalEvaluationSection
 from handlers.retrieval.conditions import Meets
 from handlers.retrieval.copies import group_copies
 from handlers.retrieval.seen_result import SeenResult
+from handlers.text.words import Kind
 from schemas.retrieval import ClassifiedResult, JudgeScores, ResultType, RetrievedContent
 
 _ROUNDING = 1e-9
@@ -34,6 +35,7 @@ class Facet:
         is_subject: Whether only words can meet it; any other facet needs an item and not a listing.
         is_condition: Whether a result that does not meet it can't answer.
         is_detail: Whether it asks for a kind of detail: how much, when, who.
+        states: The kind of detail that it states one of: a day, a bound of a price.
     """
 
     text: str
@@ -42,6 +44,7 @@ class Facet:
     is_subject: bool = False
     is_condition: bool = False
     is_detail: bool = False
+    states: Kind | None = None
 
 
 def met(facet: Facet, seen: SeenResult) -> float:

@@ -79,8 +79,10 @@ class QueryReader:
         text = query[:_LONGEST_QUERY]
         found: list[Facet] = []
         for detail in find_evidence(text, self.patterns.details):
-            if detail.kind == "date" and detail.month:
-                found.append(Facet(detail.text, on_day(detail, self._units(detail.text)), is_condition=True))
+            if detail.kind == "date":
+                found.append(
+                    Facet(detail.text, on_day(detail, self._units(detail.text)), is_condition=True, states="date")
+                )
             elif detail.kind == "price":
                 facet, start = self._price(text, detail)
                 found.append(facet)
@@ -88,10 +90,11 @@ class QueryReader:
             if detail.kind in ("date", "price"):
                 text = _without(text, detail.start, detail.end)
         for start, end, month in self._months(text):
-            found.append(Facet(text[start:end], in_month(month, self._units(text[start:end])), is_condition=True))
+            meets = in_month(month, self._units(text[start:end]))
+            found.append(Facet(text[start:end], meets, is_condition=True, states="date"))
             text = _without(text, start, end)
         for match in YEAR.finditer(text):
-            found.append(Facet(match[0], in_year(int(match[0])), is_condition=True))
+            found.append(Facet(match[0], in_year(int(match[0])), is_condition=True, states="date"))
             text = _without(text, *match.span())
         language = self._language(query)
         ignored = self._ignored_in(language)
@@ -142,7 +145,7 @@ class QueryReader:
                 if not is_open and ignored.isdisjoint(beside) and self._places.isdisjoint(beside):
                     continue
                 meets = in_days(self._days[words], self._units(words), now.date() if now else None)
-                found[words] = Facet(words, meets, is_condition=True)
+                found[words] = Facet(words, meets, is_condition=True, states="date")
             else:
                 kind = self._kinds[words]
                 if kind == "name" and ((before and not is_open) or _ADVICE.intersection(after[:1])):
@@ -187,7 +190,7 @@ class QueryReader:
             if is_before or (is_whole and after.startswith(word)):
                 named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
                 start = len(before) - len(word) if is_before else price.start
-                return Facet(named, within(price, is_most=is_most), is_condition=True), start
+                return Facet(named, within(price, is_most=is_most), is_condition=True, states="price"), start
         return Facet("price", lambda seen: float(seen.has("price"))), price.start
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:

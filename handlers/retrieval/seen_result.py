@@ -80,8 +80,8 @@ class SeenResult:
 
     @cached_property
     def dates(self) -> tuple[DateEvidence, ...]:
-        """Its days, without those whose day and month can't be told apart."""
-        return tuple(detail for detail in self.details if detail.kind == "date" and detail.month)
+        """Its days."""
+        return tuple(detail for detail in self.details if detail.kind == "date")
 
     @cached_property
     def prices(self) -> tuple[PriceEvidence, ...]:
