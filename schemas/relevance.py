@@ -154,6 +154,7 @@ class RelevanceJudged(Event):
     """A judgment (R-130).
 
     Attributes:
+        reasons: What of the query title, summary and address have and what they lack; a model's word may differ.
         detail: What went wrong with a call that failed.
         summary_failure: Why the page could not be read for a summary; it is judged by what else there is (R-115).
     """
@@ -163,6 +164,7 @@ class RelevanceJudged(Event):
     page_id: str | None = None
     relevant: bool
     outcome: RelevanceOutcome
+    reasons: Many[str] = ()
     detail: str | None = None
     summary_failure: str | None = None
     llm: LlmCall | None = None

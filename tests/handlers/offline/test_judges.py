@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.judge_relevance import JudgeRelevanceRules, opinion_of
+from handlers.judge_relevance import JudgeRelevanceRules, compare
 from handlers.offline.judges import UNDECIDED, judge_ranking
 from handlers.ranking.judge import read_ranking_reply
 from schemas.relevance import RelevanceRequested
@@ -22,7 +22,7 @@ CO_PARENTING = "co-parenting with a former partner who has an addiction"
 
 
 def said(title: str, summary: str = "", query: str = CO_PARENTING) -> str:
-    return opinion_of(RelevanceRequested.model_construct(request_id="r", query=query, url=""), title, summary, RULES)
+    return compare(RelevanceRequested.model_construct(request_id="r", query=query, url=""), title, summary, RULES)[0]
 
 
 def test_another_subject_without_the_name_is_irrelevant() -> None:
@@ -41,7 +41,7 @@ def test_today_is_the_day_of_the_request() -> None:
         asked = datetime(2026, 11, day, 9, tzinfo=UTC)
         query = "jazz concert today"
         source = RelevanceRequested.model_construct(request_id="r", query=query, url="", requested_at=asked)
-        return opinion_of(source, "Jazz concert, 29 November 2026", "Doors at eight.", RULES)
+        return compare(source, "Jazz concert, 29 November 2026", "Doors at eight.", RULES)[0]
 
     assert (opinion(29), opinion(28)) == ("Relevant", UNDECIDED)
 
