@@ -19,7 +19,7 @@ from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import RelevanceGateSection, content_hash, go_on, settled
-from handlers.retrieval.facets import met, share_of, share_where
+from handlers.retrieval.facets import met, repeats, share_of, share_where
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns, compile_details
@@ -41,7 +41,7 @@ from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 TASK = "judge_relevance"
 _AROUND = " \t\r\n\"'`*_#>“”‘’«»「」『』()[]"
 _END = ".!。！,;:"
-_FULL, _SHORT_QUERY, _LEAST_REPEATED = 0.3, 6, 10
+_FULL, _SHORT_QUERY = 0.3, 6
 _FAILED = {
     CallOutcome.TIMEOUT: RelevanceOutcome.TIMEOUT,
     CallOutcome.TRUNCATED: RelevanceOutcome.UNPARSED,
@@ -115,7 +115,7 @@ def compare(
     is_short = len(subject) <= _SHORT_QUERY and not has_cjk(source.query)
     share = share_of(subject, scores)
     if subject and not lacking and share >= gate.least_coverage and (not is_short or not missed):
-        return (UNDECIDED if seen.words.most_repeated() > _LEAST_REPEATED else "Relevant"), reasons
+        return (UNDECIDED if repeats(facets, seen) else "Relevant"), reasons
     of_unnamed = share_where(lambda facet: not facet.is_condition, subject, scores)
     lacks_name = any(
         facet.is_condition and not facet.text.isdecimal() and not score

@@ -17,6 +17,9 @@ Units = tuple[Unit, ...]
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ROUNDING = 1e-9
 _LONGEST_DATE = 40
+_CLOSED = re.compile(
+    r"(?i:\b(?:closed|geschlossen|ruhetag|fermée?s?|cerrad[oa]s?|chius[oaie]|fechad[oa]s?|gesloten|lukket|stängt|zamknięt\w|nieczynn\w|zavřeno))|休|휴무"
+)
 _NUMBER = re.compile(r"\d+")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
@@ -43,6 +46,11 @@ def having(kind: AskedKind, has_name: Callable[[str, AskedKind], bool], counted:
     if kind == "place":
         return lambda seen: float(seen.has(kind) or has_name(seen.text, kind))
     return lambda seen: float(seen.has(kind) or (kind == "date" and seen.has("time")))
+
+
+def identified(name: str) -> Meets:
+    """The name of a model, an error or a road."""
+    return lambda seen: float(seen.has_identifier(name))
 
 
 def on_day(day: DateEvidence, units: Units) -> Meets:
@@ -78,7 +86,10 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
         if name in WEEKDAYS:
             weekday = WEEKDAYS.index(name)
             dated = [_as_date(day, today) for day in seen.dates]
-            return float(names(seen, units) or any(day is None or day.weekday() == weekday for day in dated))
+            named = [part for part in seen.parts if share_met(units, WordText(part)) > 1.0 - _ROUNDING]
+            if named and all(_CLOSED.search(part) for part in named):
+                return 0.0
+            return float(bool(named) or any(day is None or day.weekday() == weekday for day in dated))
         if not seen.dates:
             return float(names(seen, units) or seen.has_hours)
         if span is None or today is None:

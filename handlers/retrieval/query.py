@@ -7,14 +7,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
-from handlers.retrieval.conditions import Meets, Units, being, having, in_days, in_month, in_year, on_day, within
+from handlers.retrieval.conditions import (
+    Meets,
+    Units,
+    being,
+    having,
+    identified,
+    in_days,
+    in_month,
+    in_year,
+    on_day,
+    within,
+)
 from handlers.retrieval.facets import Facet
-from handlers.retrieval.seen_result import YEAR, SeenResult
+from handlers.retrieval.seen_result import IDENTIFIER, YEAR, SeenResult
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
 from handlers.text.scripts import counts_by_language, is_ideographic
-from handlers.text.word_match import Unit, WordText, fold_words, units_of
+from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
 from handlers.text.words import AskedKind, Kind, alternatives, fold
 from schemas.evidence import Evidence, PriceEvidence
 
@@ -27,6 +38,21 @@ _PLACE_WORDS = frozenset(("at", "on", "dans", "nel", "nella", "op", "te", "na", 
 """Words before a place beside those of the packs, which classify results as well."""
 _ADVICE = frozenset(("to", "should", "can", "do"))
 """Words behind "who" in questions for advice."""
+_COUNTS = (
+    "many",
+    "viele",
+    "mange",
+    "manga",
+    "combien d",
+    "cuantos",
+    "cuantas",
+    "quanti",
+    "quante",
+    "quantos",
+    "quantas",
+    "hoeveel",
+)
+"""Parts of questions for a number of things, which the next word names."""
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
 _RARE, _UNKNOWN = 0.55, 0.97
@@ -96,12 +122,17 @@ class QueryReader:
         for match in YEAR.finditer(text):
             found.append(Facet(match[0], in_year(int(match[0])), is_condition=True, states="date"))
             text = _without(text, *match.span())
+        identifiers: list[Facet] = []
+        for match in IDENTIFIER.finditer(text):
+            identifiers.append(Facet(match[0], identified(match[0]), is_subject=True, is_condition=True))
+            text = _without(text, *match.span())
         language = self._language(query)
         ignored = self._ignored_in(language)
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
         names = frozenset(self._names(text, language))
         units = units_of(folded, ignored, self._same)
-        subject = [self._word(unit, names, language) for unit in units]
+        shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
+        subject = [*identifiers, *(self._word(unit, names, language, shown) for unit in units)]
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
         return (*(replace(facet, weight=most) for facet in (*found, *asked)), *subject)
@@ -150,7 +181,8 @@ class QueryReader:
                 kind = self._kinds[words]
                 if kind == "name" and ((before and not is_open) or _ADVICE.intersection(after[:1])):
                     continue  # "the man who …", "who to call"
-                meets = having(kind, self._names_beside(query), self._counted(after, ignored))
+                counted = self._counted(after, ignored) if any(sign in words for sign in _COUNTS) else ()
+                meets = having(kind, self._names_beside(query), counted)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
                 found[kind] = Facet(kind, meets, is_condition=is_asked, is_detail=is_asked)
@@ -162,8 +194,9 @@ class QueryReader:
     def _language(self, query: str) -> str | None:
         """The language of a query, by its small words; None if they leave it open."""
         counts = counts_by_language(_WORD.findall(query.lower()), self.patterns.details.small_words)
-        known = [language for language in self._background.languages if counts.get(language, 0) >= _FEW_SMALL]
-        return max(known, key=counts.__getitem__, default=None)
+        most = max(_FEW_SMALL, *(counts.get(language, 0) for language in self._background.languages))
+        known = [language for language in self._background.languages if counts.get(language, 0) == most]
+        return known[0] if len(known) == 1 else None
 
     def _counted(self, after: Sequence[str], ignored: Set[str]) -> Units:
         """The word that directly follows "how many"."""
@@ -174,12 +207,12 @@ class QueryReader:
         own = self.patterns.stop_words_of.get(language or "") or self.patterns.details.small_words.get(language or "")
         return self._ignored if own is None else {*own, *self._undivided}
 
-    def _word(self, unit: Unit, names: Set[str], language: str | None) -> Facet:
+    def _word(self, unit: Unit, names: Set[str], language: str | None, shown: Mapping[str, str]) -> Facet:
         text = min(unit.forms)
         is_number = text.isdecimal()
         weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else self._background.rarity(text, language) ** 2)
         is_condition = is_number or not names.isdisjoint(unit.forms)
-        return Facet(text, _word_of(unit), weight, is_subject=True, is_condition=is_condition)
+        return Facet(shown.get(text, text), _word_of(unit), weight, is_subject=True, is_condition=is_condition)
 
     def _price(self, text: str, price: PriceEvidence) -> tuple[Facet, int]:
         """A stated price and where it begins: any price meets it; beside a word such as "under", only one within it."""

@@ -17,7 +17,7 @@ from handlers.html.citations import CitationWords, is_wire_report
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.names import NameWords
 from handlers.retrieval.copies import Group, group_copies
-from handlers.retrieval.facets import Facet, answers, is_about, met, unmet
+from handlers.retrieval.facets import Facet, answers, is_about, met, repeats, unmet
 from handlers.retrieval.query import QueryReader
 from handlers.retrieval.seen_result import SeenResult
 from handlers.text.patterns import WordList as Words
@@ -380,7 +380,11 @@ def _on_goal(
     """Whether enough results are about the goal, and what it states and none of these has."""
     if not facets or not results:
         return False, ()
-    scores = [[met(facet, result.seen) for facet in facets] for result in results]
+    scores = [
+        [0.0 if is_empty else met(facet, result.seen) for facet in facets]
+        for result in results
+        for is_empty in [repeats(facets, result.seen)]
+    ]
     task = _task_word(facets, scores)
     facets = [facet for place, facet in enumerate(facets) if place != task]
     scores = [[score for place, score in enumerate(found) if place != task] for found in scores]
