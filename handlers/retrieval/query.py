@@ -41,8 +41,7 @@ _ADVICE = frozenset(("to", "should", "can", "do"))
 _COUNTS = (
     "many",
     "viele",
-    "mange",
-    "manga",
+    "mang",
     "combien d",
     "cuantos",
     "cuantas",
@@ -53,6 +52,20 @@ _COUNTS = (
     "hoeveel",
 )
 """Parts of questions for a number of things, which the next word names."""
+_HOW_MUCH = (
+    "how much ",
+    "wie viel ",
+    "wieviel ",
+    "combien ",
+    "cuanto ",
+    "quanto ",
+    "hoeveel ",
+    "hvor meget ",
+    "hvor mye ",
+    "hur mycket ",
+    "kolik ",
+    "ile ",
+)
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
 _RARE, _UNKNOWN = 0.55, 0.97
@@ -185,6 +198,7 @@ class QueryReader:
                 meets = having(kind, self._names_beside(query), counted)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
+                is_asked |= kind == "price" and folded.startswith(_HOW_MUCH)
                 found[kind] = Facet(kind, meets, is_condition=is_asked, is_detail=is_asked)
             folded = _without(folded, *match.span())
         # One facet for words of one meaning: "concerts and festivals" are both met by an event.
@@ -256,9 +270,10 @@ class QueryReader:
                     continue
                 before = terms[place - 1][0].lower() if place else ""
                 is_first = not place or not _GOES_ON.fullmatch(text, terms[place - 1].end(), term.start())
-                follows = terms[place + 1][0][:1].isupper() if place + 1 < len(terms) else False
+                after = terms[place + 1][0] if place + 1 < len(terms) else ""
+                follows = after[:1].isupper() and not known.has_word(after)
                 rarity = self._background.rarity(fold_words(term[0]))
-                is_name = follows or rarity >= (_UNKNOWN if is_first else _RARE)
+                is_name = follows or (rarity >= _RARE and not is_first)
                 if is_name and (before in self._places) == (kind == "place"):
                     return True
             return False
