@@ -3,25 +3,21 @@
 import asyncio
 import gzip
 import json
-import os
 import random
 import signal
-import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streams.cli.publish import Publication, run_publish
 from streams.local_kafka.broker import LocalKafka
 from streams.publish.run_log import RunLog
 from streams.publish.walk import Position
 from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED
 from streams.topology.codec import OutputRecord
-from tests.archives import packed, warc_record
 from tests.kafka.installation import Installation, Installing, assay_command, command, installed, until
 
 PAGES = PAGES_CRAWLED.name
@@ -114,20 +110,6 @@ async def killed_five_times(
     status, told, err = await publish(settings, *words[2:])
     assert (status, told["run_published"], told["run_refused"]) == (min(refused, 1), count, refused)
     assert f"resuming run five: {seen[-1]} published, {refused} refused before" in err
-
-
-@pytest.mark.slow
-async def test_archive_killed_five_times_is_published_once(
-    installation: Installation, publish: Publish, tmp_path: Path
-) -> None:
-    count = 8000
-    urls = [f"https://a.example/{number}" for number in range(count)]
-    page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>Some text."
-    records = [packed([warc_record(url, page)]) for url in urls]
-    records.insert(3, records[3][:-20])
-    (tmp_path / "crawl.warc.gz").write_bytes(b"".join(records))
-    await killed_five_times(installation, publish, count, tmp_path / "crawl.warc.gz", refused=1)
-    assert sorted(record.key.decode() for record in await installation.read(PAGES)) == sorted(urls)
 
 
 @pytest.mark.slow
@@ -298,19 +280,6 @@ async def test_a_commit_whose_outcome_is_not_known_is_looked_up(installation: In
     await log.close()
     assert [record.value for record in await installation.read(PAGES)] == [b"1", b"2"]
     assert await log.read() == two
-
-
-def test_a_terminal_sees_a_bar_and_the_run_in_all(
-    installing: Installing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = asyncio.run(installing()).settings
-    write_pages(tmp_path / "a.jsonl", 50)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert run_publish(settings, Publication(topic=PAGES_CRAWLED, paths=[tmp_path / "a.jsonl"], run="bar")) == 0
-    out, _ = capsys.readouterr()
-    assert out.startswith(f"published 50 to {PAGES}, refused 0, in ")
-    assert out.endswith("; run bar in all: 50 published, 0 refused\n")
-    assert Counter(os.listdir(tmp_path)) == {"a.jsonl": 1}
 
 
 async def test_copies_that_start_at_the_same_time_double_nothing(

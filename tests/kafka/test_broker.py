@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import UnknownTopicOrPartitionError
 
-from streams.kafka.clients import make_reader, opened
+from streams.kafka.clients import opened
 from streams.local_kafka.broker import LocalKafka, free_port
 from streams.local_kafka.install import KAFKA_VERSION, cache_folder
-from tests.kafka.installation import install
 from tests.samples import environment
 
 DEAD_LETTER_BYTES = 13 * 1024 * 1024
@@ -65,24 +63,12 @@ async def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes | N
         return values
 
 
-async def test_a_reader_that_finds_nothing_to_read_is_stopped_at_once(kafka: str, topic_prefix: str) -> None:
-    async with opened(make_reader(install(kafka, topic_prefix).kafka)) as reader:
-        assert reader.assignment() == set()
-
-
 async def test_the_largest_dead_letter_fits(kafka: str, topic_prefix: str) -> None:
     topic = f"{topic_prefix}pages.dlq"
     await create(kafka, topic, **{"max.message.bytes": str(DEAD_LETTER_BYTES)})
     largest = os.urandom(DEAD_LETTER_BYTES - 1024)
     await write(kafka, topic, largest)
     assert await read(kafka, topic, 1) == [largest]
-
-
-async def test_reading_metadata_does_not_create_a_topic(kafka: str, topic_prefix: str) -> None:
-    async with opened(AIOKafkaAdminClient(bootstrap_servers=kafka)) as admin:
-        [described] = await admin.describe_topics([f"{topic_prefix}typo"])
-        assert described["error_code"] == UnknownTopicOrPartitionError.errno
-        assert f"{topic_prefix}typo" not in await admin.list_topics()
 
 
 @pytest.mark.slow
