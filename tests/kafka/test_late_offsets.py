@@ -48,6 +48,20 @@ class Late:
         return [code for _, partitions in answer.errors for _, code in partitions]
 
 
+async def test_late_offsets_set_the_group_back(assay: Installation) -> None:
+    """A fact about brokers: therefore a producer does not send the offsets of a transaction again."""
+    late = Late(assay)
+    producer = await late.start()
+    await late.offset(producer, 2)
+    request = late.request(producer, 2)
+    await producer.commit_transaction()
+    await late.offset(producer, 18)
+    assert await late.arrives(producer, request) == [0]
+    await producer.commit_transaction()
+    await producer.stop()
+    assert (await assay.committed("group"))[0] == 2
+
+
 async def test_late_offsets_of_a_replaced_producer_are_refused(assay: Installation) -> None:
     late = Late(assay)
     old = await late.start()
