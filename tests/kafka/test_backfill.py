@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from streams.local_kafka.broker import LocalKafka
 from streams.publish.run_log import RunLog
 from streams.publish.walk import Position
 from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED
 from streams.topology.codec import OutputRecord
-from tests.kafka.installation import Installation, Installing, assay_command, command, installed, until
+from tests.kafka.installation import Installation, Installing, assay_command, command, until
 
 PAGES = PAGES_CRAWLED.name
 KEYS = 37
@@ -65,13 +64,6 @@ def publish(capsys: pytest.CaptureFixture[str]) -> Publish:
         return status, json.loads(out) if out.strip() else {}, err
 
     return run
-
-
-async def publish_apart(settings: Settings, *arguments: str) -> Published:
-    """The same in a separate process."""
-    async with assay_command(settings, "publish", PAGES, *arguments, "--json") as process:
-        out, err = await process.communicate()
-    return process.returncode or 0, json.loads(out) if out.strip() else {}, err.decode()
 
 
 async def begun(settings: Settings, run: str) -> None:
@@ -122,36 +114,6 @@ async def test_publish_killed_five_times_writes_once_in_order(
     await killed_five_times(installation, publish, count, tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz")
     assert await numbers(installation) == everything(count)
     assert {dict(record.headers)["assay_run"] for record in await installation.read(PAGES)} == {b"five"}
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(180)
-async def test_a_broker_that_dies_and_comes_back_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    count = 6000
-    write_pages(tmp_path / "a.jsonl", count)
-    async with LocalKafka() as kafka:
-        installation = await installed(kafka.bootstrap_servers, "t.")
-        # On a busy machine a new broker takes longer than the 5 s below to name a coordinator.
-        first = RunLog(installation.settings, PAGES_CRAWLED, "first")
-        await first.open()
-        await first.close()
-        monkeypatch.setenv("ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS", "5")
-        log = RunLog(installation.settings, PAGES_CRAWLED, "broker")
-        arguments = (str(tmp_path / "a.jsonl"), "--run-id", "broker", "--rate", "500", "--json")
-        async with assay_command(installation.settings, "publish", PAGES, *arguments) as process:
-
-            async def begun() -> bool:
-                assert process.returncode is None, await process.communicate()
-                position = await log.read()
-                assert position is None or position.published < count, "it was faster than its killer"
-                return position is not None
-
-            await until(begun)
-            await asyncio.to_thread(kafka.kill)
-            await asyncio.to_thread(kafka.restart)
-            out, err = await process.communicate()
-        assert (process.returncode, json.loads(out)["run_published"]) == (0, count), err
-        assert await numbers(installation) == everything(count)
 
 
 async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(
@@ -216,17 +178,6 @@ async def test_refused_lines_are_kept_once_across_resumes(
     assert found[-1]["place"].endswith("a.jsonl:901")
 
 
-async def test_pipe_resumes_when_it_gets_the_same_lines(installation: Installation, tmp_path: Path) -> None:
-    settings = installation.settings
-    write_pages(tmp_path / "a.jsonl", 60)
-    lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
-    for given, published in ((lines[:25], 25), (lines, 35)):
-        async with assay_command(settings, "publish", PAGES, "-", "--run-id", "pipe", "--json") as process:
-            out, _ = await process.communicate(b"".join(given))
-            assert (process.returncode, json.loads(out)["published"]) == (0, published)
-    assert await numbers(installation) == everything(60)
-
-
 async def test_folder_resumes_by_names_and_sizes(installation: Installation, publish: Publish, tmp_path: Path) -> None:
     settings, folder = installation.settings, tmp_path / "pages"
     folder.mkdir()
@@ -280,17 +231,3 @@ async def test_a_commit_whose_outcome_is_not_known_is_looked_up(installation: In
     await log.close()
     assert [record.value for record in await installation.read(PAGES)] == [b"1", b"2"]
     assert await log.read() == two
-
-
-async def test_copies_that_start_at_the_same_time_double_nothing(
-    installation: Installation, publish: Publish, tmp_path: Path
-) -> None:
-    settings, count = installation.settings, 2000
-    write_pages(tmp_path / "a.jsonl", count)
-    arguments = (str(tmp_path / "a.jsonl"), "--run-id", "same")
-    outcomes = await asyncio.gather(*(publish_apart(settings, *arguments) for _ in range(3)))
-    for status, _, err in outcomes:
-        assert status == 0 or "another copy of run same has taken over" in err
-    status, told, _ = await publish(settings, *arguments)
-    assert (status, told["run_published"]) == (0, count)
-    assert await numbers(installation) == everything(count)

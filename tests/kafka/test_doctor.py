@@ -1,7 +1,6 @@
 """``assay doctor`` on a real Kafka, healthy and with operator faults."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,7 +12,7 @@ from streams.kafka.topics import plan_topics
 from streams.llm.checks import Check
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, install, installed, page, scorer
+from tests.kafka.installation import SCORED, Installation, Installing, install, installed, page, scorer
 
 SCORE_PAGE = HANDLERS[0]
 
@@ -44,17 +43,6 @@ async def test_missing_topics_and_waiting_records_are_reported(kafka: str, topic
     bare = await findings(install(kafka, topic_prefix + "bare."))
     assert bare["topics"].state == "warn"
     assert bare["clocks"].state == bare["rules"].state == bare["dead letters"].state == "ok"
-
-
-async def test_records_from_the_future_are_reported(assay: Installation) -> None:
-    async with opened(make_producer(assay.settings.kafka, None, "ahead")) as producer:
-        key, value = page(1)
-        ahead = int(1000 * (datetime.now(UTC) + timedelta(minutes=30)).timestamp())
-        await producer.send_and_wait(assay.prefix + CRAWLED, value, key=key, timestamp_ms=ahead)
-    clocks = (await findings(assay.settings))["clocks"]
-    assert clocks.state == "warn"
-    assert f"on {assay.prefix}{CRAWLED}" in clocks.detail
-    assert "30 min and more ahead" in clocks.detail
 
 
 async def test_decisions_under_other_rules_are_reported(assay: Installation) -> None:

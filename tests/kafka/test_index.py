@@ -19,7 +19,7 @@ from schemas.pages import ScoredPage
 from streams.settings.model import load_settings
 from streams.topology import HANDLERS, REPLAYS
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, installed, process, ran, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, process, ran
 from tests.kafka.replays import planned, replayed
 from tests.kafka.test_doctor import findings
 from tests.rules import shipped_rules
@@ -153,33 +153,6 @@ async def test_the_index_has_the_tiers_of_the_last_run(
     assert (await findings(assay.settings))["indexed pages"].state == "warn"
 
 
-async def test_intake_pauses_while_the_index_is_down_without_loss(
-    kafka: str, topic_prefix: str, server: QdrantServer
-) -> None:
-    assay = await installed(
-        kafka,
-        topic_prefix,
-        (SCORE_PAGE, INDEX_PAGE),
-        index={"url": server.url, "timeout_seconds": 1},
-        processing={"breaker": {"failures": 3}},
-    )
-    server.status = 503
-    await assay.feed([scored("ABC"[number % 3], number) for number in range(40)], SCORED)
-    async with assay.running(INDEX_PAGE) as application:
-        open_ = application.metrics.breaker_open.labels("index_page", "live")
-        await until(lambda: open_._value.get() == 1)
-        asked = len(server.asked)
-        await asyncio.sleep(2)
-        assert len(server.asked) - asked < 40
-        server.status = 200
-        await until(lambda: len(points(server)) == 40)
-        await until(application.caught_up, times=2)
-    events = await assay.events(DocumentIndexed)
-    assert {event.url for event in events} == {f"https://news.example/{number}" for number in range(40)}
-    assert len(events) == 40
-    assert not await assay.read(f"{SCORED}.assay.index_page.dlq")
-
-
 async def test_to_drain_ends_when_the_index_stays_down(installing: Installing, server: QdrantServer) -> None:
     assay = await installing((SCORE_PAGE, INDEX_PAGE))
     server.status = 503
@@ -198,18 +171,6 @@ async def test_to_drain_ends_when_the_index_stays_down(installing: Installing, s
     again = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
     await again.drain(INDEX_PAGE)
     assert len(points(server)) == 40
-
-
-async def test_two_copies_share_a_server_and_write_each_page_once(installing: Installing, server: QdrantServer) -> None:
-    assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
-    await assay.feed([scored("ABC"[number % 3], number) for number in range(60)], SCORED)
-    async with assay.running(INDEX_PAGE) as one, assay.running(INDEX_PAGE) as other:
-        await until(lambda: len(points(server)) == 60)
-        await until(one.caught_up, times=2)
-        await until(other.caught_up, times=2)
-    events = await assay.events(DocumentIndexed)
-    assert len({event.url for event in events}) == len(events) == 60
-    assert sum(points(server).values()) == sum(event.points for event in events)
 
 
 @pytest.mark.slow

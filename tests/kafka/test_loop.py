@@ -13,9 +13,9 @@ from aiokafka import ConsumerRecord
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
 from schemas.replies import FetchFailure
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievalEvaluated
-from tests.kafka.concerts import detail, listing, offer
+from tests.kafka.concerts import detail, offer
 from tests.kafka.installation import CRAWLED, Installation, Installing, handlers_named, process, until, until_killed
-from tests.streams.fetch.web import Web, response, serving
+from tests.streams.fetch.web import Web, serving
 
 BATCHES = "retrieval.batches.v1"
 NEEDED, COMPLETED = "extraction.needed.v1", "extraction.completed.v1"
@@ -98,41 +98,6 @@ async def test_listing_leads_to_details_and_a_better_second_attempt(
     assert {dict(page.headers)["content-type"] for page in pages} == {b"text/html; charset=utf-8"}
     assert set(asked_for(web).values()) == {1}
     assert web.seen["/robots.txt"] == 1
-
-
-async def test_details_that_do_not_come_are_named_with_their_reasons(
-    installing: Installing, web: Web, tmp_path: Path
-) -> None:
-    web.routes["/robots.txt"] = response("User-agent: *\nDisallow: /concerts/12", content_type="text/plain")
-    web.routes["/concerts/13-quartet"] = response("<title>Page not found</title><p>It is gone.</p>")
-    assay = await install(installing, fetching(web, tmp_path))
-    await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
-    await assay.drain(*LOOP)
-    [completed] = await assay.events(ExtractionCompleted)
-    assert completed.status == "partial"
-    assert [source.url for source in completed.fetched] == [f"http://{HOST}/concerts/11-quartet"]
-    assert {skipped.url[-10:-8]: skipped.reason for skipped in completed.skipped} == {
-        "12": FetchFailure.ROBOTS,
-        "13": FetchFailure.GONE,
-    }
-    assert len(await assay.read(CRAWLED)) == 1
-
-
-async def test_chain_of_listings_ends_at_the_hop_limit(installing: Installing, web: Web, tmp_path: Path) -> None:
-    for number in (11, 12, 13):
-        web.routes[f"/concerts/{number}-quartet"] = listing(*(f"/concerts/{number}{n}-more" for n in range(5)))
-    assay = await install(installing, fetching(web, tmp_path))
-    await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
-    await assay.drain(*LOOP)
-    assert len(await assay.read(NEEDED)) == 1
-    assert max(event.attempt for event in await assay.events(ResultsClassified)) <= 2
-    assert len(asked_for(web)) <= 4
-    # An event that exceeds the hop limit by hand is answered with the limit.
-    further = ExtractionNeeded.model_validate_json(needed(HOST)[1]).model_copy(update={"attempt": 2})
-    await assay.feed([(HOST.encode(), further.to_json())], NEEDED)
-    await assay.drain(*LOOP)
-    assert {event.failure for event in await assay.events(ExtractionCompleted)} >= {FetchFailure.HOP_LIMIT}
-    assert len(asked_for(web)) <= 4
 
 
 async def test_what_was_fetched_before_a_kill_is_not_fetched_again(

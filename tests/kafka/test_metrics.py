@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -161,27 +160,6 @@ def flaky() -> Callable[[CrawledPage, Rules], Outcome]:
         return Retry(RetryReason.UNAVAILABLE, event.url) if seen[event.url] == 1 else Drop(DropReason.NOTHING_TO_DO)
 
     return decide
-
-
-async def test_faststream_metrics_separate_groups_of_one_topic(kafka: str, topic_prefix: str) -> None:
-    place = await installed(kafka, topic_prefix, handlers_named("score_page", "classify_results"))
-    pages = [page(number) for number in range(7)]
-    await place.feed(pages)
-    other = replace(scorer(), name="classify_results")
-    async with place.running(scorer(), other) as application:
-        await until(application.caught_up, times=2)
-        families = {family.name: family for family in await scraped(application)}
-    taken = {
-        (sample.labels["handler"], sample.labels["consumer_group"]): sample.value
-        for sample in families["faststream_received_messages"].samples
-        if sample.name.endswith("_total")
-    }
-    topic = topic_prefix + CRAWLED
-    groups = [topic_prefix + f"assay.{name}" for name in ("score_page", "classify_results")]
-    assert sorted(taken) == sorted((topic, group) for group in groups)
-    assert min(taken.values()) >= len(pages), "what is handed over before a partition is open comes again"
-    sizes = [sample for sample in families["faststream_received_messages_size_bytes"].samples if "_sum" in sample.name]
-    assert min(sample.value for sample in sizes) >= sum(len(value) for _, value in pages)
 
 
 async def test_what_comes_a_second_time_is_counted_as_that(installing: Installing, tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.transactions import send_all, stop_producer
-from streams.pipeline.commit import Committer
 from streams.topology.codec import OutputRecord
 from streams.workers.settings import WorkersSettings
 from tests.kafka.installation import (
@@ -183,29 +182,6 @@ async def test_stop_commits_finished_records_without_repeats(assay: Installation
     assert first > 0
     await assay.drain(scorer())
     assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(2000))
-
-
-async def test_a_doubt_is_settled_by_what_the_group_has_committed(
-    assay: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Answers get lost before and after the commit; either way every record is written once."""
-    calls = 0
-    real = Committer._write
-
-    async def doubtful(self: Committer, outputs: Any, next_offset: int) -> None:
-        nonlocal calls
-        calls += 1
-        if calls % 5 == 1:
-            raise KafkaError("lost before the commit")
-        await real(self, outputs, next_offset)
-        if calls % 3 == 1:
-            raise KafkaError("lost after the commit")
-
-    monkeypatch.setattr(Committer, "_write", doubtful)
-    await assay.feed([page(n) for n in range(300)], transactional=True)
-    await assay.drain(scorer())
-    assert calls > 6
-    assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(300))
 
 
 async def test_an_output_that_the_broker_refuses_becomes_a_dead_letter(kafka: str, topic_prefix: str) -> None:

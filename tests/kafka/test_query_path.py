@@ -3,7 +3,6 @@
 The test writes the pages, forged ones among them. A model server on loopback records every prompt.
 """
 
-import asyncio
 import json
 import re
 from collections import Counter
@@ -232,28 +231,3 @@ async def test_given_candidates_leave_no_number_in_any_prompt(
     for text in prompts:
         assert numbers_of_trust(text, event.results) == []
         assert not re.search(r"(?<!\w)(83|59|71|0\.7319)(?!\w)", text)
-
-
-async def test_old_points_without_score_are_labelled_by_their_source(
-    installing: Installing, index: QdrantServer, tmp_path: Path
-) -> None:
-    async with model_server(reply) as models:
-        assay = await installation(installing, index, models, tmp_path)
-        await served(assay, PAGES, query("new"))
-        found, _ = await asyncio.to_thread(index.client.scroll, "documents", limit=1000)
-        await asyncio.to_thread(
-            index.client.delete_payload,
-            "documents",
-            ["cts_score", "trust_features", "trust_label"],
-            [record.id for record in found],
-        )
-        await served(assay, [], query("old"))
-        events = await completed(assay)
-    new, old = events["new"], events["old"]
-    assert [result.url for result in old.results] == [result.url for result in new.results]
-    assert {(result.cts_score, result.trust_features) for result in old.results} == {(None, None)}
-    assert {result.reasoning_metadata.label_source for result in old.results} == {"fallback"}
-    # The context has the relevant results, each text once.
-    shown = [result for result in old.results if result.relevant and result.copy_of is None]
-    assert mislabelled(old.context, shown) == []
-    assert old.context.startswith("[TRUST_TIER: HIGH] Source: Water Office\n")

@@ -4,16 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from schemas.queries import RankingRequested
-from schemas.ranking import RankingCompleted, StageName, StageOutcome
+from schemas.ranking import RankingCompleted
 from tests.kafka.installation import Installation, Installing, handlers_named
-from tests.streams.llm.model_server import Behaviour, hangs, model_server, says, status
+from tests.streams.llm.model_server import model_server, says
 
 REQUESTED, COMPLETED = "ranking.requested.v1", "ranking.completed.v1"
-DEAD = f"{REQUESTED}.assay.rank_results.dlq"
-RETRIES = (f"{REQUESTED}.assay.rank_results.retry.10s", f"{REQUESTED}.assay.rank_results.retry.1m")
 [RANK_RESULTS] = handlers_named("rank_results")
 SCORED = json.dumps({"scores": [{"number": 1, "score": 0.2}, {"number": 2, "score": 0.9}]})
 CANDIDATES: list[dict[str, Any]] = [
@@ -54,25 +50,3 @@ async def test_redelivered_query_repeats_its_results_and_is_paid_once(installing
     first, second = await place.events(RankingCompleted)
     assert first.results == second.results
     assert first.context == second.context
-
-
-@pytest.mark.parametrize(
-    ("trouble", "because"),
-    [(hangs(), "timeout"), (status(500), "error"), (says("Passage 1 is the best."), "ok")],
-    ids=["hangs", "500", "prose"],
-)
-async def test_failed_judge_does_not_prevent_an_answer(
-    installing: Installing, tmp_path: Path, trouble: Behaviour, because: str
-) -> None:
-    async with model_server(trouble) as server:
-        place = await installation(installing, server.base_url, tmp_path)
-        await place.feed([query()], REQUESTED)
-        await place.drain(RANK_RESULTS)
-    [event] = await place.events(RankingCompleted)
-    assert {note.stage: note.outcome for note in event.notes}[StageName.RANKING] is StageOutcome.FAILED
-    assert [result.url for result in event.results] == ["https://water.gov.tw/dam", "https://blog.example/dam"]
-    assert event.llm is not None
-    assert event.llm.outcome == because
-    # The record's timestamp replaces the time that the query does not give.
-    assert event.requested_at is not None
-    assert await place.read(DEAD, *RETRIES) == []

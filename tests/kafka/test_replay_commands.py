@@ -127,21 +127,6 @@ async def test_plan_with_lost_offsets_fails_with_its_name(assay: Installation, s
     assert len(await assay.read(REPLAYS.name)) == 5, "nothing is written over it"
 
 
-async def test_empty_range_is_reported_and_nothing_is_made(assay: Installation, said: Said) -> None:
-    await assay.feed([page(n) for n in range(5)])
-    for words in ((), ("--dry-run",)):
-        process = await assay_replay(
-            assay.settings, "score_page", "--plan", "again", "--from", "1000", *words, stderr=asyncio.subprocess.PIPE
-        )
-        out, err = (text.decode() for text in await process.communicate())
-        assert process.returncode == 0
-        assert f"warning: {CRAWLED} has no records between --from and --to for score_page" in err
-        assert last_line(out)["plan"] == "again"
-    assert await said(assay, "list") == (0, {"plans": []})
-    async with opened(make_admin(assay.settings.kafka)) as admin:
-        assert not [name for name in await admin.list_topics() if ".replay." in name and name.startswith(assay.prefix)]
-
-
 async def test_range_with_deleted_records_is_refused(assay: Installation, said: Said) -> None:
     """Unless that is allowed; so is a replay whose records are deleted before it reads them."""
     await assay.feed([page(n) for n in range(60)])

@@ -208,23 +208,3 @@ async def test_inputs_without_a_decision_and_dead_ones(installing: Installing) -
     until = await until_now(place, SCORER, **both)
     again = await chosen(place, SCORER, until, outcomes=["dead"])
     assert again == list(range(3, 40, 4))
-
-
-async def test_tiers_of_the_event_itself_or_of_the_decision_on_it(installing: Installing) -> None:
-    place = await installing()
-    await place.feed([numbered(number) for number in range(8)])
-    await place.drain(scorer())
-    assert await chosen(place, SCORER, await until_now(place, SCORER, tiers=["C"]), tiers=["C"]) == list(range(8))
-    assert await chosen(place, SCORER, await until_now(place, SCORER, tiers=["A"]), tiers=["A", "B"]) == []
-    assert await until_now(place, INDEXER, tiers=["C"]) == (), "its input has a tier, so nothing has to be looked up"
-    assert await chosen(place, INDEXER, (), tiers=["C"]) == list(range(8))
-    assert await chosen(place, INDEXER, (), tiers=["A", "B"]) == []
-
-
-async def test_domains_of_pages(installing: Installing) -> None:
-    place = await installing()
-    await place.feed([numbered(1, "news.site.example"), numbered(2, "site.example"), numbered(3, "mysite.example")])
-    await place.feed([(b"broken-4", b"{")])
-    assert await chosen(place, SCORER, (), domains=["Site.Example."]) == [1, 2]
-    assert await chosen(place, SCORER, (), domains=["news.site.example"]) == [1]
-    assert await chosen(place, SCORER, ()) == [1, 2, 3, 4], "what can't be decoded is left out by a filter alone"

@@ -27,7 +27,7 @@ from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer, until
-from tests.kafka.secured_kafka import KEY_PASSWORD, MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
+from tests.kafka.secured_kafka import MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
 from tests.samples import ROOT, run_assay
 from tests.tables import tables
 
@@ -114,30 +114,6 @@ def rights() -> Iterator[tuple[int, int]]:
             resource = next(number for name, number in RESOURCES.items() if f"on {name}" in part)
             for operation in re.findall(r"`(\w+)`", part):
                 yield resource, OPERATIONS[operation]
-
-
-async def test_the_rights_that_operations_md_lists_are_enough(secured: SecuredKafka, topic_prefix: str) -> None:
-    every = settings_of(client(secured, "SASLTLS"))
-    async with opened(make_admin(every.kafka)) as admin:
-        listed = list(rights())
-        assert {resource for resource, _ in listed} == set(RESOURCES.values())
-        for resource, operation in listed:
-            acl = CreateAclsRequest(resource, topic_prefix, PREFIXED, "User:worker", "*", operation, ALLOW)
-            await admin._send_request(acl)
-    section = client(secured, "SASLTLS", sasl_username="worker", sasl_password=USERS["worker"])
-    assay = Installation(settings_of(section, topic_prefix))
-    await create_topics(assay.settings.kafka, PAGE_TOPICS)
-    await assay.feed(page(number) for number in range(50))
-    async with assay.running(scorer()) as application:
-        await assay.quiet(application)
-    states = await asyncio.to_thread(lambda: [finding.state for finding in check_kafka(assay.settings)])
-    assert "fail" not in states
-    assert len(await Installation(settings_of(client(secured, "SASLTLS"), topic_prefix)).read(SCORED)) == 50
-
-
-def test_encrypted_key_may_share_the_certificates_file(secured: SecuredKafka) -> None:
-    section = client(secured, "MUTUAL", ssl_certfile="both.pem", ssl_keyfile=None, ssl_password=KEY_PASSWORD)
-    assert next(check_kafka(settings_of(section))).state == "ok"
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = TABLES["refused"]

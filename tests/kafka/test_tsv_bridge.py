@@ -13,7 +13,7 @@ from streams.cli.publish import Publication, run_publish
 from streams.kafka.clients import make_producer, opened
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED
-from tests.kafka.installation import Installation, Installing, install, installed
+from tests.kafka.installation import Installation, Installing, installed
 from tests.samples import EXAMPLES
 from tests.tables import tables
 
@@ -83,14 +83,6 @@ def test_export_starts_and_ends_where_requested(settings: Settings, capsys: pyte
     for start in ("latest", "99"):
         assert Export(start=start).run(settings) == 0
         assert "exported 0, refused 0" in capsys.readouterr().err
-
-
-def test_export_from_a_missing_topic_is_refused(
-    kafka: str, topic_prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert Export(output=tmp_path / "pages.tsv").run(install(kafka, topic_prefix)) == 2
-    assert "`assay topics create` creates it" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
 
 
 async def test_an_open_transaction_holds_nothing_up(

@@ -10,7 +10,7 @@ from schemas.extraction import ExtractionNeeded
 from schemas.retrieval import ResultsClassified
 from streams.cli.stats import run_topic_stats
 from streams.kafka.lookups import read_newest_first
-from streams.settings.model import Settings, load_settings
+from streams.settings.model import Settings
 from streams.topology import (
     DOCUMENTS_INDEXED,
     EXTRACTION_NEEDED,
@@ -70,15 +70,6 @@ def test_decisions_on_a_page_come_newest_first(capsys: pytest.CaptureFixture[str
     assert max(map(len, shown.out.splitlines())) <= 166
 
 
-def test_limits_of_time_and_number(capsys: pytest.CaptureFixture[str], settings: Settings) -> None:
-    assert len(why(settings, capsys, URL, "--max", "3", "--json").out.splitlines()) == 3
-    later = datetime.now(UTC) + timedelta(days=1)
-    done = why(settings, capsys, URL, "--since", later.isoformat())
-    assert (done.status, done.out) == (1, "")
-    assert f"no record of {URL} since" in done.err
-    assert why(settings, capsys, "https://b.example/", "--all-partitions").status == 1
-
-
 async def test_a_quiet_topic_does_not_hide_newer_records_of_a_busy_one(assay: Installation) -> None:
     key, value = URL.encode(), b"{}"
     await assay.feed([(key, value)], SCORED)
@@ -109,13 +100,3 @@ def test_topic_is_counted_with_its_refusals(ran: Ran, settings: Settings) -> Non
     assert ran(run_topic_stats, settings, PAGES_SCORED, later, as_json=True).document["events"] == 0
     done = ran(run_topic_stats, settings, DOCUMENTS_INDEXED, None, as_json=True)
     assert (done.status, "topics create" in done.err) == (2, True)
-
-
-def test_without_kafka_the_index_is_read(capsys: pytest.CaptureFixture[str]) -> None:
-    nowhere = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
-    done = why(nowhere, capsys, URL)
-    assert done.status == 1
-    assert "no Kafka at 127.0.0.1:1; the index has this of the page" in done.err
-    assert "the index can't be read" in done.err
-    batch = why(nowhere, capsys, "batch-1")
-    assert (batch.status, "no Kafka" in batch.err) == (1, True)
