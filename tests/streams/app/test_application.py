@@ -1,5 +1,4 @@
 import asyncio
-import json
 import signal
 import threading
 from collections.abc import AsyncIterator
@@ -8,7 +7,6 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 from aiokafka import TopicPartition
 from faststream.asgi import AsgiFastStream
 from prometheus_client import CollectorRegistry
@@ -17,12 +15,10 @@ from structlog.testing import capture_logs
 import streams.app as package
 from streams.app import application as module
 from streams.app.application import Application
-from streams.generate.asyncapi import asyncapi_document
 from streams.http.server import HttpServer
 from streams.pipeline.commit import committer_factory
 from streams.pipeline.group import subscriptions
 from streams.pipeline.metrics import PipelineMetrics
-from streams.runtime.process import installed_version
 from streams.settings.model import LOCAL_KAFKA, HttpSettings, Settings, load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
@@ -53,18 +49,6 @@ async def client(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def test_an_application_is_made_without_a_connection(settings: Settings) -> None:
-    application = Application(settings)
-    assert [group.subscription for group in application.groups] == ALL
-    assert not application.drained
-    one = Application(settings, HANDLERS[:1])
-    assert [group.handler.name for group in one.groups] == [HANDLERS[0].name]
-
-
-async def test_two_applications_do_not_share_their_metrics(settings: Settings) -> None:
-    assert Application(settings).registry is not Application(settings).registry
-
-
 async def test_prefixed_groups_read_committed_without_commits(settings: Settings) -> None:
     subscribers: list[Any] = list(Application(settings).broker.subscribers)
     topics = {topic.name for subscriber in subscribers for topic in subscriber.topics}
@@ -81,13 +65,6 @@ async def test_before_it_has_its_partitions_it_is_alive_and_not_ready(client: ht
     assert (alive.status_code, alive.json()) == (200, {"ok": True, "problems": []})
     assert ready.status_code == 503
     assert len(ready.json()["problems"]) == len(ALL)
-
-
-async def test_metrics_are_those_of_this_application(client: httpx.AsyncClient) -> None:
-    answer = await client.get("/metrics")
-    assert answer.status_code == 200
-    assert f'assay_build_info{{version="{installed_version()}"}} 1.0' in answer.text
-    assert "# TYPE assay_dead_events_total counter" in answer.text
 
 
 async def test_any_other_path_is_answered_with_those_that_there_are(client: httpx.AsyncClient) -> None:
@@ -236,10 +213,3 @@ async def test_run_swallows_sigterm_only_while_it_runs(settings: Settings, monke
 async def test_run_leaves_signals_alone_in_another_thread(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = await asyncio.to_thread(lambda: asyncio.run(run_with_sigterm(settings, monkeypatch)))
     assert after is before
-
-
-async def test_the_asyncapi_document_has_the_names_of_the_cluster(client: httpx.AsyncClient) -> None:
-    answer = await client.get("/asyncapi.yaml")
-    assert answer.status_code == 200
-    assert answer.headers["content-type"].startswith("application/yaml")
-    assert yaml.safe_load(answer.text) == json.loads(json.dumps(asyncapi_document("shop.")))

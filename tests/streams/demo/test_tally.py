@@ -20,7 +20,6 @@ from schemas.retrieval import (
     ScoreSource,
 )
 from streams.demo.tally import Audit, Balance, Tally, Trace, faults
-from streams.topology import HANDLERS
 from tests.rules import shipped_rules
 from tests.samples import the_handler
 from tests.streams.query.toys import completed, ranked
@@ -62,10 +61,6 @@ def test_children_are_averaged_before_their_parents() -> None:
     ):
         tally.see(batch, Trace(batch.batch_id))
     assert improvement(tally, "actionable") == (0.3, 0.55)
-
-
-def test_improvement_without_extractions_is_zero() -> None:
-    assert improvement(new_tally(), "actionable") == (0.0, 0.0)
 
 
 def test_the_overall_score_is_that_of_the_verdicts() -> None:
@@ -205,9 +200,3 @@ def test_outputs_and_dead_letters_are_distinguished(
     for identity in dead:
         account.see_dead("score_page", identity)
     assert balance(account) == expected
-
-
-def test_account_covers_every_handler_of_the_topology() -> None:
-    balances = Audit(HANDLERS).balances({})
-    assert list(balances) == [handler.name for handler in HANDLERS]
-    assert not faults(balances)

@@ -91,8 +91,3 @@ async def test_next_address_is_tried_after_a_refused_connection(served: tuple[in
         places = (("127.0.0.1", 1), ("127.0.0.1", port))
         found = await client.get(Admitted(Target("https", "site.example", 443, "/"), places), WANTED)
     assert isinstance(found, Response)
-
-
-@pytest.mark.parametrize(("status", "said", "expected"), TABLES["where_a_redirect_leads"])
-def test_where_a_redirect_leads(status: int, said: str, expected: str | None) -> None:
-    assert Response(status, {"location": said}, b"", 0.0).location("http://a.example/x/y") == expected

@@ -1,6 +1,5 @@
 """Vectors from a local model that the test writes: a table of one vector per word."""
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -106,25 +105,6 @@ async def test_pooled_model_is_not_averaged_again(tmp_path: Path) -> None:
     assert rain == pytest.approx(direction(6, 0, 2))
     assert sun == pytest.approx(direction(0, 6, 2))
     await made.aclose()
-
-
-async def test_embedder_name_identifies_the_model_at_any_path(folder: Path, tmp_path: Path) -> None:
-    same, other = (tmp_path / name / folder.name for name in ("same", "other"))
-    for copy in (same, other):
-        shutil.copytree(folder, copy)
-    (other / "tokenizer.json").write_text((folder / "tokenizer.json").read_text("utf-8") + "\n", "utf-8")
-    made = [make_embedder(EmbedderSettings(kind="onnx", folder=place)) for place in (folder, same, other)]
-    first, again, third = (embedder.name for embedder in made)
-    assert first == again != third
-    assert first.startswith(f"onnx:{folder.name}@")
-    for embedder in made:
-        await embedder.aclose()
-
-
-async def test_long_texts_are_cut(embedder: OnnxEmbedder) -> None:
-    """Of 16 tokens, 14 are words."""
-    [vector] = await embedder.embed(["rain " * 14 + "sun " * 10_000])
-    assert vector == pytest.approx(direction(84, 0, 2, 0))
 
 
 async def test_wrong_dimensions_are_a_settings_error(folder: Path) -> None:
