@@ -90,20 +90,6 @@ async def test_a_killed_broker_comes_back_where_it_was(topic_prefix: str) -> Non
 
 
 @pytest.mark.slow
-def test_a_named_folder_is_kept_and_taken_up_again(tmp_path: Path, topic_prefix: str) -> None:
-    with LocalKafka(data_dir=tmp_path / "kafka") as kafka:
-        asyncio.run(create(kafka.bootstrap_servers, topic_prefix))
-        asyncio.run(write(kafka.bootstrap_servers, topic_prefix, b"kept"))
-        first = kafka.bootstrap_servers
-        kafka.start()  # runs already
-        assert kafka.bootstrap_servers == first
-    assert (tmp_path / "kafka" / "broker.log").exists()
-    with LocalKafka(data_dir=tmp_path / "kafka") as kafka:
-        assert kafka.bootstrap_servers != first
-        assert asyncio.run(read(kafka.bootstrap_servers, topic_prefix, 1)) == [b"kept"]
-
-
-@pytest.mark.slow
 async def test_a_cancelled_start_leaves_nothing() -> None:
     kafka = LocalKafka()
     starting = asyncio.create_task(kafka.__aenter__())

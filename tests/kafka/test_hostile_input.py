@@ -21,7 +21,7 @@ from streams.topology import REPLAYS, Handler, handler_named
 from tests.kafka import hostile
 from tests.kafka.batches import bomb, write
 from tests.kafka.hostile import Hostile
-from tests.kafka.installation import Installation, Installing, installed, ran, until
+from tests.kafka.installation import Installation, Installing, installed, ran
 from tests.kafka.malformed import MIB, PAGE, Input, good_batch, good_page
 from tests.kafka.worker import Worker
 from tests.streams.fetch.web import response, serving
@@ -72,17 +72,6 @@ async def ends_of(assay: Installation, handler: Handler) -> dict[int, str]:
         found[letter.offset] = letter.reason
         assert letter.error
     return found
-
-
-async def indexed(assay: Installation, pages: int) -> bool:
-    """Whether so many pages have been indexed."""
-    return len(await assay.read("documents.indexed.v1")) >= pages
-
-
-async def ranked(assay: Installation, request_id: str) -> bool:
-    """Whether a request has been answered."""
-    answers = [json.loads(record.value or b"{}") for record in await assay.read("ranking.completed.v1")]
-    return request_id in [answer.get("request_id") for answer in answers]
 
 
 async def well(worker: Worker) -> None:
@@ -165,34 +154,6 @@ async def test_a_web_server_does_not_stop_a_worker_that_fetches(kafka: str, topi
     # The page of 4 KB has no content.
     expected = dict.fromkeys(web.routes, "ok") | {"/page": "failed"}
     assert {event.extraction_id: event.status for event in completed} == expected
-
-
-async def test_stored_text_does_not_stop_a_worker_that_answers_queries(installing: Installing, tmp_path: Path) -> None:
-    path = (SCORE, INDEX, RANK)
-    assay = await installing(path)
-    names = [handler.name for handler in path]
-    text = escape(hostile.BACKSLASHES[:1200])
-    said = "The harbour festival opens. " * 20
-    html = f"<title>{text}</title><article><h1>{text}</h1><p>{text}</p><p>{said}</p></article>"
-    async with Worker(assay.settings, *names, index__path=str(tmp_path / "index")) as worker:
-        urls = [f"https://harbour{n}.example/festival" for n in range(120)]
-        await assay.feed([(url.encode(), json.dumps({"url": url, "html": html}).encode()) for url in urls])
-        candidates = [
-            {"url": url, "title": hostile.BACKSLASHES, "content": hostile.BACKSLASHES, "cts_score": 50}
-            for url in urls[:20]
-        ]
-        requests = [
-            {"request_id": "hostile", "query": hostile.BACKSLASHES, "candidates": candidates},
-            {"request_id": "good", "query": "harbour festival", "candidates": [{**candidates[0], "title": "Harbour"}]},
-        ]
-        await assay.feed([(b"k", json.dumps(request).encode()) for request in requests], RANK.consumes.name)
-        await until(lambda: indexed(assay, len(urls)), seconds=100)
-        answer = await worker.get("/query", params={"q": "harbour festival", "limit": "30"})
-        assert answer.status_code == 200, answer.text
-        assert len(answer.json()["results"]) == 30
-        await until(lambda: ranked(assay, "good"), seconds=100)
-        await well(worker)
-    assert worker.process.returncode == 0
 
 
 HANGS = """

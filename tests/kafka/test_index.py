@@ -153,26 +153,6 @@ async def test_the_index_has_the_tiers_of_the_last_run(
     assert (await findings(assay.settings))["indexed pages"].state == "warn"
 
 
-async def test_to_drain_ends_when_the_index_stays_down(installing: Installing, server: QdrantServer) -> None:
-    assay = await installing((SCORE_PAGE, INDEX_PAGE))
-    server.status = 503
-    await assay.feed([scored("C", number) for number in range(40)], SCORED)
-    quick = {"failures": 1, "first_seconds": 0.2, "drain_patience_seconds": 2}
-    variables: dict[str, Any] = {f"processing__breaker__{name}": value for name, value in quick.items()}
-    variables |= {"index__url": server.url, "pipeline__drain_seconds": 2}
-    worker = await process(assay.settings, "run", "index_page", "--drain", "--json", **variables)
-    said, told = await asyncio.wait_for(worker.communicate(), 60)
-    assert worker.returncode == 1
-    assert json.loads(said.splitlines()[-1])["caught_up"] is False
-    [line] = [line for line in told.decode().splitlines() if "not caught up" in line]
-    assert "index_page has waited" in line
-    assert "503" in line
-    server.status = 200
-    again = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
-    await again.drain(INDEX_PAGE)
-    assert len(points(server)) == 40
-
-
 @pytest.mark.slow
 async def test_killed_at_any_moment_it_leaves_just_the_right_points(
     installing: Installing, server: QdrantServer

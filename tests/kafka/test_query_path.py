@@ -205,29 +205,3 @@ async def test_pages_pass_from_crawl_to_answer(
     assert answer["sources"][0]["line"] == "[TRUST_TIER: HIGH] Source: Water Office"
     assert "TRUST_TIER" not in answer["answer"]
     assert [left for left in answer["left_out"] if "99" in left]
-
-
-async def test_given_candidates_leave_no_number_in_any_prompt(
-    installing: Installing, index: QdrantServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    candidates: list[dict[str, Any]] = [
-        {"url": f"https://{host}/dam", "title": f"Dam, {host}", "content": SAID, "score": 0.7319 - 0.1 * place}
-        for place, host in enumerate(("blog.example", "water.gov.tw", "www.cna.com.tw"))
-    ]
-    candidates[0] |= {"cts_score": 83, "trust_features": {"source_tier": 3, "base_score": 59, "citation_count": 71}}
-    async with model_server(reply) as models:
-        assay = await installation(installing, index, models, tmp_path)
-        await served(assay, [], query("given", candidates=candidates))
-        event = (await completed(assay))["given"]
-        file = tmp_path / "candidates.jsonl"
-        file.write_text("".join(json.dumps(candidate) + "\n" for candidate in candidates), "utf-8")
-        await answered(assay, capsys, QUERY, "--candidates", str(file))
-        prompts = [prompt(asked) for asked in models.asked]
-    assert [str(stage) for stage in event.stages] == ["bm25", "ranking", "mmr", "reasoning"]
-    assert out_of_order(event) == []
-    labels = {result.url: (result.trust_label, result.reasoning_metadata.label_source) for result in event.results}
-    assert labels == TABLES["given_candidates_leave_no_number_in_any_prompt"]
-    assert len(prompts) == 4
-    for text in prompts:
-        assert numbers_of_trust(text, event.results) == []
-        assert not re.search(r"(?<!\w)(83|59|71|0\.7319)(?!\w)", text)

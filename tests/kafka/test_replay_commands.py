@@ -12,10 +12,10 @@ from aiokafka.admin import RecordsToDelete
 
 from schemas.replays import ReplayPlan
 from streams.kafka.clients import make_admin, opened
-from streams.replay.plan_store import NoPlanTopicError, PlanStore
+from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, install, page, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, page, until
 from tests.kafka.replays import assay_replay, planned
 
 SHADOW = f"{SCORED}.replay.again"
@@ -97,16 +97,6 @@ async def test_ctrl_c_pauses_and_cancel_ends(assay: Installation, said: Said) ->
     status, done = await worked(assay, "resume", "again", "--rate", "5000")
     assert (status, done["state"], done["replayed"]) == (0, "finished", summary["remaining"])
     assert len(await assay.read(SHADOW)) == 400
-
-
-async def test_missing_topic_of_plans_means_no_plans(kafka: str, topic_prefix: str, said: Said) -> None:
-    assay = Installation(install(kafka, topic_prefix))
-    assert await said(assay, "list") == (0, {"plans": []})
-    assert await said(assay, "show", "again") == (1, None)
-    assert await worked(assay, "score_page") == (2, None)
-    with pytest.raises(NoPlanTopicError, match=rf"no topic {topic_prefix}replays\.v1 .* `assay topics create`"):
-        async with PlanStore(assay.settings, SystemClock()):
-            pass
 
 
 async def test_plan_with_lost_offsets_fails_with_its_name(assay: Installation, said: Said) -> None:

@@ -16,7 +16,6 @@ from streams.replay.estimate import Estimate, PaidEstimate, estimate
 from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
-from streams.settings.model import load_settings
 from streams.topology import REPLAYS
 from streams.topology.names import replay_dead_letters
 from tests.kafka.installation import Installation, Installing, handlers_named, until
@@ -176,27 +175,6 @@ async def test_two_plans_don_t_ask_the_same_models_at_a_time(installing: Install
         assert (await working).state is ReplayState.FINISHED
         assert (await carried_out(place.settings, "second")).state is ReplayState.FINISHED
         assert len(server.asked) == 20
-
-
-async def test_a_plan_keeps_its_judge_and_so_its_bound(installing: Installing, tmp_path: Path) -> None:
-    """Made without a model it has no bound: with a model it would spend without one."""
-    async with model_server(judge) as server:
-        place = await settled(installing, server, tmp_path)
-        await place.feed([source(number) for number in range(20)], SOURCES)
-        nobody = place.settings.model_copy(update={"llm": load_settings().llm})
-        await planned(nobody, "judge_relevance", plan="free")
-        with pytest.raises(
-            ReplayError, match=r"made with the offline judge for judge_relevance.*now it would be the model"
-        ):
-            await carried_out(place.settings, "free")
-        async with PlanStore(place.settings, SystemClock()) as store:
-            assert store.plans["free"].state is ReplayState.PLANNED, "nothing has happened to it"
-        assert (await carried_out(nobody, "free")).state is ReplayState.FINISHED
-        await planned(place.settings, "judge_relevance", plan="paid", max_cost_usd=1.0)
-        with pytest.raises(ReplayError, match=r"made with the model judge.*now it would be the offline judge"):
-            await carried_out(nobody, "paid")
-        assert (await carried_out(place.settings, "paid")).state is ReplayState.FINISHED
-    assert len(server.asked) == 20
 
 
 async def test_cost_bound_holds_across_processes(installing: Installing, tmp_path: Path) -> None:

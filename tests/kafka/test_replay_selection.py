@@ -10,12 +10,12 @@ from aiokafka import ConsumerRecord
 
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage
-from schemas.relevance import RelevanceJudged, RelevanceOutcome, RelevanceRequested
+from schemas.relevance import RelevanceRequested
 from schemas.replays import OffsetRange, ReplaySelection, ReplayState, TopicRanges
 from schemas.rules import Rules
 from streams.dlq.dead_letters import Selection
 from streams.dlq.redrive import RedriveOptions, redrive
-from streams.kafka.clients import make_producer, opened
+from streams.kafka.clients import make_producer
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.decisions import decision_ranges
 from streams.replay.plan_store import ReplayProgress
@@ -156,25 +156,6 @@ async def test_stop_interrupts_the_reading_of_earlier_decisions(judged: Installa
     assert re.fullmatch(r"reads earlier decisions: 0 of \d+", watched.notes.pop())
     assert (await carried_out(offline)).state is ReplayState.FINISHED
     assert len(await judged.read(f"{JUDGED.name}.replay.again")) == COUNT // 4
-
-
-async def test_a_later_decision_takes_the_place_of_an_earlier_one(judged: Installation) -> None:
-    """Only where it stood before the replay began: a resumed one means the same records."""
-    failed = {"outcomes": ["error"]}
-    before = await until_now(judged, JUDGE, **failed)
-    for record in await judged.read(JUDGED.name):
-        event = RelevanceJudged.model_validate_json(record.value or b"")
-        if event.outcome is RelevanceOutcome.ERROR:
-            better = event.model_copy(update={"outcome": RelevanceOutcome.IRRELEVANT})
-            await write(judged, record, better.to_json())
-    assert await chosen(judged, JUDGE, await until_now(judged, JUDGE, **failed), **failed) == []
-    assert await chosen(judged, JUDGE, before, **failed) == list(range(2, COUNT, 4))
-
-
-async def write(place: Installation, like: ConsumerRecord, value: bytes) -> None:
-    """A record like another one, with the same key and headers."""
-    async with opened(make_producer(place.settings.kafka, None, "again")) as producer:
-        await producer.send_and_wait(like.topic, value, key=like.key, headers=list(like.headers))
 
 
 def every_fourth_alive(crawled: CrawledPage, rules: Rules) -> Outcome:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from dataclasses import asdict
@@ -88,21 +87,6 @@ async def test_every_kind_of_client_is_let_in(
     findings = await asyncio.to_thread(lambda: list(check_kafka(assay.settings)))
     assert findings[0].detail.startswith(f"{secured.at(listener)}, 1 broker, ")
     assert "fail" not in {finding.state for finding in findings}
-
-
-@pytest.mark.parametrize(
-    ("listener", "mechanism", "delivery"),
-    [("SASLTLS", "SCRAM-SHA-512", "exactly_once"), ("MUTUAL", "", "at_least_once")],
-)
-async def test_an_application_answers_every_page_once(
-    secured: SecuredKafka, topic_prefix: str, listener: str, mechanism: str, delivery: str
-) -> None:
-    assay = Installation(settings_of(client(secured, listener, mechanism), topic_prefix, delivery=delivery))
-    await create_topics(assay.settings.kafka, PAGE_TOPICS)
-    await assay.feed((page(number) for number in range(200)), transactional=True)
-    async with assay.running(scorer()) as application:
-        await assay.quiet(application)
-    assert Counter(record.key for record in await assay.read(SCORED)) == Counter(page(n)[0] for n in range(200))
 
 
 def rights() -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ from streams.app.application import Application
 from streams.kafka.topics import create_topics
 from streams.pipeline.consumer import CountingConsumer
 from streams.topology import HANDLERS
-from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
+from tests.kafka.connections import Connections, of_aiokafka
 from tests.kafka.installation import Installing, install, until
 
 TWO = [handler for handler in HANDLERS if handler.name in ("score_page", "rank_results")]
@@ -19,22 +19,6 @@ TWO = [handler for handler in HANDLERS if handler.name in ("score_page", "rank_r
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
     return Connections(monkeypatch)
-
-
-@forgets_a_connection
-async def test_a_start_that_a_silent_kafka_holds_up_is_given_up(
-    kafka: str, topic_prefix: str, connections: Connections
-) -> None:
-    """Each consumer asks for the brokers by a connection that aiokafka forgets when it is stopped then."""
-    async with SilentBroker(kafka, answers=1) as silent:
-        application = Application(install(silent.address, topic_prefix), TWO)
-        starting = asyncio.create_task(application.start())
-        await silent.silent.wait()
-        starting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await starting
-        await application.stop()
-    assert (connections.open, of_aiokafka()) == (0, [])
 
 
 async def test_failed_start_of_one_group_stops_the_others(
