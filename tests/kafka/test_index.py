@@ -178,16 +178,6 @@ async def test_killed_at_any_moment_it_leaves_just_the_right_points(
     assert len(await assay.events(DocumentIndexed)) == 40
 
 
-async def test_a_second_copy_on_the_same_files_says_what_to_do(installing: Installing, tmp_path: Path) -> None:
-    assay = await installing((SCORE_PAGE, INDEX_PAGE))
-    owner = QdrantClient(path=str(tmp_path / "index"))
-    status, _, told = await ran(assay.settings, "run", "index_page", index__path=str(tmp_path / "index"))
-    owner.close()
-    assert status == 1
-    assert "another process owns the index" in told
-    assert "ASSAY_INDEX__URL" in told
-
-
 async def run(assay: Installation, server: QdrantServer) -> asyncio.subprocess.Process:
     return await process(
         assay.settings, "run", "index_page", "--drain", stdout=DEVNULL, stderr=DEVNULL, index__url=server.url

@@ -11,7 +11,6 @@ import pytest
 from aiokafka import ConsumerRecord
 
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
-from schemas.replies import FetchFailure
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievalEvaluated
 from tests.kafka.concerts import detail, offer
 from tests.kafka.installation import CRAWLED, Installation, Installing, handlers_named, process, until, until_killed
@@ -139,36 +138,3 @@ async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
     again = Counter(ids(await assay.read(COMPLETED, BATCHES, CRAWLED)))
     assert sorted(again) == outputs
     assert set(again.values()) == {2}, "the same events under the same ids"
-
-
-async def test_a_host_that_is_down_does_not_hold_up_other_hosts(
-    installing: Installing, web: Web, tmp_path: Path
-) -> None:
-    down, hosts = "down.example", tuple(f"town{number}.example" for number in range(12))
-    released, hanging = asyncio.Event(), 0
-
-    async def nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal hanging
-        hanging += 1
-        await released.wait()
-        writer.close()
-
-    silent = await asyncio.start_server(nothing, "127.0.0.1", 0)
-    port = silent.sockets[0].getsockname()[1]
-    fetch = fetching(web, tmp_path, *hosts, attempts=1, first_byte_seconds=60.0, total_seconds=60.0)
-    fetch["resolve"][down] = f"127.0.0.1:{port}"
-    assay = await install(installing, fetch)
-    async with silent, assay.running(FETCH) as application:
-        await assay.feed([needed(down)], NEEDED)
-        await until(lambda: hanging == 1)
-        await assay.feed([needed(host) for host in hosts], NEEDED)
-        # The pages of the other hosts are fetched, also those whose records follow the silent host's.
-        await until(lambda: sum(asked_for(web).values()) == 4 * len(hosts))
-        assert hanging == 1, "and nobody else waits for the silent one"
-        released.set()
-        await until(application.caught_up, times=2)
-    partitions = {(record.key or b"").decode(): record.partition for record in await assay.read(NEEDED)}
-    assert partitions[down] in {partitions[host] for host in hosts}, "some do stand behind it"
-    completed = {event.extraction_id: event for event in await assay.events(ExtractionCompleted)}
-    assert {event.status for host in hosts for event in [completed[f"e-{host}"]]} == {"ok"}
-    assert (completed[f"e-{down}"].status, completed[f"e-{down}"].failure) == ("failed", FetchFailure.UNREACHABLE)

@@ -133,24 +133,6 @@ def test_a_refused_client_says_why_and_what_to_do(
     assert re.search(expected, finding.detail)
 
 
-COMMANDS = TABLES["commands"]
-
-
-@pytest.mark.parametrize("create_topics", [True, False])
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_ends_with_the_reason_of_a_refusal(
-    secured: SecuredKafka,
-    run: Callable[..., int],
-    capsys: pytest.CaptureFixture[str],
-    command: str,
-    create_topics: bool,
-) -> None:
-    section = client(secured, "SASLTLS", "SCRAM-SHA-256", sasl_password="x", create_topics=create_topics)  # noqa: S106
-    assert run(section, *command.split()) == 1
-    [line] = capsys.readouterr().err.splitlines()
-    assert "refuses the user 'assay' by SCRAM-SHA-256; see ASSAY_KAFKA__SASL_USERNAME" in line
-
-
 @pytest.mark.parametrize(
     ("command", "missing"),
     [("run score_page", "TopicAuthorization"), ("publish pages.crawled.v1 pages.jsonl", "ClusterAuthorization")],

@@ -1,6 +1,5 @@
 """Snippet requests on a real Kafka, with a web and a model on loopback: every request completes exactly once."""
 
-import dataclasses
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,19 +7,13 @@ from typing import Any
 
 import pytest
 
-from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance
 from schemas.extraction import ExtractionCompleted
-from schemas.needs import Ask
-from schemas.outcome import Outcome
 from schemas.relevance import (
     RelevanceJudged,
-    RelevanceRequested,
     SnippetExtracted,
     SnippetsCompleted,
     SnippetsRequested,
 )
-from streams.dlq.dead_letters import Selection
-from streams.dlq.redrive import RedriveOptions, redrive
 from streams.topology import HANDLERS
 from tests.kafka.installation import Installing, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving
@@ -28,7 +21,6 @@ from tests.streams.llm.model_server import Behaviour, ModelServer, by_message, h
 
 NAMES = ("request_snippets", "fetch_page", "judge_relevance")
 OURS = tuple(handler for handler in HANDLERS if handler.name in NAMES)
-JUDGE = tuple(handler for handler in OURS if handler.name == "judge_relevance")
 REQUESTED, SOURCES, JUDGED = "snippets.requested.v1", "relevance.requested.v1", "relevance.judged.v1"
 EXTRACTED, COMPLETED = "snippets.extracted.v1", "snippets.completed.v1"
 HOST, DOWN = "council.example", "down.example"
@@ -163,33 +155,3 @@ async def test_kill_loses_no_source_and_makes_no_second_completion(
     assert [source.outcome for source in end.sources] == ["relevant", "irrelevant", "not_fetched"]
     assert Counter(event.url for event in await assay.events(RelevanceJudged)) == Counter(urls[:2])
     assert web.seen["/brakes"] == web.seen["/taxes"] == 1
-
-
-async def test_dead_letter_delays_its_request_until_the_redrive(
-    installing: Installing, web: Web, tmp_path: Path
-) -> None:
-    """A bug in the second judgment: the request completes once, after the redrive (ADR 0007)."""
-    urls = [f"http://{HOST}/brakes", f"http://{HOST}/taxes", f"http://{DOWN}/"]
-
-    def stumbles(source: RelevanceRequested, rules: JudgeRelevanceRules) -> Outcome | Ask:
-        if source.url.endswith("/taxes"):
-            raise RuntimeError("a bug")
-        return judge_relevance(source, rules)
-
-    [judge] = JUDGE
-    with_bug = (*(handler for handler in OURS if handler not in JUDGE), dataclasses.replace(judge, fn=stumbles))
-    async with model_server(by_message(judging)) as server:
-        assay = await installing(OURS, **settings(server, web, tmp_path))
-        await assay.feed([request(*urls)], REQUESTED)
-        async with assay.running(*with_bug) as application:
-            await assay.quiet(application)
-        assert await assay.read(COMPLETED) == []
-        assert len(await assay.read("relevance.requested.v1.assay.judge_relevance.dlq")) == 1
-        for expected in (1, 0):
-            done = await redrive(assay.settings, Selection(("judge_relevance",)), RedriveOptions("mend"))
-            assert done.sent == expected, "each letter is sent again once"
-        async with assay.running(*OURS) as application:
-            await assay.quiet(application)
-    [end] = await assay.events(SnippetsCompleted)
-    assert [source.outcome for source in end.sources] == ["relevant", "irrelevant", "not_fetched"]
-    assert Counter(event.url for event in await assay.events(RelevanceJudged)) == Counter(urls[:2])

@@ -18,9 +18,6 @@ from streams.fetch.worker import FetchWorker
 from streams.runtime.clock import SystemClock
 from tests.samples import instance
 from tests.streams.fetch.web import response
-from tests.tables import tables
-
-TABLES = tables(__file__)
 
 CERTIFICATE = Path(__file__).parent / "site.example.pem"
 """Made for these tests, for the name ``site.example`` alone; its key opens nothing else."""
