@@ -1,4 +1,5 @@
 import asyncio
+import json
 import signal
 import threading
 from collections.abc import AsyncIterator
@@ -7,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 from aiokafka import TopicPartition
 from faststream.asgi import AsgiFastStream
 from prometheus_client import CollectorRegistry
@@ -15,6 +17,7 @@ from structlog.testing import capture_logs
 import streams.app as package
 from streams.app import application as module
 from streams.app.application import Application
+from streams.generate.asyncapi import asyncapi_document
 from streams.http.server import HttpServer
 from streams.pipeline.commit import committer_factory
 from streams.pipeline.group import subscriptions
@@ -213,3 +216,10 @@ async def test_run_swallows_sigterm_only_while_it_runs(settings: Settings, monke
 async def test_run_leaves_signals_alone_in_another_thread(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = await asyncio.to_thread(lambda: asyncio.run(run_with_sigterm(settings, monkeypatch)))
     assert after is before
+
+
+async def test_the_asyncapi_document_has_the_names_of_the_cluster(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/asyncapi.yaml")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("application/yaml")
+    assert yaml.safe_load(answer.text) == json.loads(json.dumps(asyncapi_document("shop.")))

@@ -581,3 +581,12 @@ async def test_what_came_and_what_did_not_is_counted(web: Web) -> None:
     assert value("assay_fetch_wait_seconds_count") == 3
     assert value("assay_fetches_cached_total") == 2
     assert value("assay_fetch_robots_total", outcome="none") == 1
+
+
+async def test_a_page_that_is_announced_as_too_large_is_not_read(web: Web) -> None:
+    web.routes["/a"], web.routes["/b"] = response("x" * 4097), response("x" * 4096)
+    async with FetchWorker(settings(web, max_bytes=4096)) as worker:
+        [page] = await fetch(worker, "http://site.example/a")
+        assert isinstance(page, FetchRefused)
+        assert (page.reason, page.detail) == (FetchFailure.TOO_LARGE, "4097 bytes announced")
+        assert await reason(worker, "http://site.example/b") is None

@@ -251,3 +251,10 @@ async def test_no_answer_is_given_up_for_a_new_connection() -> None:
         assert await rest_of(await sent(server.address, HEAD)) == b""
         go_on.set()
         assert await asyncio.gather(*asking) == [(200, {})] * 2
+
+
+async def test_all_addresses_of_version_6_are_those_of_version_4_too() -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    async with HttpServer(asgi_of({"/healthz": HealthReport(())}), HttpSettings(host="::", port=0)) as server:
+        assert (await get(f"127.0.0.1:{server.address.rpartition(':')[2]}", "/healthz"))[0] == 200

@@ -20,6 +20,7 @@ from streams.local_kafka import broker, guard, install, running
 from streams.local_kafka.broker import BrokerProcess, BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import (
     are_cached,
+    cache_folder,
     find_java,
     format_data,
     kafka_jars,
@@ -173,6 +174,16 @@ class TestKafkaJars:
             kafka_jars(tmp_path, print)
         assert str(error) in str(raised.value)
         assert list(tmp_path.iterdir()) == []
+
+    def test_where_they_are_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("ASSAY_CACHE_DIR", str(tmp_path / "own"))
+        assert cache_folder() == tmp_path / "own"
+        monkeypatch.delenv("ASSAY_CACHE_DIR")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+        assert cache_folder() == tmp_path / "xdg" / "assay"
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert cache_folder() == tmp_path / ".cache" / "assay"
 
 
 class TestData:

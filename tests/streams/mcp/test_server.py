@@ -260,3 +260,14 @@ async def test_the_command_serves_a_client_of_its_own(tmp_path: Path) -> None:
         assert sorted(tool.name for tool in (await client.list_tools()).tools) == TOOLS
         scored = await called(client, "score", url="https://www.bbc.com/news/storm", html=PAGE)
     assert scored["trust_label"] == "LOW"
+
+
+async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
+    async with serving() as web:
+        web.routes["/a"] = response(PAGE)
+        async with over_http(fetching(web, port=0, fetches_per_minute=1)) as address:
+            answers = []
+            for headers in ({}, {"X-Assay-Peer": "another"}):
+                async with client_at(address, headers) as client:
+                    answers.append(await called(client, "fetch", id="http://site.example/a"))
+    assert [answer.get("refused", {}).get("kind") for answer in answers] == [None, "rate_limited"]

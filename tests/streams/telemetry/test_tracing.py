@@ -17,6 +17,7 @@ from streams.settings.model import SettingsError, load_settings
 from streams.telemetry import settings as telemetry_settings
 from streams.telemetry.otel import OtelTracer, evaluation_of, exporting_tracer
 from streams.telemetry.settings import TelemetrySettings
+from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import RecordSpan
 from streams.topology import TOPICS
 from tests.samples import EXAMPLES, scored
@@ -217,3 +218,11 @@ async def test_sampling_share_applies_only_to_traces_started_here() -> None:
     own, others = begin(tracer), begin(tracer, ("traceparent", GOOD.encode()))
     assert [int(each.traceparent[-2:], 16) & 1 for each in (own, others) if each.traceparent] == [0, 1]
     await tracer.aclose()
+
+
+def test_what_is_off_hands_out_one_span_that_does_nothing() -> None:
+    off = make_tracer(TelemetrySettings(), "1.0")
+    assert not isinstance(off, OtelTracer)
+    first, second = (off.records("score_page", "g")(record()) for _ in range(2))
+    assert first is second
+    assert first.traceparent is None, "what the record came with is carried on as it is"

@@ -151,3 +151,8 @@ def test_reciprocal_rank_of_the_first_relevant() -> None:
 
 def ndcg_10(order: list[int]) -> float:
     return ndcg_at(order, 10)
+
+
+def test_average_precision_of_lists_worked_out_by_hand() -> None:
+    assert average_precision([1, 0, 1]) == pytest.approx((1 + 2 / 3) / 2)
+    assert average_precision([0, 0]) == 0.0
