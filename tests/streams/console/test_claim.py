@@ -76,3 +76,8 @@ def test_an_expired_claim_keeps_its_verdict(console: OwnConsole) -> None:
     text = shown(console)
     assert "has expired" in text
     assert verdict_of(JUDGED) in text
+
+
+def test_claims_are_listed_and_unknown_ones_missing(console: OwnConsole) -> None:
+    assert f"/claim/{CLAIM.claim_id}" in console.client.get("/claim").text
+    assert console.client.get("/claim/nosuch").status_code == 404

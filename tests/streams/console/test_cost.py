@@ -86,3 +86,12 @@ def test_judged_decisions_are_counted_by_judge() -> None:
     console.write(judged, "decontextualize_claim")
     text = cost_of(LlmSettings(), "/cost?days=90", console)
     assert f'<th scope="row">{judged.llm.model}</th><td class="number">1</td>' in text
+
+
+def test_a_day_has_a_bar_for_each_kind_of_call(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    day = write(path, DayCalls("", "one", 12, 0, 6), DayCalls("", "other", 8))
+    text = cost_of(model(cache_path=path))
+    assert text.count('<rect class="bar') == 2
+    assert f"<title>{day}: 20 requested</title>" in text
+    assert '<text class="tick" x="38" y="12">26</text>' in text

@@ -16,7 +16,7 @@ from streams.console.store import Store
 from streams.http.server import HttpServer
 from streams.kafka.settings import KafkaSettings
 from tests.samples import EXAMPLES
-from tests.streams.console.consoles import OwnConsole
+from tests.streams.console.consoles import OwnConsole, Stored
 from tests.streams.http.test_server import HEAD, get, sent
 
 PAGE = ScoredPage.model_validate_json((EXAMPLES / "pages.scored.v1" / "government_notice.json").read_bytes())
@@ -145,3 +145,9 @@ async def test_a_file_that_is_gone_is_a_problem_and_no_end() -> None:
     assert not following.done()
     assert "/etc/no-ca.pem can't be used" in follower.problem
     following.cancel()
+
+
+def test_a_record_of_another_application_is_not_shown(console: OwnConsole) -> None:
+    console.records.written[Position("payments", 0, 0)] = Stored("payments", 0, 0, 0, b"k", b"a secret", ())
+    answer = console.client.get("/decision/payments/0/0")
+    assert (answer.status_code, "a secret" in answer.text) == (404, False)

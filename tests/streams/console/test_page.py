@@ -11,6 +11,7 @@ from schemas.ranking import RankingCompleted
 from schemas.relevance import SnippetExtracted
 from streams.console.app import make_app
 from streams.console.page_text import read_page_text
+from streams.console.versions import changes_between
 from streams.workers.settings import WorkersSettings
 from tests.rules import shipped_rules
 from tests.samples import EXAMPLES, instance
@@ -152,3 +153,20 @@ def test_pages_are_listed_by_tier(console: OwnConsole) -> None:
     assert URL in console.client.get(f"/page?tier={tier}").text
     other = next(name for name in "abc" if name != tier)
     assert URL not in console.client.get(f"/page?tier={other}").text
+
+
+def test_a_long_page_is_cut() -> None:
+    text = read_page_text(CrawledPage(url=URL, html=f"<p>{'word ' * 20}</p>" * 20_000), RULES)
+    assert text.cut
+    assert sum(len(block.text) for block in text.blocks) <= 120_000
+
+
+def test_changes_name_points_facts_and_lines() -> None:
+    before = scored()
+    html = HTML.replace("two days", "three days").replace("levels</", "levels, new</")
+    after = scored(CrawledPage(url=URL, html=html))
+    changes = changes_between(before, after)
+    assert [fact.name for fact in changes.facts] == ["title"]
+    assert [line for line in changes.added if "three days" in line]
+    assert [line for line in changes.removed if "two days" in line]
+    assert changes_between(before, before).is_empty

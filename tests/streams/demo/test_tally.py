@@ -20,6 +20,7 @@ from schemas.retrieval import (
     ScoreSource,
 )
 from streams.demo.tally import Audit, Balance, Tally, Trace, faults
+from streams.topology import HANDLERS
 from tests.rules import shipped_rules
 from tests.samples import the_handler
 from tests.streams.query.toys import completed, ranked
@@ -200,3 +201,9 @@ def test_outputs_and_dead_letters_are_distinguished(
     for identity in dead:
         account.see_dead("score_page", identity)
     assert balance(account) == expected
+
+
+def test_account_covers_every_handler_of_the_topology() -> None:
+    balances = Audit(HANDLERS).balances({})
+    assert list(balances) == [handler.name for handler in HANDLERS]
+    assert not faults(balances)

@@ -590,3 +590,12 @@ async def test_a_page_that_is_announced_as_too_large_is_not_read(web: Web) -> No
         assert isinstance(page, FetchRefused)
         assert (page.reason, page.detail) == (FetchFailure.TOO_LARGE, "4097 bytes announced")
         assert await reason(worker, "http://site.example/b") is None
+
+
+async def test_robots_txt_that_is_moved_for_ever_or_to_nowhere(web: Web) -> None:
+    web.routes["/a"] = PAGE
+    web.routes["/robots.txt"] = response("", status=302, Location="/robots.txt")
+    async with FetchWorker(settings(web)) as worker:
+        assert await reason(worker, "http://site.example/a") is None, "as if there were none (RFC 9309, 2.3.1.2)"
+    web.routes["/robots.txt"] = response("", status=302, Location="ftp://site.example/robots.txt")
+    assert await outcome(web) is FetchFailure.ROBOTS

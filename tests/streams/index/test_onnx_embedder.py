@@ -1,5 +1,6 @@
 """Vectors from a local model that the test writes: a table of one vector per word."""
 
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -124,3 +125,16 @@ def test_invalid_model_files_are_reported(tmp_path: Path) -> None:
         (tmp_path / name).write_text("{}")
     with pytest.raises(IndexSettingsError, match="can't load"):
         make_embedder(EmbedderSettings(kind="onnx", folder=tmp_path, dimensions=384))
+
+
+async def test_embedder_name_identifies_the_model_at_any_path(folder: Path, tmp_path: Path) -> None:
+    same, other = (tmp_path / name / folder.name for name in ("same", "other"))
+    for copy in (same, other):
+        shutil.copytree(folder, copy)
+    (other / "tokenizer.json").write_text((folder / "tokenizer.json").read_text("utf-8") + "\n", "utf-8")
+    made = [make_embedder(EmbedderSettings(kind="onnx", folder=place)) for place in (folder, same, other)]
+    first, again, third = (embedder.name for embedder in made)
+    assert first == again != third
+    assert first.startswith(f"onnx:{folder.name}@")
+    for embedder in made:
+        await embedder.aclose()

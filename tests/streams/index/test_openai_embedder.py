@@ -11,6 +11,9 @@ from pydantic import ValidationError
 from streams.index.openai_embedder import OpenAIEmbedder
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.index.settings import EmbedderSettings
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 class Endpoint:
@@ -127,3 +130,10 @@ def test_an_embedder_needs_what_it_works_with() -> None:
         EmbedderSettings(kind="openai")
     with pytest.raises(ValidationError, match="needs folder"):
         EmbedderSettings(kind="onnx")
+
+
+@pytest.mark.parametrize(("base_url", "name"), TABLES["its_name_says_which_model_of_whom"])
+async def test_its_name_says_which_model_of_whom(base_url: str, name: str) -> None:
+    embedder = OpenAIEmbedder(EmbedderSettings(kind="openai", base_url=base_url, model="small", dimensions=8))
+    assert embedder.name == name
+    await embedder.aclose()

@@ -270,6 +270,28 @@ class TestStart:
         assert "was stopped while it was starting" in str(failed[0])
         assert not kafka.running
 
+    def test_another_port_is_tried_where_ours_was_taken_in_between(
+        self, fake: Callable[[str], None], tmp_path: Path
+    ) -> None:
+        fake(
+            f'cp "$(eval echo \\${{$#}})" {tmp_path}/$$.properties\n'
+            "echo 'java.net.BindException: Address already in use' >&2; exit 1"
+        )
+        with pytest.raises(BrokerUnavailable, match="Address already in use"):
+            LocalKafka().start()
+        tried = {
+            file.read_text().split("advertised.listeners=")[1].split()[0] for file in tmp_path.glob("*.properties")
+        }
+        assert len(tried) > 1
+
+    def test_stop_and_kill_of_nothing_do_nothing(self) -> None:
+        kafka = LocalKafka()
+        kafka.stop()
+        kafka.kill()
+        kafka.wait()
+        assert kafka.pid is None
+        assert kafka.tail() == ""
+
 
 class TestCause:
     def test_is_the_last_exception_of_the_log(self) -> None:
@@ -336,6 +358,16 @@ class TestProcess:
         assert pid is not None
         os.kill(stubborn._guard.pid, signal.SIGKILL)
         wait_until(lambda: gone(pid))
+
+    def test_the_tail_is_short_and_of_this_start(self, tmp_path: Path) -> None:
+        (tmp_path / "log").write_text("of a start before\n")
+        java = executable(tmp_path / "java", "i=0; while [ $i -lt 999 ]; do echo line $i; i=$((i+1)); done")
+        process = BrokerProcess([str(java)], tmp_path / "log", None)
+        process.wait()
+        process.stop(1)
+        process.kill()
+        assert process.tail().endswith("line 998")
+        assert len(process.tail()) <= 3000
 
 
 class TestGuard:

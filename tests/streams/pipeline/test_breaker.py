@@ -188,3 +188,15 @@ def test_records_after_the_pause_are_judged_again() -> None:
     done(share, "x")
     assert share.pause() == 5
     assert len(causes) == 2
+
+
+def test_breaker_knows_its_open_time_and_cause() -> None:
+    clock = VirtualClock()
+    breaker = opened(clock)
+    assert breaker.open_seconds == 0.0
+    clock.seconds += 30
+    breaker.failed("d", None, probe=True, cause="status 503")
+    clock.seconds += 30
+    assert (breaker.open_seconds, breaker.cause) == (60.0, "status 503")
+    breaker.succeeded()
+    assert breaker.open_seconds == 0.0

@@ -127,3 +127,15 @@ def test_position_keeps_counts_in_a_small_text() -> None:
     assert position_of(position.to_text()) == position
     assert tracker.reached(position)
     assert not Tracker().reached(position)
+
+
+async def test_missing_source_stops_a_resumed_run(tmp_path: Path) -> None:
+    paths = [lines(tmp_path / f"{number}.jsonl", number) for number in range(3)]
+    position = await gone(walk(*paths))
+    its = walk(*paths[:2])
+    with pytest.raises(ChangedError, match="source 3, not named now, has fewer records"):
+        await its.pass_over(its.entries(), position, lambda: None)
+    lines(paths[1], 9)
+    its = walk(*paths)
+    with pytest.raises(ChangedError, match=r"one of .*0\.jsonl … .*1\.jsonl has changed"):
+        await its.pass_over(its.entries(), position, lambda: None)

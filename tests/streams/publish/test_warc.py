@@ -3,7 +3,9 @@
 import gzip
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from schemas.pages import CrawledPage
 from streams.publish import sources
 from streams.publish.entries import Refused, SourceError
+from streams.publish.warc_records import read_records
 from streams.runtime.extras import missing_extra
 from streams.topology import PAGES_CRAWLED
 from streams.topology.codec import OutputRecord, decode
@@ -237,3 +240,32 @@ def test_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(ModuleNotFoundError) as missing:
         read(archive(tmp_path, http(HTML)))
     assert missing_extra(missing.value) == "fastwarc is not installed: pip install 'assay[warc]'"
+
+
+def test_a_wrong_length_in_each_record_is_read_once(tmp_path: Path) -> None:
+    """The work depends on the size of the archive, and not on the number of its damaged records."""
+
+    class Counted(BytesIO):
+        taken = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            found = super().read(size)
+            self.taken += len(found)
+            return found
+
+    for pack in (bytes, gzip.compress):
+        stream = Counted(pack(b"".join(record.replace(LENGTH, LENGTH + b"0") for record in RECORDS * 500)))
+        assert {bool(record.damage) for record in read_records(stream, 1 << 20)} == {True}
+        assert stream.taken < 4 * len(stream.getvalue()) + (1 << 20)
+
+
+def test_records_passed_over_are_counted_by_kind(tmp_path: Path) -> None:
+    kinds = ("resource", "request", "metadata", "conversion", "revisit", "warcinfo", "made-up", "request")
+    file = archive(tmp_path, http(b"", "404 Not Found"), http(b"GIF89a", kind="image/gif"), http(HTML), name="a.warc")
+    with file.open("ab") as added:
+        added.writelines(warc_record("https://a.example/", http(HTML), kind) for kind in kinds)
+    passed: Counter[str] = Counter()
+    assert len(pages(entry.record(PAGES_CRAWLED) for entry in sources.read(file, PAGES_CRAWLED, passed=passed))) == 1
+    expected = Counter(kinds) | {"unknown": 1, "response without HTML": 1, "response with another status": 1}
+    del expected["made-up"]
+    assert passed == expected

@@ -202,3 +202,17 @@ async def test_stopping_does_not_wait_for_ever() -> None:
         await route.drain(0.05)
         answer = await asking
     assert (answer.status_code, answer.json()["detail"]) == (503, "the application is stopping")
+
+
+async def test_access_is_checked_before_anything_else() -> None:
+    services = Answers()
+    async with served(routed(services=services)) as client:
+        rebound = await client.get(URL, params={"q": "x"}, headers={"host": "evil.example"})
+        passed_on = await client.get(URL, params={"q": "x"}, headers={"x-forwarded-for": "127.0.0.1"})
+    async with served(routed(services=services, wants="t0ken")) as client:
+        nothing = await client.get(URL, params={"q": "x"})
+        wrong = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer nope"})
+        assert not services.needs
+        right = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer t0ken"})
+    assert [answer.status_code for answer in (rebound, passed_on, nothing, wrong, right)] == [421, 403, 401, 401, 200]
+    assert nothing.headers["www-authenticate"] == "Bearer"

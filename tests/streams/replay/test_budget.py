@@ -119,3 +119,14 @@ def test_unbounded_cost_is_refused_with_advice() -> None:
     )
     assert cost_problems(none, judge) == ["replays have no part of the models' limits: set models.replay_share above 0"]
     assert "set llm.cache_path" in cost_problems(paid(model="m", cache_path=None), judge)[1]
+
+
+async def test_a_plan_is_booked_beside_the_day(path: Path) -> None:
+    bound = CostBound(SqliteJournal(path), "spring", 1.0)
+    assert await bound.book(DAY, 0.6, 5.0) == (True, 0.6)
+    with pytest.raises(BoundReachedError, match=r"0\.6000 USD, and may spend 1\.0000"):
+        await bound.book(DAY, 0.6, 5.0)
+    assert bound.reached.is_set()
+    assert await bound.keep("k", "{}", 0, 100, DAY, -0.5) == pytest.approx(0.1)
+    assert await bound.spent() == pytest.approx(0.1)
+    await bound.aclose()
