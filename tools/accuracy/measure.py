@@ -31,7 +31,7 @@ class Measure:
 
     Attributes:
         name: The title of its table.
-        contestants: Who could answer.
+        contestants: The programs that could answer.
         label: What is labelled of a page; None for nothing.
         answer: What an answer says.
         match: (right, labelled, answered) of a label and an answer.

@@ -22,7 +22,7 @@ def asked(*answers: Answer, **labels: Any) -> Asked:
     return [(replace(PAGE, **labels), {ASSAY: answer, TRAFILATURA: RIGHT}) for answer in answers]
 
 
-def test_right_wrong_and_missing_answers_are_told_apart() -> None:
+def test_right_wrong_and_missing_answers_are_counted() -> None:
     dates = measured(NAMES["Publication date"], asked(RIGHT, Answer(date="2020-01-01"), Answer()))
     assert dates.of(ASSAY, "one") == {"right": 1, "labelled": 3, "answered": 2}
     assert dates.table().splitlines()[-1] == "| together | 3 | 0.333 / 0.500 | 1.000 / 1.000 |"
