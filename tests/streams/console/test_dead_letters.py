@@ -178,3 +178,11 @@ def test_letters_of_a_replay_are_only_shown(console: OwnConsole, done: list[Any]
     assert "Dead letters of a replay are not sent again" in text
     assert (ticket_of(text), done) == ("", [])
     assert "Redrive…" not in console.client.get("/dead-letters?plan=again").text
+
+
+def test_a_reader_gets_no_ticket(console: OwnConsole, done: list[Any]) -> None:
+    text = console.client.get(DRY_RUN.format("redrive")).text
+    assert ticket_of(text) == ""
+    assert "Sign in to do it" in text
+    assert console.client.post("/dead-letters/do", data={}, headers=OWN).status_code == 401
+    assert [(action, dry_run) for action, dry_run, _ in done] == [("redrive", True)]

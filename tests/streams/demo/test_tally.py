@@ -207,3 +207,7 @@ def test_account_covers_every_handler_of_the_topology() -> None:
     balances = Audit(HANDLERS).balances({})
     assert list(balances) == [handler.name for handler in HANDLERS]
     assert not faults(balances)
+
+
+def test_improvement_without_extractions_is_zero() -> None:
+    assert improvement(new_tally(), "actionable") == (0.0, 0.0)

@@ -158,3 +158,16 @@ async def test_a_disk_that_is_full_loses_nothing(tmp_path: Path) -> None:
     again = Bench(IndexSettings(path=tmp_path))
     assert await again.points() == 1 + len(points)
     await again.worker.aclose()
+
+
+async def test_counting_takes_a_hundredth_of_the_time_at_most(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = bench.store.count
+
+    async def slow() -> StoreCounts:
+        bench.clock.seconds += 2
+        return await count()
+
+    monkeypatch.setattr(bench.store, "count", slow)
+    for number in range(20):
+        await bench.put("C", url=f"https://a.example/{number}")
+    assert [counts.points for counts in bench.counts] == [1, 8, 15]
