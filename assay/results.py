@@ -5,8 +5,12 @@ Each result has the events that a worker would write to Kafka for the same input
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from datetime import date, datetime
+from html import escape
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     # A score needs few of these modules, and their import takes a third of its time.
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from schemas.relevance import RelevanceJudged, SnippetExtracted
     from schemas.retrieval import ClassifiedResult, NextStep, ResultsClassified, RetrievalEvaluated
     from schemas.states import State
+
+NO_ADDRESS = "https://page.invalid/"
+"""The address of a page that was given without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,53 +51,41 @@ class Refusal:
         return cls(str(outcome.reason), (outcome.detail,) if outcome.detail else ())
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """How far a page can be trusted, and its main text."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Page:
+    """The main text of a page, and what is known of it."""
 
     event: ScoredPage
 
     @property
-    def cts_score(self) -> int | None:
-        """The content trust score, 0 to 100; None for an extracted text without quality metadata."""
-        return self.event.cts_score
+    def url(self) -> str:
+        """The address; "" if none was given."""
+        return "" if self.event.url == NO_ADDRESS else self.event.url
 
     @property
     def state(self) -> State:
-        """``content``, or why the page has none; then the score is 0."""
+        """``content``, or why the page has none, such as ``login``; then its score is 0."""
         return self.event.state
-
-    @property
-    def tier(self) -> Tier:
-        """How deep the page would be indexed."""
-        return self.event.tier
-
-    @property
-    def trust_label(self) -> TrustLabel:
-        """The label that a language model is shown."""
-        return self.event.trust_label
-
-    @property
-    def source(self) -> SourceStanding | None:
-        """Whether a list has the page's source, none has, or a public list contests it."""
-        return self.event.source
-
-    @property
-    def parts(self) -> str:
-        """The two parts of the score, each of what it can be: ``source 25/40 (listed), support 32/60``."""
-        return self.event.parts
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """The points of the score, each with what it was given for."""
-        return tuple(
-            f"{line.points:+d} {line.reason}" if line.points else line.reason for line in self.event.cts_breakdown
-        )
 
     @property
     def title(self) -> str:
         """The title; "" without one."""
         return self.event.title
+
+    @property
+    def date(self) -> date | datetime | None:
+        """When it was published: a day or an instant, or None. It is never guessed."""
+        return self.event.date
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """Persons, else the organisation that the page names as its author."""
+        return self.event.authors
+
+    @property
+    def language(self) -> str | None:
+        """The language, such as ``en``; None if it is unknown."""
+        return self.event.language
 
     @property
     def content(self) -> str:
@@ -108,6 +103,71 @@ class Score:
     def summary(self) -> str:
         """The description of the page, or its first sentences."""
         return self.event.summary
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is known of the page, ready for JSON."""
+        fields = ("state", "title", "date", "authors", "language", "summary", "content")
+        wire = self.event.to_wire()
+        return {"url": self.url} | {name: wire[name] for name in fields} | {"markdown": self.markdown}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self._shown())})"
+
+    def _shown(self) -> Iterator[str]:
+        if self.state != "content":
+            yield self.state
+        yield repr(shorten(self.title, 60, placeholder=" …"))
+        if self.date is not None:
+            yield str(self.date)[:10]
+        yield from self.authors[:2]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Score(Page):
+    """How far a page can be trusted, and its main text."""
+
+    @property
+    def cts_score(self) -> int | None:
+        """The content trust score, 0 to 100; None for an extracted text without quality metadata."""
+        return self.event.cts_score
+
+    @property
+    def tier(self) -> Tier:
+        """How deep the page would be indexed: A, B or C."""
+        return self.event.tier
+
+    @property
+    def trust_label(self) -> TrustLabel:
+        """The label that a language model is shown: HIGH, MEDIUM or LOW."""
+        return self.event.trust_label
+
+    @property
+    def source(self) -> SourceStanding | None:
+        """Whether a list has the page's source, none has, or a public list contests it."""
+        return self.event.source
+
+    @property
+    def parts(self) -> str:
+        """The two parts of the score, each of what it can be: ``source 25/40 (listed), support 32/60``."""
+        return self.event.parts
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The points of the score, each with what it was given for."""
+        return self.event.reasons
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision and what is known of the page, ready for JSON."""
+        return {"url": self.url} | self.event.decision() | super(Score, self).to_dict()
+
+    def _shown(self) -> Iterator[str]:
+        yield f"{'-' if self.cts_score is None else self.cts_score} {self.trust_label}"
+        yield from super(Score, self)._shown()
+
+    def _repr_html_(self) -> str:
+        """The points as a table, for notebooks."""
+        rows = "".join(f"<tr><td>{line.points:+d}<td>{escape(line.reason)}" for line in self.event.cts_breakdown)
+        return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"
 
 
 @dataclass(frozen=True, slots=True)

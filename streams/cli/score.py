@@ -217,15 +217,9 @@ def _write_json(result: Result) -> None:
     if isinstance(result, Refused):
         say_json({"page": result.place, "refused": result.kind, "detail": result.detail})
         return
-    event, decision = result.to_wire(), ("url", "cts_score", "tier", "trust_label")
-    reasons = [f"{part.points:+d} {part.reason}" for part in result.cts_breakdown]
-    fields = ("state", "hidden_text", "injection_suspected", "date", "authors", "title", "summary")
-    line = {name: event[name] for name in decision} | {
-        "source": result.source,
-        "parts": result.parts,
-        "reasons": reasons,
-    }
-    say_json(line | {name: event[name] for name in fields})
+    event = result.to_wire()
+    fields = ("state", "hidden_text", "injection_suspected", "date", "authors", "language", "title", "summary")
+    say_json({"url": result.url} | result.decision() | {name: event[name] for name in fields})
 
 
 def _write_markdown(result: Result, *, is_named: bool) -> None:

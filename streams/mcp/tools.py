@@ -222,14 +222,4 @@ def _refused_inside(kind: str, detail: str, reason: str, remedy: str) -> Answer:
 
 
 def _judged(page: ScoredPage) -> Answer:
-    return {
-        "trust_label": page.trust_label,
-        "cts_score": page.cts_score,
-        "tier": page.tier,
-        "source": page.source,
-        "parts": page.parts,
-        "state": page.state,
-        "date": page.to_wire()["date"],
-        "authors": list(page.authors),
-        "reasons": [f"{part.points:+d} {part.reason}" if part.points else part.reason for part in page.cts_breakdown],
-    }
+    return page.decision() | {"state": page.state, "date": page.to_wire()["date"], "authors": list(page.authors)}

@@ -77,7 +77,7 @@ _REASONS: Mapping[type, Callable[[Any], list[str]]] = {
     DeadLetter: lambda letter: [letter.error],
     Dead: lambda dead: [dead.detail],
     ScoredPage: lambda event: [
-        *(f"{line.points:+d} {line.reason}" if line.points else line.reason for line in event.cts_breakdown),
+        *event.reasons,
         *(hidden.in_words() for hidden in event.hidden_text),
         *([f"addresses a language model: {event.injection_suspected}"] if event.injection_suspected else []),
     ],

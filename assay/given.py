@@ -1,0 +1,79 @@
+"""Reads what a program gives as mappings: usual names of search interfaces are understood, unknown keys are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from assay.results import Refusal
+from schemas.event import Part
+
+NAMES = {
+    "link": "url",
+    "href": "url",
+    "uri": "url",
+    "snippet": "content",
+    "body": "content",
+    "text": "content",
+    "description": "content",
+    "name": "title",
+    "published_date": "date",
+    "publishedDate": "date",
+    "status_code": "status",
+    "position": None,
+    "rank": None,
+    "id": None,
+    "source": None,
+    "displayed_link": None,
+    "displayLink": None,
+    "favicon": None,
+    "image": None,
+    "thumbnail": None,
+    "raw_content": None,
+}
+"""Keys of search interfaces and crawlers: the field that has their value, or None for what decides nothing."""
+
+
+def fields_of(items: Any, what: str, kind: type[Part], *others: type[Part]) -> list[Any] | Refusal:
+    """The fields of each mapping, or a refusal that names the first unknown key.
+
+    Args:
+        items: The mappings. What is no list of items is refused; an item that is no mapping is refused by its event.
+        what: The argument, for the refusal.
+        kind: What the mappings become.
+        others: What they may become elsewhere; these fields are known too.
+
+    >>> from schemas.retrieval import RetrievedContent
+    >>> fields_of([{"link": "https://a.example/", "snippet": "Tea"}], "results", RetrievedContent)
+    [{'url': 'https://a.example/', 'content': 'Tea'}]
+    >>> fields_of([{"contents": "Tea"}], "results", RetrievedContent).reasons
+    ("results[0]: unknown key 'contents'; did you mean 'content'?",)
+    """
+    if not isinstance(items, Iterable) or isinstance(items, str | bytes | Mapping):
+        return Refusal("invalid", (f"{what}: a list of mappings is expected, not {type(items).__name__}",))
+    known = {name for model in (kind, *others) for name in _names(model)}
+    read: list[Any] = []
+    for number, item in enumerate(items):
+        if not isinstance(item, Mapping):
+            read.append(item)
+            continue
+        fields: dict[str, Any] = {}
+        for key, value in item.items():
+            name = key if key in known else NAMES.get(key, key)
+            if name is not None and name not in known:
+                near = get_close_matches(str(key), [*_names(kind), *NAMES], 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(kind.model_fields)}"
+                return Refusal("invalid", (f"{what}[{number}]: unknown key {key!r}; {hint}",))
+            if name is not None and (key == name or not item.get(name)):
+                fields[name] = value
+        read.append(fields)
+    return read
+
+
+def _names(kind: type[Part]) -> Iterable[str]:
+    """The names of the fields of a model in both styles, and one author under its own name."""
+    for name in kind.model_fields:
+        yield from (name, to_camel(name), *(["author"] if name == "authors" else []))
