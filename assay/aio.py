@@ -296,7 +296,7 @@ async def rank(
         settings: The configuration; the shipped one by default.
 
     Raises:
-        ModuleNotFoundError: numpy is missing: ``pip install 'assay[rank]'``.
+        ModuleNotFoundError: numpy is missing; the message has the command that installs it.
     """
     from schemas.queries import RankingCandidate, RankingRequested
     from schemas.retrieval import RetrievedContent

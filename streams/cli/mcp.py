@@ -7,6 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
+from streams.cli.errors import stop_on_signals
 from streams.cli.output import Config, load_settings, tell
 from streams.telemetry.setup import configure_logs
 from streams.workers.template import ChildStartError
@@ -40,7 +41,5 @@ def mcp(
 
 
 async def _until_stopped(address: str) -> None:
-    from streams.cli.run import stop_on_signals  # imports FastStream, which standard input and output do without
-
     tell("mcp", f"serving at {address}; Ctrl-C ends it")
     await stop_on_signals().wait()

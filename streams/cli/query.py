@@ -26,9 +26,7 @@ from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutc
 from streams.cli.output import LABEL_STYLE, AsJson, Config, load_settings, say, say_json, show, tell, text_console
 from streams.publish.entries import UNREADABLE, explain, opened
 from streams.publish.event_lines import values_in
-from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
-from streams.query.remote import APPLICATION, RemoteQueries
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import TOPIC_BYTES
@@ -118,6 +116,8 @@ def run_query(settings: Settings, options: QueryOptions) -> int:
 
 def run_search(command: str, settings: Settings, options: QueryOptions, search: Search) -> int:
     """Runs the search of a command; 1 if no index or model answered, 2 for a wrong request."""
+    from streams.query.access import NoQueriesError
+
     # The log would be among the results, so it shows errors only unless the level is set.
     level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
     configure_logs(level, settings.logs.format)
@@ -133,6 +133,9 @@ def run_search(command: str, settings: Settings, options: QueryOptions, search: 
 
 
 async def _search(settings: Settings, options: QueryOptions, request: RankingRequested) -> Refusal | None:
+    from streams.query.access import open_queries
+    from streams.query.remote import RemoteQueries
+
     began = time.monotonic()
     with steps_shown(options.as_json or not sys.stderr.isatty()) as show_step:
         show_step("asking")
@@ -175,6 +178,8 @@ class InvalidRequestError(Exception):
 
 
 def _request_of(options: QueryOptions) -> RankingRequested:
+    from streams.query.remote import APPLICATION
+
     try:
         APPLICATION.check(options.app)
     except ValueError as error:

@@ -7,22 +7,22 @@ import json
 from base64 import b64encode
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from aiokafka import ConsumerRecord, TopicPartition
 from rich.text import Text
 from typer import Argument, Option
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from streams.cli.errors import NoTopicError, run_with_kafka
 from streams.cli.output import AsJson, Config, load_settings, say_json, tell
-from streams.kafka import log_reader
-from streams.kafka.clients import make_admin, opened
 from streams.kafka.settings import KafkaSettings
 from streams.runtime.terminal import dumped, printable
 from streams.topology import TOPICS, topic_named
 from streams.topology.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
 from streams.views.screen import Screen
+
+if TYPE_CHECKING:
+    from aiokafka import ConsumerRecord, TopicPartition
 
 _SHOWN_KEY = 80
 _SHOWN_CHARACTERS = 400  # the characters of a key and of a value that are shown
@@ -41,6 +41,8 @@ def tail(
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
+        from streams.kafka import log_reader
+
         name = (await partitions_of(topic, settings.kafka))[0].topic
         console = Screen(soft_wrap=True)
         left = most
@@ -71,6 +73,10 @@ def no_topic(topic: str, kafka: KafkaSettings) -> NoTopicError:
 
 async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition]:
     """The partitions of a topic, named with or without the prefix. Raises NoTopicError."""
+    from aiokafka import TopicPartition
+
+    from streams.kafka.clients import make_admin, opened
+
     async with opened(make_admin(kafka)) as admin:
         existing = set(await admin.list_topics())
         prefix = kafka.topic_prefix

@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from aiokafka import ConsumerRecord
-from aiokafka.errors import KafkaConnectionError
 from typer import Argument, BadParameter, Option
 
 from handlers.html.links import canonical_url
@@ -22,9 +20,8 @@ from schemas.outcome import Dead
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, load_settings, say, say_json, show, tell
 from streams.cli.progress import ProgressLine
-from streams.dlq.dead_letters import SelectionError, moment
+from streams.dlq.selection import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
-from streams.kafka.lookups import read_newest_first
 from streams.llm.journal import JournalError
 from streams.llm.reports import stored_reply
 from streams.runtime.terminal import printable
@@ -33,6 +30,9 @@ from streams.topology import topic_named
 from streams.topology.codec import decode, timestamp
 from streams.views.subjects import WEB, keys_of
 from streams.views.words import reasons_of, verdict_of
+
+if TYPE_CHECKING:
+    from aiokafka import ConsumerRecord
 
 Decision = Event | DeadLetter | Dead
 _SHOWN = 160  # characters of a line
@@ -56,6 +56,8 @@ def why(
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
+        from aiokafka.errors import KafkaConnectionError
+
         try:
             found = await _decisions(settings, subject, begin, most, everywhere=everywhere, quiet=as_json)
         except KafkaConnectionError:
@@ -85,7 +87,9 @@ def begin_of(since: str) -> datetime | None:
 async def _decisions(
     settings: Settings, subject: str, begin: datetime | None, most: int, *, everywhere: bool, quiet: bool
 ) -> list[tuple[ConsumerRecord, Decision]]:
-    kafka, found = settings.kafka, list[tuple[ConsumerRecord, Decision]]()
+    from streams.kafka.lookups import read_newest_first
+
+    kafka, found = settings.kafka, list["tuple[ConsumerRecord, Decision]"]()
     with ProgressLine("why", "reading", unit="offsets", quiet=quiet) as line:
         progress = partial(line.set, "reading")
         steps = read_newest_first(kafka, keys_of(subject), begin, every_partition=everywhere, progress=progress)

@@ -24,7 +24,8 @@ URL = "https://news.example.org/storm"
 PAGE = "<title>Storm</title><h1>Storm</h1><p>The storm reached the coast on Monday and closed two harbours.</p>"
 DATED = (
     "<title>Storm</title><meta name=author content='Ana Costa'>"
-    "<meta property=article:published_time content=2024-05-03><p>The storm reached the coast on Monday and closed two harbours."
+    "<meta property=article:published_time content=2024-05-03>"
+    "<p>The storm reached the coast on Monday and closed two harbours."
 )
 LISTING = {
     "url": "https://aarhus.example/events/today",
@@ -205,7 +206,7 @@ def test_names_of_search_interfaces_are_understood() -> None:
         (lambda item: assay.classify([LISTING, item], query="x"), "results[1]: unknown key 'contents'; did you mean"),
         (lambda item: assay.rank("x", [item]), "candidates[0]: unknown key 'contents'; did you mean 'content'?"),
         (lambda item: next(iter(assay.score_many([item], processes=1))), "pages[0]: unknown key 'contents'"),
-        (lambda item: assay.classify([{7: "a", **item}], query="x"), "unknown key 7; there are url, title, content"),
+        (lambda item: assay.classify([{7: "a"} | item], query="x"), "unknown key 7; there are url, title, content"),
     ],
 )
 def test_unknown_keys_are_refused(given: Any, words: str) -> None:

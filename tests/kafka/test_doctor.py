@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from streams.cli.doctor_kafka import check_kafka
+from streams.doctor.kafka import check_kafka
 from streams.kafka import last_records
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.last_records import read_latest_decisions

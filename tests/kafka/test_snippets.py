@@ -20,8 +20,8 @@ from schemas.relevance import (
     SnippetsCompleted,
     SnippetsRequested,
 )
-from streams.dlq.dead_letters import Selection
 from streams.dlq.redrive import RedriveOptions, redrive
+from streams.dlq.selection import Selection
 from streams.topology import HANDLERS
 from tests.kafka.installation import Installing, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from streams.cli import doctor, doctor_services
+from streams.cli.doctor import run_doctor
+from streams.doctor import examination as doctor
+from streams.doctor import services as doctor_services
 from streams.fetch.settings import FetchSettings
 from streams.local_kafka.install import BrokerUnavailable
 from streams.settings.model import HttpSettings, Settings, load_settings
@@ -34,7 +36,7 @@ def test_a_machine_that_has_everything_is_well(
     settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.settings.model.LOCAL_KAFKA", "127.0.0.1:1")
-    assert doctor.run_doctor(settings, as_json=True) == 0
+    assert run_doctor(settings, as_json=True) == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert answer["well"] is True
     states = {finding["what"]: finding["state"] for finding in answer["findings"]}
@@ -49,7 +51,7 @@ def test_people_see_a_mark_and_what_to_do(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(doctor, "find_java", no_java)
-    assert doctor.run_doctor(settings, as_json=False) == 1
+    assert run_doctor(settings, as_json=False) == 1
     out = capsys.readouterr().out
     assert "✓ Python" in out
     assert "✗ Java          no Java was found" in out

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from streams.cli import doctor_kafka
-from streams.cli.doctor_kafka import check_kafka, judge_dead_letters, judge_groups, judge_retention, judge_versions
+from streams.doctor import kafka as doctor_kafka
+from streams.doctor.kafka import check_kafka, judge_dead_letters, judge_groups, judge_retention, judge_versions
 from streams.kafka.lag import DeadLettersStanding, GroupLag, PartitionLag
 from streams.kafka.last_records import Decision, LatestDecisions
 from streams.kafka.settings import KafkaSettings

@@ -12,8 +12,8 @@ import pytest
 from prometheus_client import CollectorRegistry, Gauge, make_asgi_app
 from qdrant_client import QdrantClient, models
 
-from streams.cli import doctor_services
-from streams.cli.doctor_services import check_index
+from streams.doctor import services as doctor_services
+from streams.doctor.services import check_index
 from streams.http.server import HttpServer
 from streams.index.settings import IndexSettings
 from streams.pipeline.services import LiveServices
