@@ -53,10 +53,7 @@ def answer(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Answer a question from the index, with citations that carry their trust labels.
-
-    assay answer "When was the dam closed?" --tier A
-    """
+    """Such as: `assay answer "When was the dam closed?" --tier A`."""
     filters = {"tiers": tier, "domains": domain, "tags": tag, "date_from": since, "date_to": until}
     options = QueryOptions(text, limit, filters, candidates, no_model=no_model, app=app, as_json=as_json)
     return run_answer(load_settings(config), options)

@@ -18,10 +18,7 @@ def console(
     host: Annotated[str, Option(help="Address to listen on; that of http.host by default.")] = "",
     config: Config = None,
 ) -> int:
-    """Show the decisions in a browser: what flows, why, and what can be done.
-
-    It reads the topics and changes nothing, except for a request with the token of ASSAY_HTTP__TOKEN.
-    """
+    """It reads the topics and changes nothing, except for a request with the token of ASSAY_HTTP__TOKEN."""
     settings = load_settings(config).with_kafka()
     http = console_http(settings, port=port, host=host)
     configure_logs(settings.logs.level, settings.logs.format)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SHOWN_BYTES = 2000
 
 
-dlq = command_group("Count dead letters, show one, send them again, or delete them.")
+dlq = command_group()
 
 OfHandler = Annotated[list[str] | None, Option("--handler", help="Only of this handler; may be repeated.")]
 OfReason = Annotated[list[str] | None, Option("--reason", help="Only with this reason; may be repeated.")]

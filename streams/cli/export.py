@@ -42,7 +42,7 @@ Form = Literal["tsv", "reviews"]
 def export(
     form: Annotated[Form, Argument(help="Scored pages as tsv, or reviews as JSON lines.")],
     start: Annotated[str, Option("--from", help="earliest, latest, or an offset.")] = "earliest",
-    most: Annotated[int | None, Option("--max", min=1, help="Stop after so many records.")] = None,
+    most: Annotated[int | None, Option("--limit", min=1, help="Stop after so many records.")] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Output file; else standard output.")] = None,
     newest: Annotated[bool, Option("--latest", help="Only the newest page of each address.")] = False,
     source: Annotated[

@@ -17,7 +17,7 @@ def mcp(
     http: Annotated[bool, Option("--http", help="Serve over HTTP instead of standard input and output.")] = False,
     config: Config = None,
 ) -> int:
-    """Serve the tools search, fetch, score and check_claim to an agent (MCP).
+    """The tools are search, fetch, score, judge_results and is_claim_self_contained.
 
     Clients start it themselves, with the command `assay mcp`. Over HTTP, other machines need ASSAY_HTTP__TOKEN.
     """

@@ -74,10 +74,7 @@ def query(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Search the index and explain the rank of each result.
-
-    assay query "carbon tax 2025" --tier A --since 2025-01-01
-    """
+    """Such as: `assay query "carbon tax 2025" --tier A --since 2025-01-01`."""
     if context and prompt:
         raise BadParameter("it cannot be used with --context", param_hint="'--prompt'")
     if app and (without or no_model):

@@ -43,10 +43,7 @@ class _HandlersFirst(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-replay = command_group(
-    "Process a part of a topic again: `assay replay HANDLER`.\n\nIts options are those of `assay replay run`.",
-    _HandlersFirst,
-)
+replay = command_group("Its options are those of `assay replay run`.", _HandlersFirst)
 
 
 def _finite(number: float | None) -> float | None:

@@ -44,10 +44,7 @@ def stats(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Count the decisions of a topic or a file: tiers, scores, types, refusals.
-
-    assay try score_page pages.jsonl | assay stats --input -
-    """
+    """Such as: `assay try score_page pages.jsonl | assay stats --input -`."""
     known = topic_named(topic)
     if known is None:
         return tell("stats", no_such("topic", topic, [its.name for its in TOPICS]), 2)

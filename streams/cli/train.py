@@ -27,7 +27,7 @@ _SHOWN = 10  # the unreadable places that are shown
 
 
 def train(
-    out: Annotated[Path, Option("--out", "-o", help="Output folder; it must not exist, or be empty.")],
+    out: Annotated[Path, Option("--output", "-o", help="Output folder; it must not exist, or be empty.")],
     completed: Annotated[
         Path | None, Option(help="Answers, one event a line, instead of ranking.completed.v1.")
     ] = None,

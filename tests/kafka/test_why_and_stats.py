@@ -65,13 +65,13 @@ def test_decisions_on_a_page_come_newest_first(capsys: pytest.CaptureFixture[str
     scores = [one for one in found if one["verdict"].startswith("score")]
     assert scores[0]["by"] == "score_page"
     assert scores[0]["reasons"][0] == "+10 a.example is not listed"
-    shown = why(settings, capsys, "https://A.example/report?utm_source=x", "--max", "2")
+    shown = why(settings, capsys, "https://A.example/report?utm_source=x", "--limit", "2")
     assert shown.out.count("score_page: score 10, tier C, label LOW") in (1, 2)
     assert max(map(len, shown.out.splitlines())) <= 166
 
 
 def test_limits_of_time_and_number(capsys: pytest.CaptureFixture[str], settings: Settings) -> None:
-    assert len(why(settings, capsys, URL, "--max", "3", "--json").out.splitlines()) == 3
+    assert len(why(settings, capsys, URL, "--limit", "3", "--json").out.splitlines()) == 3
     later = datetime.now(UTC) + timedelta(days=1)
     done = why(settings, capsys, URL, "--since", later.isoformat())
     assert (done.status, done.out) == (1, "")

@@ -416,7 +416,7 @@ async def test_the_time_limit_begins_when_the_index_is_had(
         async with open_queries(*args, **named) as queries:
             yield queries
 
-    monkeypatch.setattr(command, "open_queries", waiting)
+    monkeypatch.setattr("streams.query.access.open_queries", waiting)
     monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: seconds))
     code, out, _ = await answer()
     assert code == 0

@@ -145,7 +145,7 @@ def test_a_silent_cluster_is_given_up(
     reader = Mock(start=AsyncMock(), stop=AsyncMock(), getmany=nothing, position=position)
     reader.configure_mock(beginning_offsets=begins, end_offsets=ends)
     monkeypatch.setattr(streams.cli.export, "partitions_of", partitions)
-    monkeypatch.setattr(streams.cli.export, "make_reader", lambda *_: reader)
+    monkeypatch.setattr("streams.kafka.clients.make_reader", lambda *_: reader)
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
     assert Export(output=tmp_path / "pages.tsv").run(settings) == 1
     assert "no record came for 0.05 s; partitions left: 1" in capsys.readouterr().err

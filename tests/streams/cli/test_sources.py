@@ -84,7 +84,7 @@ def import_(ran: Ran, tmp_path: Path, out: Path) -> Ran:
 
     def call(name: str, text: str, *arguments: str) -> Done:
         (tmp_path / name).write_text(text, "utf-8")
-        return ran(run_command_line, ["sources", "import", str(tmp_path / name), "--out", str(out), *arguments])
+        return ran(run_command_line, ["sources", "import", str(tmp_path / name), "--output", str(out), *arguments])
 
     return call
 
@@ -218,7 +218,7 @@ def test_file_with_other_keys_is_not_changed(import_: Ran, out: Path, text: str)
 )
 def test_a_file_without_entries_is_refused(ran: Ran, tmp_path: Path, out: Path, content: bytes, words: str) -> None:
     (tmp_path / "a.csv").write_bytes(content)
-    done = ran(run_command_line, ["sources", "import", str(tmp_path / "a.csv"), "--out", str(out)])
+    done = ran(run_command_line, ["sources", "import", str(tmp_path / "a.csv"), "--output", str(out)])
     assert (done.status, words in done.complaint) == (1, True)
 
 
@@ -231,4 +231,4 @@ def test_configuration_of_an_installed_package_is_not_written(
     monkeypatch.setattr(settings_files, "__file__", str(tmp_path / "streams" / "runtime" / "settings_files.py"))
     (tmp_path / "a.csv").write_text("one.example,1\n", "utf-8")
     done = ran(run_command_line, ["sources", "import", str(tmp_path / "a.csv")])
-    assert (done.status, "'--out'" in done.complaint) == (2, True)
+    assert (done.status, "'--output'" in done.complaint) == (2, True)

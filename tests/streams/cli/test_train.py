@@ -117,7 +117,7 @@ def test_an_unknown_version_is_named_with_what_to_do(train: Train, files: dict[s
 
 def test_a_file_that_is_not_there_is_named(ran: Ran, files: dict[str, Path], tmp_path: Path) -> None:
     names = ["--completed", str(files["completed"]), "--feedback", str(tmp_path / "nothing.jsonl")]
-    done = ran(run_command_line, ["train", "--out", str(tmp_path / "one"), *names])
+    done = ran(run_command_line, ["train", "--output", str(tmp_path / "one"), *names])
     assert done.status == 1
     assert "nothing.jsonl: No such file" in done.err
 
