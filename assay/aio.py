@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from assay.given import fields_of
 from assay.results import (
     NO_ADDRESS,
     Claim,
@@ -27,10 +26,10 @@ from assay.results import (
     Refusal,
     Score,
     Snippet,
-    dimension_reasons,
 )
 from handlers.html.encoding import page_bytes
-from schemas.event import Event, derive_id
+from schemas.event import Event, Part, derive_id
+from schemas.mappings import UnknownKeyError, fields_of
 from schemas.needs import Ask
 from schemas.outcome import Dead, Drop, Emit, Outcome, Retry
 from schemas.pages import CrawledPage, ScoredPage
@@ -182,7 +181,7 @@ async def classify(
     from schemas.queries import RankingCandidate
     from schemas.retrieval import RetrievalBatch, RetrievedContent
 
-    given = fields_of(results, "results", RetrievedContent, RankingCandidate)
+    given = _fields(results, "results", RetrievedContent, RankingCandidate)
     if isinstance(given, Refusal):
         return given
     fields = {"query": query, "retrieved_content": given, "requested_at": requested_at or datetime.now(UTC)}
@@ -211,6 +210,7 @@ async def evaluate(
         settings: The configuration; the shipped one by default.
     """
     from handlers.evaluate_retrieval import EvaluateRetrievalRules
+    from handlers.results.batch import dimension_reasons
 
     settings = _configured(settings)
     classification = await classify(results, query=query, requested_at=requested_at, settings=settings)
@@ -306,7 +306,7 @@ async def rank(
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(missing_extra(error), name=error.name) from None
 
-    given = fields_of(candidates, "candidates", RankingCandidate, RetrievedContent)
+    given = _fields(candidates, "candidates", RankingCandidate, RetrievedContent)
     if isinstance(given, Refusal):
         return given
     fields = {"query": query, "candidates": given, "limit": limit}
@@ -386,8 +386,15 @@ def _body(html: str | bytes | None) -> dict[str, Any]:
 
 
 def _page(given: Any) -> CrawledPage | Refusal:
-    fields = fields_of([given], "pages", CrawledPage)
+    fields = _fields([given], "pages", CrawledPage)
     return fields if isinstance(fields, Refusal) else _event(CrawledPage, fields[0])
+
+
+def _fields(items: Any, what: str, *kinds: type[Part]) -> list[Any] | Refusal:
+    try:
+        return fields_of(items, what, *kinds)
+    except UnknownKeyError as error:
+        return Refusal("invalid", (str(error),))
 
 
 def _configured(settings: Configuration) -> Settings:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     # A score needs few of these modules, and their import takes a third of its time.
-    from handlers.results.batch import Dimensions
     from schemas.claims import ClaimEvaluated
     from schemas.extraction import ExtractionNeeded
     from schemas.outcome import Dead, Retry
@@ -228,15 +227,6 @@ class Evaluation:
     def next_step(self) -> NextStep:
         """What to do: answer, answer from the detail pages only, wait for extractions, or search again."""
         return self.event.next_step
-
-
-def dimension_reasons(event: RetrievalEvaluated, thresholds: Dimensions) -> tuple[str, ...]:
-    """What no result has, and each dimension with its threshold, those that miss it first."""
-    lines = [(False, f"no result has: {gap}") for gap in event.gaps]
-    for name, least in thresholds.model_dump(by_alias=False).items():
-        score = event.scores.to_wire()[name]
-        lines.append((score >= least, f"{name} {score:.2f} {'reaches' if score >= least else 'is below'} {least:g}"))
-    return tuple(line for _, line in sorted(lines, key=lambda line: line[0]))
 
 
 @dataclass(frozen=True, slots=True)

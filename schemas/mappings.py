@@ -1,4 +1,4 @@
-"""Reads what a program gives as mappings: usual names of search interfaces are understood, unknown keys are refused."""
+"""Reads what programs give as mappings: usual names of search interfaces are understood, unknown keys are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from assay.results import Refusal
 from schemas.event import Part
 
 NAMES = {
@@ -37,23 +36,31 @@ NAMES = {
 """Keys of search interfaces and crawlers: the field that has their value, or None for what decides nothing."""
 
 
-def fields_of(items: Any, what: str, kind: type[Part], *others: type[Part]) -> list[Any] | Refusal:
-    """The fields of each mapping, or a refusal that names the first unknown key.
+class UnknownKeyError(ValueError):
+    """A mapping has a key that means nothing, or there are no mappings; the message says what is known."""
+
+
+def fields_of(items: Any, what: str, kind: type[Part], *others: type[Part]) -> list[Any]:
+    """The fields of each mapping; an item that is no mapping stays, and its event refuses it.
 
     Args:
-        items: The mappings. What is no list of items is refused; an item that is no mapping is refused by its event.
-        what: The argument, for the refusal.
+        items: The mappings.
+        what: The argument, for the message.
         kind: What the mappings become.
         others: What they may become elsewhere; these fields are known too.
+
+    Raises:
+        UnknownKeyError: ``items`` is no list of items, or a key is unknown.
 
     >>> from schemas.retrieval import RetrievedContent
     >>> fields_of([{"link": "https://a.example/", "snippet": "Tea"}], "results", RetrievedContent)
     [{'url': 'https://a.example/', 'content': 'Tea'}]
-    >>> fields_of([{"contents": "Tea"}], "results", RetrievedContent).reasons
-    ("results[0]: unknown key 'contents'; did you mean 'content'?",)
+    >>> fields_of([{"contents": "Tea"}], "results", RetrievedContent)
+    Traceback (most recent call last):
+    schemas.mappings.UnknownKeyError: results[0]: unknown key 'contents'; did you mean 'content'?
     """
     if not isinstance(items, Iterable) or isinstance(items, str | bytes | Mapping):
-        return Refusal("invalid", (f"{what}: a list of mappings is expected, not {type(items).__name__}",))
+        raise UnknownKeyError(f"{what}: a list of mappings is expected, not {type(items).__name__}")
     known = {name for model in (kind, *others) for name in _names(model)}
     read: list[Any] = []
     for number, item in enumerate(items):
@@ -66,7 +73,7 @@ def fields_of(items: Any, what: str, kind: type[Part], *others: type[Part]) -> l
             if name is not None and name not in known:
                 near = get_close_matches(str(key), [*_names(kind), *NAMES], 1)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(kind.model_fields)}"
-                return Refusal("invalid", (f"{what}[{number}]: unknown key {key!r}; {hint}",))
+                raise UnknownKeyError(f"{what}[{number}]: unknown key {key!r}; {hint}")
             if name is not None and (key == name or not item.get(name)):
                 fields[name] = value
         read.append(fields)
