@@ -12,7 +12,7 @@ import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -40,7 +40,6 @@ from streams.settings.lazy import LazySettings
 
 if TYPE_CHECKING:
     from streams.workers.handler_jobs import Answer
-    from streams.workers.pool import WorkerPool
 
 Settings = LazySettings
 Configuration = Settings | Mapping[str, Any] | None
@@ -123,28 +122,12 @@ async def score_many(
         ValueError: ``processes`` is below 1.
         SettingsError: The configuration is invalid.
     """
-    if processes is not None and processes < 1:
-        raise ValueError(f"processes must be at least 1, not {processes}")
-    from handlers.score_page import ScorePageRules
-    from streams.telemetry.metrics import unexposed_metrics
-    from streams.topology import handler_named
-    from streams.workers.handler_jobs import handler_pool
-    from streams.workers.settings import WorkersSettings, cores
-
-    settings = _configured(settings)
-    handler = handler_named("score_page")
-    assert handler is not None  # noqa: S101 - it is declared
-    workers = settings.whole.workers if settings.overrides else WorkersSettings()
-    workers = workers.model_copy(update={"processes": cores() if processes is None else processes})
-    pool = handler_pool([(handler, settings.of(ScorePageRules))], workers, unexposed_metrics())
-    assert pool is not None  # noqa: S101 - there is at least one process
-    async with pool:
+    async with Scorer(processes=processes, settings=settings) as scorer:
         under_way: deque[asyncio.Task[Score | Refusal]] = deque()
         try:
-            for given in pages:
-                page = given if isinstance(given, CrawledPage) else _page(given)
-                under_way.append(asyncio.create_task(_score_in(pool, page)))
-                if len(under_way) > 2 * pool.concurrency:
+            for page in pages:
+                under_way.append(asyncio.create_task(scorer.score(page)))
+                if len(under_way) > scorer.enough:
                     yield await under_way.popleft()
             while under_way:
                 yield await under_way.popleft()
@@ -153,13 +136,45 @@ async def score_many(
                 task.cancel()
 
 
-async def _score_in(pool: WorkerPool, page: CrawledPage | Refusal) -> Score | Refusal:
-    if isinstance(page, Refusal):
-        return page
-    from streams.workers.handler_jobs import HandlerJob
+class Scorer:
+    """Scores pages in child processes with limits of time and memory, between ``async with``; as ``score_many``."""
 
-    answer: Answer | Dead = await pool.run(HandlerJob("score_page", page))
-    return _scored(answer if isinstance(answer, Dead) else answer.of)
+    def __init__(self, *, processes: int | None = None, settings: Configuration = None) -> None:
+        """Starts nothing yet; raises as ``score_many``."""
+        if processes is not None and processes < 1:
+            raise ValueError(f"processes must be at least 1, not {processes}")
+        from handlers.score_page import ScorePageRules
+        from streams.telemetry.metrics import unexposed_metrics
+        from streams.topology import handler_named
+        from streams.workers.handler_jobs import handler_pool
+        from streams.workers.settings import WorkersSettings, cores
+
+        settings, handler = _configured(settings), handler_named("score_page")
+        assert handler is not None  # noqa: S101 - it is declared
+        workers = settings.whole.workers if settings.overrides else WorkersSettings()
+        workers = workers.model_copy(update={"processes": cores() if processes is None else processes})
+        pool = handler_pool([(handler, settings.of(ScorePageRules))], workers, unexposed_metrics())
+        assert pool is not None  # noqa: S101 - there is at least one process
+        self._pool = pool
+        self.enough = 2 * pool.concurrency
+        """So many pages under way keep all processes busy."""
+
+    async def __aenter__(self) -> Self:
+        await self._pool.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._pool.__aexit__(*error)
+
+    async def score(self, page: CrawledPage | Mapping[str, Any]) -> Score | Refusal:
+        """The score of a mapping with the fields of ``pages.crawled.v1``."""
+        from streams.workers.handler_jobs import HandlerJob
+
+        given = page if isinstance(page, CrawledPage) else _page(page)
+        if isinstance(given, Refusal):
+            return given
+        answer: Answer | Dead = await self._pool.run(HandlerJob("score_page", given))
+        return _scored(answer if isinstance(answer, Dead) else answer.of)
 
 
 async def classify(

@@ -40,6 +40,10 @@ class Refusal:
     kind: str
     reasons: tuple[str, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The kind and the reasons, ready for JSON."""
+        return {"refused": self.kind, "reasons": list(self.reasons)}
+
     def __bool__(self) -> Literal[False]:
         """False: ``if result := assay.score(…)`` has a score."""
         return False
