@@ -115,7 +115,7 @@ test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, BROKERS=3, A
 simulate: setup ## Runs of the pipeline over a simulated Kafka, in virtual time (SCHEDULES=100000, ARGS="--seed 1 --json")
 	$(BIN)/python -m tests.simulation --schedules $(SCHEDULES) $(ARGS)
 
-soak: setup ## A long run at full rate with faults, and what grows in it (MINUTES=45, BROKERS=3; docs/faults.md)
+soak: setup ## A long run at full rate with faults, and what grows in it (MINUTES=45, BROKERS=3; docs/reliability.md)
 	$(BIN)/python -m tools.faults.soak --minutes $(MINUTES) --brokers $(BROKERS) $(ARGS)
 
 test-mutants: setup ## Make each change of tools/mutant_baseline.jsonl; fails if the tests find one no more
