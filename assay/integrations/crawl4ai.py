@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from crawl4ai import MarkdownGenerationResult, MarkdownGenerationStrategy
+from crawl4ai import MarkdownGenerationResult
+from crawl4ai.markdown_generation_strategy import MarkdownGenerationStrategy
 
 import assay
 
@@ -30,6 +31,10 @@ async def judged(result: R) -> R:
 
 class AssayMarkdown(MarkdownGenerationStrategy):
     """Markdown of the main text, without menus and notices: ``markdown_generator=AssayMarkdown()`` of a config."""
+
+    def __init__(self) -> None:
+        """It reads the page as it came, because cleaned HTML has lost what tells text from menus."""
+        super().__init__(content_source="raw_html")
 
     def generate_markdown(self, input_html: str, base_url: str = "", **_: Any) -> MarkdownGenerationResult:
         """The Markdown of a page; "" for one that cannot be read."""
