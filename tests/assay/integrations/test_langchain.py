@@ -13,7 +13,9 @@ HTML = "<title>Storm</title><p>The storm closed two harbours.</p>"
 
 def test_documents_get_labels_and_reasons() -> None:
     page = Document(page_content="text", metadata={"source": "https://www.bbc.com/news/storm", "html": HTML})
-    text = Document(page_content="The storm closed two harbours.", metadata={"url": "https://www.nature.com/articles/x"})
+    text = Document(
+        page_content="The storm closed two harbours.", metadata={"url": "https://www.nature.com/articles/x"}
+    )
     nowhere = Document(page_content="The storm.")
     labelled = TrustTransformer().transform_documents([page, text, nowhere])
     assert [document.metadata["assay"].get("trust_label") for document in labelled] == ["LOW", "HIGH", None]

@@ -58,15 +58,6 @@ def test_people_see_a_mark_and_what_to_do(
     assert "the first start fetches it" in out
 
 
-def test_a_named_cluster_makes_java_dispensable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(doctor, "find_java", no_java)
-    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
-    assert doctor.check_java(needed=True).state == "fail"
-    assert doctor.check_java(needed=False).state == "warn"
-    assert doctor.check_jars(tmp_path, needed=True).state == "fail"
-    assert doctor.check_jars(tmp_path, needed=False).state == "warn"
-
-
 @pytest.mark.parametrize(("required", "has", "state", "detail"), TABLES["packages_are_looked_at"])
 def test_packages_are_looked_at(
     required: tuple[str, ...], has: str, state: str, detail: str, monkeypatch: pytest.MonkeyPatch
@@ -104,11 +95,6 @@ def test_slow_package_check_needs_files_and_requirements(
     monkeypatch.setattr(metadata, "files", lambda _: [own.get(file, absent) for file in files])
     monkeypatch.setattr(metadata, "requires", lambda name: ["openai"] if name == "assay" else requires)
     assert doctor.check_packages().detail == detail
-
-
-def test_assay_itself_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_DISTRIBUTION", "no-such-distribution")
-    assert doctor.check_packages().state == "fail"
 
 
 def test_occupied_port_is_reported() -> None:

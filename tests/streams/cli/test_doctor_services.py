@@ -128,12 +128,6 @@ async def test_foreign_metrics_server_is_not_taken_for_the_application(
     assert (finding.state, "another process owns the index" in finding.detail) == ("warn", True)
 
 
-def test_unreachable_index_is_reported_with_a_remedy() -> None:
-    finding = check_index(IndexSettings(url="http://127.0.0.1:9", timeout_seconds=1), NOBODY)
-    assert finding.state == "fail"
-    assert "ASSAY_INDEX__URL" in finding.todo
-
-
 def test_index_of_another_embedder_is_reported(tmp_path: Path) -> None:
     owner = QdrantClient(path=str(tmp_path))
     owner.create_collection("documents", models.VectorParams(size=8, distance=models.Distance.COSINE))

@@ -52,14 +52,6 @@ def test_wrong_answers_write_nothing(
     assert not file.exists()
 
 
-def test_an_existing_file_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "own.yaml"
-    file.write_text("mine", "utf-8")
-    assert run_assay("init", "--country", "dk", "--output", str(file)) == 2
-    assert "exists" in capsys.readouterr().err
-    assert file.read_text("utf-8") == "mine"
-
-
 def test_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter(["jp", "asahi.com=2", "wrong", ""])
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)

@@ -73,16 +73,6 @@ def test_wrong_usage_exits_2_with_one_line(
     assert words in line
 
 
-def test_a_wrong_configuration_exits_2_with_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("ASSAY_KAFKAA__X", "1")
-    for arguments in (["try", "score_page"], ["run"], ["tail", "pages.scored.v1"], ["doctor"], ["config", "show"]):
-        assert run_assay(*arguments) == 2
-        [line] = capsys.readouterr().err.splitlines()
-        assert "ASSAY_KAFKAA__X" in line
-
-
 @pytest.mark.parametrize(
     ("raised", "status", "words"),
     [

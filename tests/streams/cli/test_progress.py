@@ -38,14 +38,6 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds(hands: Hands, lin
     ]
 
 
-def test_unknown_total_shows_count_and_rate_unless_quiet(hands: Hands, lines: Callable[[], list[str]]) -> None:
-    for quiet in (False, True):
-        with ProgressLine("dlq redrive", "sending", quiet=quiet, monotonic=hands) as advance:
-            hands.at += 10
-            advance(5)
-    assert lines() == ["assay dlq redrive: sending: 5 records, 0.5/s"]
-
-
 def test_the_time_left_follows_from_the_bytes_since_the_start(hands: Hands, lines: Callable[[], list[str]]) -> None:
     position = [500]
     with ProgressLine("publish", "publishing", 1000, at=lambda: position[0], monotonic=hands) as advance:

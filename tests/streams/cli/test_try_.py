@@ -137,11 +137,6 @@ def test_huge_lines_are_answered_and_the_run_continues(assay: Any) -> None:
     assert outcomes(done) == [("emit", None), ("dead", "too_large"), ("dead", "too_large"), ("emit", None)]
 
 
-def test_a_last_line_without_its_end_and_no_line_at_all(assay: Any) -> None:
-    assert outcomes(assay("try", "score_page", given=PAGE + b"\n" + PAGE)) == [("emit", None)] * 2
-    assert answers(assay("try", "score_page", given=b"")) == []
-
-
 @pytest.mark.parametrize("handler", [h for h in HANDLERS if h.read is None], ids=lambda handler: handler.name)
 def test_every_handler_answers_its_examples_from_a_file(assay: Any, handler: Any, tmp_path: Path) -> None:
     files = sorted((EXAMPLES / handler.consumes.name).glob("*.json"))
@@ -234,22 +229,6 @@ def test_dead_line_sets_status_1_only_with_strict(assay: Any) -> None:
     assert assay("try", "score_page", given=b"{}\n" + PAGE).returncode == 1
 
 
-def complaint(done: Done) -> str:
-    """The one line on standard error; nothing is on standard output."""
-    assert done.stdout == b""
-    [line] = done.stderr.decode().splitlines()
-    assert line.startswith("assay")
-    return line
-
-
-def test_unreadable_file_is_reported_in_one_line(assay: Any, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    for name in ("nowhere.jsonl", "empty"):
-        done = assay("try", "score_page", name)
-        assert done.returncode == 2
-        assert name in complaint(done)
-
-
 # --- output ----------------------------------------------------------------------------------------------------------
 
 
@@ -313,15 +292,6 @@ def test_try_imports_no_client_and_builds_only_needed_events() -> None:
 QUERY = b'{"request_id":"q","query":"boat race"}'
 
 
-def test_candidates_that_come_along_are_ranked_without_an_index(assay: Any, tmp_path: Path) -> None:
-    given = QUERY[:-1] + b',"candidates":[{"url":"https://a.example/1","title":"Boat race","content":"It is on."}]}'
-    [answer] = answers(assay("try", "rank_results", given=given))
-    [event] = answer["events"]
-    assert event["topic"] == "ranking.completed.v1"
-    assert event["value"]["stages"] == ["bm25", "ranking", "mmr", "reasoning"]
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_query_reads_the_index_that_is_there(assay: Any, tmp_path: Path) -> None:
     async def fill(folder: Path) -> None:
         page = scored_page("A", "The boat race starts at noon.", url="https://a.example/1", title="Boat race")
@@ -335,13 +305,6 @@ def test_a_query_reads_the_index_that_is_there(assay: Any, tmp_path: Path) -> No
     [event] = answer["events"]
     assert event["value"]["stages"][0] == "retrieval"
     assert [result["cts_score"] for result in event["value"]["results"]] == [80]
-
-
-def test_query_without_an_index_reports_its_path_only(assay: Any, tmp_path: Path) -> None:
-    [answer] = answers(assay("try", "rank_results", given=QUERY))
-    assert (answer["outcome"], answer["reason"], answer["events"]) == ("retry", "unavailable", [])
-    assert f"there is no index at {tmp_path / '.assay' / 'index'}" in answer["detail"]
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_of_the_output_is_not_blamed_on_the_input(tmp_path: Path) -> None:

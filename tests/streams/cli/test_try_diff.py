@@ -1,6 +1,5 @@
 """``assay try --diff``: the decisions that another configuration would change, counted over any lines."""
 
-import io
 import json
 import subprocess
 import sys
@@ -58,13 +57,6 @@ def test_moved_pages_are_listed_with_their_components(assay: Any) -> None:
     assert first["components"] == list(TABLES["moved_pages_are_listed_with_their_components"])
 
 
-def test_thresholds_move_pages_without_component_changes(assay: Any) -> None:
-    told = found(assay([page()], "tiered_indexing: {tier_b: {min_cts: 18}}\n", "--json"))
-    [moved] = told["moved"]
-    assert (moved["tier_now"], moved["tier_then"], moved["label_now"], moved["label_then"]) == ("C", "B", "LOW", "LOW")
-    assert (moved["components"], moved["other_thresholds"]) == ([], True)
-
-
 def test_invalid_and_dying_pages_are_counted(assay: Any) -> None:
     lines = [page(1), page(2, depth=40), "{}", " {", "[" * 5000, "x" * 100]
     told = found(assay(lines, "page_reading: {max_depth: 20}\n", "--json"))
@@ -96,43 +88,6 @@ def test_people_see_the_matrix_and_the_moves(assay: Any) -> None:
     assert "C → B 18 → 43 LOW → MEDIUM https://a.example/1" in shown
     assert "base 10 → 35: a.example is not listed" in shown
     assert shown[-1] == "and 1,001 more (--limit shows them)"
-
-
-def test_a_configuration_that_changes_nothing_here_is_said_so(assay: Any) -> None:
-    status, out, _ = assay([page()], "kafka: {topic_prefix: blue.}\n")
-    assert status == 0
-    assert out.startswith("the other configuration changes no rule of these decisions\n")
-    assert "0 pages with another tier or label\n1 page with the same tier and label: 1 unchanged" in out
-    assert found(assay([], HIGHER, "--json"))["pages"] == 0
-
-
-def test_what_could_steer_a_terminal_is_not_shown(assay: Any) -> None:
-    line = json.dumps(
-        {"url": "https://a.example/\x1b[2J\u202e" + "x" * 1000, "html": "<h2>Part</h2><p>Some text about the harbour."}
-    )
-    _, out, _ = assay([line], HIGHER)
-    assert "https://a.example/\ufffd[2J\ufffdxxx" in out
-    assert "\x1b" not in out
-    assert max(map(len, out.splitlines())) < 400
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_a_narrow_terminal_of_any_encoding_shows_every_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], encoding: str
-) -> None:
-    (tmp_path / "other.yaml").write_text(HIGHER)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "20")
-    for arguments, figures in (
-        (["try", "score_page", "--config", "other.yaml", "--diff"], b"all then    0  1  0"),
-        (["estimate", "--articles", str(10**12)], b"10,000,000,000,000"),
-    ):
-        given, said = io.BytesIO(page().replace("/1", "/記事").encode()), io.BytesIO()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
-        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(said, encoding=encoding, write_through=True))
-        assert _run(arguments) == 0
-        assert figures in said.getvalue()
-    assert capsys.readouterr().err == ""
 
 
 def test_batch_diff_reports_changed_results_and_extractions(assay: Any) -> None:
@@ -170,22 +125,6 @@ def test_results_that_flip_are_shown_with_their_reasons(assay: Any) -> None:
 
 
 # --- wrong usage -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("handler", "other", "says"), TABLES["wrong_usage_exits_2_with_one_line"])
-def test_wrong_usage_exits_2_with_one_line(assay: Any, handler: str, other: str, says: str) -> None:
-    status, out, err = assay([page()], other, handler=handler)
-    assert (status, out) == (2, "")
-    [line] = err.splitlines()
-    assert line.startswith("assay")
-    assert says in line
-
-
-def test_unreadable_file_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "other.yaml").write_text(HIGHER)
-    arguments = ["try", "score_page", str(tmp_path / "nowhere"), "--diff", "--config", str(tmp_path / "other.yaml")]
-    assert _run(arguments) == 1
-    assert "nowhere: No such file" in capsys.readouterr().err
 
 
 # --- the process -----------------------------------------------------------------------------------------------------
