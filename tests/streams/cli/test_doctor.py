@@ -78,25 +78,6 @@ def test_a_package_that_breaks_at_import_is_named(tmp_path: Path, monkeypatch: p
     assert (finding.state, finding.detail) == ("fail", "torn-package can't be imported (OSError: no such library)")
 
 
-@pytest.mark.parametrize(
-    ("files", "requires", "detail"),
-    [
-        (["openai/__init__.py"], ["Torn.Package>=1"], "Torn.Package is not installed"),
-        (["openai/no_such_file.py"], [], "openai lacks its file openai/no_such_file.py"),
-    ],
-)
-def test_slow_package_check_needs_files_and_requirements(
-    files: list[str], requires: list[str], detail: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = {file.as_posix(): file for file in metadata.files("openai") or ()}
-    there = own["openai/__init__.py"]
-    absent = metadata.PackagePath("openai/no_such_file.py")
-    absent.dist = there.dist
-    monkeypatch.setattr(metadata, "files", lambda _: [own.get(file, absent) for file in files])
-    monkeypatch.setattr(metadata, "requires", lambda name: ["openai"] if name == "assay" else requires)
-    assert doctor.check_packages().detail == detail
-
-
 def test_occupied_port_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -1,7 +1,5 @@
 """``assay estimate``: figures for programs, tables for people, and one line for wrong usage."""
 
-import io
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +82,6 @@ def test_every_form_of_scored_pages_is_counted(ran: Ran, tmp_path: Path) -> None
     assert (tiers["B"]["points"], tiers["C"]["points"]) == (3, 1)
     scaled = document(ran, sample=tmp_path / "scored.jsonl", articles=4_000_000)
     assert scaled["tiered"]["points"] == 1_000_000 * found["tiered"]["points"]
-
-
-def test_a_sample_comes_from_standard_input(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{tried(line('B'))}\n{{}}\n".encode())))
-    shown = ran(estimate, sample=Path("-")).out
-    assert "1 article like the scored page of the sample (lines without one: 1)" in shown
 
 
 # --- wrong usage -----------------------------------------------------------------------------------------------------

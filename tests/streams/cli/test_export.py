@@ -92,15 +92,6 @@ def test_so_many_records_and_no_more(export: Ran, tmp_path: Path) -> None:
     assert addresses(output.read_text()) == ["https://a.example/1"]
 
 
-def test_standard_input_is_read(export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "pages").write_bytes(lines(event(1), b"x"))
-    with (tmp_path / "pages").open("rb") as pages:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(pages))
-        done = export(source=Path("-"))
-    assert (done.status, addresses(done.out)) == (1, ["https://a.example/1"])
-    assert "standard input:2: undecodable: " in done.err
-
-
 def test_a_silent_cluster_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

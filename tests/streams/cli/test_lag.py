@@ -3,9 +3,9 @@
 import pytest
 from prometheus_client import generate_latest
 
-from streams.cli.lag import limits_exceeded, show_lags
+from streams.cli.lag import limits_exceeded
 from streams.cli.lag_server import LagCollector
-from streams.kafka.lag import DeadLettersStanding, GroupLag, PartitionLag
+from streams.kafka.lag import DeadLettersStanding, GroupLag
 
 
 def group(handler: str = "score_page", topic: str = "pages.crawled.v1", **fields: object) -> GroupLag:
@@ -23,27 +23,6 @@ def group(handler: str = "score_page", topic: str = "pages.crawled.v1", **fields
 WAITING = group(records=1234, seconds=5400.0, retention_left_seconds=600.0, members=0)
 RETRIED = group("index_page", "retry", records=2, seconds=50.0, delay_seconds=60)
 QUIET = group("index_page", "pages.scored.v1")
-
-
-def shown(capsys: pytest.CaptureFixture[str], *groups: GroupLag, dead: int = 0) -> list[str]:
-    letters = [DeadLettersStanding("score_page", "dlq", dead, 1.0)]
-    show_lags(groups, letters, [])
-    return capsys.readouterr().out.splitlines()
-
-
-def test_lag_table_has_a_row_per_handler_and_its_retries(capsys: pytest.CaptureFixture[str]) -> None:
-    head, first, second, third = shown(capsys, WAITING, QUIET, RETRIED, dead=3)
-    assert head.split()[:3] == ["handler", "topic", "behind"]
-    assert first.split() == ["score_page", "pages.crawled.v1", "1,234", "90", "min", "10", "min", "0", "≤", "3"]
-    assert second.split() == ["index_page", "pages.scored.v1", "0", "-", "-", "1", "-"]
-    assert "waits 60 s to be tried again" in third
-    assert len(shown(capsys, QUIET, group("index_page", "retry", delay_seconds=60))) == 2
-
-
-def test_missing_topics_and_lost_records_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    gone = group(partitions=(PartitionLag(0, 3, 10, 2, 5.0, 5),))
-    assert "retention deleted 5 unread records of pages.crawled.v1" in shown(capsys, gone)[-1]
-    assert "missing: pages.scored.v1" in shown(capsys, group("index_page", "pages.scored.v1", exists=False))[-1]
 
 
 @pytest.mark.parametrize(

@@ -41,13 +41,6 @@ def test_ctrl_c_while_pydantic_builds_a_model_is_ctrl_c(
     assert run_assay("any") == expected
 
 
-def test_another_fault_of_a_model_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(commands, "run_command_line", lambda _: SchemaValidator({"type": "none such\x9b"}))
-    assert run_assay("any") == 1
-    assert "SchemaError: " in (shown := capsys.readouterr().err)
-    assert "\x9b" not in shown
-
-
 def test_help_is_one_screen_of_five_panels(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_assay("--help") == 0
     lines = capsys.readouterr().out.splitlines()

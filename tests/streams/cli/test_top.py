@@ -12,11 +12,9 @@ from streams.cli.top import (
     AGE_BUCKETS,
     View,
     Worker,
-    WorkerError,
     look_at,
     make_view,
     read_metrics,
-    top,
     worker_url,
 )
 from streams.kafka.lag import GroupLag
@@ -95,14 +93,6 @@ def test_ages_are_those_of_the_window_else_of_all_time() -> None:
     assert median is not None
     assert 0.1 < median <= 0.25
     assert quantiles([resting], [0.5, 0.99], AGE_BUCKETS, "index_page") == [None, None]
-
-
-@pytest.mark.parametrize("text", ["", "http://", "ftp://worker", "http://worker:port", "http://[::1", "worker:0"])
-def test_invalid_worker_address_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(WorkerError, match="is not a worker's address"):
-        worker_url(text)
-    assert top([text]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 def view(**budget: float) -> View:
