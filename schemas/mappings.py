@@ -21,19 +21,18 @@ NAMES = {
     "name": "title",
     "published_date": "date",
     "publishedDate": "date",
+    "page_age": "date",
     "status_code": "status",
-    "position": None,
-    "rank": None,
-    "id": None,
-    "source": None,
-    "displayed_link": None,
-    "displayLink": None,
-    "favicon": None,
-    "image": None,
-    "thumbnail": None,
-    "raw_content": None,
 }
-"""Keys of search interfaces and crawlers: the field that has their value, or None for what decides nothing."""
+"""Keys of search interfaces and crawlers, and the field that has their value."""
+PASSED_OVER = frozenset(
+    "about_this_result age cacheId cached_page_link dateLastCrawled deepLinks deep_results displayLink displayUrl"
+    " displayed_link extra_snippets family_friendly favicon formattedUrl highlightScores highlights htmlFormattedUrl"
+    " htmlSnippet htmlTitle id image isFamilyFriendly isNavigational is_source_both is_source_local kind language"
+    " meta_url pagemap position profile rank raw_content redirect_link related_pages_link rich_snippet sitelinks"
+    " snippet_highlighted_words source subtype thumbnail thumbnailUrl type".split()
+)
+"""Keys of the results of search interfaces that decide nothing here."""
 
 
 class UnknownKeyError(ValueError):
@@ -70,11 +69,13 @@ def fields_of(items: Any, what: str, kind: type[Part], *others: type[Part]) -> l
         fields: dict[str, Any] = {}
         for key, value in item.items():
             name = key if key in known else NAMES.get(key, key)
-            if name is not None and name not in known:
+            if name not in known and key in PASSED_OVER:
+                continue
+            if name not in known:
                 near = get_close_matches(str(key), [*_names(kind), *NAMES], 1)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(kind.model_fields)}"
                 raise UnknownKeyError(f"{what}[{number}]: unknown key {key!r}; {hint}")
-            if name is not None and (key == name or not item.get(name)):
+            if key == name or not item.get(name):
                 fields[name] = value
         read.append(fields)
     return read
