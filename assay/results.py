@@ -173,7 +173,7 @@ class Score(Page):
         return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Classification:
     """Which results are the content itself, and which are only listings or navigation.
 
@@ -204,8 +204,11 @@ class Classification:
             f"{counts.specific_content} detail pages, {counts.aggregator} listings, {counts.navigation} navigation",
         )
 
+    def __repr__(self) -> str:
+        return f"Classification({'; '.join(self.reasons)})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
     """Whether results answer their query, in four dimensions.
 
@@ -232,8 +235,13 @@ class Evaluation:
         """What to do: answer, answer from the detail pages only, wait for extractions, or search again."""
         return self.event.next_step
 
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation({'passed' if self.passed else 'not passed'}, {self.next_step}: {'; '.join(self.reasons[:2])})"
+        )
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Snippet:
     """Whether a source is relevant to a query, and the part that answers it.
 
@@ -261,8 +269,11 @@ class Snippet:
         failure = self.extracted.failure if self.extracted else None
         return _given(f"{judge}{self.event.outcome}", self.event.detail, self.event.summary_failure, failure)
 
+    def __repr__(self) -> str:
+        return f"Snippet({'; '.join(self.reasons)}: {shorten(self.text, 60, placeholder=' …')!r})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Claim:
     """Whether a claim can be understood without its source."""
 
@@ -287,8 +298,11 @@ class Claim:
             f"{judge}{event.band if event.status == 'success' else event.status}", event.detail, event.exclusion
         )
 
+    def __repr__(self) -> str:
+        return f"Claim({self.score}, {'; '.join(self.reasons)})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Ranking:
     """Candidates in the order of their relevance and trust."""
 
@@ -313,6 +327,9 @@ class Ranking:
     def reasons(self) -> tuple[str, ...]:
         """What each stage of the ranking did."""
         return tuple(f"{note.stage}: {note.reason}" for note in self.event.notes)
+
+    def __repr__(self) -> str:
+        return f"Ranking({len(self.results)} results{', nothing relevant' * self.nothing_relevant})"
 
 
 def _given(*texts: object) -> tuple[str, ...]:

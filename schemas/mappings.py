@@ -26,11 +26,7 @@ NAMES = {
 }
 """Keys of search interfaces and crawlers, and the field that has their value."""
 PASSED_OVER = frozenset(
-    "about_this_result age cacheId cached_page_link dateLastCrawled deepLinks deep_results displayLink displayUrl"
-    " displayed_link extra_snippets family_friendly favicon formattedUrl highlightScores highlights htmlFormattedUrl"
-    " htmlSnippet htmlTitle id image isFamilyFriendly isNavigational is_source_both is_source_local kind language"
-    " meta_url pagemap position profile rank raw_content redirect_link related_pages_link rich_snippet sitelinks"
-    " snippet_highlighted_words source subtype thumbnail thumbnailUrl type".split()
+    ["about_this_result", "age", "cacheId", "cached_page_link", "dateLastCrawled", "deepLinks", "deep_results", "displayLink", "displayUrl", "displayed_link", "extra_snippets", "family_friendly", "favicon", "formattedUrl", "highlightScores", "highlights", "htmlFormattedUrl", "htmlSnippet", "htmlTitle", "id", "image", "isFamilyFriendly", "isNavigational", "is_source_both", "is_source_local", "kind", "language", "meta_url", "pagemap", "position", "profile", "rank", "raw_content", "redirect_link", "related_pages_link", "rich_snippet", "sitelinks", "snippet_highlighted_words", "source", "subtype", "thumbnail", "thumbnailUrl", "type"]
 )
 """Keys of the results of search interfaces that decide nothing here."""
 
