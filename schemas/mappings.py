@@ -25,9 +25,13 @@ NAMES = {
     "status_code": "status",
 }
 """Keys of search interfaces and crawlers, and the field that has their value."""
-PASSED_OVER = frozenset(
-    ["about_this_result", "age", "cacheId", "cached_page_link", "dateLastCrawled", "deepLinks", "deep_results", "displayLink", "displayUrl", "displayed_link", "extra_snippets", "family_friendly", "favicon", "formattedUrl", "highlightScores", "highlights", "htmlFormattedUrl", "htmlSnippet", "htmlTitle", "id", "image", "isFamilyFriendly", "isNavigational", "is_source_both", "is_source_local", "kind", "language", "meta_url", "pagemap", "position", "profile", "rank", "raw_content", "redirect_link", "related_pages_link", "rich_snippet", "sitelinks", "snippet_highlighted_words", "source", "subtype", "thumbnail", "thumbnailUrl", "type"]
-)
+_PASSED_OVER = """\
+about_this_result age cacheId cached_page_link dateLastCrawled deepLinks deep_results displayLink displayUrl displayed_link
+extra_snippets family_friendly favicon formattedUrl highlightScores highlights htmlFormattedUrl htmlSnippet htmlTitle id
+image isFamilyFriendly isNavigational is_source_both is_source_local kind language meta_url pagemap position profile rank
+raw_content redirect_link related_pages_link rich_snippet sitelinks snippet_highlighted_words source subtype thumbnail
+thumbnailUrl type"""
+PASSED_OVER = frozenset(_PASSED_OVER.split())
 """Keys of the results of search interfaces that decide nothing here."""
 
 
