@@ -26,11 +26,11 @@ NAMES = {
 }
 """Keys of search interfaces and crawlers, and the field that has their value."""
 _PASSED_OVER = """\
-about_this_result age cacheId cached_page_link dateLastCrawled deepLinks deep_results displayLink displayUrl displayed_link
-extra_snippets family_friendly favicon formattedUrl highlightScores highlights htmlFormattedUrl htmlSnippet htmlTitle id
-image isFamilyFriendly isNavigational is_source_both is_source_local kind language meta_url pagemap position profile rank
-raw_content redirect_link related_pages_link rich_snippet sitelinks snippet_highlighted_words source subtype thumbnail
-thumbnailUrl type"""
+about_this_result age cacheId cached_page_link dateLastCrawled deepLinks deep_results displayLink displayUrl
+displayed_link extra_snippets family_friendly favicon formattedUrl highlightScores highlights htmlFormattedUrl
+htmlSnippet htmlTitle id image isFamilyFriendly isNavigational is_source_both is_source_local kind language
+meta_url pagemap position profile rank raw_content redirect_link related_pages_link rich_snippet sitelinks
+snippet_highlighted_words source subtype thumbnail thumbnailUrl type"""
 PASSED_OVER = frozenset(_PASSED_OVER.split())
 """Keys of the results of search interfaces that decide nothing here."""
 

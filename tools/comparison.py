@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -14,19 +15,16 @@ from schemas.states import State
 from tests.rules import shipped_rules
 from tests.samples import ROOT
 from tools import labelled
-from tools.accuracy import features, injections, page_content, table
-from tools.accuracy.contestants import TRAFILATURA, answers, ask_resiliparse, ask_trafilatura, decoded, versions
-from tools.accuracy.counting import Tally
-from tools.accuracy.labels import SCHEMA_SET, SETS, pages
+from tools.accuracy import injections, table
+from tools.accuracy.contestants import ASSAY, TRAFILATURA, ask_resiliparse, ask_trafilatura, decoded, versions
+from tools.accuracy.labels import pages
 from tools.accuracy.main_text import flat
 from tools.accuracy.word_f1 import PAGES
-from tools.training.authors import AUTHORS
-from tools.training.dates import DATES
 
 MARKS = ("<!-- figures: written by tools.comparison -->", "<!-- end of figures -->")
 _EVERY = 4  # each fourth page is timed
 _TEXT = 100  # characters from which an extracted text passes as the text of a page
-_ASSAY = "assay"
+_ACCURACY = ROOT / "docs" / "accuracy.md"
 
 
 def main() -> int:
@@ -34,17 +32,17 @@ def main() -> int:
     if not labelled.has(PAGES) or not versions():
         print("skipped: it needs the labelled pages (DATA) and the packages of `make comparison`")
         return 0
-    asked = answers(page for name in SETS if name != SCHEMA_SET and labelled.has(name) for page in pages(name))
-    dates, authors = features.dates(asked, DATES.by_site()), features.authors(asked, AUTHORS.by_site())
+    weighted, content = _of_accuracy("### Content by page type", "| weighted |"), _ACCURACY.read_text("utf-8")
+    measured = re.findall(r"^\d{4}-\d\d-\d\d", content[content.index("## Pages") :], re.MULTILINE)[0]
     rows = [
-        (f"publication date: right / wrong, of {_labelled(dates)}", *_counts(dates), ""),
-        (f"author: right / wrong, of {_labelled(authors)}", *_counts(authors), ""),
-        ("main text, word F1 weighted by page type", *_main_text()),
+        ("publication date: right / wrong", *_counts("### Publication date"), ""),
+        ("author: right / wrong", *_counts("### Author"), ""),
+        ("main text: word F1 weighted by page type", weighted[1], *weighted[3:]),
         _walls(),
         _orders(),
         ("CPU of a page, ms", *_milliseconds()),
     ]
-    head = f"{datetime.now(UTC):%Y-%m-%d}, {versions()}; `make comparison`."
+    head = f"{datetime.now(UTC):%Y-%m-%d}, {versions()}; the first three rows are of `make accuracy`, {measured}."
     lines = [head, "", "| | Assay | trafilatura | resiliparse |", "|---|---|---|---|"]
     text = "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
     print(text)
@@ -53,24 +51,17 @@ def main() -> int:
     return 0
 
 
-def _labelled(tally: Tally) -> int:
-    return sum(count.labelled for (_, name), count in tally.counts.items() if name == _ASSAY)
+def _of_accuracy(section: str, begin: str) -> list[str]:
+    """The cells of a row of docs/accuracy.md behind its name."""
+    text = _ACCURACY.read_text("utf-8")
+    line = next(line for line in text[text.index(section) :].splitlines() if line.startswith(begin))
+    return [cell.strip() for cell in line.strip("| ").split("|")][1:]
 
 
-def _counts(tally: Tally) -> list[str]:
-    """Right and wrong answers of the two who give them; Assay's are of trees that saw no page of the same site."""
-    cells = []
-    for name in (_ASSAY, TRAFILATURA):
-        counts = [count for (_, its), count in tally.counts.items() if its == name]
-        cells.append(f"{sum(count.right for count in counts)} / {sum(count.wrong for count in counts)}")
-    return cells
-
-
-def _main_text() -> list[str]:
-    """The weighted means of trees that saw no page of the same site, of trafilatura and of resiliparse."""
-    [line] = [line for line in page_content.run() if line.startswith("| weighted")]
-    cells = [cell.strip() for cell in line.strip("| ").split("|")]
-    return [cells[2], *cells[4:]]
+def _counts(section: str) -> list[str]:
+    """Right and wrong answers of the two who give them; Assay's are of models that saw no page of the same site."""
+    rows = (_of_accuracy(section, f"| {name} |") for name in (ASSAY, TRAFILATURA))
+    return [" / ".join(row[:2]) for row in rows]
 
 
 def _walls() -> tuple[str, ...]:
