@@ -22,7 +22,7 @@ from tools.accuracy.main_text import flat
 from tools.accuracy.word_f1 import PAGES
 
 MARKS = ("<!-- figures: written by tools.comparison -->", "<!-- end of figures -->")
-_EVERY = 4  # each fourth page is timed
+_EVERY = 8  # each eighth page is timed, and each third written order is asked
 _TEXT = 100  # characters from which an extracted text passes as the text of a page
 _ACCURACY = ROOT / "docs" / "accuracy.md"
 
@@ -80,7 +80,7 @@ def _walls() -> tuple[str, ...]:
 
 def _orders() -> tuple[str, ...]:
     """Texts that address a language model, that no visitor sees, and that are in the extracted text."""
-    cases = [case for case in injections.written_cases() if case.hidden and case.instructs]
+    cases = [case for case in injections.written_cases() if case.hidden and case.instructs][::3]
     passed = [0, 0, 0]
     for case in cases:
         url = "https://harbour.example/festival"
@@ -92,7 +92,7 @@ def _orders() -> tuple[str, ...]:
 
 
 def _milliseconds() -> list[str]:
-    """The mean of each fourth page, after a first one that warms up."""
+    """The mean of each eighth page, after a first one that warms up."""
     timed = [(decoded(page.body()), page.url) for page in list(pages(PAGES))[::_EVERY]]
     shipped_rules(ScorePageRules)
     every: Sequence[Callable[[str, str], object]] = (
