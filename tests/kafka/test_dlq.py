@@ -12,8 +12,9 @@ from schemas.dead import REDRIVEN_OF, is_marker
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
-from streams.dlq.dead_letters import DeadLetterReader, Selection
+from streams.dlq.dead_letters import DeadLetterReader
 from streams.dlq.redrive import RedriveOptions, purge, redrive
+from streams.dlq.selection import Selection
 from streams.kafka.clients import make_producer, opened
 from tests.kafka.installation import (
     CRAWLED,

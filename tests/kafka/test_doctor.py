@@ -2,7 +2,7 @@
 
 import asyncio
 
-from streams.cli.doctor_kafka import check_kafka
+from streams.doctor.kafka import check_kafka
 from streams.kafka.last_records import read_latest_decisions
 from streams.kafka.topics import plan_topics
 from streams.llm.checks import Check

@@ -196,7 +196,7 @@ async def test_commands_report_records_that_they_cannot_read(installing: Install
     assert json.loads(output)["reasons"] == {"unreadable": 1, "no_origin": 1}
     status, _, errors = await command(assay, "replay", "run", "score_page", "--plan", "again", "--json")
     assert status == 0, errors
-    status, output, _ = await command(assay, "dlq", "list", "--plan", "again", "--letters")
+    status, output, _ = await command(assay, "dlq", "list", "--plan", "again", "--each")
     assert (status, why in output) == (0, True)
 
 

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from streams.cli.doctor_kafka import check_kafka
+from streams.doctor.kafka import check_kafka
 from streams.local_kafka import install
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
 from streams.topology import REPLAYS

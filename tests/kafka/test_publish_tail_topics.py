@@ -98,7 +98,7 @@ def tailed(capsys: pytest.CaptureFixture[str], ready: Settings) -> Callable[...,
     """The values that ``assay tail`` shows."""
 
     def tail(start: str, most: int | None = None, topic: str = PAGES) -> list[Any]:
-        bound = ("--no-follow",) if most is None else ("--max", str(most))
+        bound = ("--no-follow",) if most is None else ("--limit", str(most))
         status, out, _ = asyncio.run(command(ready, capsys, "tail", topic, "--from", start, *bound, "--json"))
         assert status == 0
         return [json.loads(line)["value"] for line in out.splitlines()]

@@ -13,8 +13,8 @@ from schemas.pages import CrawledPage
 from schemas.relevance import RelevanceRequested
 from schemas.replays import OffsetRange, ReplaySelection, ReplayState, TopicRanges
 from schemas.rules import Rules
-from streams.dlq.dead_letters import Selection
 from streams.dlq.redrive import RedriveOptions, redrive
+from streams.dlq.selection import Selection
 from streams.kafka.clients import make_producer
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.decisions import decision_ranges

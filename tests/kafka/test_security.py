@@ -14,9 +14,9 @@ from aiokafka.protocol.admin import CreateAclsRequest
 
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.app.application import Application
-from streams.cli.doctor_kafka import check_kafka
 from streams.console.app import make_context
 from streams.console.review_marks import Marks
+from streams.doctor.kafka import check_kafka
 from streams.kafka.acls import needed_acls
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import read_lags

@@ -63,7 +63,7 @@ def test_decisions_on_a_page_come_newest_first(capsys: pytest.CaptureFixture[str
     scores = [one for one in found if one["verdict"].startswith("score")]
     assert scores[0]["by"] == "score_page"
     assert scores[0]["reasons"][0] == "+10 a.example is not listed"
-    shown = why(settings, capsys, "https://A.example/report?utm_source=x", "--max", "2")
+    shown = why(settings, capsys, "https://A.example/report?utm_source=x", "--limit", "2")
     assert shown.out.count("score_page: score 10, tier C, label LOW") in (1, 2)
     assert max(map(len, shown.out.splitlines())) <= 166
 

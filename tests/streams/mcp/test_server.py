@@ -39,7 +39,7 @@ START = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
 }
-TOOLS = ["check_claim", "fetch", "score", "search"]
+TOOLS = ["fetch", "is_claim_self_contained", "judge_results", "score", "search"]
 
 
 def fetching(web: Web, **mcp: Any) -> Settings:
@@ -167,17 +167,37 @@ async def test_a_client_learns_no_path_and_no_inner_address() -> None:
         assert secret in json.dumps(logs)
 
 
+async def test_results_are_judged() -> None:
+    listing = {"link": "https://aarhus.example/events/today", "title": "All Events in Aarhus", "snippet": "Jazz. Walk."}
+    async with connected(load_settings()) as client:
+        judged = await called(client, "judge_results", query="events in Aarhus today", results=[listing])
+    assert (judged["passed"], judged["next_step"], judged["fetch"]) == (False, "await_extraction", [listing["link"]])
+    assert judged["reasons"][0] == "no result has: today"
+    assert [result["resultType"] for result in judged["results"]] == ["AGGREGATOR"]
+
+
+async def test_claims_are_judged() -> None:
+    async with connected(load_settings()) as client:
+        dependent = await called(client, "is_claim_self_contained", claim="He was elected in May.")
+        clear = await called(
+            client, "is_claim_self_contained", claim="Angela Merkel was elected Chancellor of Germany in 2005."
+        )
+    assert dependent["self_contained"] < 0.5 < clear["self_contained"]
+    assert clear["truth"] == "not checked"
+    assert "judged by the offline judge: poor" in dependent["reasons"]
+
+
 async def test_no_model_is_asked_unless_it_is_allowed() -> None:
     claim = "Angela Merkel was elected Chancellor of Germany in 2005."
     async with model_server(says("0.7")) as model:
         llm = {"base_url": model.base_url, "model": "m"}
         async with connected(load_settings(llm=llm)) as client:
-            free = await called(client, "check_claim", claim=claim)
+            free = await called(client, "is_claim_self_contained", claim=claim)
         assert "offline" in free["reasons"][0]
         assert not model.asked
         async with connected(load_settings(llm=llm, mcp={"allow_paid": True})) as client:
-            paid = await called(client, "check_claim", claim=claim)
-        assert (paid["score"], len(model.asked)) == (0.7, 1)
+            paid = await called(client, "is_claim_self_contained", claim=claim)
+        assert (paid["self_contained"], len(model.asked)) == (0.7, 1)
 
 
 async def test_http_needs_the_token() -> None:

@@ -14,7 +14,7 @@ from schemas.pages import CrawledPage
 from streams.publish import sources
 from streams.publish.entries import Refused, SourceError
 from streams.publish.warc_records import read_records
-from streams.runtime.extras import missing_extra
+from streams.runtime.extras import install_line, missing_extra
 from streams.topology import PAGES_CRAWLED
 from streams.topology.codec import OutputRecord, decode
 from tests.archives import packed, warc_record
@@ -239,7 +239,7 @@ def test_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "fastwarc.warc", None)
     with pytest.raises(ModuleNotFoundError) as missing:
         read(archive(tmp_path, http(HTML)))
-    assert missing_extra(missing.value) == "fastwarc is not installed: pip install 'assay[warc]'"
+    assert missing_extra(missing.value) == f"fastwarc is not installed: {install_line('warc')}"
 
 
 def test_a_wrong_length_in_each_record_is_read_once(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from schemas.replies import FetchedPage
-from streams.cli.doctor_services import check_fetching
+from streams.doctor.services import check_fetching
 from streams.fetch.cache import STEPS as FETCH_STEPS
 from streams.fetch.cache import FetchCache
 from streams.fetch.settings import FetchSettings
