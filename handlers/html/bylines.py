@@ -177,7 +177,7 @@ def _is_others(place: Place, layout: Layout) -> bool:
     """Whether a place is in what others wrote, in a teaser of another story, or in boilerplate outside of the head."""
     if layout.said(place.index, place.element) & OTHERS:
         return True
-    is_hidden = place.element >= 0 and layout.outline.regions.hides(place.element) and not layout.is_head(place.index)
+    is_hidden = place.element >= 0 and layout.outline.regions.hidden[place.element] and not layout.is_head(place.index)
     return place.kind in _LOOSE and (is_hidden or layout.is_teased(place.index))
 
 

@@ -235,7 +235,7 @@ class PageReader:
             below = [
                 block
                 for block in lines
-                if (block.start < beyond or block.tag in HEADING_NAMES) and not page.regions.hides(block.element)
+                if (block.start < beyond or block.tag in HEADING_NAMES) and not page.regions.hidden[block.element]
             ]
             references = find_references(below, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)
@@ -270,7 +270,7 @@ class PageReader:
 
 def _unread(page: Outline) -> int:
     """Characters of lines outside of boilerplate; a link, as of an item of a listing, counts as ``_LINK``."""
-    lines = [block for block in page.lines_with_links() if not page.regions.hides(block.element)]
+    lines = [block for block in page.lines_with_links() if not page.regions.hidden[block.element]]
     return sum(_LINK if block.linked else len(block.text) for block in lines)
 
 

@@ -7,7 +7,7 @@ Class names are read only around the two: elsewhere they belong to other stories
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ from itertools import chain, islice
 from selectolax.lexbor import LexborNode
 
 from handlers.html.hints import BESIDE, BOILERPLATE, BYLINE, DATE, EVENT, OTHERS
-from handlers.html.main_content import Content, is_running
+from handlers.html.main_content import Content
 from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
@@ -88,14 +88,14 @@ class Layout:
         self._others = [
             range(block.start, block.end) for block, is_others in zip(below, others, strict=True) if is_others
         ]
-        self._said = {-1: 0}
+        self._said: list[int] = []
         self._of_node: dict[int, int] = {}
 
     @property
     def heading_text(self) -> str:
         """The text of the page's heading; "" without one outside of boilerplate, such as a banner."""
         line = self.outline.line_at(self.heading) if self.heading >= 0 else None
-        return "" if line is None or self.outline.regions.hides(line.element) else line.text
+        return "" if line is None or self.outline.regions.hidden[line.element] else line.text
 
     @cached_property
     def near(self) -> tuple[range, ...]:
@@ -121,7 +121,7 @@ class Layout:
     def measures(self, index: int, element: int) -> dict[str, float]:
         """What trees ask about the place of a text; ``element`` is the block element around it, or -1."""
         said = self.said(index, element)
-        is_hidden = element >= 0 and self.outline.regions.hides(element)
+        is_hidden = element >= 0 and self.outline.regions.hidden[element]
         place = bisect_right(self._starts, index) - 1
         return {
             "from heading": float(max(-_FAR, min(index - self.begin, _FAR))),
@@ -139,10 +139,20 @@ class Layout:
 
     def is_teased(self, index: int) -> bool:
         """Whether a text is below a further heading, such as "More from the web", without running text between."""
-        above = self.outline.blocks(self.begin + 1, index)
-        last = next((block for block in reversed(above) if block.tag in HEADING_NAMES or is_running(block)), None)
-        # A heading without text above it is the summary of the story.
-        return last is not None and last.tag in HEADING_NAMES and any(map(is_running, above))
+        place = bisect_left(self._parts[0], index) - 1
+        return place >= 0 and self._parts[1][place]
+
+    @cached_property
+    def _parts(self) -> tuple[list[int], list[bool]]:
+        """Headings and running lines below the page's heading: where each begins, and whether it is such a heading."""
+        starts, teased, has_text = [], [], False
+        for block in self.outline.blocks(self.begin + 1):
+            if block.tag in HEADING_NAMES or block.running:
+                # A heading without text above it is the summary of the story.
+                has_text = has_text or block.running
+                starts.append(block.start)
+                teased.append(has_text and not block.running)
+        return starts, teased
 
     def said(self, index: int, element: int) -> int:
         """What the elements around a text call themselves, inline and block elements, except those of the heading.
@@ -153,15 +163,11 @@ class Layout:
         return self._said_inside(index) | self._said_around(element) | OTHERS * is_others
 
     def _said_around(self, element: int) -> int:
-        known, passed = self._said, []
-        while (found := known.get(element)) is None:
-            passed.append(element)
-            element = self.outline.outer[element]
-        for inner in reversed(passed):
-            if inner not in self._own:
-                found |= _own_names(self.outline.regions.hint(inner))
-            known[inner] = found
-        return found
+        known, regions = self._said, self.outline.regions
+        for inner in range(len(known), element + 1):
+            found = known[regions.outer[inner]] if regions.outer[inner] >= 0 else 0
+            known.append(found if inner in self._own else found | _own_names(regions.said[inner]))
+        return known[element] if element >= 0 else 0
 
     def _said_inside(self, index: int) -> int:
         """The hints of the elements that hold only the line of a text."""
@@ -230,7 +236,7 @@ class Layout:
                     if hint & DATE:
                         value = _value(node.attributes) or (node.attributes.get("title") or "")[:MARK_CHARACTERS]
                         found.append(Mark("hint:date", value, short_text(node), index, element))
-        return sorted(found, key=lambda mark: (outline.regions.hides(mark.element), self.distance(mark.index)))
+        return sorted(found, key=lambda mark: (mark.element >= 0 and outline.regions.hidden[mark.element], self.distance(mark.index)))
 
     def _around(self, index: int) -> Iterator[tuple[LexborNode, int, int]]:
         """The elements around a text, the innermost first, each with its hints and the text's block element."""
@@ -241,7 +247,7 @@ class Layout:
             yield node, outline.hints.of_node(node), element
             node = node.parent
         for around in outline.around(element):
-            yield outline.elements[around], outline.regions.hint(around), element
+            yield outline.elements[around], outline.regions.said[around], element
 
 
 def is_event(layout: Layout, data: StructuredData, url: str, words: EventWords) -> bool:
@@ -254,7 +260,7 @@ def is_event(layout: Layout, data: StructuredData, url: str, words: EventWords) 
     outline, begin = layout.outline, layout.begin
     if begin >= len(outline.texts):
         return False
-    if any(outline.regions.hint(element) & EVENT for element in outline.around(outline.element_of(begin))):
+    if any(outline.regions.said[element] & EVENT for element in outline.around(outline.element_of(begin))):
         return True
     lines = (block.text for block in outline.blocks(begin + 1, begin + _HEAD_TEXTS))
     return any(is_labelled(line, words.labels) for line in lines)
@@ -291,7 +297,7 @@ def _heading(outline: Outline, first: int) -> int:
     found = sorted(
         (block for block in repeated if len(block.text) == most), key=lambda block: abs(block.start - first)
     ) or [block for block in blocks if block.tag == "h1"]
-    shown = (block for block in found if not outline.regions.hides(block.element))
+    shown = (block for block in found if not outline.regions.hidden[block.element])
     return next((block.start for block in chain(shown, found)), -1)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from handlers.html.hints import BOILERPLATE, CONSENT, OTHERS, PLACES, plain
+from handlers.html.hints import BOILERPLATE, CONSENT, LANDMARKS, OTHERS, PLACES, plain
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 
 CONTAINERS = frozenset(
@@ -44,10 +44,6 @@ _ABOVE = 4
 """Elements around a place that are measured, the innermost first."""
 _KIN_LEVELS, _FIRST_PROSE = 6, 200
 """Elements around a place among which siblings are counted; characters of prose of a first article."""
-_INSIDE = {
-    name: 1 << bit
-    for bit, name in enumerate(("main", "article", "header", "section", "nav", "aside", "footer", "dialog"))
-}
 _MARKS_BITS = 16
 _MARKS = (1 << _MARKS_BITS) - 1
 _TYPES = {
@@ -80,7 +76,7 @@ OF_PLACE = (
     *(f"{what} {level}" for level in range(_ABOVE) for what in ("text", "links", "prose")),
 )
 _MARKED = {"others": OTHERS, "consent": CONSENT, "boilerplate": BOILERPLATE} | PLACES
-OF_MARKS = (*(f"{name}{where}" for name in _MARKED for where in ("", " around")), *_INSIDE)
+OF_MARKS = (*(f"{name}{where}" for name in _MARKED for where in ("", " around")), *LANDMARKS)
 """The measures, in the order in which they are found; those of marks have few values, shared by many places."""
 
 
@@ -102,10 +98,10 @@ class Place:
 
 
 def marks(said: int) -> list[float]:
-    """What the names and the tags of the elements around a place say (``_Sums.said``), as ``OF_MARKS``."""
+    """What the names and the tags of the elements around a place say (``_said``), as ``OF_MARKS``."""
     own, around, inside = (said >> shift & _MARKS for shift in (0, _MARKS_BITS, 2 * _MARKS_BITS))
     bits = [(own & bit, around & bit) for bit in _MARKED.values()]
-    return [*(bit > 0 for pair in bits for bit in pair), *(inside & bit > 0 for bit in _INSIDE.values())]
+    return [*(bit > 0 for pair in bits for bit in pair), *(inside & bit > 0 for bit in LANDMARKS.values())]
 
 
 def measured(outline: Outline, blocks: list[Block]) -> tuple[list[float], Iterator[tuple[Place, int, list[float]]]]:
@@ -144,11 +140,9 @@ def measured(outline: Outline, blocks: list[Block]) -> tuple[list[float], Iterat
 
 def _places(outline: Outline, blocks: list[Block], sums: _Sums) -> list[Place]:
     found: list[Place] = []
-    # Class names without their numbers, which count states, sizes and items.
-    stems: dict[int, str] = {-1: ""}
     makes: dict[tuple[str, str, str, str, bool], dict[str, Place]] = {}
     of_element: dict[int, dict[str, Place]] = {}
-    tags, outer, names_of, stem = outline.tags, outline.outer, outline.regions.names_of, outline.hints.stem
+    tags, outer, stems = outline.tags, outline.outer, outline.regions.stems
     for number, (block, is_hidden) in enumerate(zip(blocks, sums.hidden, strict=True)):
         element, tag = block.element, block.tag
         if tag == "p" and block.linked >= _LINKED * len(block.text):
@@ -157,10 +151,8 @@ def _places(outline: Outline, blocks: list[Block], sums: _Sums) -> list[Place]:
         by_tag = of_element.get(element)
         if by_tag is None:
             around = outer[element]
-            for one in (element, around):
-                if one not in stems:
-                    stems[one] = stem(names_of(one))
-            make = tags[element], stems[element], tags[around], stems[around], is_hidden
+            above = (tags[around], stems[around]) if around >= 0 else ("", "")
+            make = tags[element], stems[element], *above, is_hidden
             by_tag = of_element[element] = makes.setdefault(make, {})
         place = by_tag.get(tag)
         if place is None:
@@ -191,8 +183,8 @@ def _measures(
         measures = [
             narrow / characters,
             wide / characters,
-            regions.is_beside(element),
-            regions.hides(element),
+            regions.beside[element],
+            regions.hidden[element],
             characters / total,
             max(lengths),
             characters / count,
@@ -207,7 +199,7 @@ def _measures(
             first / lines,
             last / lines,
             (last - first) / lines,
-            sums.above(element)[2],
+            regions.depth[element],
             sum([sums.below_others[number] for number in numbers]) / count,
             sum([sums.below_link[number] for number in numbers]) / count,
             sum([sums.later[number] for number in numbers]) / count,
@@ -231,7 +223,8 @@ def _measures(
             measures += values
             if around >= 0:
                 around = outer[around]
-        yield place, sums.said(element), measures
+        around = regions.around[outer[element]] if outer[element] >= 0 else 0
+        yield place, regions.said[element] | around << _MARKS_BITS | regions.inside[element] << 2 * _MARKS_BITS, measures
 
 
 def below_headings(outline: Outline, blocks: list[Block]) -> tuple[list[bool], list[bool]]:
@@ -262,7 +255,8 @@ class _Sums:
     """
 
     def __init__(self, outline: Outline, blocks: list[Block]) -> None:
-        self._tags, self._outer, self._hint = outline.tags, outline.outer, outline.regions.hint
+        regions = outline.regions
+        self._tags, self._outer = regions.tags, regions.outer
         texts, links = [block.text for block in blocks], [block.linked for block in blocks]
         elements = [block.element for block in blocks]
         lengths = [len(text) for text in texts]
@@ -288,16 +282,15 @@ class _Sums:
             while element not in after:
                 after[element] = number
                 element = outer[element]
-        self.hidden, beside = outline.regions.hidden_and_beside(elements)
+        self.hidden, beside = ([said[element] for element in elements] for said in (regions.hidden, regions.beside))
         worth = [
             0 if is_hidden else 10 * length - _LINK_COST * linked
             for is_hidden, length, linked in zip(self.hidden, lengths, links, strict=True)
         ]
         plain = [0 if is_beside else value for is_beside, value in zip(beside, worth, strict=True)]
         self.titles = {outline.title, *outline.meta.get("og:title", ())}
-        self._names_of, self._stem = outline.regions.names_of, outline.hints.stem
-        self._makes = {element: self._make(element) for element in first if element >= 0}
-        self._kin = Counter(self._makes.values())
+        self._makes = [*zip(regions.outer, regions.tags, regions.stems, strict=True)]
+        self._kin = Counter(self._makes[element] for element in first if element >= 0)
         self._kin_known: dict[int, tuple[float, float, float]] = {}
         self.below_others, self.below_link = below_headings(outline, blocks)
         self.later = self._later(blocks)
@@ -311,10 +304,6 @@ class _Sums:
         self.body = (told[0], told[-1] + 1) if told else (0, 0)
         self.body_prose = sum([lengths[number] for number in told])
         self.body_lines = len(told)
-        self._above: dict[int, tuple[int, int, int]] = {-1: (0, 0, -1)}
-
-    def _make(self, element: int) -> tuple[int, str, str]:
-        return self._outer[element], self._tags[element], self._stem(self._names_of(element))
 
     def kin(self, element: int) -> tuple[float, float, float]:
         """The level around with the most siblings of one make, how many these are, and the text of one of them."""
@@ -357,24 +346,6 @@ class _Sums:
     def inside(self, sums: list[int], element: int) -> int:
         """The sum over the lines inside of an element."""
         return sums[self.after[element]] - sums[self.first[element]] if element in self.first else 0
-
-    def said(self, element: int) -> int:
-        """The bits of the names of an element, of those around it, and of the tags it is in."""
-        hints = self.above(self._outer[element])[0]
-        return self._hint(element) | hints << _MARKS_BITS | self.above(element)[1] << 2 * _MARKS_BITS
-
-    def above(self, element: int) -> tuple[int, int, int]:
-        """The bits of the names and of the tags of an element and those around it, and how many these are."""
-        known = self._above
-        passed = []
-        while (found := known.get(element)) is None:
-            passed.append(element)
-            element = self._outer[element]
-        for inner in reversed(passed):
-            hints, tags, depth = found
-            tags |= _INSIDE.get(self._tags[inner], 0)
-            found = known[inner] = hints | self._hint(inner), tags, depth + 1
-        return found
 
     def _container(self, blocks: list[Block], held: list[int], share: float) -> tuple[int, int]:
         """The first line of the smallest container with a share of the text, which is more than half, and its end."""

@@ -53,7 +53,7 @@ def test_text_within_a_line(html: str, expected: str) -> None:
 def hidden(html: str) -> list[bool]:
     page = outline_of(html)
     candidates(page)
-    return [page.regions.hides(block.element) for block in page.blocks()]
+    return [page.regions.hidden[block.element] for block in page.blocks()]
 
 
 def test_what_calls_itself_boilerplate_is_believed_in_moderation() -> None:
@@ -75,9 +75,8 @@ def test_what_is_hidden_is_the_same_in_any_order_of_questions() -> None:
     page = outline_of(f"<div>{PARAGRAPH}</div>" + f"<div class=author-bio>{PARAGRAPH}</div>" * 2)
     candidates(page)
     elements = [block.element for block in page.blocks()]
-    assert [page.regions.is_beside(element) for element in elements] == [False] * 3
-    assert [page.regions.hides(element) for element in elements] == [False] * 3
-    assert page.regions.hidden_and_beside(elements) == ([False] * 3, [False] * 3)
+    assert [page.regions.beside[element] for element in elements] == [False] * 3
+    assert [page.regions.hidden[element] for element in elements] == [False] * 3
 
 
 def test_meta_is_kept_under_each_of_its_names() -> None:
