@@ -14,7 +14,7 @@ from handlers.html.links import NO_WEB_PAGE, page_id_of
 from handlers.html.read_page import StatedReader
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import Beginning, SourcePage, begin, paragraphs_of, snippet_of
-from handlers.html.state import CONTENT, PageRefusalsSection, PageState
+from handlers.html.state import PageRefusalsSection
 from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
@@ -78,10 +78,11 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
     same state (R-131).
     """
     gate = rules.relevance_gate
-    state = _state(source, rules)
-    if not state.is_content:
-        return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE, detail=str(state))
-    seen = _beginning(source, _page(source, rules), gate)
+    page = _page(source, rules)
+    # What has paragraphs, ``fetch_page`` has read.
+    if source.paragraphs is None and not page.state.is_content:
+        return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE, detail=str(page.state))
+    seen = _beginning(source, page, gate)
     title = cleaned(seen.title, gate.max_title_characters)
     summary = cleaned(seen.summary, gate.max_summary_characters)
     if not source.query.strip() or not (title or summary):
@@ -148,21 +149,14 @@ def read_word(text: str) -> RelevanceOutcome:
     return RelevanceOutcome.UNPARSED
 
 
-def _state(source: RelevanceRequested, rules: JudgeRelevanceRules) -> PageState:
-    """The state of the source; ``fetch_page`` has read that of a source with paragraphs."""
-    if source.paragraphs is not None:
-        return CONTENT
-    return rules.reader.of_result(source.html, source.title, source.content or "", source.url)
-
-
 def _page(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SourcePage:
     html = source.html if source.paragraphs is None else None
-    return SourcePage(html, source.content, source.title, rules.page_reading)
+    return SourcePage(html, source.content, source.title, rules.reader, source.url)
 
 
 def _beginning(source: RelevanceRequested, page: SourcePage, gate: RelevanceGateSection) -> Beginning:
     if source.paragraphs is None:
-        return begin(page, gate.snippet)
+        return begin(page.facts, page.title, page.text, gate.snippet)
     return Beginning(source.title, source.summary or "")
 
 
@@ -199,7 +193,7 @@ def _verdict(
 
 def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:
     gate = rules.relevance_gate
-    paragraphs = paragraphs_of(page, gate.snippet) if source.paragraphs is None else source.paragraphs
+    paragraphs = paragraphs_of(page.facts, page.text, gate.snippet) if source.paragraphs is None else source.paragraphs
     facets = rules.queries.read(source.query)
 
     def worth(text: str) -> float:

@@ -245,9 +245,7 @@ class Regions:
         for element in range(len(held) - 1, -1, -1):
             if held[element] and self.outer[element] >= 0:
                 held[self.outer[element]] += held[element]
-        names = [
-            said if 2 * length <= total else 0 for said, length in zip(self._names, held, strict=True)
-        ]
+        names = [said if 2 * length <= total else 0 for said, length in zip(self._names, held, strict=True)]
         kinds: list[int] = []
         for said, outer in zip(names, self.outer, strict=True):
             kinds.append(said | kinds[outer] if outer >= 0 else said)

@@ -236,7 +236,7 @@ class Layout:
                     if hint & DATE:
                         value = _value(node.attributes) or (node.attributes.get("title") or "")[:MARK_CHARACTERS]
                         found.append(Mark("hint:date", value, short_text(node), index, element))
-        return sorted(found, key=lambda mark: (mark.element >= 0 and outline.regions.hidden[mark.element], self.distance(mark.index)))
+        return sorted(found, key=lambda mark: (outline.regions.hidden[mark.element], self.distance(mark.index)))
 
     def _around(self, index: int) -> Iterator[tuple[LexborNode, int, int]]:
         """The elements around a text, the innermost first, each with its hints and the text's block element."""

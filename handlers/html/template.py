@@ -223,8 +223,9 @@ def _measures(
             measures += values
             if around >= 0:
                 around = outer[around]
-        around = regions.around[outer[element]] if outer[element] >= 0 else 0
-        yield place, regions.said[element] | around << _MARKS_BITS | regions.inside[element] << 2 * _MARKS_BITS, measures
+        outside = regions.around[outer[element]] if outer[element] >= 0 else 0
+        landmarks = regions.inside[element] << 2 * _MARKS_BITS
+        yield place, regions.said[element] | outside << _MARKS_BITS | landmarks, measures
 
 
 def below_headings(outline: Outline, blocks: list[Block]) -> tuple[list[bool], list[bool]]:

@@ -358,17 +358,6 @@ def test_a_long_source_is_judged_by_the_beginning_of_its_text() -> None:
     assert sum(len(paragraph.text) for paragraph in source.paragraphs) == 100
 
 
-def test_a_source_that_is_too_deep_is_judged_by_its_text() -> None:
-    """``fetch_page`` has read its text; the judge would not get a page."""
-    event = snippet()
-    deep = page(event.target_url, "<div>" * 5_000)
-    read = instance(Detail, RULES.reader.fetched(detail(event.target_url)))
-    content = replace(read.content, title="Concert", text="It begins at eight.")
-    found = to_be_judged(event, Detail(deep, content), RULES.relevance_gate, RULES.page_reading, 1000)
-    assert (found.title, found.summary) == ("Concert", "It begins at eight.")
-    assert found.paragraphs == (Paragraph(text="It begins at eight."),)
-
-
 @pytest.mark.parametrize("request_id", [None, "", "x" * 600, "a\x00b"])
 def test_source_without_a_valid_request_id_uses_the_event_id(request_id: str | None) -> None:
     outcome, _ = run(snippet(request_id=request_id, query="q" * 30_000), detail)
