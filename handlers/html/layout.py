@@ -21,7 +21,7 @@ from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.template import below_headings
-from handlers.html.walk import MARK_CHARACTERS, is_main, short_text
+from handlers.html.walk import MARK_CHARACTERS, is_of_others, short_text
 from schemas.addresses import web_address
 
 _BEFORE, _AFTER = 16, 20
@@ -31,8 +31,6 @@ _FAR = 200
 _MAX_STATED, _MAX_ABOVE, _MAX_NODES, _MAX_INSIDE = 400, 12, 40, 6
 _MIN_HEADING = 5
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
-_MEDIA = ("/imageobject", "/videoobject")
-_OTHERS = ("/comment", "/answer", "/review", "/usercomments", "/question", *_MEDIA)
 _SEGMENT = re.compile(r"[^\W\d_]+")
 _HEAD_TEXTS, _MAX_LABEL = 14, 40
 
@@ -197,7 +195,7 @@ class Layout:
             ]
             if "author" in (attributes.get("rel") or "").lower().split():
                 names.append("rel:author")
-            if names and not _is_others(node, outline.item_types):
+            if names and not is_of_others(node, outline.item_types):
                 # An element that the walk removed with its footer has no place. An author that is stated there counts.
                 place = outline.place(node)
                 value = _value(attributes)
@@ -313,31 +311,6 @@ def _name_in(author: LexborNode) -> str:
         if "name" in (attributes.get("itemprop") or "").lower().split():
             return _value(attributes) or short_text(node)
     return ""
-
-
-def _is_others(node: LexborNode, items: list[str]) -> bool:
-    """Whether microdata belongs to a comment, an answer, a review, media beside the items, or an item of an aside."""
-    above = node.parent
-    for _ in range(_MAX_ABOVE):
-        if above is None:
-            return False
-        kind = above.attributes.get("itemtype")
-        if kind:
-            others = _OTHERS if items != [kind] else _OTHERS[: -len(_MEDIA)]
-            if is_main(above.attributes.get("itemprop")):
-                return _is_taken_out(above)
-            return kind.lower().rstrip("/").endswith(others) or _is_taken_out(above)
-        above = above.parent
-    return False
-
-
-def _is_taken_out(node: LexborNode) -> bool:
-    """Whether the walk took an element out of the page, with the aside around it."""
-    for _ in range(_MAX_ABOVE):
-        if (above := node.parent) is None:
-            return node.tag_id in NAME_OF and node.tag != "html"
-        node = above
-    return False
 
 
 def _apart(node: LexborNode) -> str:

@@ -91,7 +91,7 @@ class StatedReader:
             plain = self._parsed(_NOSCRIPT.sub(rb"\1div", utf8), *at, with_trail=with_trail)
             if isinstance(plain, PageFacts) and plain.state.is_content:
                 (ordered,) = judge([(plain.text, KEPT)], self._reading.addressed.compiled)
-                return found if ordered else plain
+                return found if ordered and ordered[0] == "quarantined" else plain
         return found
 
     def _parsed(

@@ -47,7 +47,7 @@ _ITEM = frozenset(("itemprop", "itemtype", "typeof"))
 _LEVELS = {number: int(name[1]) for number, name in NAME_OF.items() if name in ("h1", "h2", "h3")}
 _MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
-_OF_OTHERS = frozenset(("comment", "usercomments", "question", "answer", "imageobject", "videoobject"))
+_OF_OTHERS = frozenset(("comment", "usercomments", "question", "answer", "review", "imageobject", "videoobject"))
 """Types of items that hold what others wrote, or a part, unless they say that they are the page's main entity."""
 _MAX_NAMES = 4
 _MAX_ABOVE = 30
@@ -154,10 +154,32 @@ def _select(found: Outline, root: LexborNode) -> None:
             found.stated.append(node)
             if kind := attributes.get("itemtype"):
                 if not _is_aside(node):
-                    (found.part_types if _is_part(attributes.get("itemprop")) else found.item_types).append(kind)
+                    _types(found, attributes.get("itemprop")).append(kind)
             elif (kind := attributes.get("typeof")) and len(found.item_types) + len(found.part_types) < _MAX_RDFA:
-                types = found.part_types if _is_part(attributes.get("property")) else found.item_types
-                types += _rdfa_types(node, kind)
+                _types(found, attributes.get("property")).extend(_rdfa_types(node, kind))
+
+
+def _types(found: Outline, names: str | None) -> list[str]:
+    """The list for the types of an item, which may be a property of another one that is not its main entity."""
+    return found.item_types if names is None or _is_main(names) else found.part_types
+
+
+def is_of_others(node: LexborNode, items: list[str]) -> bool:
+    """Whether a property is of a comment, a review or the like, or of an item of an aside, and not of the page.
+
+    ``items`` are the types of the items that are no parts of others: the first one is the page's.
+    """
+    above = node.parent
+    for _ in range(_MAX_ABOVE):
+        if above is None:
+            break
+        attributes = above.attributes
+        if kind := attributes.get("itemtype"):
+            name = kind.lower().rstrip("/").rpartition("/")[2]
+            is_own = name not in _OF_OTHERS or items[:1] == [kind]
+            return not (is_own or _is_main(attributes.get("itemprop"))) or _is_aside(above)
+        above = above.parent
+    return False
 
 
 def _is_aside(node: LexborNode) -> bool:
@@ -170,12 +192,7 @@ def _is_aside(node: LexborNode) -> bool:
     return False
 
 
-def _is_part(names: str | None) -> bool:
-    """Whether an item is a property of another item that is not its main entity."""
-    return names is not None and not is_main(names)
-
-
-def is_main(names: str | None) -> bool:
+def _is_main(names: str | None) -> bool:
     """Whether properties of an item say that it is the main entity of the page."""
     return names is not None and not _MAIN.isdisjoint(names.lower().replace("schema:", "").split())
 
@@ -301,23 +318,8 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
         # Some pages write the content into the attribute "value".
         if content := (attributes.get("content") or attributes.get("value") or "").strip():
             for key in ("property", "name", "itemprop", "http-equiv"):
-                if (names := attributes.get(key)) and not (key == "itemprop" and _is_of_part(node)):
+                if (names := attributes.get(key)) and not (key == "itemprop" and is_of_others(node, found.item_types)):
                     for name in names.lower().split()[:_MAX_NAMES]:
                         found.meta.setdefault(name, []).append(content)
     elif effect == TITLE and not found.title:
         found.title = " ".join(node.text().split())
-
-
-def _is_of_part(node: LexborNode) -> bool:
-    """Whether the item that a property belongs to is a part of the page, such as a comment or a video."""
-    above = node.parent
-    for _ in range(_MAX_ABOVE):
-        if above is None:
-            break
-        attributes = above.attributes
-        if "itemtype" in attributes:
-            kind = (attributes.get("itemtype") or "").lower().rstrip("/").rpartition("/")[2]
-            names = attributes.get("itemprop")
-            return _is_part(names) or (kind in _OF_OTHERS and names is None)
-        above = above.parent
-    return False

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
-from handlers.html.read_page import Detail
-from handlers.relevance.progress import MOST_CARRIED_CHARACTERS, to_be_judged
+from handlers.relevance.progress import MOST_CARRIED_CHARACTERS
 from handlers.results.batch import MOST_TEXT_CHARACTERS
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
 from schemas.needs import Ask, FetchPages
