@@ -5,7 +5,7 @@ A row of a table is one line of the content, and code keeps its lines. Each bloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -45,6 +45,11 @@ class Table:
         is_told = self.has_header or long * 2 <= sum(lengths)
         return several > 1 and several * 2 >= len(self.rows) and is_told and not has_sections
 
+    @property
+    def lines(self) -> Iterator[Block]:
+        """The lines of all cells."""
+        return (line for row in self.rows.values() for lines in row.values() for line in lines)
+
 
 def tables_of(outline: Outline, blocks: Sequence[Block]) -> dict[int, Table]:
     """The tables of data that hold some lines, by their elements."""
@@ -71,15 +76,15 @@ def tables_of(outline: Outline, blocks: Sequence[Block]) -> dict[int, Table]:
     return {element: table for element, table in tables.items() if element not in outer_tables and table.is_data}
 
 
-def has_data_table(outline: Outline, blocks: Sequence[Block], reading: PageReadingSection) -> bool:
-    """Whether one of the tables that hold some lines has a header or a caption, and enough rows of enough cells."""
+def has_data_table(outline: Outline, tables: Mapping[int, Table], reading: PageReadingSection) -> bool:
+    """Whether one of some tables has a header or a caption, and enough rows of enough cells."""
     return any(
         sum(width >= reading.min_table_columns for width in table.widths) >= reading.min_table_rows
         and (
             any(outline.tags[cell] == "th" for cells in table.rows.values() for cell in cells)
             or outline.elements[element].css_first("caption") is not None
         )
-        for element, table in tables_of(outline, blocks).items()
+        for element, table in tables.items()
     )
 
 
@@ -97,12 +102,14 @@ def _cell_of(outline: Outline, element: int) -> tuple[int, int, int]:
     return -1, -1, -1
 
 
-def type_blocks(outline: Outline, blocks: Sequence[Block], max_characters: int) -> tuple[str, tuple[ContentBlock, ...]]:
-    """The text of some lines, and the blocks that they are; no blocks beyond ``MAX_BLOCKS``."""
+def type_blocks(
+    outline: Outline, blocks: Sequence[Block], tables: Mapping[int, Table], max_characters: int
+) -> tuple[str, tuple[ContentBlock, ...]]:
+    """The text of some lines and tables, and the blocks that they are; no blocks beyond ``MAX_BLOCKS``."""
     pieces: list[str] = []
     found: list[ContentBlock] = []
     at = 0
-    for text, fields in _typed(outline, blocks):
+    for text, fields in _typed(outline, blocks, tables):
         end = at + len(text)
         if at >= max_characters:
             break
@@ -119,9 +126,10 @@ def type_blocks(outline: Outline, blocks: Sequence[Block], max_characters: int) 
     return "\n".join(pieces), tuple(found)
 
 
-def _typed(outline: Outline, blocks: Sequence[Block]) -> Iterator[tuple[str, ContentBlock | None]]:
+def _typed(
+    outline: Outline, blocks: Sequence[Block], tables: Mapping[int, Table]
+) -> Iterator[tuple[str, ContentBlock | None]]:
     """The lines of the content with their kinds; spans of cells are those within the line."""
-    tables = tables_of(outline, blocks)
     row_of = {
         line.start: (element, row)
         for element, table in tables.items()

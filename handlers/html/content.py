@@ -252,7 +252,8 @@ class PageReader:
             "headings": sum(
                 line.tag in ("h2", "h3") and not layout.said(line.start, line.element) & OTHERS for line in inside
             ),
-            "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, inside, self._reading),
+            "statistics": has_figures(text, self._reading.min_figures)
+            or has_data_table(page, body.tables, self._reading),
         }
         remarks = {
             "doi_or_citation": "a DOI that is mentioned and not cited" if citations.uncited_dois else "",

@@ -12,11 +12,6 @@ from selectolax.lexbor import LexborNode
 from handlers.html.reading import PageReadingSection
 
 BOILERPLATE, BYLINE, DATE, BESIDE, OTHERS, EVENT, CONSENT = (1 << bit for bit in range(7))
-PLACES = {
-    name: 128 << number
-    for number, name in enumerate(("slide", "text", "title", "foot", "modal", "side", "post", "product"))
-}
-"""Places of a template, each with the words of its names in ``place_hints``."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_a-zA-Z]+")
 _ONLY_LETTERS = bytes(byte if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
 _NUMBERING = re.compile(r"[\d\W_]+")
@@ -26,10 +21,7 @@ _MAX_CHARACTERS = 200
 _MAX_KNOWN = 50_000
 _NAMED = frozenset(("div", "section", "ul", "ol", "dl", "header", "address", "figure", "table", "details"))
 _DIALOGS = frozenset(("dialog", "alertdialog"))
-LANDMARKS = {
-    name: 1 << bit
-    for bit, name in enumerate(("main", "article", "header", "section", "nav", "aside", "footer", "dialog"))
-}
+LANDMARKS = {"main": 1, "article": 2}
 _FURNITURE = frozenset(("nav", "menu", "dialog", "aside", "footer"))
 _HOLDS = 0.5
 """Share of a page's running text, and of what is outside of furniture, from which on furniture may hold the content."""
@@ -61,7 +53,6 @@ class Hints:
             (OTHERS, reading.others_hints, ()),
             (EVENT, reading.event_hints, ()),
             (CONSENT, reading.consent_hints, ()),
-            *((bit, reading.place_hints.get(name, ()), ()) for name, bit in PLACES.items()),
         )
         self._lists = [(bit, frozenset(words), frozenset(no_words)) for bit, words, no_words in lists]
         self._telling = frozenset(word for _, words, _ in lists for word in words)

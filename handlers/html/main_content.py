@@ -8,12 +8,12 @@ and posts are kept or left out together, and some 30 decisions make a page.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from math import exp
 
-from handlers.html.blocks import tables_of, type_blocks
+from handlers.html.blocks import Table, tables_of, type_blocks
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, Place, marks, measured
 from handlers.trees.forest import Forest
@@ -55,6 +55,7 @@ class Content:
         text: The lines as text; a row of a table is one line.
         first: Index of the text with which its first running line begins.
         end: Index behind its last text.
+        tables: Its tables of data, by their elements.
     """
 
     blocks: tuple[Block, ...]
@@ -62,18 +63,23 @@ class Content:
     text: str
     first: int
     end: int
+    tables: Mapping[int, Table]
 
 
 def find_content(outline: Outline, forest: Forest, max_characters: int) -> Content:
     """The lines of a page that are its content, each once."""
     blocks = candidates(outline)
-    in_tables = _lines_of_tables(outline, blocks)
+    tables = tables_of(outline, blocks)
+    numbers = {block.start: number for number, block in enumerate(blocks)} if tables else {}
+    in_tables = {numbers[line.start]: element for element, table in tables.items() for line in table.lines}
     chosen = _whole_tables(blocks, in_tables, _chosen(outline, blocks, in_tables, forest))
     kept = _without_bare(outline, blocks, in_tables, chosen)
-    text, typed = type_blocks(outline, kept, max_characters)
+    starts = {block.start for block in kept}
+    tables = {element: table for element, table in tables.items() if any(line.start in starts for line in table.lines)}
+    text, typed = type_blocks(outline, kept, tables, max_characters)
     end = kept[-1].end if kept else len(outline.texts)
     first = next((block.start for block in kept if block.running), kept[0].start if kept else 0)
-    return Content(tuple(kept), typed, text, first, end)
+    return Content(tuple(kept), typed, text, first, end, tables)
 
 
 def candidates(outline: Outline) -> list[Block]:
@@ -120,18 +126,6 @@ def _chosen(outline: Outline, blocks: list[Block], in_tables: dict[int, int], fo
             chosen.update(place.numbers)
     chosen.update(number for place in _likely(found) for number in place.numbers)
     return sorted(chosen)
-
-
-def _lines_of_tables(outline: Outline, blocks: list[Block]) -> dict[int, int]:
-    """The tables of data that hold lines, by the numbers of the lines."""
-    numbers = {block.start: number for number, block in enumerate(blocks)}
-    return {
-        numbers[line.start]: element
-        for element, table in tables_of(outline, blocks).items()
-        for cells in table.rows.values()
-        for lines in cells.values()
-        for line in lines
-    }
 
 
 def _whole_tables(blocks: list[Block], in_tables: dict[int, int], chosen: list[int]) -> list[int]:

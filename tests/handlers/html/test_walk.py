@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.html.blocks import has_data_table
+from handlers.html.blocks import has_data_table, tables_of
 from handlers.html.main_content import candidates
 from tests.handlers.html.rules import READING, content_of, outline_of
 from tests.tables import tables
@@ -167,4 +167,4 @@ def test_items_are_separated_from_their_parts() -> None:
 @pytest.mark.parametrize(("html", "holds"), TABLES["has_data_table"])
 def test_has_data_table(html: str, holds: bool) -> None:
     page = outline_of(html)
-    assert has_data_table(page, page.lines_with_links(), READING) is holds
+    assert has_data_table(page, tables_of(page, page.lines_with_links()), READING) is holds
