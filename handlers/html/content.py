@@ -255,11 +255,12 @@ class PageReader:
             "statistics": has_figures(text, self._reading.min_figures)
             or has_data_table(page, body.tables, self._reading),
         }
+        all_headings = sum(line.tag in ("h2", "h3") for line in page.lines_with_links())
         remarks = {
             "doi_or_citation": "a DOI that is mentioned and not cited" if citations.uncited_dois else "",
             "external_links": _many((beyond, _ELSEWHERE), (external - support, _NO_SUPPORT)),
             "references_section": "a references heading without entries" if references and not entries else "",
-            "headings": _many((page.headings_count - counts["headings"], _ELSEWHERE)),
+            "headings": _many((all_headings - counts["headings"], _ELSEWHERE)),
             "statistics": "prices" if not counts["statistics"] and has_prices(text) else "",
         }
         begin = page.blocks(max(0, body.first - _TEXTS_AFTER), body.first + _TEXTS_AFTER)

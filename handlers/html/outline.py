@@ -106,8 +106,6 @@ class Outline:
         nodes: The text node of each.
         starts: Whether a block element or a line break begins between a text and the one before it.
         links: Whether a link begins there.
-        headings: Level and text of h1 to h3.
-        headings_count: Headings h2 and h3 with text (R-194).
         hrefs: Addresses of links that name a host.
         stated: Elements with microdata or ``rel=author``.
         rows: Rows of tables.
@@ -129,8 +127,6 @@ class Outline:
     nodes: list[LexborNode] = field(default_factory=list)
     starts: list[bool] = field(default_factory=list)
     links: list[bool] = field(default_factory=list)
-    headings: list[tuple[int, str]] = field(default_factory=list)
-    headings_count: int = 0
     hrefs: list[str] = field(default_factory=list)
     stated: list[LexborNode] = field(default_factory=list)
     rows: list[LexborNode] = field(default_factory=list)

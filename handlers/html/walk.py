@@ -44,10 +44,12 @@ _MAX_NO_SCRIPT_NODES = 200
 _NO_SCRIPT_TEXT = 500
 _MAX_SELECTED = 20_000
 _ITEM = frozenset(("itemprop", "itemtype", "typeof"))
-_LEVELS = {number: int(name[1]) for number, name in NAME_OF.items() if name in ("h1", "h2", "h3")}
 _MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
-_OF_OTHERS = frozenset(("comment", "usercomments", "question", "answer", "review", "imageobject", "videoobject"))
+_OF_OTHERS, _PARTS = (
+    frozenset(("comment", "usercomments", "question", "answer")),
+    ("review", "imageobject", "videoobject"),
+)
 """Types of items that hold what others wrote, or a part, unless they say that they are the page's main entity."""
 _MAX_NAMES = 4
 _MAX_ABOVE = 30
@@ -81,8 +83,6 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
         # Elements of the head belong to the whole page.
         found.entered[tree.root.mem_id] = found.place(tree.body)
     found.hidden += take_out_unseen(found, hints.addressed)
-    # As the texts are now, with which they are compared.
-    found.headings = [(level, visible(text)) for level, text in found.headings]
     found.title = visible(found.title)
     return found
 
@@ -134,22 +134,19 @@ def short_text(node: LexborNode) -> str:
 
 
 def _select(found: Outline, root: LexborNode) -> None:
-    """Links with a host, headings and microdata, wherever on the page."""
+    """Links with a host and microdata, wherever on the page."""
     last = 0
-    for node in root.css("a[href*='//'],h1,h2,h3,[itemprop],[itemtype],[typeof],a[rel~=author]")[:_MAX_SELECTED]:
+    for node in root.css("a[href*='//'],[itemprop],[itemtype],[typeof],a[rel~=author]")[:_MAX_SELECTED]:
         before, last = last, node.mem_id  # a node that two selectors match comes twice
         if before == last:
             continue
-        attributes, tag = node.attributes, node.tag_id
+        attributes = node.attributes
         is_stated = not _ITEM.isdisjoint(attributes)
-        if tag == A:
+        if node.tag_id == A:
             if (href := attributes.get("href")) and "//" in href:
                 found.hrefs.append(href)
             if rel := attributes.get("rel"):
                 is_stated = is_stated or "author" in rel.lower().split()
-        elif (level := _LEVELS.get(tag)) and (text := short_text(node)):
-            found.headings.append((level, text))
-            found.headings_count += level > 1
         if is_stated:
             found.stated.append(node)
             if kind := attributes.get("itemtype"):
@@ -176,7 +173,7 @@ def is_of_others(node: LexborNode, items: list[str]) -> bool:
         attributes = above.attributes
         if kind := attributes.get("itemtype"):
             name = kind.lower().rstrip("/").rpartition("/")[2]
-            is_own = name not in _OF_OTHERS or items[:1] == [kind]
+            is_own = name not in _OF_OTHERS and (name not in _PARTS or items[:1] == [kind])
             return not (is_own or _is_main(attributes.get("itemprop"))) or _is_aside(above)
         above = above.parent
     return False

@@ -86,9 +86,9 @@ def test_meta_is_kept_under_each_of_its_names() -> None:
     assert page.meta == {"og:title": ["a", "b"], "dc.title": ["a"]}
 
 
-def test_a_heading_is_found_among_texts_without_soft_hyphens() -> None:
+def test_texts_have_no_soft_hyphens() -> None:
     page = outline_of("<title>Drought\u00adend</title><h1>Drought\u00adend</h1><p>Rain\u00adfall")
-    assert (page.title, page.headings, page.texts) == ("Droughtend", [(1, "Droughtend")], ["Droughtend", "Rainfall"])
+    assert (page.title, page.texts) == ("Droughtend", ["Droughtend", "Rainfall"])
 
 
 def test_the_walk_is_bounded() -> None:
