@@ -158,11 +158,12 @@ def candidates(page: CreditedPage, words: BylineWords) -> list[Candidate]:
     found: dict[str, Candidate] = {}
     is_credited = any(mark.name == "hint:byline" and mark.index <= page.layout.first for mark in page.layout.named)
     for number, place in enumerate(_places(page, words)):
-        if place.index >= 0 and _is_others(place, page.layout):
-            continue
         if is_credited and place.kind == "class" and place.index > page.layout.first:
             continue  # the next post of a thread
-        for order, name in enumerate(_names(place, words)):
+        names = _names(place, words)
+        if not names or (place.index >= 0 and _is_others(place, page.layout)):
+            continue
+        for order, name in enumerate(names):
             key = letters_of(name)
             one = found.get(key) or _same(found.values(), name)
             if one is None and len(found) < _MAX_CANDIDATES:
@@ -181,7 +182,7 @@ def _is_others(place: Place, layout: Layout) -> bool:
     return place.kind in _LOOSE and (is_hidden or layout.is_teased(place.index))
 
 
-def _names(place: Place, words: BylineWords) -> Iterable[str]:
+def _names(place: Place, words: BylineWords) -> dict[str, None]:
     """The names that a place credits, each once."""
     found: list[str] = []
     for text in place.texts:

@@ -111,7 +111,7 @@ class Regions:
         nodes: Their nodes.
         said: What the class names, the id and the role of each say.
         around: The same with the elements around it.
-        stems: Its class names without numbers.
+        names: Its class names.
         inside: The bits of ``LANDMARKS`` for what it is or is in.
         depth: How many elements are around it.
         hidden: Whether it is in what is hidden, as far as ``believe`` has decided.
@@ -125,12 +125,12 @@ class Regions:
         self.nodes: list[LexborNode] = []
         self.said: list[int] = []
         self.around: list[int] = []
-        self.stems: list[str] = []
+        self.names: list[str] = []
         self.inside: list[int] = []
         self.depth: list[int] = []
         self.hidden: list[bool] = []
         self.beside: list[bool] = []
-        self._names: list[int] = []
+        self._claims: list[int] = []
         self._furniture: list[int] = []
         self._asks: list[bool] = []
         self._kinds: list[int] = []
@@ -150,7 +150,7 @@ class Regions:
             said |= BOILERPLATE | CONSENT
         element = len(self.tags)
         if tag == "pre" and outer >= 0:
-            self._names[outer] = 0  # a toolbar around code is not the code
+            self._claims[outer] = 0  # a toolbar around code is not the code
         is_named = tag == "form" or (tag in _NAMED and said & (BOILERPLATE | BESIDE))
         around, inside, depth, furniture, asks = (
             (self.around[outer], self.inside[outer], self.depth[outer] + 1, self._furniture[outer], self._asks[outer])
@@ -162,13 +162,13 @@ class Regions:
         self.nodes.append(node)
         self.said.append(said)
         self.around.append(around | said)
-        self.stems.append(self._hints.stem(names) if names else "")
+        self.names.append(names or "")
         self.inside.append(inside | LANDMARKS.get(tag, 0))
         self.depth.append(depth)
-        self._names.append((BOILERPLATE if tag == "form" else said) if is_named else 0)
+        self._claims.append((BOILERPLATE if tag == "form" else said) if is_named else 0)
         self._furniture.append(element if furniture < 0 and tag in _FURNITURE else furniture)
         self._asks.append(asks or bool(is_named and said & CONSENT))
-        self._decide(element, self._names[element])
+        self._decide(element, self._claims[element])
 
     def _decide(self, element: int, names: int) -> None:
         """Decides whether an element is hidden, by the names that are believed, after those around it."""
@@ -236,7 +236,7 @@ class Regions:
         for element in range(len(held) - 1, -1, -1):
             if held[element] and self.outer[element] >= 0:
                 held[self.outer[element]] += held[element]
-        names = [said if 2 * length <= total else 0 for said, length in zip(self._names, held, strict=True)]
+        names = [said if 2 * length <= total else 0 for said, length in zip(self._claims, held, strict=True)]
         kinds: list[int] = []
         for said, outer in zip(names, self.outer, strict=True):
             kinds.append(said | kinds[outer] if outer >= 0 else said)

@@ -14,7 +14,6 @@ from handlers.html.outline import (
     COMMENT,
     EFFECT_OF,
     FURNITURE,
-    HEADING_NAMES,
     HEADINGS,
     LINK,
     META,
@@ -54,10 +53,6 @@ _OF_OTHERS, _PARTS = (
 _MAX_NAMES = 4
 _MAX_ABOVE = 30
 _ASIDES = frozenset(("aside", "footer"))
-_CONTROLS = ",".join(
-    f"{titled} {control}" for titled in (*sorted(HEADING_NAMES), "dt", "summary") for control in ("button", "label")
-)
-
 
 _TITLED = HEADINGS | {number for number, name in NAME_OF.items() if name in ("summary", "dt")}
 _LEAST_PROSE, _MAX_FURNITURE_NODES = 40, 2000
@@ -264,22 +259,22 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
 def _open_controls(root: LexborNode) -> None:
     """Puts the text of buttons and labels that are a whole heading into it, as in accordions, and removes others."""
     texts: dict[int, list[str]] = {}
-    # A node that two selectors match comes twice.
-    found: dict[int, tuple[LexborNode, bool]] = {}
-    for node in root.css(_CONTROLS)[:_MAX_SELECTED]:
+    found: list[tuple[LexborNode, bool]] = []
+    # Few controls are in headings: to look above each takes a quarter of the time of selectors with two parts.
+    for node in root.css("button,label")[:_MAX_SELECTED]:
         above = node.parent
         for _ in range(_MAX_NAMES):
             if above is None or above.tag_id in _TITLED:
                 break
             above = above.parent
-        if above is None:
+        if above is None or above.tag_id not in _TITLED:
             continue
         words = texts.get(above.mem_id)
         if words is None:
             words = texts[above.mem_id] = above.text().split()
-        found[node.mem_id] = node, words == node.text().split()
+        found.append((node, words == node.text().split()))
     # The inner ones first: an element that is removed takes those inside with it.
-    for node, is_whole in reversed(found.values()):
+    for node, is_whole in reversed(found):
         if is_whole:
             node.unwrap()
         else:
