@@ -68,7 +68,7 @@ def every_block(content: str, blocks: Sequence[ContentBlock]) -> Iterator[Conten
 def _is_tight(before: ContentBlock, block: ContentBlock) -> bool:
     """Whether no blank line is between two blocks."""
     if block["kind"] == "item":
-        return "depth" in before and before["kind"] in ("item", "code", "paragraph", "quote")
+        return "depth" in before and before["kind"] in ("item", "code", "paragraph", "quote", "row")
     if block["kind"] == "definition":
         return before["kind"] in ("term", "definition")
     return block["kind"] == "term" and before["kind"] == "term"
