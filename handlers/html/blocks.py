@@ -11,7 +11,7 @@ from itertools import groupby
 
 from selectolax.lexbor import LexborNode
 
-from handlers.html.code import language_of
+from handlers.html.displayed import language_of
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
 from schemas.pages import MAX_BLOCKS, MAX_CELLS, BlockKind, ContentBlock

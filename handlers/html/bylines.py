@@ -255,6 +255,7 @@ def measured(found: list[Candidate], page: CreditedPage, words: BylineWords) -> 
     publishers = (text[:_MAX_CHARACTERS] for name in words.publishers for text in meta.get(name, ())[:2])
     own = {letters_of(page.site), letters_of(page.data.publisher)}
     own_texts = " ".join(map(letters_of, (page.host, *publishers)))
+    together = Counter(number for one in found for number in {number for _, number, _ in one.credits})
     rows: list[dict[str, float]] = []
     for one in found:
         squashed = letters_of(one.name)
@@ -274,6 +275,7 @@ def measured(found: list[Candidate], page: CreditedPage, words: BylineWords) -> 
                 "kind": float(min(map(KINDS.index, counted))),
                 "in text": float(min(page.text.count(one.name), _MOST**2)),
                 "words": float(count),
+                "fellows": float(min(max(together[number] for _, number, _ in one.credits), _MOST**2)),
                 "own": float(is_own),
                 "person": float(is_person),
                 "agency": float(one.name.casefold() in words.agencies),

@@ -135,7 +135,7 @@ class Regions:
         self._asks: list[bool] = []
         self._kinds: list[int] = []
         self._hiding = self._besides = 0
-        self._hides_consent = False
+        self._hides_consent = self._is_decided = False
         self._set_aside: frozenset[int] = frozenset()
 
     def add(self, node: LexborNode, tag: str, outer: int) -> None:
@@ -168,7 +168,8 @@ class Regions:
         self._claims.append((BOILERPLATE if tag == "form" else said) if is_named else 0)
         self._furniture.append(element if furniture < 0 and tag in _FURNITURE else furniture)
         self._asks.append(asks or bool(is_named and said & CONSENT))
-        self._decide(element, self._claims[element])
+        if self._is_decided:
+            self._decide(element, self._claims[element])
 
     def _decide(self, element: int, names: int) -> None:
         """Decides whether an element is hidden, by the names that are believed, after those around it."""
@@ -252,5 +253,6 @@ class Regions:
             self._besides = self._hiding
         for decided in (self._kinds, self.hidden, self.beside):
             decided.clear()
+        self._is_decided = True
         for element, said in enumerate(names):
             self._decide(element, said)

@@ -97,7 +97,8 @@ def parse_within(utf8: bytes, limits: PageReadingSection) -> LexborHTMLParser | 
     if why := too_complex(utf8):
         return why
     tree = parse_bytes(utf8)
-    return _why_refused(tree.root, limits) or tree
+    has_few = 2 * utf8.count(b"<") <= min(limits.max_depth, limits.max_elements)
+    return tree if has_few else _why_refused(tree.root, limits) or tree
 
 
 def _why_refused(root: LexborNode | None, limits: PageReadingSection) -> str | None:

@@ -86,6 +86,7 @@ def candidates(outline: Outline) -> list[Block]:
     """The lines of which some are the content: all but those in navigation and the like that holds little."""
     blocks = outline.lines_with_links()
     if not blocks:
+        outline.regions.believe([])
         return []
     heading = next((block.element for block in blocks if block.tag == "h1"), -1)
     lines = [(block.element, len(block.text), block.running) for block in blocks]

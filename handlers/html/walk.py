@@ -6,7 +6,7 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.code import write_code
+from handlers.html.displayed import write_code
 from handlers.html.hidden import take_out_hidden
 from handlers.html.hidden_text import visible
 from handlers.html.hints import Hints
