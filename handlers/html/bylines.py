@@ -39,6 +39,8 @@ _MIN_OWN = 4
 _MOST, _NOT_SHOWN = 3, 400.0
 _LIKELY = -0.6
 """Log-odds from which on a name is believed."""
+_FELLOWS = 2.0
+"""Taken from the log-odds of the likeliest name of a list for the others."""
 _ORGANIZATION = "json-ld organisation"
 _PARTS = re.compile(r"[/,;|·\n]")
 
@@ -134,6 +136,15 @@ def find_credit(page: CreditedPage, words: BylineWords) -> Credit:
 def choose(found: list[Candidate], rows: list[dict[str, float]], scores: list[float]) -> Credit:
     """The names above the threshold, in the order of the credit with most of them; organisations without persons."""
     agencies = [one for one, row in zip(found, rows, strict=True) if row["agency"]]
+    # Those whom one list states are authors together.
+    lists = [{number for place, number, _ in one.credits if place.kind in _STATED} for one in found]
+    best_of: dict[int, float] = {}
+    for numbers, score in zip(lists, scores, strict=True):
+        best_of |= {number: max(score, best_of.get(number, score)) for number in numbers}
+    scores = [
+        max([score, *(best_of[number] - _FELLOWS for number in numbers)])
+        for numbers, score in zip(lists, scores, strict=True)
+    ]
     # An organisation that the page states as its author counts, though it is not named beside persons.
     stated = [one for one, row in zip(found, rows, strict=True) if one.is_stated and not row["person"]]
     scored = zip(found, rows, scores, strict=True)
@@ -255,7 +266,6 @@ def measured(found: list[Candidate], page: CreditedPage, words: BylineWords) -> 
     publishers = (text[:_MAX_CHARACTERS] for name in words.publishers for text in meta.get(name, ())[:2])
     own = {letters_of(page.site), letters_of(page.data.publisher)}
     own_texts = " ".join(map(letters_of, (page.host, *publishers)))
-    together = Counter(number for one in found for number in {number for _, number, _ in one.credits})
     rows: list[dict[str, float]] = []
     for one in found:
         squashed = letters_of(one.name)
@@ -275,7 +285,6 @@ def measured(found: list[Candidate], page: CreditedPage, words: BylineWords) -> 
                 "kind": float(min(map(KINDS.index, counted))),
                 "in text": float(min(page.text.count(one.name), _MOST**2)),
                 "words": float(count),
-                "fellows": float(min(max(together[number] for _, number, _ in one.credits), _MOST**2)),
                 "own": float(is_own),
                 "person": float(is_person),
                 "agency": float(one.name.casefold() in words.agencies),
