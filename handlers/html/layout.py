@@ -21,14 +21,14 @@ from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.template import below_headings
-from handlers.html.walk import MARK_CHARACTERS, is_of_others, short_text
+from handlers.html.walk import MARK_CHARACTERS, short_text
 from schemas.addresses import web_address
 
 _BEFORE, _AFTER = 16, 20
 """Texts before and after the heading, and the beginning of the content, that are read for marks."""
 _LONG_TEXT = 250
 _FAR = 200
-_MAX_STATED, _MAX_ABOVE, _MAX_NODES, _MAX_INSIDE = 400, 12, 40, 6
+_MAX_NODES, _MAX_INSIDE = 40, 6
 _MIN_HEADING = 5
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
 _SEGMENT = re.compile(r"[^\W\d_]+")
@@ -188,14 +188,14 @@ class Layout:
         """Microdata and rel=author anywhere on the page, in page order, except those of nested items of others."""
         outline = self.outline
         found: list[Mark] = []
-        for node in outline.stated[:_MAX_STATED]:
+        for node in outline.stated:
             attributes = node.attributes
             names = [
                 f"itemprop:{name}" for name in (attributes.get("itemprop") or "").lower().split() if name in _PROPERTIES
             ]
             if "author" in (attributes.get("rel") or "").lower().split():
                 names.append("rel:author")
-            if names and not is_of_others(node, outline.item_types):
+            if names:
                 # An element that the walk removed with its footer has no place. An author that is stated there counts.
                 place = outline.place(node)
                 value = _value(attributes)

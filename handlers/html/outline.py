@@ -107,7 +107,7 @@ class Outline:
         starts: Whether a block element or a line break begins between a text and the one before it.
         links: Whether a link begins there.
         hrefs: Addresses of links that name a host.
-        stated: Elements with microdata or ``rel=author``.
+        stated: Elements with microdata of a date or an author, or ``rel=author``, except those of others.
         rows: Rows of tables.
         asides: Beginnings of navigation and of what is beside the text, each with the index of the text after it.
         comments: Comments of the body, cut.

@@ -42,7 +42,9 @@ _MAX_COMMENTS, _MAX_COMMENT = 200, 500
 _MAX_NO_SCRIPT_NODES = 200
 _NO_SCRIPT_TEXT = 500
 _MAX_SELECTED = 20_000
-_ITEM = frozenset(("itemprop", "itemtype", "typeof"))
+_STATED = frozenset(("datepublished", "datecreated", "author"))
+_MAX_STATED = 400
+"""Elements that state a date or an author, and their properties and relations."""
 _MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
 _OF_OTHERS, _PARTS = (
@@ -136,19 +138,18 @@ def _select(found: Outline, root: LexborNode) -> None:
         if before == last:
             continue
         attributes = node.attributes
-        is_stated = not _ITEM.isdisjoint(attributes)
-        if node.tag_id == A:
-            if (href := attributes.get("href")) and "//" in href:
-                found.hrefs.append(href)
-            if rel := attributes.get("rel"):
-                is_stated = is_stated or "author" in rel.lower().split()
-        if is_stated:
+        if node.tag_id == A and (href := attributes.get("href")) and "//" in href:
+            found.hrefs.append(href)
+        names = f"{attributes.get('itemprop') or ''} {attributes.get('rel') or ''}".lower().split()
+        is_stated = not _STATED.isdisjoint(names) and len(found.stated) < _MAX_STATED
+        # Before the walk takes out asides, which then are not around it any more.
+        if is_stated and not _is_of_others(node, found.item_types):
             found.stated.append(node)
-            if kind := attributes.get("itemtype"):
-                if not _is_aside(node):
-                    _types(found, attributes.get("itemprop")).append(kind)
-            elif (kind := attributes.get("typeof")) and len(found.item_types) + len(found.part_types) < _MAX_RDFA:
-                _types(found, attributes.get("property")).extend(_rdfa_types(node, kind))
+        if kind := attributes.get("itemtype"):
+            if not _is_aside(node):
+                _types(found, attributes.get("itemprop")).append(kind)
+        elif (kind := attributes.get("typeof")) and len(found.item_types) + len(found.part_types) < _MAX_RDFA:
+            _types(found, attributes.get("property")).extend(_rdfa_types(node, kind))
 
 
 def _types(found: Outline, names: str | None) -> list[str]:
@@ -156,7 +157,7 @@ def _types(found: Outline, names: str | None) -> list[str]:
     return found.item_types if names is None or _is_main(names) else found.part_types
 
 
-def is_of_others(node: LexborNode, items: list[str]) -> bool:
+def _is_of_others(node: LexborNode, items: list[str]) -> bool:
     """Whether a property is of a comment, a review or the like, or of an item of an aside, and not of the page.
 
     ``items`` are the types of the items that are no parts of others: the first one is the page's.
@@ -310,7 +311,7 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
         # Some pages write the content into the attribute "value".
         if content := (attributes.get("content") or attributes.get("value") or "").strip():
             for key in ("property", "name", "itemprop", "http-equiv"):
-                if (names := attributes.get(key)) and not (key == "itemprop" and is_of_others(node, found.item_types)):
+                if (names := attributes.get(key)) and not (key == "itemprop" and _is_of_others(node, found.item_types)):
                     for name in names.lower().split()[:_MAX_NAMES]:
                         found.meta.setdefault(name, []).append(content)
     elif effect == TITLE and not found.title:
