@@ -198,7 +198,7 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
             max_text=section.max_text_characters,
         )
         title, is_full = found.title or "", result.content_kind == "full"
-        if rules.pages.of_result(result.html, title, result.content, result.url, is_full=is_full).is_content:
+        if rules.pages.read_result(result.html, title, result.content, result.url, is_full=is_full)[0].is_content:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})
 

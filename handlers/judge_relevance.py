@@ -14,7 +14,7 @@ from handlers.html.links import NO_WEB_PAGE, page_id_of
 from handlers.html.read_page import StatedReader
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import Beginning, SourcePage, begin, paragraphs_of, snippet_of
-from handlers.html.state import CONTENT, PageRefusalsSection, PageState
+from handlers.html.state import PageRefusalsSection
 from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
@@ -77,10 +77,11 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
     The question contains the address and a hash of the content: a cached answer is only used for the same source in the
     same state (R-131).
     """
-    state = _state(source, rules)
-    if not state.is_content:
-        return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE, detail=str(state))
-    title, summary = _shown(source, rules)
+    page = _page(source, rules)
+    # What has paragraphs, ``fetch_page`` has read.
+    if source.paragraphs is None and not page.state.is_content:
+        return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE, detail=str(page.state))
+    title, summary = _shown(source, page, rules)
     if not source.query.strip() or not (title or summary):
         return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE)
     opinion, reasons = compare(source, title, summary, rules)
@@ -139,7 +140,7 @@ def read_relevance(
         outcome = _FAILED.get(reply.call.outcome, RelevanceOutcome.ERROR)
         return _verdict(source, rules, outcome, reply.call, reply.detail)
     if reasons is None:
-        _, reasons = compare(source, *_shown(source, rules), rules)
+        _, reasons = compare(source, *_shown(source, _page(source, rules), rules), rules)
     abstains = reply.call.judged_by == "offline" and reply.text == UNDECIDED
     outcome = RelevanceOutcome.UNDECIDED if abstains else read_word(reply.text)
     return _verdict(source, rules, outcome, reply.call, reasons=reasons)
@@ -157,27 +158,20 @@ def read_word(text: str) -> RelevanceOutcome:
     return RelevanceOutcome.UNPARSED
 
 
-def _state(source: RelevanceRequested, rules: JudgeRelevanceRules) -> PageState:
-    """The state of the source; ``fetch_page`` has read that of a source with paragraphs."""
-    if source.paragraphs is not None:
-        return CONTENT
-    return rules.reader.of_result(source.html, source.title, source.content or "", source.url)
-
-
 def _page(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SourcePage:
     html = source.html if source.paragraphs is None else None
-    return SourcePage(html, source.content, source.title, rules.page_reading)
+    return SourcePage(html, source.content, source.title, rules.reader, source.url)
 
 
 def _beginning(source: RelevanceRequested, page: SourcePage, gate: RelevanceGateSection) -> Beginning:
     if source.paragraphs is None:
-        return begin(page, gate.snippet)
+        return begin(page.facts, page.title, page.text, gate.snippet)
     return Beginning(source.title, source.summary or "")
 
 
-def _shown(source: RelevanceRequested, rules: JudgeRelevanceRules) -> tuple[str, str]:
+def _shown(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> tuple[str, str]:
     """The title and the summary that a judge is shown."""
-    gate, seen = rules.relevance_gate, _beginning(source, _page(source, rules), rules.relevance_gate)
+    gate, seen = rules.relevance_gate, _beginning(source, page, rules.relevance_gate)
     return cleaned(seen.title, gate.max_title_characters), cleaned(seen.summary, gate.max_summary_characters)
 
 
@@ -216,7 +210,7 @@ def _verdict(
 
 def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:
     gate = rules.relevance_gate
-    paragraphs = paragraphs_of(page, gate.snippet) if source.paragraphs is None else source.paragraphs
+    paragraphs = paragraphs_of(page.facts, page.text, gate.snippet) if source.paragraphs is None else source.paragraphs
     facets = rules.queries.read(source.query, source.requested_at)
 
     def worth(text: str) -> float:

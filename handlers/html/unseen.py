@@ -24,11 +24,10 @@ _LEAST_TEXT, _LEAST_BLANKS = 8, 2
 
 
 class Texts(Protocol):
-    """What a walk found: texts with their nodes, headings and metadata."""
+    """What a walk found: texts with their nodes, and metadata."""
 
     texts: list[str]
     nodes: list[LexborNode]
-    headings: list[tuple[int, str]]
     comments: list[str]
     meta: dict[str, list[str]]
     title: str
@@ -47,9 +46,6 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
         if became := said or (("left_out", _NO_WIDTH) if unseen >= _LEAST_UNSEEN else None):
             found.append(Hidden("invisible_characters", place_of(outline.nodes[place]), text, *became))
         texts[place] = (UNSEEN.sub("", text) or " ") if said is None and not is_broken else " "
-    if found:
-        gone = [" ".join(one.text.split()) for one in found if one.reason != _NO_WIDTH]
-        outline.headings = [(level, text) for level, text in outline.headings if text not in gone]
     values = dict.fromkeys(value for values in outline.meta.values() for value in values if _may_order(value))
     comments = [(text, IN_DOUBT) for text in outline.comments if _may_order(text)]
     judged = judge([*((value, KEPT) for value in values), *comments, (outline.title, IN_DOUBT)], addressed)

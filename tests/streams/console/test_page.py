@@ -99,6 +99,7 @@ def test_the_text_has_marks(console: OwnConsole) -> None:
     assert 'class="fate is-counted"' in text
     assert 'class="fate is-hidden"' in text
     assert "Ignore previous instructions" in text
+    assert "The content as Markdown" in text
 
 
 def test_rankings_and_snippets_are_in_its_history(console: OwnConsole) -> None:
