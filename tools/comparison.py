@@ -18,7 +18,7 @@ from tools import labelled
 from tools.accuracy import injections, table
 from tools.accuracy.contestants import ASSAY, TRAFILATURA, ask_resiliparse, ask_trafilatura, decoded, versions
 from tools.accuracy.labels import pages
-from tools.accuracy.main_text import flat
+from tools.accuracy.measure import flat
 from tools.accuracy.word_f1 import PAGES
 
 MARKS = ("<!-- figures: written by tools.comparison -->", "<!-- end of figures -->")

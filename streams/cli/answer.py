@@ -212,7 +212,7 @@ async def converse(
     replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...] = ()
     failures = int(_is_failure(ranked.llm))
     ends, given_up = time.monotonic() + seconds, ""
-    while isinstance(step := answer_query(ranked.query, sources, replies, rules), Ask):
+    while isinstance(step := answer_query(ranked.query, sources, replies, rules, ranked.requested_at), Ask):
         need = step.need
         assert isinstance(need, AskModel)  # noqa: S101 - these rules ask for nothing else
         reply: Reply | None = None

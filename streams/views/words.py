@@ -98,7 +98,7 @@ _REASONS: Mapping[type, Callable[[Any], list[str]]] = {
     SearchEvaluated: lambda event: [*_known(event.gaps), *(f"missing: {name}" for name in event.missing_fields)],
     ExtractionNeeded: lambda event: _known(event.extraction_reason),
     ExtractionCompleted: lambda event: [f"{skipped.reason}: {skipped.url}" for skipped in event.skipped],
-    RelevanceJudged: lambda event: _known(event.detail, event.summary_failure),
+    RelevanceJudged: lambda event: [*event.reasons, *_known(event.detail, event.summary_failure)],
     SnippetExtracted: lambda event: [str(event.snippet or event.failure)],
     SnippetsCompleted: lambda event: [f"{source.outcome}: {source.url}" for source in event.sources],
     ClaimEvaluated: lambda event: _known(event.detail, (event.exclusion or "").replace("_", " ")),

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +19,6 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from streams.http.server import PortTakenError
 from streams.mcp.tools import Tools
 from streams.settings.model import Settings, load_settings
 from tests.samples import ROOT, environment, instance
@@ -147,17 +145,6 @@ async def test_given_html_is_scored_and_long_texts_are_cut() -> None:
     assert pdf["refused"]["kind"] == "unreadable_page"
 
 
-async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
-    async with serving() as web:
-        web.routes["/a"] = response(PAGE)
-        async with over_http(fetching(web, port=0, fetches_per_minute=1)) as address:
-            answers = []
-            for headers in ({}, {"X-Assay-Peer": "another"}):
-                async with client_at(address, headers) as client:
-                    answers.append(await called(client, "fetch", id="http://site.example/a"))
-    assert [answer.get("refused", {}).get("kind") for answer in answers] == [None, "rate_limited"]
-
-
 @pytest.mark.parametrize(("tool", "arguments", "kind"), TABLES["refusals_say_what_to_do"])
 async def test_refusals_say_what_to_do(tool: str, arguments: dict[str, Any], kind: str) -> None:
     async with connected(load_settings()) as client:
@@ -229,14 +216,6 @@ async def test_http_needs_the_token() -> None:
     assert page["metadata"]["trust_label"] == "LOW"
 
 
-async def test_a_taken_port_is_reported_with_its_variable() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        settings = load_settings(mcp={"port": taken.getsockname()[1]})
-        with pytest.raises(PortTakenError, match="ASSAY_MCP__PORT"):
-            async with over_http(settings):
-                pass
-
-
 async def test_abandoned_clients_leave_room_for_others() -> None:
     settings = load_settings(http={"connections": 2}, mcp={"port": 0})
     headers = {"Accept": "application/json, text/event-stream"}
@@ -301,3 +280,14 @@ async def test_the_command_serves_a_client_of_its_own(tmp_path: Path) -> None:
         assert sorted(tool.name for tool in (await client.list_tools()).tools) == TOOLS
         scored = await called(client, "score", url="https://www.bbc.com/news/storm", html=PAGE)
     assert scored["trust_label"] == "LOW"
+
+
+async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
+    async with serving() as web:
+        web.routes["/a"] = response(PAGE)
+        async with over_http(fetching(web, port=0, fetches_per_minute=1)) as address:
+            answers = []
+            for headers in ({}, {"X-Assay-Peer": "another"}):
+                async with client_at(address, headers) as client:
+                    answers.append(await called(client, "fetch", id="http://site.example/a"))
+    assert [answer.get("refused", {}).get("kind") for answer in answers] == [None, "rate_limited"]

@@ -76,15 +76,6 @@ async def test_newer_fetch_cache_is_replaced_by_memory_and_reported(file: Path) 
     assert content_of(file) == content
 
 
-def test_doctor_reports_an_invalid_fetch_cache_without_making_it(file: Path) -> None:
-    settings = FetchSettings(cache_path=file)
-    assert [one.state for one in check_fetching(settings) if one.what == "fetched pages"] == ["ok"]
-    assert not file.exists()
-    file.write_bytes(b"not a database" * 100)
-    [finding] = [one for one in check_fetching(settings) if one.what == "fetched pages"]
-    assert (finding.state, "file is not a database" in finding.detail) == ("warn", True)
-
-
 def test_a_failed_step_leaves_the_older_file_as_it_was(file: Path) -> None:
     write(file, ";".join(JOURNAL_STEPS[0]), 1)
     steps: Steps = (*JOURNAL_STEPS, ("ALTER TABLE answers ADD COLUMN codec TEXT", "INSERT INTO missing VALUES (1)"))
