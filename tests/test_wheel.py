@@ -133,7 +133,9 @@ def test_a_missing_extra_is_named(base: Path, tmp_path: Path) -> None:
     """With the command that adds it to this very installation."""
     done = ended([base / "bin" / "assay", "run"], tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert re.fullmatch(r"assay: uvicorn is not installed: pip install 'assay\[kafka\] @ file:.+\.whl'\n", done.stderr)
+    assert re.fullmatch(
+        r"assay: uvicorn is not installed: pip install 'assay\[kafka,index,rank\] @ file:.+\.whl'\n", done.stderr
+    )
 
 
 def test_every_command_has_its_help_without_extras(base: Path, tmp_path: Path) -> None:

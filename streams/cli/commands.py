@@ -99,8 +99,12 @@ def imported_command(name: str) -> Any:
     return get_command(alone)
 
 
+def _extras(name: str) -> list[str]:
+    return next((extras for commands in PANELS.values() for its, (_, *extras) in commands.items() if its == name), [])
+
+
 def _needed(name: str) -> str | None:
-    extras = next(extras for commands in PANELS.values() for its, (_, *extras) in commands.items() if its == name)
+    extras = _extras(name)
     return f"\b\nIt needs more than the base install:\n  {install_line(*extras)}" if extras else None
 
 
@@ -132,7 +136,7 @@ def run_command_line(arguments: list[str]) -> int:
     except SettingsError as error:
         return tell("", str(error), 2)
     except ModuleNotFoundError as error:
-        if (remedy := missing_extra(error)) is None:
+        if (remedy := missing_extra(error, *_extras(arguments[0]))) is None:
             raise
         return tell("", remedy, 1)
     except (KeyboardInterrupt, typer.Abort):

@@ -25,10 +25,11 @@ EXTRA_OF = {
 """The extra that installs a module. Modules of other extras have errors of their own, where they are used."""
 
 
-def missing_extra(error: ModuleNotFoundError) -> str | None:
-    """What to install for a module that is not there; None for a module of no extra."""
+def missing_extra(error: ModuleNotFoundError, *others: str) -> str | None:
+    """What to install for a module that is not there, with others that are needed; None for a module of no extra."""
     module = (error.name or "").partition(".")[0]
-    return f"{module} is not installed: {install_line(EXTRA_OF[module])}" if module in EXTRA_OF else None
+    extras = dict.fromkeys([*others, *([EXTRA_OF[module]] if module in EXTRA_OF else [])])
+    return f"{module} is not installed: {install_line(*extras)}" if module in EXTRA_OF else None
 
 
 def install_line(*extras: str) -> str:

@@ -91,7 +91,7 @@ def test_all_names_every_extra_of_the_product() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     [all_of_them] = extras["all"]
     named_by_all = set(all_of_them.removeprefix("assay[").removesuffix("]").split(","))
-    assert named_by_all == set(RUNTIME_EXTRAS) == extras.keys() - {"all", "local", "bench", "dev"}
+    assert named_by_all == set(RUNTIME_EXTRAS) == extras.keys() - {"all", "local", "demo", "bench", "dev"}
 
 
 def test_the_image_installs_nothing_without_a_hash() -> None:
