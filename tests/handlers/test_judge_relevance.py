@@ -116,9 +116,9 @@ def test_a_page_is_parsed_once_for_each_look_at_it(monkeypatch: pytest.MonkeyPat
     walked = Mock(wraps=walk_page)
     monkeypatch.setattr("handlers.html.content.walk_page", walked)
     rules = shipped_rules(JudgeRelevanceRules)
-    assert isinstance(judge_relevance(source(), rules), Ask)
+    asked = instance(Ask, judge_relevance(source(), rules))
     assert walked.call_count == 1
-    read_relevance(source(), (ModelReply("Relevant", (), call()),), rules)
+    read_relevance(source(), (ModelReply("Relevant", (), call()),), rules, asked.state)
     assert walked.call_count == 2
 
 
