@@ -39,8 +39,7 @@ _MIN_OWN = 4
 _MOST, _NOT_SHOWN = 3, 400.0
 _LIKELY = -0.6
 """Log-odds from which on a name is believed."""
-_FELLOWS = 2.0
-"""Taken from the log-odds of the likeliest name of a list for the others."""
+_FELLOWS = 2.0  # taken from the log-odds of the likeliest name of a list for the others
 _ORGANIZATION = "json-ld organisation"
 _PARTS = re.compile(r"[/,;|·\n]")
 
