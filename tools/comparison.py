@@ -16,7 +16,7 @@ from tests.rules import shipped_rules
 from tests.samples import ROOT
 from tools import labelled
 from tools.accuracy import injections, table
-from tools.accuracy.contestants import ASSAY, TRAFILATURA, ask_resiliparse, ask_trafilatura, decoded, versions
+from tools.accuracy.contestants import ask_resiliparse, ask_trafilatura, decoded, versions
 from tools.accuracy.labels import pages
 from tools.accuracy.measure import flat
 from tools.accuracy.word_f1 import PAGES
@@ -35,8 +35,8 @@ def main() -> int:
     weighted, content = _of_accuracy("### Content by page type", "| weighted |"), _ACCURACY.read_text("utf-8")
     measured = re.findall(r"^\d{4}-\d\d-\d\d", content[content.index("## Pages") :], re.MULTILINE)[0]
     rows = [
-        ("publication date: right / wrong", *_counts("### Publication date"), ""),
-        ("author: right / wrong", *_counts("### Author"), ""),
+        ("publication date: share right / precision", *_shares("### Publication date"), ""),
+        ("authors by persons: share right / precision", *_shares("### Authors"), ""),
         ("main text: word F1 weighted by page type", weighted[1], *weighted[3:]),
         _walls(),
         _orders(),
@@ -58,10 +58,10 @@ def _of_accuracy(section: str, begin: str) -> list[str]:
     return [cell.strip() for cell in line.strip("| ").split("|")][1:]
 
 
-def _counts(section: str) -> list[str]:
-    """Right and wrong answers of the two who give them; Assay's are of models that saw no page of the same site."""
-    rows = (_of_accuracy(section, f"| {name} |") for name in (ASSAY, TRAFILATURA))
-    return [" / ".join(row[:2]) for row in rows]
+def _shares(section: str) -> tuple[str, str]:
+    """Share right and precision of Assay and trafilatura; Assay's are of models that saw no page of the same site."""
+    _, own, *_, other = _of_accuracy(section, "| together |")
+    return own, other
 
 
 def _walls() -> tuple[str, ...]:
