@@ -79,7 +79,7 @@ class PageFacts:
     Attributes:
         titles: The title, the window's title, and the heading of the story.
         site_name: As the page states it, else "".
-        headings_count: Headings h2 and h3 in the main text; None if only ``has_headings`` is known.
+        headings_count: Headings h2 and h3 in the main text (R-194); None if only ``has_headings`` is known.
         external_links_count: Different links in the main text and its references that ``count_external_links`` counts.
         has_statistics: A data table, or figures in the main text.
         schema_is_article: Whether ``schema_type`` is of the article family.

@@ -103,7 +103,7 @@ def paragraphs_of(facts: PageFacts | None, text: str, limits: SnippetLimits) -> 
 def snippet_of(
     paragraphs: Sequence[Paragraph], limits: SnippetLimits, worth: Callable[[str], float] | None = None
 ) -> str:
-    """The snippet of a source, from the paragraphs of its main text; as ``extract_snippet``.
+    """The snippet of a source, from the paragraphs of its main text: one a line, each once (R-123, R-125).
 
     Where not all of them fit, those that are worth most come before the others, and all stay in the page's order.
     """

@@ -158,7 +158,7 @@ class TestKafkaJars:
 
     def test_no_resolver_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "jgo.env", None)
-        with pytest.raises(BrokerUnavailable, match=r"assay\[local\]"):
+        with pytest.raises(BrokerUnavailable, match=r"\[local\]"):
             kafka_jars(tmp_path, print)
 
     @pytest.mark.usefixtures("resolver")
