@@ -73,8 +73,9 @@ _HOW_MUCH = (
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
-_RARE, _UNKNOWN = 0.55, 0.97
-"""Rarity from which on a word with a capital is a name, and from which on one behind a word such as "in" is a place."""
+_LESS_COMMON, _RARE, _UNKNOWN = 0.45, 0.55, 0.97
+"""Rarity from which on two words with capitals are a name, one such word is, and one behind a word such as "in" is a
+place."""
 _MOST_CAPITALS = 0.6
 """Share of words with capitals, from which on they show no names, as in titles."""
 
@@ -290,7 +291,7 @@ class QueryReader:
                 is_said = next_word[:1].islower() and next_word not in self._small and known.has_word(next_word)
                 rarity = self._background.rarity(fold_words(term[0]))
                 # "Read More" has no rare word.
-                follows = follows and max(rarity, self._background.rarity(fold_words(next_word))) >= _RARE
+                follows = follows and max(rarity, self._background.rarity(fold_words(next_word))) >= _LESS_COMMON
                 is_name = follows or (rarity >= (_UNKNOWN if is_first else _RARE) and (is_said or not is_first))
                 if is_name and (before in self._places) == (kind == "place"):
                     return True
