@@ -33,7 +33,11 @@ _OWN_SIGNS = frozenset(("EUR", "GBP"))
 
 def names(seen: SeenResult, units: Units) -> bool:
     """Whether a result has all of some words."""
-    return share_met(units, seen.words) > 1.0 - _ROUNDING
+    return _has_all(seen.words, units)
+
+
+def _has_all(words: WordText, units: Units) -> bool:
+    return share_met(units, words) > 1.0 - _ROUNDING
 
 
 def being(named: tuple[Units, ...], details: tuple[frozenset[Kind], ...]) -> Meets:
@@ -98,7 +102,7 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
     def meets(seen: SeenResult) -> float:
         if name in WEEKDAYS:
             weekday = WEEKDAYS.index(name)
-            named = [part for part, words in seen.parts if share_met(units, words) > 1.0 - _ROUNDING]
+            named = [part for part, words in seen.parts if _has_all(words, units)]
             if named and all(_is_closed(part, units) for part in named):
                 return 0.0
             dated = [at for day in seen.dates for at in _as_dates(day, today)]

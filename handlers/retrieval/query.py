@@ -43,33 +43,15 @@ _NAMED_YEAR = re.compile(r"[A-Za-z]{5,}-?(?:19|20)\d\d")
 _ADVICE = frozenset(("to", "should", "can", "do"))
 """Words behind "who" in questions for advice."""
 _COUNTS = (
-    "many",
-    "viele",
-    "mang",
-    "combien d",
-    "cuantos",
-    "cuantas",
-    "quanti",
-    "quante",
-    "quantos",
-    "quantas",
+    "many", "viele", "mang", "combien d", "cuantos", "cuantas", "quanti", "quante", "quantos", "quantas",
     "hoeveel",
-)
+)  # fmt: skip
 """Parts of questions for a number of things, which the next word names."""
 _HOW_MUCH = (
-    "how much ",
-    "wie viel ",
-    "wieviel ",
-    "combien ",
-    "cuanto ",
-    "quanto ",
-    "hoeveel ",
-    "hvor meget ",
-    "hvor mye ",
-    "hur mycket ",
-    "kolik ",
-    "ile ",
-)
+    "how much ", "wie viel ", "wieviel ", "combien ", "cuanto ", "quanto ", "hoeveel ", "hvor meget ",
+    "hvor mye ", "hur mycket ", "kolik ", "ile ",
+)  # fmt: skip
+"""Beginnings of questions that ask for a price if a word for costs follows."""
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
