@@ -38,7 +38,7 @@ _GOES_ON = re.compile(r"[ ,(’'-]{1,3}")
 _ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)(?!\w)")
 _PLACE_WORDS = frozenset(("at", "on", "dans", "nel", "nella", "op", "te", "na", "no"))
 """Words before a place beside those of the packs, which classify results as well."""
-_NAMED_YEAR = re.compile(r"[A-Za-z]{5,}-?(?:19|20)\d\d")
+_NAMED_YEAR = re.compile(r"[A-Za-z]{5,20}-?(?:19|20)\d\d")
 """Summer2026 names a year, and GTX1660 none."""
 _ADVICE = frozenset(("to", "should", "can", "do"))
 """Words behind "who" in questions for advice."""
