@@ -30,6 +30,7 @@ from handlers.html.citations import (
     own_lines,
 )
 from handlers.html.encoding import whole
+from handlers.html.entries import find_entries
 from handlers.html.hidden_text import KEPT, Hidden, judge, visible
 from handlers.html.hints import OTHERS, Hints
 from handlers.html.layout import EventWords, Layout, is_event
@@ -45,7 +46,7 @@ from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
 from handlers.text.sentences import count_words, leading_sentences
-from schemas.pages import ContentBlock, CrawledPage, CrawlerMetadata
+from schemas.pages import ContentBlock, ContentEntry, CrawledPage, CrawlerMetadata
 
 _TAG = re.compile(r"<[^<>]{0,500}>")
 _WORD = re.compile(r"\w+")
@@ -96,6 +97,7 @@ class PageFacts:
     titles: tuple[str, ...]
     text: str
     blocks: tuple[ContentBlock, ...] = ()
+    entries: tuple[ContentEntry, ...] = ()
     summary: str
     date: Moment | None
     authors: tuple[str, ...]
@@ -190,6 +192,7 @@ class PageReader:
             titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(layout.heading_text)),
             text=text,
             blocks=body.typed,
+            entries=find_entries(page, body.blocks, body.spans, self._bylines.path),
             summary=clean(_summary(page, data, body.text, reading)),
             date=dating.value if dating else None,
             authors=tuple(map(clean, credit.names)),

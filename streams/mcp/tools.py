@@ -131,7 +131,7 @@ class Tools:
         if isinstance(scored, dict):
             return scored
         most = self._settings.mcp.max_text_characters
-        text = render_markdown(scored.content, scored.blocks)
+        text = render_markdown(scored.content, scored.blocks, entries=scored.entries)
         return {
             "id": url,
             "title": scored.title,
