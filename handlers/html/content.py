@@ -164,7 +164,8 @@ class PageReader:
         suspected = suspected_in(text, addressed)
         page.hidden = without_quotes(page.hidden, text, addressed)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
-        layout = Layout(page, body)
+        entries = find_entries(page, body.blocks, body.spans, self._bylines.path)
+        layout = Layout(page, body, entries)
         language = find_language(
             page.language or _first(page, reading.language_names) or data.language,
             body.text,
@@ -192,7 +193,7 @@ class PageReader:
             titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(layout.heading_text)),
             text=text,
             blocks=body.typed,
-            entries=find_entries(page, body.blocks, body.spans, self._bylines.path),
+            entries=entries,
             summary=clean(_summary(page, data, body.text, reading)),
             date=dating.value if dating else None,
             authors=tuple(map(clean, credit.names)),

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import assay
 from handlers.html.entries import find_entries
 from handlers.html.main_content import find_content
 from handlers.html.markdown import render_markdown
@@ -84,3 +85,13 @@ def test_parts_end_with_the_text() -> None:
     found = find_content(outline, READING.content_forest, 150)
     entries = find_entries(outline, found.blocks, found.spans, PERSONS)
     assert entries[-1]["end"] == len(found.text) == 150
+
+
+def test_the_first_post_is_the_pages_own() -> None:
+    """Though it calls itself a reply, and is below a heading of comments."""
+    posts = "".join(
+        f"<div class=reply><p class=reply-date>{day} May 2024</p><a href=/u/{name}>{name}</a><p>{SAID}, {name}.</div>"
+        for day, name in ((3, "ada"), (5, "bob"), (8, "cy"))
+    )
+    read = assay.read(f"<title>Rain</title><main><h1>Rain in the valley</h1><h2>Replies</h2>{posts}</main>")
+    assert str(read.date) == "2024-05-03"
