@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from html import unescape
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from selectolax.lexbor import LexborHTMLParser
@@ -66,6 +66,8 @@ _LEAST_ORDER = 16
 _MAX_LINES = 5_000
 """Lines at the end of an extracted text in which references are looked for."""
 Value = TypeVar("Value")
+_MAX_SUMMED = 20
+"""Lines of running text that a summary is made of."""
 _LITTLE, _LINK = 100, 70
 """Characters of a text below which other lines are counted, and what a link among them counts."""
 
@@ -194,7 +196,7 @@ class PageReader:
             text=text,
             blocks=body.typed,
             entries=entries,
-            summary=clean(_summary(page, data, body.text, reading)),
+            summary=clean(_summary(page, data, body, reading)),
             date=dating.value if dating else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),
@@ -288,9 +290,11 @@ def _first(page: Outline, names: tuple[str, ...]) -> str:
     return next((" ".join(page.meta[name][0].split()) for name in names if name in page.meta), "")
 
 
-def _summary(page: Outline, data: StructuredData, text: str, reading: PageReadingSection) -> str:
+def _summary(page: Outline, data: StructuredData, body: Content, reading: PageReadingSection) -> str:
+    """The page's own description, else the first sentences of its running text, without headings and credits."""
     described = _first(page, reading.description_names) or data.description
-    return leading_sentences(described or text, reading.max_summary_characters)
+    running = islice((block.text for block in body.blocks if block.running), _MAX_SUMMED)
+    return leading_sentences(described or " ".join(running) or body.text, reading.max_summary_characters)
 
 
 def with_description(text: str, data: StructuredData) -> str:
