@@ -127,9 +127,10 @@ def not_a_page(body: str | bytes, content_type: str | None) -> str | None:
             return None
     if sample.startswith(_FIRST_BYTES):
         return f"looks like {next(meaning for magic, meaning in _MAGIC if sample.startswith(magic))}"
-    root = _ROOT.match(sample)
-    if root is not None and not (name := root["root"].lower()).endswith(b"html") and (root["xml"] or name in _XML_ROOTS):
-        return f"looks like XML that is no page: its root is {name.decode()}"
+    if (root := _ROOT.match(sample)) is not None:
+        name = root["root"].lower()
+        if not name.endswith(b"html") and (root["xml"] or name in _XML_ROOTS):
+            return f"looks like XML that is no page: its root is {name.decode()}"
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
     if controls > _MOST_CONTROLS * len(sample):
         return f"looks like binary data: {controls} of its first {len(sample)} bytes are control characters"

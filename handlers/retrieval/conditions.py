@@ -9,9 +9,10 @@ from datetime import date
 from decimal import Decimal
 
 from handlers.retrieval.seen_result import SeenResult
+from handlers.text.prices import decimal_amount
 from handlers.text.word_match import Unit, WordText, share_met
 from handlers.text.words import AskedKind, Kind
-from schemas.evidence import DateEvidence, PriceEvidence
+from schemas.evidence import DateEvidence, PriceEvidence, TimeEvidence
 
 Meets = Callable[[SeenResult], float]
 Units = tuple[Unit, ...]
@@ -26,6 +27,11 @@ _WORD = re.compile(r"\w+")
 _BESIDE = 3
 """Words from a day to the word that says that something is closed."""
 _NOT = frozenset(("not", "never", "nicht", "nie", "pas", "jamais", "no", "non", "niet", "ikke", "inte"))
+_DENIALS = _NOT | {
+    "without", "free", "zero", "ohne", "kein", "keine", "keinen", "frei", "uden", "uten", "utan", "ingen", "inga",
+    "fri", "zonder", "geen", "vrij", "senza", "sans", "aucun", "aucune", "sin", "sem", "bez", "nie",
+}  # fmt: skip
+_SHORT_UNIT = 2
 _NUMBER = re.compile(r"\d+")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
@@ -79,6 +85,13 @@ def on_day(day: DateEvidence, units: Units) -> Meets:
         return is_year and not days.isdisjoint(_orders(other))
 
     return lambda seen: float(any(map(is_same, seen.dates)) if seen.dates else names(seen, units))
+
+
+def at_time(time: TimeEvidence) -> Meets:
+    """A time that a query states: a result has it, or hours of opening."""
+    return lambda seen: float(
+        seen.has_hours or any(other.kind == "time" and other.time == time.time for other in seen.details)
+    )
 
 
 def in_month(month: int, units: Units) -> Meets:
@@ -152,6 +165,39 @@ def out_of(price: PriceEvidence, *, is_most: bool) -> Callable[[SeenResult], boo
         return bool(same) and all(amount > bound if is_most else amount < bound for amount in same)
 
     return contradicts
+
+
+def measuring(number: str, unit: str, *, is_most: bool) -> tuple[Meets, Callable[[SeenResult], bool]]:
+    """Whether a result has a number of a unit within a bound, and whether it has only others."""
+    bound, wanted = Decimal(decimal_amount(number)), unit.casefold()
+
+    def holds(seen: SeenResult) -> list[bool]:
+        found = (Decimal(decimal_amount(n)) for n, other in seen.measures if _is_same_unit(wanted, other.casefold()))
+        return [other <= bound if is_most else other >= bound for other in found]
+
+    return lambda seen: float(any(holds(seen))), lambda seen: bool(found := holds(seen)) and not any(found)
+
+
+def _is_same_unit(one: str, other: str) -> bool:
+    """Whether two words are one unit: minutes is min, and m is not min."""
+    shorter, longer = sorted((one, other), key=len)
+    return shorter == longer or (len(shorter) > _SHORT_UNIT and longer.startswith(shorter))
+
+
+def lacking(units: Units) -> tuple[Meets, Callable[[SeenResult], bool]]:
+    """Whether a result has nothing of some words or says so, and whether it has them."""
+
+    def has_it(seen: SeenResult) -> bool:
+        said = [part for part, words in seen.parts if _has_all(words, units)]
+        return bool(said) and not any(_is_denied(part) for part in said)
+
+    return lambda seen: float(not has_it(seen)), has_it
+
+
+def _is_denied(part: str) -> bool:
+    """Whether a part of a text says that something is not there: no eggs, ohne Ei, egg-free."""
+    words = [word.casefold() for word in _WORD.findall(part)]
+    return not _DENIALS.isdisjoint(words)
 
 
 def _may_be_same(one: PriceEvidence, other: PriceEvidence) -> bool:

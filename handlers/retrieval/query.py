@@ -11,18 +11,21 @@ from handlers.retrieval.conditions import (
     Meets,
     Units,
     another,
+    at_time,
     being,
     having,
     identified,
     in_days,
     in_month,
     in_year,
+    lacking,
+    measuring,
     on_day,
     out_of,
     within,
 )
 from handlers.retrieval.facets import Facet
-from handlers.retrieval.seen_result import IDENTIFIER, YEAR, SeenResult
+from handlers.retrieval.seen_result import IDENTIFIER, MEASURE, YEAR, SeenResult
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
@@ -53,6 +56,13 @@ _HOW_MUCH = (
 )  # fmt: skip
 """Beginnings of questions that ask for a price if a word for costs follows."""
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
+_WITHOUT = {
+    "without": "en", "ohne": "de", "uden": "da", "uten": "no", "utan": "sv", "zonder": "nl", "senza": "it", "bez": "pl",
+    "sans": "fr", "sin": "es", "sem": "pt",
+}  # fmt: skip
+_HOMOGRAPHS = frozenset(("sans", "sin", "sem"))
+"""Words that mean "without" only in a text of their language: sans serif, sin tax, SEM image."""
+_MOST_EXCLUDED = 2
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
 _LESS_COMMON, _RARE, _UNKNOWN = 0.45, 0.55, 0.97
@@ -105,7 +115,8 @@ class QueryReader:
         """
         text = query[:_LONGEST_QUERY]
         found: list[Facet] = []
-        for detail in find_evidence(text, self.patterns.details):
+        details = find_evidence(text, self.patterns.details)
+        for detail in details:
             if detail.kind == "date":
                 meets = on_day(detail, self._units(detail.text))
                 found.append(Facet(detail.text, meets, is_condition=True, contradicts=another("date", meets)))
@@ -113,7 +124,9 @@ class QueryReader:
                 facet, start = self._price(text, detail)
                 found.append(facet)
                 text = _without(text, start, detail.start)
-            if detail.kind in ("date", "price"):
+            elif detail.kind == "time":
+                found.append(Facet(detail.text, at_time(detail), is_condition=True))
+            if detail.kind in ("date", "price", "time"):
                 text = _without(text, detail.start, detail.end)
         for start, end, month in self._months(text):
             meets = in_month(month, self._units(text[start:end]))
@@ -129,7 +142,13 @@ class QueryReader:
             meets = in_year(int(match[0]))
             found.append(Facet(match[0], meets, is_condition=True, contradicts=another("year", meets)))
             text = _without(text, *match.span())
+        for start, end, facet in self._bounds_of_measures(text, [(one.start, one.end) for one in details]):
+            found.append(facet)
+            text = _without(text, start, end)
         language = self._language(query)
+        for start, end, facet in self._exclusions(text, language):
+            found.append(facet)
+            text = _without(text, start, end)
         ignored = self._ignored_in(language)
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
         names = frozenset(self._names(text, language))
@@ -224,16 +243,57 @@ class QueryReader:
 
     def _price(self, text: str, price: PriceEvidence) -> tuple[Facet, int]:
         """A stated price and where it begins: any price meets it; beside a word such as "under", only one within it."""
-        before, after = fold(text[: price.start]).rstrip(), fold(text[price.end :]).lstrip()
+        if (bound := self._bound(text, price.start, price.end)) is None:
+            return Facet("price", lambda seen: float(seen.has("price"))), price.start
+        is_most, start = bound
+        named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
+        meets, outside = within(price, is_most=is_most), out_of(price, is_most=is_most)
+        return Facet(named, meets, is_condition=True, contradicts=outside), start
+
+    def _bound(self, text: str, start: int, end: int) -> tuple[bool, int] | None:
+        """Whether the amount at a place is the most or the least, and where that begins; None if it is no bound."""
+        before, after = fold(text[:start]).rstrip(), fold(text[end:]).lstrip()
         for word, is_most in self._bounds.items():
             is_whole = any(map(is_ideographic, word))
-            is_before = before.endswith(word) and (is_whole or not before[: -len(word)][-1:].isalnum())
-            if is_before or (is_whole and after.startswith(word)):
-                named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
-                start = len(before) - len(word) if is_before else price.start
-                meets, outside = within(price, is_most=is_most), out_of(price, is_most=is_most)
-                return Facet(named, meets, is_condition=True, contradicts=outside), start
-        return Facet("price", lambda seen: float(seen.has("price"))), price.start
+            if before.endswith(word) and (is_whole or not before[: -len(word)][-1:].isalnum()):
+                return is_most, len(before) - len(word)
+            if is_whole and after.startswith(word):
+                return is_most, start
+        return None
+
+    def _bounds_of_measures(self, text: str, details: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Facet]]:
+        """What a query bounds, beside prices: at most 10 km, at least 16 GB. Times and dates are no measures."""
+        for match in MEASURE.finditer(text):
+            start, end = match.span()
+            if match[2].lower() in self._small or any(start < until and since < end for since, until in details):
+                continue
+            if (bound := self._bound(text, start, end)) is not None:
+                is_most, begin = bound
+                meets, outside = measuring(match[1], match[2], is_most=is_most)
+                named = f"{'at most' if is_most else 'at least'} {match[0]}"
+                yield begin, end, Facet(named, meets, is_condition=True, contradicts=outside)
+
+    def _exclusions(self, text: str, language: str | None) -> Iterator[tuple[int, int, Facet]]:
+        """What a query excludes: without eggs. A name such as "Doctors Without Borders" excludes nothing."""
+        terms = list(_TERM.finditer(text))
+        for place, term in enumerate(terms):
+            own = _WITHOUT.get(term[0].lower())
+            is_other = own != language and (language is not None or term[0] in _HOMOGRAPHS)
+            if own is None or is_other or (place and term[0][0].isupper()):
+                continue
+            small = self.patterns.details.small_words.get(own, frozenset())
+            excluded: list[re.Match[str]] = []
+            for other in terms[place + 1 :]:
+                if other[0].lower() in small:
+                    if excluded:
+                        break
+                elif len(excluded) < _MOST_EXCLUDED:
+                    excluded.append(other)
+            if excluded:
+                named = text[term.start() : excluded[-1].end()]
+                units = tuple(unit for other in excluded for unit in self._units(other[0]))
+                meets, has_it = lacking(units)
+                yield term.start(), excluded[-1].end(), Facet(named, meets, is_condition=True, contradicts=has_it)
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""

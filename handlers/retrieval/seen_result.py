@@ -36,6 +36,10 @@ _COUNTED = re.compile(
 )
 IDENTIFIER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{1,12}-?\d(?:-?[A-Za-z0-9]){0,20}(?![A-Za-z0-9])")
 """A name of letters before digits: of a model, an error or a road."""
+MEASURE = re.compile(
+    r"(?<![A-Za-z\d.,])(\d[\d.,]{0,14})[\s-]?((?:(?![以未超不])[\u3040-\u9fff\uac00-\ud7a3]){1,2}|[^\W\d_\u3040-\u9fff\uac00-\ud7a3]{1,20}|%)"
+)
+"""A number and the word or the sign behind it."""
 _RUN = re.compile("[A-Za-z]+|[0-9]+")
 _BETWEEN = frozenset(("", *" -‐‑–./_\u00a0"))
 """What may be between the letters and the digits of such a name."""
@@ -128,6 +132,11 @@ class SeenResult:
     def prices(self) -> tuple[PriceEvidence, ...]:
         """Its prices."""
         return tuple(detail for detail in self.details if detail.kind == "price")
+
+    @cached_property
+    def measures(self) -> tuple[tuple[str, str], ...]:
+        """Its numbers, each with the word or the sign behind it."""
+        return tuple(MEASURE.findall(self.text))
 
     @cached_property
     def years(self) -> frozenset[int]:
