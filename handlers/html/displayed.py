@@ -309,9 +309,27 @@ def _write(node: LexborNode) -> None:
     if text:
         node.insert_child(text)
     node.attrs[LANGUAGE] = language
+    _remove_buttons(node)
     label = next((other for other in _nodes_before(node) if other.is_element_node), None)
     if label is not None and label.tag in _LABELS and language and label.text(strip=True).lower() == language:
         label.decompose()
+
+
+def _remove_buttons(node: LexborNode) -> None:
+    """Removes the buttons beside code, such as "Copy", in elements that hold nothing else."""
+    for _ in range(_MAX_AROUND):
+        above = node.parent
+        if above is None or above.tag not in _WRAPPERS:
+            break
+        others = [part for part in above.iter(include_text=True) if part.mem_id != node.mem_id]
+        buttons = [part for part in others if part.tag == "button"]
+        if len(others) > _MAX_AROUND or any(
+            part.tag != "button" and (part.text() or part.text_content or "").strip() for part in others
+        ):
+            break
+        for button in buttons:
+            button.decompose()
+        node = above
 
 
 def _nodes_before(node: LexborNode) -> Iterator[LexborNode]:
