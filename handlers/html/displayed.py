@@ -303,7 +303,8 @@ def _whole_code(node: LexborNode, known: dict[int, bool]) -> LexborNode | None:
         for beside in (whole.prev, whole.next)
     )
     # The lines of several codes end with breaks or blocks; a line feed between two is a blank.
-    is_line = whole.mem_id != node.mem_id and whole.css_first("br,div,p") is None and len(whole.css("code,samp")) > 1
+    breaks = [part for part in whole.css("br,div,p") if part.mem_id != whole.mem_id]
+    is_line = whole.mem_id != node.mem_id and not breaks and len(whole.css("code,samp")) > 1
     is_cell = above is not None and above.tag in ("td", "th")
     return None if is_in_line or is_line or is_cell else whole
 
