@@ -242,9 +242,17 @@ def _write_loose_code(tree: LexborHTMLParser, root: LexborNode) -> None:
     found: dict[int, LexborNode] = {}
     known: dict[int, bool] = {}
     tables: dict[int, bool] = {}
+    seen: set[int] = set()
     for node in root.css(_LOOSE)[:_MAX_BLOCKS]:
         whole = _numbered_table(node, tables) if _NUMBER in node.attributes else _whole_code(node, known)
-        if whole is not None and not _is_inside(whole, _NEVER_INSIDE, found.keys()):
+        if whole is None or whole.mem_id in seen:
+            continue
+        seen.add(whole.mem_id)
+        # The lines of several codes end with breaks or blocks; a line feed between two is a blank.
+        breaks = whole.mem_id == node.mem_id or any(part.mem_id != whole.mem_id for part in whole.css("br,div,p")[:2])
+        if (breaks or whole.tag == "table" or len(whole.css("code,samp")) == 1) and not _is_inside(
+            whole, _NEVER_INSIDE, found.keys()
+        ):
             found[whole.mem_id] = whole
     for node in found.values():
         is_table = node.tag == "table"
@@ -302,11 +310,8 @@ def _whole_code(node: LexborNode, known: dict[int, bool]) -> LexborNode | None:
         beside is not None and beside.tag_id not in NAME_OF and beside.tag != "br" and beside.text().strip()
         for beside in (whole.prev, whole.next)
     )
-    # The lines of several codes end with breaks or blocks; a line feed between two is a blank.
-    breaks = [part for part in whole.css("br,div,p") if part.mem_id != whole.mem_id]
-    is_line = whole.mem_id != node.mem_id and not breaks and len(whole.css("code,samp")) > 1
     is_cell = above is not None and above.tag in ("td", "th")
-    return None if is_in_line or is_line or is_cell else whole
+    return None if is_in_line or is_cell else whole
 
 
 def _has_only_code(node: LexborNode, known: dict[int, bool], depth: int = 0) -> bool:
