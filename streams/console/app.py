@@ -36,6 +36,7 @@ from streams.console import (
     cost,
     dead_letters,
     decision,
+    lists,
     live,
     page,
     query,
@@ -104,6 +105,7 @@ def make_app(context: Context) -> Any:
         routes=[
             *(route for screen in context.screens for route in screen.routes(context)),
             *decision.routes(context),
+            *lists.routes(context),
             Route("/healthz", healthz),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],

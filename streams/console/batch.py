@@ -23,13 +23,12 @@ from schemas.retrieval import (
 from schemas.search import SearchEvaluated
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.objects import Events, events_of, first_of, list_route
+from streams.console.lists import list_route
+from streams.console.objects import Events, events_of, first_of
 from streams.console.words import Span
-from streams.topology import RESULTS_CLASSIFIED
 from streams.views.subjects import SubjectKind
 
 _MOST_BATCHES = 40
-_MOST_ABOVE = 20
 _DIMENSIONS = {
     "context_recall": "contextRecall",
     "context_precision": "contextPrecision",
@@ -117,7 +116,7 @@ class Attempt:
 
 def routes(context: Context) -> list[Route]:
     return [
-        list_route(context, "/batch", "Batches", RESULTS_CLASSIFIED),
+        list_route(context, "/batch"),
         Route("/batch/{batch_id:path}", partial(_show, context)),
     ]
 
@@ -147,12 +146,8 @@ async def _show(context: Context, request: Request) -> Response:
 
 async def _attempts(context: Context, batch_id: str) -> tuple[Attempt, dict[str, Attempt]]:
     """The first attempt of the batch's tree, and all of them by id."""
-    store, root = context.store, batch_id
-    for _ in range(_MOST_ABOVE):
-        above = next((its.parent for its in store.of_subject(root, SubjectKind.BATCH) if its.parent), "")
-        if not above or above == root:
-            break
-        root = above
+    store = context.store
+    root = store.root(batch_id)
     attempts = {root: Attempt(root, "", store.of_subject(root, SubjectKind.BATCH))}
     waiting = [root]
     while waiting and len(attempts) < _MOST_BATCHES:

@@ -9,9 +9,10 @@ from starlette.routing import Route
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.objects import events_of, first_of, list_route, object_route, reply_of
+from streams.console.lists import list_route
+from streams.console.objects import events_of, first_of, object_route, reply_of
 from streams.console.words import Span
-from streams.topology import CLAIMS_EVALUATED, handler_named
+from streams.topology import handler_named
 from streams.views.subjects import SubjectKind
 
 _APART = 0.2
@@ -20,7 +21,7 @@ _APART = 0.2
 
 def routes(context: Context) -> list[Route]:
     return [
-        list_route(context, "/claim", "Claims", CLAIMS_EVALUATED),
+        list_route(context, "/claim"),
         object_route(context, "/claim", SubjectKind.CLAIM, _show),
     ]
 

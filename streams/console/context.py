@@ -18,6 +18,7 @@ from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import Guard
 from streams.console.records import Records
+from streams.console.search import FILTERS
 from streams.console.store import Store
 from streams.query.engine import Queries
 from streams.runtime.clock import Clock
@@ -89,6 +90,7 @@ class Context:
         """The page or fragment of a template, with these values and those that every page has."""
         shared = {
             "screens": self.screens,
+            "filters": FILTERS,
             "path": request.url.path,
             "may_act": self.guard.may_act(request),
             "has_token": self.guard.has_token,

@@ -24,19 +24,20 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from schemas.event import derive_id
-from schemas.outcome import DeadReason
 from streams.console.context import Context, Screen
-from streams.console.objects import MOST_LISTED
+from streams.console.lists import render_list
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord
 from streams.dlq.description import LetterCounts, described, header_texts
 from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.dlq.selection import Selection, SelectionError, selection_of
-from streams.topology import HANDLERS, handler_named
+from streams.topology import handler_named
 
 _LAST = 5000
 """Offsets of each partition, from its end, that the lists read."""
 _SHOWN_BYTES = 16_384
 _ROW_BYTES = 16
+_OF_PLAN = 100
+"""Dead letters of a replay that are listed, the newest."""
 _TICKETS = 200
 _TICKET_AGE = timedelta(minutes=15)
 _MOST_SENT = 10_000
@@ -112,33 +113,33 @@ class _DeadLetters:
         """One at a time reads the topics, because that may be many megabytes."""
 
     async def page(self, request: Request) -> Response:
-        """Counts by handler and reason, and the newest letters of the selection."""
-        chosen = chosen_of(request.query_params)
-        counts, letters, problem, cut = LetterCounts(), deque[DeadLetterRecord](maxlen=MOST_LISTED), "", False
+        """Counts by handler and reason, and the letters that the query finds; those of a replay are not in the store."""
+        plan = chosen_of(request.query_params).plan
+        counts, letters, problem, cut = LetterCounts(), deque[DeadLetterRecord](maxlen=_OF_PLAN), "", False
+        resent: dict[str, str] = {}
         try:
-            selection = chosen.selection(self._context.clock.now())
-            async with self._reading, DeadLetterReader(self._context.settings, selection, chosen.plan) as found:
+            async with self._reading, DeadLetterReader(self._context.settings, Selection(), plan) as found:
                 for handler, partition in found.partitions:
                     start = await found.start_of_last(partition, _LAST)
                     cut |= start > 0
                     async for letter in found.selected(handler, partition, start):
                         counts.add(letter)
-                        if chosen.again or letter.redriven_by is None:
-                            # A list of pages would take much memory.
+                        if letter.redriven_by is not None:
+                            resent[f"/dead-letters/{letter.id}"] = "sent again"
+                        if plan:  # A list of pages would take much memory.
                             letters.append(replace(letter, record=replace(letter.record, value=None)))
-        except SelectionError as error:
-            problem = str(error)
         except KafkaError as error:
             problem = f"Kafka can't be read: {error}"
-        return self._context.render(
+        return render_list(
+            self._context,
             request,
+            "/dead-letters",
             "dead_letters.html",
-            chosen=chosen,
-            rows=counts.rows(everything=bool(chosen.again)),
+            plan=plan,
+            rows=counts.rows(everything=True),
             waiting=counts.waiting,
             letters=sorted(letters, key=lambda letter: letter.note.died_at, reverse=True),
-            handlers=[handler.name for handler in HANDLERS],
-            reasons=[str(reason) for reason in DeadReason],
+            notes=resent,
             problem=problem,
             most=_LAST if cut else 0,
         )

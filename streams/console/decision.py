@@ -1,4 +1,4 @@
-"""One decision by its position, the search for a subject, and the sign-in: what is no screen of the navigation."""
+"""One decision by its position, and the sign-in: what is no screen of the navigation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from streams.console.context import Context
 from streams.console.entries import Position
 from streams.console.guard import COOKIE, form_too_large
 from streams.console.objects import position_of
-from streams.console.words import link_of, page_path
+from streams.console.words import link_of
 from streams.topology import HANDLERS, TOPICS, handler_named, topic_named
 from streams.topology.codec import decode, timestamp
-from streams.views.subjects import WEB
 from streams.views.words import reasons_of, verdict_of
 
 _SHOWN_BYTES = 4096
@@ -40,7 +39,6 @@ def routes(context: Context) -> list[Route]:
     return [
         Route(place, partial(_decision, context)),
         Route(place + "/line", partial(_line, context)),
-        Route("/find", partial(_find, context)),
         Route("/state", partial(_state, context)),
         Route("/sign-in", partial(_sign_in, context), methods=["GET", "POST"]),
         Route("/sign-out", _sign_out, methods=["POST"]),
@@ -98,18 +96,6 @@ async def _line(context: Context, request: Request) -> Response:
 
 async def _state(context: Context, request: Request) -> Response:
     return context.render(request, "state.html")
-
-
-async def _find(context: Context, request: Request) -> Response:
-    """Leads to the screen of an address or an id."""
-    wanted = request.query_params.get("q", "").strip()
-    if wanted.startswith(WEB):
-        return RedirectResponse(page_path(wanted), 303)
-    entries = context.store.of_subject(wanted)
-    targets = {link_of(entry) for entry in entries}
-    if len(targets) == 1:
-        return RedirectResponse(targets.pop(), 303)
-    return context.render(request, "find.html", 200 if entries else 404, wanted=wanted, entries=entries)
 
 
 async def _sign_in(context: Context, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""What the console keeps of a record: its position, what it is about, its verdict and its score, but no text of it."""
+"""What the console keeps of a record: its position, what it is about, its verdict, its reasons, and what to find it by."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Literal
 
+from handlers.html.links import host_of
 from handlers.trust.labels import TIERS
 from schemas.claims import ClaimEvaluated
 from schemas.dead import DeadLetter, is_marker
@@ -21,21 +22,25 @@ from schemas.ranking import RankingCompleted
 from schemas.relevance import RelevanceJudged, RelevanceOutcome, SnippetExtracted, SnippetsCompleted, SourceOutcome
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
+from schemas.states import State
 from streams.topology.codec import Headers, timestamp
 from streams.views.subjects import SubjectKind, page_number, subject_of
-from streams.views.words import verdict_of
+from streams.views.words import reasons_of, verdict_of
 
-Tone = Literal["a", "b", "c", "good", "fair", "poor", "dead", "none"]
-"""The colour of a decision: the tier of a page, else how good its subject is; ``none`` if an event decides nothing."""
-TONES: tuple[Tone, ...] = ("a", "b", "c", "good", "fair", "poor", "dead", "none")
+Tone = Literal["good", "fair", "low", "poor", "dead", "none"]
+"""How good the subject of a decision is: a mark and a colour each; ``none`` if an event decides nothing."""
+TONES: tuple[Tone, ...] = ("good", "fair", "low", "poor", "dead", "none")
 Role = Literal["found", "fetched", "skipped", "judged", "cited", "ranked"]
 """How an event names a page."""
 _VERDICT_CHARACTERS = 300
+_REASONS_CHARACTERS = 600
+_TITLES, _OF_REQUEST = ("claim_text", "query", "title", "text"), ("query", "context")
+"""The fields that say what a decision is about; the sources of a request have titles of their own."""
 _MAX_MENTIONS = 200
 _GOOD = 70
 _FAIR = 40
 """From these scores of 100 a verdict is good, or fair, if the event itself does not say."""
-_TIER_TONES: dict[str, Tone] = dict(zip(TIERS, ("a", "b", "c"), strict=True))
+_TIER_TONES: dict[str, Tone] = dict(zip(TIERS, ("good", "fair", "low"), strict=True))
 _STATUS_TONES: dict[ExtractionStatus, Tone] = {
     ExtractionStatus.OK: "good",
     ExtractionStatus.PARTIAL: "fair",
@@ -89,9 +94,12 @@ class Entry:
         parent: The batch whose listing was extracted, for a batch.
         score: 0 to 100; None if the event has no score.
         run: The replay or backfill that wrote it; "" for live records.
-        state: Of a scored page; "" of other decisions.
+        state: Of a page; of other decisions how they ended; of a dead letter its reason.
         judge: The model that answered; "" if no judge was asked.
         cost_usd: Of the calls that were paid; None if the model has no price.
+        title: The title, the query or the claim; "" if the event has none.
+        source: Whether the source of a page is listed, unlisted or contested.
+        passed: "yes" or "no", for a decision that lets its subject pass or not.
     """
 
     position: Position
@@ -109,6 +117,13 @@ class Entry:
     judge: str = ""
     cached: bool = False
     cost_usd: float | None = 0.0
+    title: str = ""
+    reasons: str = ""
+    host: str = ""
+    label: str = ""
+    tier: str = ""
+    source: str = ""
+    passed: str = ""
 
     @property
     def path(self) -> str:
@@ -141,10 +156,17 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
         score=score,
         run=run,
         event_id=event.event_id or identity,
-        state=event.state if isinstance(event, ScoredPage) else "",
+        state=_first(event, "state", "outcome", "status"),
         judge=call.model if call else "",
         cached=call.cached if call else False,
         cost_usd=(0.0 if call.cached else call.cost_usd) if call else 0.0,
+        title=_cut(_first(event, *(_OF_REQUEST if subject.kind is SubjectKind.REQUEST else _TITLES))),
+        reasons=_cut("; ".join(sorted(reasons_of(event), key=_is_without_points)), _REASONS_CHARACTERS),
+        host=host_of(_first(event, "url", "target_url")),
+        label=_first(event, "trust_label"),
+        tier=_first(event, "tier"),
+        source=_first(event, "source"),
+        passed={True: "yes", False: "no"}.get(_passed(event), ""),
     )
 
 
@@ -156,7 +178,18 @@ def dead_entry(
         return None
     letter = DeadLetter.of(headers)
     subject = (key or b"").decode("utf-8", "replace")
-    return Entry(position, at, letter.handler, str(kind or ""), subject, _cut(verdict_of(letter)), "dead")
+    return Entry(
+        position,
+        at,
+        letter.handler,
+        str(kind or ""),
+        subject,
+        _cut(verdict_of(letter)),
+        "dead",
+        state=letter.reason,
+        reasons=_cut(letter.error, _REASONS_CHARACTERS),
+        host=host_of(subject) if kind == SubjectKind.PAGE else "",
+    )
 
 
 def mentions_of(event: Event) -> list[Mention]:
@@ -185,11 +218,36 @@ def _named(event: Event) -> Iterator[tuple[str, Role, str]]:
             pass
 
 
+def _first(event: Event, *names: str) -> str:
+    """The first of these fields that has a value, as text."""
+    return str(next((value for name in names if (value := getattr(event, name, None))), ""))
+
+
+def _is_without_points(reason: str) -> bool:
+    return reason[:1] not in "+-"
+
+
+def _passed(event: Event) -> bool | None:
+    match event:
+        case RetrievalEvaluated():
+            return event.passed
+        case SearchEvaluated():
+            return event.satisfied
+        case ClaimEvaluated():
+            return event.promotable
+        case RelevanceJudged():
+            return event.relevant
+        case RankingCompleted():
+            return not event.nothing_relevant
+        case _:
+            return None
+
+
 def _score_and_tone(event: Event) -> tuple[float | None, Tone | None]:
     """The score of 100, and the tone if the event states one itself."""
     match event:
         case ScoredPage() | DocumentIndexed():
-            return event.cts_score, _TIER_TONES[event.tier]
+            return event.cts_score, _TIER_TONES[event.tier] if event.state is State.CONTENT else "poor"
         case ResultsClassified():
             return 100 * event.actionable_information, None
         case RetrievalEvaluated():
@@ -212,6 +270,6 @@ def _score_and_tone(event: Event) -> tuple[float | None, Tone | None]:
             return None, None
 
 
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _VERDICT_CHARACTERS else line[: _VERDICT_CHARACTERS - 1] + "…"
+def _cut(text: str, most: int = _VERDICT_CHARACTERS) -> str:
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else line[: most - 1] + "…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from statistics import fmean
 from typing import Any
@@ -17,7 +17,6 @@ from starlette.types import Receive, Scope, Send
 
 from streams.console.context import Context, Screen
 from streams.console.entries import TONES, Entry
-from streams.console.words import link_of
 from streams.topology import HANDLERS, TOPICS, topic_named
 
 _MOST_DOTS = 10_000
@@ -112,11 +111,18 @@ class _Live:
         await anext(subscription)
         # What was committed between the page and this subscription is on neither; the script leaves out known rows.
         newest = self._context.store.newest(_ROWS, topic=topic)
-        yield f"event: decisions\ndata: {as_json(newest[::-1])}\n\n"
+        yield self._event(newest[::-1])
         async for entries in subscription:
             chosen = [entry for entry in entries if not topic or entry.position.topic == topic]
-            yield f"event: decisions\ndata: {as_json(chosen)}\n\n" if chosen else ": open\n\n"
+            yield self._event(chosen) if chosen else ": open\n\n"
             await asyncio.sleep(_GATHER_SECONDS)
+
+    def _event(self, entries: Sequence[Entry]) -> str:
+        """New decisions for the script: their dots, and the last of them as rows of the table."""
+        row = self._context.environment.get_template("row.html").module.row  # type: ignore[attr-defined]
+        dots = [asdict(its.position) | {"at": its.at, "score": its.score, "tone": its.tone} for its in entries]
+        rows = [row(entry) for entry in entries[-_ROWS:]]
+        return f"event: decisions\ndata: {json.dumps({'dots': dots, 'rows': rows})}\n\n"
 
 
 class _Events(StreamingResponse):
@@ -132,26 +138,6 @@ class _Events(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._streams.remove(self)
-
-
-def as_json(entries: Sequence[Entry]) -> str:
-    """New decisions for the script: a dot, and a row of the table."""
-    return json.dumps(
-        [
-            {
-                "path": entry.path,
-                "link": link_of(entry),
-                "topic": entry.position.topic,
-                "at": entry.at,
-                "score": entry.score,
-                "tone": entry.tone,
-                "handler": entry.handler,
-                "subject": entry.subject,
-                "verdict": entry.verdict,
-            }
-            for entry in entries
-        ]
-    )
 
 
 def _chosen(request: Request) -> tuple[str, str]:

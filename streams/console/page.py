@@ -16,7 +16,7 @@ from schemas.outcome import Dead
 from schemas.pages import CrawledPage, ScoredPage
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.objects import MOST_LISTED
+from streams.console.lists import render_list
 from streams.console.page_text import PageText, PageTexts
 from streams.console.records import Read
 from streams.console.versions import changes_between
@@ -52,7 +52,7 @@ async def _page(context: Context, request: Request) -> Response:
     """A page; without an address, the list of pages."""
     url = request.query_params.get("url", "").strip()
     if not url:
-        return _listed(context, request)
+        return render_list(context, request, "/page", "pages.html", states=context.store.states())
     entries, mentions = context.store.of_subject(url, SubjectKind.PAGE), context.store.mentions(url)
     scored = [its for its in entries if its.position.topic == PAGES_SCORED.name]
     problem, crawled, reads = "", [], {}
@@ -104,13 +104,6 @@ async def _text(context: Context, texts: PageTexts, request: Request) -> Respons
     refused = f"{text.reason}: {text.detail}" if isinstance(text, Dead) else ""
     shown = text if isinstance(text, PageText) else None
     return context.render(request, "page_text.html", text=shown, refused=refused, problem=problem)
-
-
-def _listed(context: Context, request: Request) -> Response:
-    tier = request.query_params.get("tier", "").lower()
-    tone = tier if tier in ("a", "b", "c") else ""
-    entries = context.store.newest(MOST_LISTED, topic=PAGES_SCORED.name, tone=tone)
-    return context.render(request, "pages.html", entries=entries, tier=tier, states=context.store.states())
 
 
 def _scored(read: Read | None) -> ScoredPage | None:

@@ -15,9 +15,10 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, RankingFeedback
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.objects import MOST_LISTED, events_of, first_of, object_route
+from streams.console.lists import render_list
+from streams.console.objects import events_of, first_of, object_route
 from streams.query.engine import Refusal
-from streams.topology import RANKING_COMPLETED, handler_named
+from streams.topology import handler_named
 from streams.topology.codec import refusal
 from streams.views.subjects import SubjectKind
 
@@ -47,8 +48,8 @@ SCREEN = Screen("Queries", "/query", "q", "how results got their ranks, and what
 
 
 async def _listed(context: Context, request: Request, problem: str = "", query: str = "") -> Response:
-    entries, status = context.store.newest(MOST_LISTED, topic=RANKING_COMPLETED.name), 422 if problem else 200
-    return context.render(request, "queries.html", status, entries=entries, problem=problem, query=query)
+    status = 422 if problem else 200
+    return render_list(context, request, "/query", "queries.html", status, problem=problem, query=query)
 
 
 async def _show(context: Context, request: Request, _: str, entries: list[Entry]) -> Response:

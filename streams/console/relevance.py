@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -19,7 +18,8 @@ from schemas.relevance import (
 )
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.objects import MOST_LISTED, events_of, first_of, object_route, reply_of
+from streams.console.lists import list_route
+from streams.console.objects import events_of, first_of, object_route, reply_of
 from streams.views.subjects import SubjectKind
 
 _MOST_CHARACTERS = 6_000
@@ -72,21 +72,12 @@ class Source:
 
 def routes(context: Context) -> list[Route]:
     return [
-        Route("/relevance", partial(_listed, context)),
+        list_route(context, "/relevance"),
         object_route(context, "/relevance", SubjectKind.REQUEST, _show),
     ]
 
 
 SCREEN = Screen("Relevance", "/relevance", "e", "which source answers, and what it says", routes)
-
-
-async def _listed(context: Context, request: Request) -> Response:
-    """Each request once: a request has several records."""
-    seen: dict[str, Entry] = {}
-    for entry in context.store.newest(MOST_LISTED, kind=SubjectKind.REQUEST):
-        seen.setdefault(entry.subject, entry)
-    shown = list(seen.values())
-    return context.render(request, "list.html", title="Relevance", heading="Requests for sources", entries=shown)
 
 
 async def _show(context: Context, request: Request, request_id: str, entries: list[Entry]) -> Response:

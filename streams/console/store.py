@@ -1,11 +1,12 @@
 """The console's store: the newest decisions and their positions, in a temporary SQLite database.
 
 It is bounded: the oldest decisions leave. It is rebuilt from the topics at every start, so nothing of it has to be kept
-or migrated, and a decision that arrives twice is stored once.
+or migrated, and a decision that arrives twice is stored once. A full-text index finds the words of a decision.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, fields
@@ -13,35 +14,44 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from streams.console.entries import Entry, Mention, Position
-from streams.views.subjects import SubjectKind, page_number
+from streams.topology import PAGES_SCORED
+from streams.views.subjects import page_number
 
-_SCHEMA = """
+_FIELDS = [its.name for its in fields(Entry) if its.name != "position"]
+_TYPES = {"at": "INTEGER NOT NULL", "cached": "INTEGER NOT NULL", "score": "REAL", "cost_usd": "REAL"}
+_SCHEMA = f"""
 CREATE TABLE decisions (
   id INTEGER PRIMARY KEY, topic TEXT NOT NULL, partition INTEGER NOT NULL, offset INTEGER NOT NULL,
-  at INTEGER NOT NULL, handler TEXT NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL, page INTEGER,
-  verdict TEXT NOT NULL, tone TEXT NOT NULL, parent TEXT NOT NULL, score REAL, run TEXT NOT NULL,
-  event_id TEXT NOT NULL, state TEXT NOT NULL, judge TEXT NOT NULL, cached INTEGER NOT NULL, cost_usd REAL,
+  thing INTEGER NOT NULL, {", ".join(f"{name} {_TYPES.get(name, 'TEXT NOT NULL')}" for name in _FIELDS)},
   UNIQUE (topic, partition, offset)
 );
 CREATE INDEX by_time ON decisions (at);
-CREATE INDEX by_subject ON decisions (subject, at);
-CREATE INDEX by_page ON decisions (page, at) WHERE page IS NOT NULL;
+CREATE INDEX by_topic ON decisions (topic, at, state);
+CREATE INDEX by_kind ON decisions (kind, at);
+CREATE INDEX by_tone ON decisions (tone, at, topic, state);
+CREATE INDEX by_thing ON decisions (thing, at);
+CREATE INDEX by_host ON decisions (host);
 CREATE INDEX by_parent ON decisions (parent) WHERE parent <> '';
+CREATE VIRTUAL TABLE words USING fts5 (text, content='', columnsize=0, tokenize='unicode61 remove_diacritics 2');
 CREATE TABLE mentions (decision INTEGER NOT NULL, page INTEGER NOT NULL, role TEXT NOT NULL, note TEXT NOT NULL);
 CREATE INDEX mentions_of_page ON mentions (page);
 CREATE INDEX mentions_of_decision ON mentions (decision);
 """
-_CACHE_KIB = 16_384
+_CACHE_KIB = 65_536
 _MOST_NUMBER = 2**63 - 1
 """The largest number of SQLite and of Kafka; an address can have any."""
 _SPARE = 0.02
 """The share of decisions above the bound before the oldest are deleted: deleting one at a time is slower."""
-_FIELDS = [its.name for its in fields(Entry) if its.name != "position"]
-_COLUMNS = ["topic", "partition", "offset", *_FIELDS, "page"]
+_COLUMNS = ["topic", "partition", "offset", *_FIELDS]
 _VALUES = attrgetter("position.topic", "position.partition", "position.offset", *_FIELDS)
-_OF_DECISION = ", ".join(f"d.{column}" for column in _COLUMNS)
-_MARKS = ", ".join("?" * len(_COLUMNS))
-_INSERT = f"INSERT OR IGNORE INTO decisions ({', '.join(_COLUMNS)}) VALUES ({_MARKS})"  # noqa: S608
+# What a decision is about may stand in another decision about the same: a judgment does not repeat the claim.
+_TITLE = """CASE WHEN d.title <> '' THEN d.title ELSE coalesce((SELECT o.title FROM decisions o
+  WHERE o.thing = d.thing AND o.title <> '' ORDER BY o.at DESC LIMIT 1), '') END"""
+_OF_DECISION = ", ".join(_TITLE if column == "title" else f"d.{column}" for column in _COLUMNS)
+_MARKS = ", ".join("?" * (len(_COLUMNS) + 1))
+_INSERT = f"INSERT OR IGNORE INTO decisions ({', '.join(_COLUMNS)}, thing) VALUES ({_MARKS})"  # noqa: S608
+_SEARCHED = ("title", "subject", "verdict", "reasons")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 Dot = tuple[str, int, int, int, float | None, str]
 """Topic, partition, offset, time, score and tone."""
@@ -51,6 +61,20 @@ class Mentioned(NamedTuple):
     entry: Entry
     role: str
     note: str
+
+
+class Condition(NamedTuple):
+    """A condition on decisions in SQL, with its values."""
+
+    sql: str
+    values: tuple[Any, ...] = ()
+
+
+class Found(NamedTuple):
+    """Decisions, the newest first, and the place behind the last; "" at the end."""
+
+    entries: list[Entry]
+    following: str
 
 
 class Store:
@@ -77,10 +101,11 @@ class Store:
         with database:  # commits
             database.execute("BEGIN")
             for entry, mentions in entries:
-                page = page_number(entry.subject) if entry.kind == SubjectKind.PAGE else None
-                added = database.execute(_INSERT, (*_VALUES(entry), page))
+                added = database.execute(_INSERT, (*_VALUES(entry), page_number(entry.subject)))
                 if added.rowcount:
                     new.append(entry)
+                    text = words_of("\n".join(getattr(entry, name) for name in _SEARCHED))
+                    database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (added.lastrowid, text))
                     pages = [(added.lastrowid, its.page, its.role, its.note) for its in mentions]
                     database.executemany("INSERT INTO mentions VALUES (?, ?, ?, ?)", pages)
             self.count += len(new)
@@ -94,23 +119,51 @@ class Store:
         found = self._entries("topic = ? AND partition = ? AND offset = ?", astuple(position))
         return found[0] if found else None
 
-    def newest(self, most: int, *, kind: str = "", topic: str = "", tone: str = "") -> list[Entry]:
-        """The newest decisions of a kind, a topic or a tone; without these, of all."""
-        conditions = {"kind": kind, "topic": topic, "tone": tone}
-        chosen = {name: value for name, value in conditions.items() if value}
-        where = " AND ".join(f"{name} = ?" for name in chosen) or "1"
-        return self._entries(f"{where} ORDER BY at DESC LIMIT ?", (*chosen.values(), most))
+    def find(self, conditions: Iterable[Condition], most: int, before: str = "") -> Found:
+        """The newest decisions under all conditions, from behind the place ``before`` of an earlier answer."""
+        if before:
+            at, _, number = before.partition(".")
+            conditions = (*conditions, Condition("(d.at, d.id) < (?, ?)", (int(at), int(number))))
+        chosen = [*conditions]
+        rows = self._database.execute(
+            f"SELECT {_OF_DECISION}, d.id FROM decisions d WHERE {' AND '.join(its.sql for its in chosen) or '1'}"  # noqa: S608
+            " ORDER BY d.at DESC, d.id DESC LIMIT ?",
+            [*(value for its in chosen for value in its.values), most + 1],
+        ).fetchall()
+        shown = [_entry(row[:-1]) for row in rows[:most]]
+        return Found(shown, f"{shown[-1].at}.{rows[most - 1][-1]}" if len(rows) > most else "")
+
+    def newest(self, most: int, *, topic: str = "") -> list[Entry]:
+        """The newest decisions, of a topic or of all."""
+        return self.find([Condition("d.topic = ?", (topic,))] if topic else (), most).entries
+
+    def values(self, column: str, prefix: str, scope: Condition, most: int) -> list[str]:
+        """The values of a column that begin so, the most frequent first."""
+        rows = self._database.execute(
+            f"SELECT d.{column} FROM decisions d WHERE {scope.sql} AND d.{column} <> '' AND d.{column} LIKE ? ESCAPE '!'"  # noqa: S608
+            f" GROUP BY d.{column} ORDER BY count(*) DESC, d.{column} LIMIT ?",
+            (*scope.values, re.sub("([!%_])", r"!\1", prefix) + "%", most),
+        )
+        return [value for (value,) in rows]
 
     def of_subject(self, subject: str, kind: str = "", most: int = 500) -> list[Entry]:
         """The decisions about a subject, the newest first; about a page also those on its other addresses."""
-        if kind == SubjectKind.PAGE:
-            return self._entries("page = ? ORDER BY at DESC LIMIT ?", (page_number(subject), most))
-        where, values = ("subject = ? AND kind = ?", (subject, kind)) if kind else ("subject = ?", (subject,))
-        return self._entries(f"{where} ORDER BY at DESC LIMIT ?", (*values, most))
+        where, values = ("thing = ? AND kind = ?", (kind,)) if kind else ("thing = ?", ())
+        return self._entries(f"{where} ORDER BY at DESC LIMIT ?", (page_number(subject), *values, most))
 
     def children(self, batch_id: str, most: int = 500) -> list[Entry]:
         """The decisions on the batches of a batch's extractions, the oldest first."""
         return self._entries("parent = ? ORDER BY at LIMIT ?", (batch_id, most))
+
+    def root(self, batch_id: str, most: int = 20) -> str:
+        """The first batch of the tree that a batch is in."""
+        for _ in range(most):
+            above = "SELECT parent FROM decisions WHERE thing = ? AND parent <> '' AND parent <> subject LIMIT 1"
+            found = self._database.execute(above, (page_number(batch_id),)).fetchone()
+            if found is None:
+                break
+            [batch_id] = found
+        return batch_id
 
     def mentions(self, url: str, most: int = 200) -> list[Mentioned]:
         """The events that name a page, the newest first."""
@@ -132,8 +185,8 @@ class Store:
 
     def states(self) -> dict[str, int]:
         """The scored pages by state, the most frequent first."""
-        counted = "SELECT state, count(*) AS pages FROM decisions WHERE state <> '' GROUP BY state ORDER BY pages DESC"
-        return dict(self._database.execute(counted).fetchall())
+        counted = "SELECT state, count(*) AS pages FROM decisions WHERE topic = ? GROUP BY state ORDER BY pages DESC"
+        return dict(self._database.execute(counted, (PAGES_SCORED.name,)).fetchall())
 
     def dead_letters(self) -> dict[str, int]:
         rows = self._database.execute("SELECT handler, count(*) FROM decisions WHERE tone = 'dead' GROUP BY handler")
@@ -152,12 +205,25 @@ class Store:
         return [_entry(row) for row in rows]
 
     def _forget(self, number: int) -> None:
-        oldest = "SELECT id FROM decisions ORDER BY at LIMIT ?"
-        self._database.execute(f"DELETE FROM mentions WHERE decision IN ({oldest})", (number,))  # noqa: S608
-        self._database.execute(f"DELETE FROM decisions WHERE id IN ({oldest})", (number,))  # noqa: S608
+        database, oldest = self._database, "SELECT id FROM decisions ORDER BY at LIMIT ?"
+        # An index without the texts needs them again to delete their words.
+        texts = database.execute(f"SELECT id, {', '.join(_SEARCHED)} FROM decisions WHERE id IN ({oldest})", (number,))  # noqa: S608
+        gone = [(identity, words_of("\n".join(parts))) for identity, *parts in texts]
+        database.executemany("INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", gone)
+        database.execute(f"DELETE FROM mentions WHERE decision IN ({oldest})", (number,))  # noqa: S608
+        database.execute(f"DELETE FROM decisions WHERE id IN ({oldest})", (number,))  # noqa: S608
         self.count -= number
 
 
+def words_of(text: str) -> str:
+    """A text for the index, in which each character of a script without blanks is a word.
+
+    >>> words_of("石門 dam")
+    ' 石  門  dam'
+    """
+    return text if text.isascii() else _CJK.sub(r" \g<0> ", text)
+
+
 def _entry(row: tuple[Any, ...]) -> Entry:
-    topic, partition, offset, *values, _ = row
+    topic, partition, offset, *values = row
     return Entry(Position(topic, partition, offset), *values)

@@ -89,7 +89,7 @@ def test_history_points_and_text_are_shown(console: OwnConsole) -> None:
     for line in scored().cts_breakdown:
         assert line.component.replace("_", " ") in text
     assert 'data-load="/page/text?url=https%3A' in text
-    assert '<p class="muted">content 1</p>' in console.client.get("/page").text
+    assert 'href="/page?q=state:content">content 1</a>' in console.client.get("/page").text
 
 
 def test_the_text_has_marks(console: OwnConsole) -> None:
@@ -146,14 +146,6 @@ def test_an_address_that_is_no_web_address_is_no_link(console: OwnConsole) -> No
 
 def test_an_unknown_page_is_missing(console: OwnConsole) -> None:
     assert console.client.get("/page", params={"url": "https://nosuch.example/"}).status_code == 404
-
-
-def test_pages_are_listed_by_tier(console: OwnConsole) -> None:
-    tier = scored().tier.lower()
-    assert URL in console.client.get("/page").text
-    assert URL in console.client.get(f"/page?tier={tier}").text
-    other = next(name for name in "abc" if name != tier)
-    assert URL not in console.client.get(f"/page?tier={other}").text
 
 
 def test_a_long_page_is_cut() -> None:
