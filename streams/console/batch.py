@@ -136,12 +136,18 @@ async def _show(context: Context, request: Request) -> Response:
         request,
         "batch.html",
         chosen=chosen,
+        last=max((its for its in attempts.values() if its.evaluated), key=_order, default=None),
         root=root,
         before=before,
         after=after,
         dimensions=_DIMENSIONS,
         thresholds=context.settings.retrievalEvaluation.dimensionThresholds,
     )
+
+
+def _order(attempt: Attempt) -> tuple[int, bool]:
+    """The last attempt, and of several extractions one that passed, is the greatest."""
+    return attempt.number, attempt.evaluated is not None and attempt.evaluated.passed
 
 
 async def _attempts(context: Context, batch_id: str) -> tuple[Attempt, dict[str, Attempt]]:

@@ -14,6 +14,7 @@ from streams.console.objects import events_of, first_of, object_route, reply_of
 from streams.console.words import Span
 from streams.topology import handler_named
 from streams.views.subjects import SubjectKind
+from streams.views.words import reasons_of
 
 _APART = 0.2
 """Scores that differ by more are a disagreement, also inside a band."""
@@ -44,6 +45,7 @@ async def _show(context: Context, request: Request, claim_id: str, entries: list
             {
                 "entry": entry,
                 "event": event,
+                "reasons": reasons_of(event),
                 "reply": await reply_of(context, event.llm),
                 "other_rules": context.other_rules(handler, event.config_version),
             }

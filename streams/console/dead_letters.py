@@ -113,7 +113,7 @@ class _DeadLetters:
         """One at a time reads the topics, because that may be many megabytes."""
 
     async def page(self, request: Request) -> Response:
-        """Counts by handler and reason, and the letters that the query finds; those of a replay are not in the store."""
+        """Counts by handler and reason, and the letters that the query finds, or those of a replay."""
         plan = chosen_of(request.query_params).plan
         counts, letters, problem, cut = LetterCounts(), deque[DeadLetterRecord](maxlen=_OF_PLAN), "", False
         resent: dict[str, str] = {}

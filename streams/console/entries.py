@@ -1,4 +1,4 @@
-"""What the console keeps of a record: its position, what it is about, its verdict, its reasons, and what to find it by."""
+"""What the console keeps of a record: position, subject, verdict, reasons and what it is found by, but no text."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
         label=_first(event, "trust_label"),
         tier=_first(event, "tier"),
         source=_first(event, "source"),
-        passed={True: "yes", False: "no"}.get(_passed(event), ""),
+        passed=_passed(event),
     )
 
 
@@ -227,20 +227,14 @@ def _is_without_points(reason: str) -> bool:
     return reason[:1] not in "+-"
 
 
-def _passed(event: Event) -> bool | None:
-    match event:
-        case RetrievalEvaluated():
-            return event.passed
-        case SearchEvaluated():
-            return event.satisfied
-        case ClaimEvaluated():
-            return event.promotable
-        case RelevanceJudged():
-            return event.relevant
-        case RankingCompleted():
-            return not event.nothing_relevant
-        case _:
-            return None
+def _passed(event: Event) -> str:
+    passes = (getattr(event, name, None) for name in ("passed", "satisfied", "promotable", "relevant"))
+    found = not event.nothing_relevant if isinstance(event, RankingCompleted) else next(filter(_is_said, passes), None)
+    return "" if found is None else "yes" if found else "no"
+
+
+def _is_said(value: bool | None) -> bool:
+    return value is not None
 
 
 def _score_and_tone(event: Event) -> tuple[float | None, Tone | None]:

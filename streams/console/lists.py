@@ -1,7 +1,7 @@
-"""The lists of decisions: one query for all of them, pages by a place in time, suggestions, and the export of what is found.
+"""The lists of decisions: one query for all, pages by a place in time, suggestions, and the export of what is found.
 
-A list is a scope of the store at the path of its screen. What is about the same subject on one page of a list is shown as
-one group, and the attempts of a batch are one.
+A list is a scope of the store at the path of its screen. Decisions about one subject on a page of a list are one group,
+and so are the attempts of a batch.
 """
 
 from __future__ import annotations
@@ -174,6 +174,6 @@ async def _export(context: Context, request: Request) -> Response:
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    row = asdict(entry)
     at = datetime.fromtimestamp(entry.at / 1000, UTC).isoformat(timespec="milliseconds")
-    return row.pop("position") | row | {"at": at}
+    kept = {name: value for name, value in asdict(entry).items() if name != "position"}
+    return asdict(entry.position) | kept | {"at": at}

@@ -17,7 +17,7 @@ from schemas.pages import CrawledPage, ScoredPage
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
 from streams.console.lists import render_list
-from streams.console.page_text import PageText, PageTexts
+from streams.console.page_text import PageText, PageTexts, typed_parts
 from streams.console.records import Read
 from streams.console.versions import changes_between
 from streams.topology import DOCUMENTS_INDEXED, PAGES_SCORED, handler_named
@@ -82,11 +82,12 @@ async def _page(context: Context, request: Request) -> Response:
         steps=sorted(steps, key=attrgetter("at"), reverse=True),
         # Each version with what it changed against the one before it; None if one of the two has expired.
         changes=[
-            (entry, changes_between(before, after) if before and after else None)
-            for (entry, after), (_, before) in pairwise(versions)
+            (entry, earlier, changes_between(before, after) if before and after else None)
+            for (entry, after), (earlier, before) in pairwise(versions)
         ],
         expired=bool(scored) and newest is None and not problem,
         has_text=bool(crawled),
+        parts=typed_parts(newest.content, newest.blocks) if newest and not crawled else (),
         problem=problem,
         other_rules=context.other_rules(_SCORER, newest.config_version if newest else None),
     )

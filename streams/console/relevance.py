@@ -21,6 +21,7 @@ from streams.console.entries import Entry
 from streams.console.lists import list_route
 from streams.console.objects import events_of, first_of, object_route, reply_of
 from streams.views.subjects import SubjectKind
+from streams.views.words import reasons_of
 
 _MOST_CHARACTERS = 6_000
 _MOST_PARAGRAPHS = 40
@@ -31,6 +32,7 @@ class Judgment(NamedTuple):
 
     entry: Entry
     event: RelevanceJudged
+    reasons: list[str]
     reply: str
 
 
@@ -65,7 +67,7 @@ class Source:
             case RelevanceRequested():
                 self.requested = self.requested or event
             case RelevanceJudged():
-                self.judgments.append(Judgment(entry, event, await reply_of(context, event.llm)))
+                self.judgments.append(Judgment(entry, event, reasons_of(event), await reply_of(context, event.llm)))
             case SnippetExtracted():
                 self.snippet = self.snippet or event
 

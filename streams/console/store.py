@@ -140,8 +140,8 @@ class Store:
     def values(self, column: str, prefix: str, scope: Condition, most: int) -> list[str]:
         """The values of a column that begin so, the most frequent first."""
         rows = self._database.execute(
-            f"SELECT d.{column} FROM decisions d WHERE {scope.sql} AND d.{column} <> '' AND d.{column} LIKE ? ESCAPE '!'"  # noqa: S608
-            f" GROUP BY d.{column} ORDER BY count(*) DESC, d.{column} LIMIT ?",
+            f"SELECT d.{column} FROM decisions d WHERE {scope.sql} AND d.{column} <> ''"  # noqa: S608
+            f" AND d.{column} LIKE ? ESCAPE '!' GROUP BY d.{column} ORDER BY count(*) DESC, d.{column} LIMIT ?",
             (*scope.values, re.sub("([!%_])", r"!\1", prefix) + "%", most),
         )
         return [value for (value,) in rows]

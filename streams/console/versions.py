@@ -1,4 +1,4 @@
-"""What changed between two decisions about a page: score, tier, label, components, facts, and lines of the text."""
+"""What changed between two decisions about a page: facts, components of the score, and lines of the text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from schemas.pages import ScoredPage
 from streams.replay.comparisons import ComponentChange, component_changes
 
-_FACTS = ("title", "date", "authors", "site_name", "language")
+_FACTS = ("cts_score", "trust_label", "tier", "state", "title", "date", "authors", "site_name", "language")
 _MOST_LINES = 400
 _SHOWN_LINES = 12
 
@@ -24,14 +24,9 @@ class FactChange(NamedTuple):
 class PageChanges:
     """How a version of a page differs from the one before it; of many lines, the first are kept.
 
-    Attributes:
-        points: The change of the score; None without both scores.
-        other_rules: Whether the decisions were made under different rules.
+    ``other_rules``: whether the decisions were made under different rules.
     """
 
-    points: int | None
-    tier: tuple[str, str]
-    label: tuple[str, str]
     components: tuple[ComponentChange, ...]
     facts: list[FactChange]
     added: list[str]
@@ -41,8 +36,7 @@ class PageChanges:
 
     @property
     def is_empty(self) -> bool:
-        moved = self.points or self.tier[0] != self.tier[1] or self.label[0] != self.label[1]
-        return not (moved or self.components or self.facts or self.added or self.removed or self.other_rules)
+        return not (self.components or self.facts or self.added or self.removed or self.other_rules)
 
 
 def changes_between(before: ScoredPage, after: ScoredPage) -> PageChanges:
@@ -54,11 +48,7 @@ def changes_between(before: ScoredPage, after: ScoredPage) -> PageChanges:
             removed += old[first:last]
             added += new[begin:end]
     facts = [FactChange(name, _word(getattr(before, name)), _word(getattr(after, name))) for name in _FACTS]
-    scores = before.cts_score, after.cts_score
     return PageChanges(
-        points=None if scores[0] is None or scores[1] is None else scores[1] - scores[0],
-        tier=(before.tier, after.tier),
-        label=(before.trust_label, after.trust_label),
         components=component_changes(before, after),
         facts=[fact for fact in facts if fact.before != fact.after],
         added=added[:_SHOWN_LINES],

@@ -67,7 +67,9 @@ def test_dimensions_have_thresholds_and_steps_have_reasons(console: OwnConsole) 
 def test_results_of_a_replay_do_not_replace_live_ones(console: OwnConsole) -> None:
     replayed = EVALUATED.model_copy(update={"passed": True, "overall_score": 1.0})
     console.write(replayed, "evaluate_retrieval", after=50, run="a-plan")
-    assert "not passed, next:" in console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
+    text = console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
+    assert "attempt 2 passed, next:" in text  # the header follows the last attempt
+    assert "attempt 1: not passed" in text
 
 
 def test_an_expired_batch_keeps_its_verdicts(console: OwnConsole) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def example(topic: str, stem: str, kind: type[Event], **changed: object) -> Even
 @pytest.fixture
 def console() -> OwnConsole:
     console = OwnConsole()
-    low = {"trust_label": "LOW", "source": "unlisted", "cts_score": 12, "tier": "C"}
+    low: dict[str, Any] = {"trust_label": "LOW", "source": "unlisted", "cts_score": 12, "tier": "C"}
     pages = [
         scored("https://news.river.example/a", "Text.", title="The Harbour is dredged", **low),
         scored("https://river.example/b", "Text.", title="石門水庫的水位", trust_label="HIGH", cts_score=81),
@@ -81,7 +82,7 @@ def test_every_decision_is_on_one_page_of_the_list() -> None:
     console = OwnConsole()
     for number in range(150):  # three at a time
         console.write(scored(f"https://a.example/{number}", "Text."), "score_page", after=number // 3)
-    found, address = [], "/page"
+    found, address = list[str](), "/page"
     while address:
         text = console.client.get(address).text
         found += [part.split('"')[0] for part in text.split('data-path="')[1:]]
