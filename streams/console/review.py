@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from aiokafka.errors import KafkaError
 from pydantic import ValidationError
-from starlette.datastructures import FormData, QueryParams
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from schemas.event import Event
 from schemas.outcome import Dead
-from schemas.review import DecisionReviewed, ReviewedDecision
+from schemas.pages import ScoredPage
+from schemas.retrieval import ResultsClassified
+from schemas.review import (
+    MAX_EXPECTED_CHARACTERS,
+    MAX_NOTE_CHARACTERS,
+    DecisionReviewed,
+    ExpectedFacts,
+    ReviewedDecision,
+)
+from schemas.states import State
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
 from streams.console.objects import position_of
@@ -36,6 +46,7 @@ from streams.topology import (
     handler_named,
     topic_of,
 )
+from streams.views.subjects import page_number
 from streams.views.words import reasons_of, verdict_of
 
 _QUEUE = 20
@@ -64,11 +75,11 @@ _BY_HANDLER = {
 
 
 def routes(context: Context) -> list[Route]:
-    review = _Review(context)
+    review, place = _Review(context), "/review/{topic}/{partition:int}/{offset:int}"
     return [
         Route("/review", review.next),
-        Route("/review/mark", context.guard.acting(review.mark), methods=["POST"]),
-        Route("/review/{topic}/{partition:int}/{offset:int}", review.decision),
+        Route(place, review.decision),
+        Route(place, context.guard.acting(review.mark), methods=["POST"]),
     ]
 
 
@@ -87,7 +98,7 @@ class Queue:
         return urlencode({name: value for name, value in (asdict(self) | changes).items() if value})
 
 
-def queue_of(given: FormData | QueryParams) -> Queue:
+def queue_of(given: QueryParams) -> Queue:
     handler, skipped = str(given.get("handler", "")), str(given.get("skipped", ""))
     return Queue(
         handler if handler in _BY_HANDLER else "",
@@ -113,24 +124,25 @@ class _Review:
         return await self._show(request, position)
 
     async def mark(self, request: Request) -> Response:
-        """Writes a mark, and goes on to the next decision."""
+        """Writes a mark or takes one back, and goes on to the next decision."""
+        position, queue = position_of(request), queue_of(request.query_params)
         async with request.form() as form:
-            values = {name: str(value) for name, value in form.items()}
-            queue = queue_of(form)
-        position = _position(values)
-        if position is None or values.get("right") not in ("yes", "no"):
+            values = {name: str(value).strip() for name, value in form.items()}
+        if position.topic not in _TOPICS or values.get("right") not in ("yes", "no", "undo"):
             return PlainTextResponse("The form names no decision or no mark.", 400)
         try:
             read = await self._context.records.event(position)
             if read is None or (shown := _shown_decision(read)) is None:
                 return self._context.missing(request, "No such decision", "Its record is gone, or can't be read.")
-            now = self._context.clock.now()
-            is_right = values["right"] == "yes"
+            now, is_wrong = self._context.clock.now(), values["right"] == "no"
+            facts = {name: values[name][:MAX_EXPECTED_CHARACTERS] for name in shown["facts"] if values.get(name)}
             review = DecisionReviewed(
                 decision=shown["about"],
-                right=is_right,
-                expected=None if is_right else values.get("expected", "").strip()[:200] or None,
-                note=values.get("note", "").strip()[:2000] or None,
+                right=values["right"] == "yes",
+                expected=(values.get("expected", "")[:MAX_EXPECTED_CHARACTERS] or None) if is_wrong else None,
+                expected_facts=ExpectedFacts(**facts) if facts and is_wrong else None,
+                withdrawn=values["right"] == "undo",
+                note=values.get("note", "")[:MAX_NOTE_CHARACTERS] or None,
                 reviewer=queue.reviewer or None,
                 reviewed_at=now,
             )
@@ -175,6 +187,8 @@ class _Review:
             position=position,
             decision=decision,
             mark=marks.get(decision["about"].identity) if decision else None,
+            copies=_marks_of_copies(decision["about"], marks.values()) if decision else (),
+            states=[str(state) for state in State],
             waiting=waiting[:_QUEUE],
             count=len(waiting),
             agreement=agreement(marks.values()),
@@ -186,11 +200,24 @@ class _Review:
         )
 
 
-def _position(values: Mapping[str, str]) -> Position | None:
-    """The position that a form names, on a topic of decisions."""
-    topic, partition, offset = (values.get(name, "") for name in ("topic", "partition", "offset"))
-    numbers = all(text.isascii() and text.isdigit() and len(text) <= 18 for text in (partition, offset))
-    return Position(topic, int(partition), int(offset)) if numbers and topic in _TOPICS else None
+def _marks_of_copies(about: ReviewedDecision, marks: Iterable[DecisionReviewed]) -> list[DecisionReviewed]:
+    """The marks on other decisions of the handler about the same: of a page that was crawled again, or of a replay."""
+    thing = about.handler, page_number(about.subject)
+    alike = [its for its in marks if (its.decision.handler, page_number(its.decision.subject)) == thing]
+    return [its for its in alike if its.decision.identity != about.identity]
+
+
+def _facts_of(event: Event) -> dict[str, str]:
+    """The facts of a decision, beside its outcome, that an editor can correct."""
+    match event:
+        case ScoredPage():
+            kind = event.quality_metadata.schema_type or ""
+            found = {"date": event.date or "", "author": ", ".join(event.authors), "type": kind, "state": event.state}
+            return {name: str(value) for name, value in found.items()}
+        case ResultsClassified():
+            return {"type": ", ".join(dict.fromkeys(its.result_type for its in event.results))}
+        case _:
+            return {}
 
 
 def _shown_decision(read: Read | None) -> dict[str, Any] | None:
@@ -218,6 +245,7 @@ def _shown_decision(read: Read | None) -> dict[str, Any] | None:
         "reasons": reasons_of(event),
         "decided": ", ".join(dict.fromkeys(decided)),
         "field": path,
+        "facts": _facts_of(event),
         "choices": [value for value in choices if value not in decided],
         "title": str(getattr(event, "title", "") or getattr(event, "query", "") or ""),
         "text": str(getattr(event, "content", "") or getattr(event, "context", "") or "")[:_TEXT],

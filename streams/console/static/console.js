@@ -96,7 +96,7 @@ document.addEventListener("keydown", (event) => {
     if (link) { event.preventDefault(); link.click(); return; }
   }
   const own = all("[data-key]").find((its) => its.dataset.key === key && !its.disabled && its.offsetParent !== null);
-  if (own) { event.preventDefault(); own.click(); return; }
+  if (own) { event.preventDefault(); own.click(); if (own.matches("summary")) one("select, input", own.parentElement)?.focus(); return; }
   if (key === "g") goes = Date.now();
   else if (key === "/") { event.preventDefault(); one("#find").focus(); }
   else if (key === "t") switchTheme();
