@@ -13,7 +13,7 @@ from dataclasses import astuple, fields
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from streams.console.entries import Entry, Mention, Position
+from streams.console.entries import TONES, Entry, Mention, Position
 from streams.topology import PAGES_SCORED
 from streams.views.subjects import page_number
 
@@ -51,6 +51,7 @@ _OF_DECISION = ", ".join(_TITLE if column == "title" else f"d.{column}" for colu
 _MARKS = ", ".join("?" * (len(_COLUMNS) + 1))
 _INSERT = f"INSERT OR IGNORE INTO decisions ({', '.join(_COLUMNS)}, thing) VALUES ({_MARKS})"  # noqa: S608
 _SEARCHED = ("title", "subject", "verdict", "reasons")
+_ALL_TONES = ", ".join(f"'{tone}'" for tone in TONES)
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 Dot = tuple[str, int, int, int, float | None, str]
@@ -61,6 +62,15 @@ class Mentioned(NamedTuple):
     entry: Entry
     role: str
     note: str
+
+
+class Counts(NamedTuple):
+    """Decisions of a span of time: all, dead letters, scored pages, and those of them without content."""
+
+    decisions: int
+    dead: int
+    pages: int
+    refused: int
 
 
 class Condition(NamedTuple):
@@ -191,6 +201,15 @@ class Store:
     def dead_letters(self) -> dict[str, int]:
         rows = self._database.execute("SELECT handler, count(*) FROM decisions WHERE tone = 'dead' GROUP BY handler")
         return dict(rows.fetchall())
+
+    def counts(self, since: int, until: int) -> Counts:
+        """What was decided in a span of time."""
+        row = self._database.execute(
+            "SELECT count(*), total(tone = 'dead'), total(topic = ?1), total(topic = ?1 AND state <> 'content')"  # noqa: S608
+            f" FROM decisions WHERE tone IN ({_ALL_TONES}) AND at >= ?2 AND at < ?3",
+            (PAGES_SCORED.name, since, until),
+        ).fetchone()
+        return Counts(*map(int, row))
 
     def judged(self, since: int) -> list[tuple[str, str, int, int, float]]:
         """The decisions of judges since a moment: day (UTC), judge, decisions, those from the journal, USD."""

@@ -174,7 +174,6 @@ function startDots(box, canvas, tip) {
   const SHAPES = ["good", "fair", "low", "poor", "dead"];
   const WORDS = { good: "good: tier A, passed, relevant", fair: "fair: tier B, undecided", low: "low: tier C", poor: "poor: no content, not passed", dead: "dead letter" };
   const LEFT = 34, RIGHT = 10, TOP = 8, BOTTOM = 40, LANE = 16;
-  const colour = one("#colour");
   let data = { topics: [], tones: [], topic: [], partition: [], offset: [], at: [], score: [], tone: [], seconds: 0 };
   let places = [], last = 0;
   // A canvas needs resolved colours.
@@ -206,27 +205,25 @@ function startDots(box, canvas, tip) {
     axes(draw, width, height, first, end, x, y);
     const groups = new Map();
     places = [];
-    const byTopic = colour.value === "topic";
-    const topics = [...new Set(shown.map((dot) => dot.topic))].sort();
     for (const dot of shown) {
-      const name = byTopic ? dot.topic : dot.tone;
+      const name = dot.tone;
       if (!groups.has(name)) groups.set(name, []);
       groups.get(name).push(dot);
     }
     const size = shown.length > 3000 ? 2 : shown.length > 500 ? 2.6 : 3.6;
     for (const [name, members] of groups) {
-      draw.fillStyle = style(byTopic ? `t${topics.indexOf(name) % 8}` : name);
+      draw.fillStyle = style(name);
       draw.globalAlpha = shown.length > 3000 ? .55 : .85;
       draw.beginPath();
       for (const dot of members) {
         const px = x(dot.at), py = y(dot.score);
         places.push(px, py, dot);
-        shape(draw, byTopic ? 0 : SHAPES.indexOf(name), px, py, size);
+        shape(draw, SHAPES.indexOf(name), px, py, size);
       }
       draw.fill();
     }
     draw.globalAlpha = 1;
-    legend(groups, byTopic, topics);
+    legend(groups);
     last = performance.now() - began;
     canvas.dataset.painted = String(shown.length);
     canvas.dataset.milliseconds = last.toFixed(1);
@@ -261,12 +258,12 @@ function startDots(box, canvas, tip) {
     }
   }
 
-  function legend(groups, byTopic, topics) {
+  function legend(groups) {
     const list = one("#legend");
     list.replaceChildren(...[...groups].sort((a, b) => b[1].length - a[1].length).map(([name, members]) => {
       const item = document.createElement("li"), mark = document.createElement("span");
-      mark.className = byTopic ? `tone t${topics.indexOf(name) % 8}` : `tone ${name}`;
-      item.append(mark, `${byTopic ? name.replace(/\.v\d+$/, "") : WORDS[name]} ${members.length.toLocaleString("en")}`);
+      mark.className = `tone ${name}`;
+      item.append(mark, `${WORDS[name]} ${members.length.toLocaleString("en")}`);
       return item;
     }));
   }
@@ -343,7 +340,6 @@ function startDots(box, canvas, tip) {
   }
   addEventListener("pagehide", () => stream?.close());
   addEventListener("pageshow", (event) => { if (event.persisted) open(); });
-  colour.addEventListener("change", soon);
   repaint.add(soon);
   new ResizeObserver(soon).observe(box);
   open();

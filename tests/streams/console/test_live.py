@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +12,12 @@ from schemas.pages import ScoredPage
 from streams.console.app import make_app
 from streams.console.entries import Entry, Position
 from streams.console.follow import Feed, Follower
+from streams.console.health import signs
 from streams.console.live import _Live
 from streams.console.store import Store
 from streams.http.server import HttpServer
 from streams.kafka.settings import KafkaSettings
+from streams.views.flow import HandlerFlow
 from tests.samples import EXAMPLES
 from tests.streams.console.consoles import OwnConsole, Stored
 from tests.streams.http.test_server import HEAD, get, sent
@@ -31,10 +34,40 @@ def console() -> OwnConsole:
     return console
 
 
-def test_the_topology_names_every_handler(console: OwnConsole) -> None:
+def test_every_handler_has_its_figures(console: OwnConsole) -> None:
     text = console.client.get("/live/flow").text
-    assert text.count('class="node handler') == 11
-    assert "<svg" in text
+    assert text.count('<th scope="row">') == 11
+    assert "pages.crawled → pages.scored" in text
+
+
+def flow(handler: str, **figures: Any) -> HandlerFlow:
+    known: dict[str, Any] = {"rate_per_second": 1.0, "lag_records": 0, "lag_seconds": 0.0, "members": 1, "dead": 0}
+    return HandlerFlow(handler=handler, slo_seconds=30, **(known | figures))
+
+
+def test_signs_compare_the_last_minutes_with_the_hour_before() -> None:
+    store, now = Store(1000), 10_000_000
+    for number in range(200):
+        minutes = 1 + number % 4 if number < 20 else 8 + number % 50
+        position = Position("pages.scored.v1", 0, number)
+        at, known = now - 60_000 * minutes, "login" if number < 10 else "content"
+        store.add([(Entry(position, at, "score_page", "page", f"u{number}", "v", "good", state=known), [])])
+    store.add([(Entry(Position("x.dlq", 0, 0), now - 1000, "score_page", "page", "u", "v", "dead"), [])])
+    late = {"score_page": flow("score_page", lag_records=5, lag_seconds=99.0, members=0), "other": flow("other")}
+    assert [(its.name, its.value, its.tone) for its in signs(store, late, now)] == [
+        ("decisions a second", "0.07", "good"),
+        ("oldest waiting", "99 s", "poor"),
+        ("new dead letters", "1", "poor"),
+        ("pages without content", "50 %", "low"),
+    ]
+    idle = signs(Store(10), {"other": flow("other")}, now)
+    assert [its.tone for its in idle] == ["none", "good", "good", "none"]
+
+
+def test_the_live_screen_says_what_to_look_at(console: OwnConsole) -> None:
+    assert "All is well" in console.client.get("/live/health").text
+    console.context.flow.problem = "no broker"
+    assert "The figures can't be read: no broker" in console.client.get("/").text
 
 
 def test_dots_have_score_and_tone(console: OwnConsole) -> None:
