@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from codecs import getincrementaldecoder
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,7 +19,7 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 from aiokafka.errors import KafkaError
-from starlette.datastructures import FormData, QueryParams
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -38,6 +39,7 @@ _SHOWN_BYTES = 16_384
 _ROW_BYTES = 16
 _OF_PLAN = 100
 """Dead letters of a replay that are listed, the newest."""
+_FIELDS = ("handler", "reason", "key", "since", "until", "plan", "again")
 _TICKETS = 200
 _TICKET_AGE = timedelta(minutes=15)
 _MOST_SENT = 10_000
@@ -46,38 +48,22 @@ _MOST_SENT = 10_000
 Action = Literal["redrive", "purge"]
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The dead letters that an address or a form selects; an empty field selects all."""
-
-    handler: str = ""
-    reason: str = ""
-    key: str = ""
-    since: str = ""
-    until: str = ""
-    plan: str = ""
-    again: str = ""
-    """"yes" for those also that were sent again."""
-
-    @property
-    def fields(self) -> list[tuple[str, str]]:
-        """What is selected, as the fields of a form."""
-        return [(name, value) for name, value in asdict(self).items() if value]
-
-    @property
-    def query(self) -> str:
-        """As a part of an address."""
-        return urlencode(self.fields)
-
-    def selection(self, now: datetime) -> Selection:
-        handlers, reasons = ([self.handler] if self.handler else []), ([self.reason] if self.reason else [])
-        return selection_of(handlers, reasons, None, self.key or None, self.since, self.until, now)
+Chosen = Mapping[str, str]
+"""What an address selects, by handler, reason, key and time; ``plan`` names a replay, and ``again`` says that those are
+meant too that were sent again."""
 
 
-def chosen_of(given: FormData | QueryParams) -> Chosen:
-    texts = {name: str(given.get(name, "")).strip()[:8192] for name in ("handler", "reason", "key", "since", "until")}
-    again = "yes" if given.get("again") == "yes" else ""
-    return Chosen(**texts, plan=str(given.get("plan", ""))[:48], again=again)
+def chosen_of(given: QueryParams) -> Chosen:
+    texts = {name: given.get(name, "").strip()[:8192] for name in _FIELDS}
+    return {name: text for name, text in texts.items() if text}
+
+
+def _selection(chosen: Chosen, now: datetime) -> Selection:
+    """Raises SelectionError."""
+    handlers, reasons = ([chosen[name]] if name in chosen else [] for name in ("handler", "reason"))
+    return selection_of(
+        handlers, reasons, None, chosen.get("key"), chosen.get("since", ""), chosen.get("until", ""), now
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +100,7 @@ class _DeadLetters:
 
     async def page(self, request: Request) -> Response:
         """Counts by handler and reason, and the letters that the query finds, or those of a replay."""
-        plan = chosen_of(request.query_params).plan
+        plan = request.query_params.get("plan", "")[:48]
         counts, letters, problem, cut = LetterCounts(), deque[DeadLetterRecord](maxlen=_OF_PLAN), "", False
         resent: dict[str, str] = {}
         try:
@@ -149,7 +135,7 @@ class _DeadLetters:
         found = await self._letter(request)
         if isinstance(found, str):
             return self._context.missing(request, "No such dead letter", found)
-        value = found.record.value or b""
+        value, like = found.record.value or b"", {"handler": found.handler, "reason": found.note.reason}
         return self._context.render(
             request,
             "dead_letter.html",
@@ -161,8 +147,8 @@ class _DeadLetters:
             size=len(value),
             shown=min(len(value), _SHOWN_BYTES),
             plan=request.query_params.get("plan", ""),
-            like=Chosen(found.handler, found.note.reason),
-            same_key=Chosen(found.handler, found.note.reason, key=(found.record.key or b"").decode("utf-8", "replace")),
+            like=urlencode(like),
+            same_key=urlencode(like | {"key": (found.record.key or b"").decode("utf-8", "replace")}),
         )
 
     async def raw(self, request: Request) -> Response:
@@ -188,6 +174,7 @@ class _DeadLetters:
             "dead_letters_dry_run.html",
             action=action,
             chosen=ticket.chosen,
+            selected=urlencode(dict(ticket.chosen)),
             told=told,
             problem=problem,
             ticket=ticket.secret if may_act else "",
@@ -215,10 +202,10 @@ class _DeadLetters:
         Letters that died after the dry run are left out, because the operator has not seen their count.
         """
         settings, chosen, now = self._context.settings, ticket.chosen, ticket.made_at
-        if chosen.plan:
+        if "plan" in chosen:
             return {}, "Dead letters of a replay are not sent again or deleted: another replay reads their inputs."
         try:
-            selection = chosen.selection(now)
+            selection = _selection(chosen, now)
             if ticket.action == "purge" and selection.open:
                 # Only the handlers and reasons that the operator named, never all of them.
                 return {}, "Name the dead letters to delete: a handler, a reason, a key or a time."
@@ -226,17 +213,14 @@ class _DeadLetters:
             if ticket.action == "purge":
                 return asdict(await purge(settings, selection, only_redriven=False, dry_run=dry_run)), ""
             run = f"redrive-{derive_id(now.astimezone(UTC).isoformat())[:8]}"
-            options = RedriveOptions(run, dry_run=dry_run, again=bool(chosen.again), limit=_MOST_SENT)
+            options = RedriveOptions(run, dry_run=dry_run, again="again" in chosen, limit=_MOST_SENT)
             sent = await redrive(settings, selection, options)
         except SelectionError as error:
             return {}, str(error)
         except KafkaError as error:
             return {}, f"Kafka failed; what was committed counts: {error}"
-        rows = [
-            {"handler": handler, "reason": reason, "topic": topic, "letters": count}
-            for (handler, reason, topic), count in sorted(sent.targets.items())
-        ]
         skipped = [(why, count) for why, count in sorted(sent.skipped.items()) if count]
+        rows = sorted(sent.targets.items())
         return {"run": run, "sent": sent.sent, "rows": rows, "skipped": skipped, "most": _MOST_SENT}, ""
 
     async def _letter(self, request: Request) -> DeadLetterRecord | str:

@@ -61,8 +61,8 @@ async def _decision(context: Context, request: Request) -> Response:
         gone = f"{position.topic} has no record at this position any more."
         return context.missing(request, "No such decision", gone)
     shown = _shown(context, position, record) if record is not None else {"record": None}
-    link = link_of(entry) if entry else ""
-    return context.render(request, "decision.html", position=position, entry=entry, problem=problem, link=link, **shown)
+    shown |= {"position": position, "entry": entry, "problem": problem, "link": link_of(entry) if entry else ""}
+    return context.render(request, "decision.html", **shown)
 
 
 def _shown(context: Context, position: Position, record: ConsumerRecord) -> dict[str, Any]:

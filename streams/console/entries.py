@@ -10,16 +10,15 @@ from typing import Literal
 
 from handlers.html.links import host_of
 from handlers.trust.labels import TIERS
-from schemas.claims import ClaimEvaluated
 from schemas.dead import DeadLetter, is_marker
 from schemas.documents import DocumentIndexed
 from schemas.event import RUN_HEADER, Event
-from schemas.extraction import ExtractionCompleted, ExtractionStatus
+from schemas.extraction import ExtractionCompleted
 from schemas.llm import LlmCall
 from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from schemas.ranking import RankingCompleted
-from schemas.relevance import RelevanceJudged, RelevanceOutcome, SnippetExtracted, SnippetsCompleted, SourceOutcome
+from schemas.relevance import RelevanceJudged, SnippetExtracted, SnippetsCompleted, SourceOutcome
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from schemas.states import State
@@ -41,15 +40,10 @@ _GOOD = 70
 _FAIR = 40
 """From these scores of 100 a verdict is good, or fair, if the event itself does not say."""
 _TIER_TONES: dict[str, Tone] = dict(zip(TIERS, ("good", "fair", "low"), strict=True))
-_STATUS_TONES: dict[ExtractionStatus, Tone] = {
-    ExtractionStatus.OK: "good",
-    ExtractionStatus.PARTIAL: "fair",
-    ExtractionStatus.FAILED: "poor",
-}
-_OUTCOME_TONES: dict[RelevanceOutcome, Tone] = {
-    RelevanceOutcome.RELEVANT: "good",
-    RelevanceOutcome.IRRELEVANT: "poor",
-}
+_TONES: dict[str, Tone] = {"ok": "good", "partial": "fair", "failed": "poor", "relevant": "good", "irrelevant": "poor"}
+"""By how an extraction or a judgment ended."""
+_SCORES = ("actionable_information", "overall_score", "quality_score", "decontextualization_score")
+"""The fields with a score of 1, of events of different types."""
 
 
 def time_of(milliseconds: int) -> datetime:
@@ -136,14 +130,11 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
     handler = texts.get("ce_source", "").removeprefix("assay/")
     run, identity = texts.get(RUN_HEADER, ""), texts.get("ce_id", "")
     if isinstance(event, Dead):
-        verdict = _cut(verdict_of(event))
-        return Entry(position, at, handler, "", "", verdict, "dead", run=run, event_id=identity)
+        return Entry(position, at, handler, "", "", _cut(verdict_of(event)), "dead", run=run, event_id=identity)
     if (subject := subject_of(event)) is None:
         return None
     call: LlmCall | None = getattr(event, "llm", None)
-    score, tone = _score_and_tone(event)
-    if tone is None:
-        tone = "none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"
+    score = _score(event)
     return Entry(
         position,
         at,
@@ -151,8 +142,8 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
         str(subject.kind),
         subject.id,
         _cut(verdict_of(event)),
-        tone,
-        parent=getattr(event, "parent_batch_id", None) or "",
+        _tone(event, score),
+        parent=_first(event, "parent_batch_id"),
         score=score,
         run=run,
         event_id=event.event_id or identity,
@@ -176,20 +167,10 @@ def dead_entry(
     """The entry of a dead letter; None for the marker of a redrive. ``kind`` is of the keys of its topic."""
     if is_marker(headers):
         return None
-    letter = DeadLetter.of(headers)
-    subject = (key or b"").decode("utf-8", "replace")
-    return Entry(
-        position,
-        at,
-        letter.handler,
-        str(kind or ""),
-        subject,
-        _cut(verdict_of(letter)),
-        "dead",
-        state=letter.reason,
-        reasons=_cut(letter.error, _REASONS_CHARACTERS),
-        host=host_of(subject) if kind == SubjectKind.PAGE else "",
-    )
+    letter, subject = DeadLetter.of(headers), (key or b"").decode("utf-8", "replace")
+    found = {"reasons": _cut(letter.error, _REASONS_CHARACTERS), "host": host_of(subject) if kind == "page" else ""}
+    verdict = _cut(verdict_of(letter))
+    return Entry(position, at, letter.handler, str(kind or ""), subject, verdict, "dead", state=letter.reason, **found)
 
 
 def mentions_of(event: Event) -> list[Mention]:
@@ -228,40 +209,39 @@ def _is_without_points(reason: str) -> bool:
 
 
 def _passed(event: Event) -> str:
-    passes = (getattr(event, name, None) for name in ("passed", "satisfied", "promotable", "relevant"))
-    found = not event.nothing_relevant if isinstance(event, RankingCompleted) else next(filter(_is_said, passes), None)
-    return "" if found is None else "yes" if found else "no"
+    if isinstance(event, RankingCompleted):
+        return "no" if event.nothing_relevant else "yes"
+    said = [getattr(event, name, None) for name in ("passed", "satisfied", "promotable", "relevant")]
+    return next(("yes" if value else "no" for value in said if value is not None), "")
 
 
-def _is_said(value: bool | None) -> bool:
-    return value is not None
+def _score(event: Event) -> float | None:
+    if isinstance(event, RankingCompleted):
+        return 100 * event.results[0].score if event.results else None
+    score: float | None = getattr(event, "cts_score", None)
+    known = (value for name in _SCORES if (value := getattr(event, name, None)) is not None)
+    return score if score is not None else next((100 * value for value in known), None)
 
 
-def _score_and_tone(event: Event) -> tuple[float | None, Tone | None]:
-    """The score of 100, and the tone if the event states one itself."""
+def _tone(event: Event, score: float | None) -> Tone:
+    """How good the subject is, as the event says it, else by its score."""
     match event:
         case ScoredPage() | DocumentIndexed():
-            return event.cts_score, _TIER_TONES[event.tier] if event.state is State.CONTENT else "poor"
-        case ResultsClassified():
-            return 100 * event.actionable_information, None
+            return _TIER_TONES[event.tier] if event.state is State.CONTENT else "poor"
         case RetrievalEvaluated():
-            return 100 * event.overall_score, "good" if event.passed else "poor"
+            return "good" if event.passed else "poor"
         case SearchEvaluated():
-            return 100 * event.quality_score, "good" if event.satisfied else "fair"
-        case ClaimEvaluated() if event.decontextualization_score is not None:
-            return 100 * event.decontextualization_score, None
-        case RankingCompleted():
-            score = 100 * event.results[0].score if event.results else None
-            return score, "poor" if event.nothing_relevant else None
-        case ExtractionCompleted():
-            return None, _STATUS_TONES[event.status]
+            return "good" if event.satisfied else "fair"
         case RelevanceJudged():
-            return None, _OUTCOME_TONES.get(event.outcome, "fair")
+            return _TONES.get(event.outcome, "fair")
+        case RankingCompleted() if event.nothing_relevant:
+            return "poor"
+        case ExtractionCompleted():
+            return _TONES[event.status]
         case SnippetsCompleted():
-            relevant = any(its.outcome is SourceOutcome.RELEVANT for its in event.sources)
-            return None, "good" if relevant else "poor"
+            return "good" if any(its.outcome is SourceOutcome.RELEVANT for its in event.sources) else "poor"
         case _:
-            return None, None
+            return "none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"
 
 
 def _cut(text: str, most: int = _VERDICT_CHARACTERS) -> str:

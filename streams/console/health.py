@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from streams.console.entries import Tone
-from streams.console.store import Counts, Store
+from streams.console.store import Store
 from streams.views.amounts import figure, in_rate, in_time
 from streams.views.flow import HandlerFlow
 
@@ -26,15 +26,21 @@ class Sign(NamedTuple):
 
 def signs(store: Store, flows: Mapping[str, HandlerFlow], now: int) -> list[Sign]:
     """The signs at a moment in milliseconds."""
-    begin = now - _MINUTES * 60_000
-    recent, before = store.counts(begin, now + 60_000), store.counts(begin - _HOUR * 60_000, begin)
-    return [_rate(recent, before), _oldest(flows), _dead(recent, before), _refused(recent, before)]
-
-
-def _rate(recent: Counts, before: Counts) -> Sign:
-    rate, usual = recent.decisions / (60 * _MINUTES), before.decisions / (60 * _HOUR)
-    tone: Tone = "low" if rate < _SLOWER * usual else "good" if rate else "none"
-    return Sign("decisions a second", in_rate(rate), f"{in_rate(usual)} in the hour before", tone)
+    begin, before = now - _MINUTES * 60_000, "{} in the hour before".format
+    recent, earlier = store.counts(begin, now + 60_000), store.counts(begin - _HOUR * 60_000, begin)
+    rate, usual = recent.decisions / (60 * _MINUTES), earlier.decisions / (60 * _HOUR)
+    of_rate: Tone = "low" if rate < _SLOWER * usual else "good" if rate else "none"
+    is_more = recent.dead / _MINUTES > earlier.dead / _HOUR
+    of_dead: Tone = "good" if not recent.dead else "poor" if is_more else "low"
+    refused, usually = (its.refused / its.pages if its.pages else None for its in (recent, earlier))
+    rises = refused is not None and usually is not None and refused > usually + _MORE
+    of_refused: Tone = "none" if refused is None else "low" if rises else "good"
+    return [
+        Sign("decisions a second", in_rate(rate), before(in_rate(usual)), of_rate),
+        _oldest(flows),
+        Sign("new dead letters", figure(recent.dead), before(figure(earlier.dead)), of_dead),
+        Sign("pages without content", _percent(refused), before(_percent(usually)), of_refused),
+    ]
 
 
 def _oldest(flows: Mapping[str, HandlerFlow]) -> Sign:
@@ -42,20 +48,10 @@ def _oldest(flows: Mapping[str, HandlerFlow]) -> Sign:
     if not waiting:
         return Sign("oldest waiting", in_time(0) if flows else "-", "nothing waits", "good" if flows else "none")
     seconds, its = max(waiting, key=lambda pair: pair[0])
-    late = [flow.handler for age, flow in waiting if age > flow.slo_seconds]
-    told = f"at {its.handler}" if its.members else f"at {its.handler}, which no worker runs"
-    return Sign("oldest waiting", in_time(seconds), told, "poor" if late else "good")
+    is_late = any(age > flow.slo_seconds for age, flow in waiting)
+    told = f"at {its.handler}{'' if its.members else ', which no worker runs'}"
+    return Sign("oldest waiting", in_time(seconds), told, "poor" if is_late else "good")
 
 
-def _dead(recent: Counts, before: Counts) -> Sign:
-    is_more = recent.dead / _MINUTES > before.dead / _HOUR
-    tone: Tone = "good" if not recent.dead else "poor" if is_more else "low"
-    return Sign("new dead letters", figure(recent.dead), f"{figure(before.dead)} in the hour before", tone)
-
-
-def _refused(recent: Counts, before: Counts) -> Sign:
-    shares = [its.refused / its.pages if its.pages else None for its in (recent, before)]
-    now, usual = (f"{100 * share:.0f} %" if share is not None else "-" for share in shares)
-    is_more = shares[0] is not None and shares[1] is not None and shares[0] > shares[1] + _MORE
-    tone: Tone = "none" if shares[0] is None else "low" if is_more else "good"
-    return Sign("pages without content", now, f"{usual} in the hour before", tone)
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f} %"

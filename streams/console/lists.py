@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -31,8 +33,8 @@ _LISTED = 60
 """Decisions of a page of a list."""
 _EXPORTED = 500
 """Decisions of a step of an export; other requests are answered between two steps."""
-_PLACE = 40
-"""Characters of a place in a list."""
+_PLACE = re.compile(r"\d{1,18}\.\d{1,18}", re.ASCII)
+"""A place in a list."""
 
 
 class Scope(NamedTuple):
@@ -67,25 +69,17 @@ class Group(NamedTuple):
     """Decisions about one subject: the one that says most of it, and the others, the newest first."""
 
     lead: Entry
-    others: Sequence[Entry] = ()
-
-
-def alone(entries: Iterable[Entry]) -> list[Group]:
-    return [Group(entry) for entry in entries]
+    others: Sequence[Entry]
 
 
 def groups_of(entries: Iterable[Entry], store: Store) -> list[Group]:
     """The groups, in the order of their newest decisions; a verdict that lets something pass or not leads."""
-    members: dict[tuple[str, str], list[Entry]] = {}
+    members: defaultdict[tuple[str, str], list[Entry]] = defaultdict(list)
     for entry in entries:
         is_batch = entry.kind == SubjectKind.BATCH and entry.tone != "dead"
-        about = store.root(entry.subject) if is_batch else entry.subject or entry.path
-        members.setdefault((entry.kind, about), []).append(entry)
-    found = []
-    for its in members.values():
-        lead = next((entry for entry in its if entry.passed), its[0])
-        found.append(Group(lead, [entry for entry in its if entry is not lead]))
-    return found
+        members[entry.kind, store.root(entry.subject) if is_batch else entry.subject or entry.path].append(entry)
+    leads = [(next((entry for entry in its if entry.passed), its[0]), its) for its in members.values()]
+    return [Group(lead, [entry for entry in its if entry is not lead]) for lead, its in leads]
 
 
 def asked_for(request: Request) -> str:
@@ -98,34 +92,24 @@ def render_list(
 ) -> Response:
     """A page of the list of a path, with what else its template shows."""
     scope, text, before = SCOPES[path], asked_for(request), request.query_params.get("before", "")
-    query = read_query(text, context.clock.now())
-    at, dot, number = before.partition(".")
-    is_place = len(before) <= _PLACE and dot and at.isdecimal() and number.isdecimal() and before.isascii()
-    found = context.store.find([scope.condition, *query.conditions], _LISTED, before if is_place else "")
+    query, place = read_query(text, context.clock.now()), before if _PLACE.fullmatch(before) else ""
+    found = context.store.find([scope.condition, *query.conditions], _LISTED, place)
     asked = {"q": text} if text else {}
-    return context.render(
-        request,
-        template,
-        status,
-        scope=scope,
-        asked=text,
-        query_problem=query.problem,
-        groups=groups_of(found.entries, context.store),
-        is_first=not is_place,
-        following=f"{path}?{urlencode(asked | {'before': found.following})}" if found.following else "",
-        export=f"/export?{urlencode({'in': path} | asked)}",
-        elsewhere=f"/find?{urlencode(asked)}" if scope is not EVERYTHING and text else "",
-        **values,
-    )
+    values |= {"scope": scope, "asked": text, "query_problem": query.problem, "is_first": not place}
+    values["groups"] = groups_of(found.entries, context.store)
+    values["following"] = found.following and f"{path}?{urlencode(asked | {'before': found.following})}"
+    values["export"] = f"/export?{urlencode({'in': path} | asked)}"
+    values["elsewhere"] = f"/find?{urlencode(asked)}" if scope is not EVERYTHING and text else ""
+    return context.render(request, template, status, **values)
 
 
 def list_route(context: Context, path: str) -> Route:
     """The list of a path, as it is."""
+    return Route(path, partial(_listed, context, path))
 
-    async def listed(request: Request) -> Response:
-        return render_list(context, request, path)
 
-    return Route(path, listed)
+async def _listed(context: Context, path: str, request: Request) -> Response:
+    return render_list(context, request, path)
 
 
 def routes(context: Context) -> list[Route]:
@@ -162,11 +146,11 @@ async def _export(context: Context, request: Request) -> Response:
     conditions = [_scope_of(request).condition, *read_query(asked_for(request), context.clock.now()).conditions]
 
     async def lines() -> AsyncIterator[str]:
-        before = "begin"
-        while before:
-            found = context.store.find(conditions, _EXPORTED, "" if before == "begin" else before)
+        before: str | None = ""
+        while before is not None:
+            found = context.store.find(conditions, _EXPORTED, before)
             yield "".join(json.dumps(_row(entry), ensure_ascii=False) + "\n" for entry in found.entries)
-            before = found.following
+            before = found.following or None
             await asyncio.sleep(0)
 
     headers = {"content-disposition": 'attachment; filename="decisions.jsonl"'}

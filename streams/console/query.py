@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 from uuid import uuid4
 
 from pydantic import ValidationError
@@ -12,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from schemas.queries import RankingRequested
-from schemas.ranking import RankedResult, RankingCompleted, RankingFeedback
+from schemas.ranking import RankingCompleted, RankingFeedback
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
 from streams.console.lists import render_list
@@ -24,16 +23,6 @@ from streams.views.subjects import SubjectKind
 
 _KINDS = {"[TRUST_TIER: ": "label", "<<": "fence", '"': "untrusted", "{": "untrusted"}
 """The kinds of the lines of a context, by their beginning."""
-
-
-class Place(NamedTuple):
-    place: int | None
-    score: float | None
-
-
-class Row(NamedTuple):
-    result: RankedResult
-    places: tuple[Place, ...]
 
 
 def routes(context: Context) -> list[Route]:
@@ -88,37 +77,30 @@ def _shown(
     asked: RankingRequested | None,
     feedback: int = 0,
 ) -> Response:
-    stages = stages_of(completed)
     return context.render(
         request,
         "query.html",
         completed=completed,
         asked=asked,
         feedback=feedback,
-        stages=stages,
-        rows=rows_of(completed, stages),
-        filters=_filters(asked),
+        places=places_of(completed),
+        filters=asked.filters.to_wire() if asked else {},
         context_parts=context_parts(completed.context),
         other_rules=context.other_rules(handler_named("rank_results"), completed.config_version),
     )
 
 
-def stages_of(completed: RankingCompleted) -> list[str]:
-    """The names of the scores, in the order in which stages gave them."""
-    return list(dict.fromkeys(name for result in completed.results for name in result.stage_scores))
-
-
-def rows_of(completed: RankingCompleted, stages: list[str]) -> list[Row]:
-    """The results in their final order, each with its place by the score of every stage."""
-    places: dict[str, dict[str, int]] = {}
-    for stage in stages:
-        scored = [(score, its.url) for its in completed.results if (score := its.stage_scores.get(stage)) is not None]
-        ordered = sorted(scored, key=lambda its: -its[0])
-        places[stage] = {url: number for number, (_, url) in enumerate(ordered, 1)}
-    return [
-        Row(its, tuple(Place(places[stage].get(its.url), its.stage_scores.get(stage)) for stage in stages))
-        for its in completed.results
-    ]
+def places_of(completed: RankingCompleted) -> dict[str, dict[str, int]]:
+    """By stage, in the order in which they scored: the place of each address by its score."""
+    scores: dict[str, dict[str, float]] = {}
+    for result in completed.results:
+        for stage, score in result.stage_scores.items():
+            if score is not None:
+                scores.setdefault(stage, {})[result.url] = score
+    return {
+        stage: {url: number for number, url in enumerate(sorted(of, key=of.__getitem__, reverse=True), 1)}
+        for stage, of in scores.items()
+    }
 
 
 def context_parts(context: str) -> list[tuple[str, str]]:
@@ -127,12 +109,3 @@ def context_parts(context: str) -> list[tuple[str, str]]:
         (next((kind for prefix, kind in _KINDS.items() if line.startswith(prefix)), "plain"), line)
         for line in context.splitlines()
     ]
-
-
-def _filters(asked: RankingRequested | None) -> dict[str, str]:
-    wire = asked.filters.to_wire() if asked else {}
-    return {
-        name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        for name, value in wire.items()
-        if value
-    }

@@ -14,17 +14,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from schemas import review as reviews
+from schemas.claims import UtteranceIndexed
+from schemas.documents import DocumentIndexed
 from schemas.event import Event
+from schemas.extraction import ExtractionCompleted
 from schemas.outcome import Dead
 from schemas.pages import ScoredPage
+from schemas.relevance import SnippetsCompleted
 from schemas.retrieval import ResultsClassified
-from schemas.review import (
-    MAX_EXPECTED_CHARACTERS,
-    MAX_NOTE_CHARACTERS,
-    DecisionReviewed,
-    ExpectedFacts,
-    ReviewedDecision,
-)
+from schemas.review import DecisionReviewed, ExpectedFacts, ReviewedDecision
 from schemas.states import State
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
@@ -34,18 +33,7 @@ from streams.console.review_agreement import agreement
 from streams.console.review_marks import Marks
 from streams.console.words import link_of
 from streams.replay.decisions import DECISION_FIELDS, allowed_values, values_at
-from streams.topology import (
-    CLAIMS_EVALUATED,
-    HANDLERS,
-    PAGES_SCORED,
-    RANKING_COMPLETED,
-    RELEVANCE_JUDGED,
-    RESULTS_CLASSIFIED,
-    RETRIEVAL_EVALUATED,
-    SEARCH_EVALUATED,
-    handler_named,
-    topic_of,
-)
+from streams.topology import HANDLERS, TOPICS, handler_named, topic_of
 from streams.views.subjects import page_number
 from streams.views.words import reasons_of, verdict_of
 
@@ -56,21 +44,13 @@ _LOOKED_AT = 2000
 _RECENT = 10
 _TEXT = 4000
 """Characters of a decision's text."""
-_REVIEWED = (
-    PAGES_SCORED,
-    RESULTS_CLASSIFIED,
-    RETRIEVAL_EVALUATED,
-    SEARCH_EVALUATED,
-    RELEVANCE_JUDGED,
-    CLAIMS_EVALUATED,
-    RANKING_COMPLETED,
-)
-"""The topics of decisions that an editor can judge; others hold effects, such as what was written to the index."""
-_TOPICS = [topic.name for topic in _REVIEWED]
+_EFFECTS = (DocumentIndexed, ExtractionCompleted, SnippetsCompleted, UtteranceIndexed)
+"""Events that say what was done, and not what was judged."""
+_TOPICS = [topic.name for topic in TOPICS if topic.event in DECISION_FIELDS and topic.event not in _EFFECTS]
 _BY_HANDLER = {
     handler.name: topics
     for handler in HANDLERS
-    if (topics := [topic.name for topic in handler.emits if topic in _REVIEWED])
+    if (topics := [topic.name for topic in handler.emits if topic.name in _TOPICS])
 }
 
 
@@ -135,14 +115,17 @@ class _Review:
             if read is None or (shown := _shown_decision(read)) is None:
                 return self._context.missing(request, "No such decision", "Its record is gone, or can't be read.")
             now, is_wrong = self._context.clock.now(), values["right"] == "no"
-            facts = {name: values[name][:MAX_EXPECTED_CHARACTERS] for name in shown["facts"] if values.get(name)}
+            said = {
+                name: value[: reviews.MAX_EXPECTED_CHARACTERS] for name, value in values.items() if value and is_wrong
+            }
+            facts = {name: said[name] for name in shown["facts"] if name in said}
             review = DecisionReviewed(
                 decision=shown["about"],
                 right=values["right"] == "yes",
-                expected=(values.get("expected", "")[:MAX_EXPECTED_CHARACTERS] or None) if is_wrong else None,
-                expected_facts=ExpectedFacts(**facts) if facts and is_wrong else None,
+                expected=said.get("expected"),
+                expected_facts=ExpectedFacts(**facts) if facts else None,
                 withdrawn=values["right"] == "undo",
-                note=values.get("note", "")[:MAX_NOTE_CHARACTERS] or None,
+                note=values.get("note", "")[: reviews.MAX_NOTE_CHARACTERS] or None,
                 reviewer=queue.reviewer or None,
                 reviewed_at=now,
             )
@@ -180,15 +163,15 @@ class _Review:
         entry = context.store.at(position) if position else None
         decision = _shown_decision(read)
         recent = sorted((its for its in marks.values() if its.reviewed_at), key=lambda its: str(its.reviewed_at))
+        shown: dict[str, Any] = {"queue": queue, "position": position, "decision": decision, "problem": problem}
+        if decision:
+            shown["mark"] = marks.get(decision["about"].identity)
+            shown["copies"] = _marks_of_copies(decision["about"], marks.values())
         return context.render(
             request,
             "review.html",
-            queue=queue,
-            position=position,
-            decision=decision,
-            mark=marks.get(decision["about"].identity) if decision else None,
-            copies=_marks_of_copies(decision["about"], marks.values()) if decision else (),
-            states=[str(state) for state in State],
+            **shown,
+            states=[*State],
             waiting=waiting[:_QUEUE],
             count=len(waiting),
             agreement=agreement(marks.values()),
@@ -196,7 +179,6 @@ class _Review:
             recent=recent[: -_RECENT - 1 : -1],
             handlers=list(_BY_HANDLER),
             link=link_of(entry) if entry else "",
-            problem=problem,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import unified_diff
 from typing import NamedTuple
 
 from schemas.pages import ScoredPage
@@ -41,12 +41,8 @@ class PageChanges:
 
 def changes_between(before: ScoredPage, after: ScoredPage) -> PageChanges:
     old, new = before.content.splitlines()[:_MOST_LINES], after.content.splitlines()[:_MOST_LINES]
-    added: list[str] = []
-    removed: list[str] = []
-    for kind, first, last, begin, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind != "equal":
-            removed += old[first:last]
-            added += new[begin:end]
+    lines = [*unified_diff(old, new, n=0, lineterm="")][2:]  # without the heading
+    removed, added = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
     facts = [FactChange(name, _word(getattr(before, name)), _word(getattr(after, name))) for name in _FACTS]
     return PageChanges(
         components=component_changes(before, after),
