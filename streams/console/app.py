@@ -1,8 +1,7 @@
 """The console's web application: its screens, and what holds for every request and every answer.
 
-A screen is one module of this package and a template of the same name. It exports ``SCREEN``: its title, its path in the
-navigation, its key, and ``routes``, a function from the ``Context`` to Starlette routes. Navigation, keys and the help
-derive from ``_MODULES``.
+A screen is one module of this package and a template of the same name. It exports ``SCREEN``; navigation, keys and the
+help derive from ``_MODULES``.
 
 - Every client of the port can read. An action is a POST route whose endpoint is wrapped in
   ``context.guard.acting(endpoint)``, which checks the token and the origin; templates show it if ``may_act``.

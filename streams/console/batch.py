@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,7 +25,7 @@ from schemas.retrieval import (
 from schemas.search import SearchEvaluated
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.lists import list_route
+from streams.console.lists import render_list
 from streams.console.objects import Events, events_of, first_of
 from streams.console.words import Span
 from streams.views.subjects import SubjectKind
@@ -121,7 +121,7 @@ class Attempt:
 
 def routes(context: Context) -> list[Route]:
     return [
-        list_route(context, "/batch"),
+        Route("/batch", partial(render_list, context, "/batch")),
         Route("/batch/{batch_id:path}", partial(_show, context)),
     ]
 
@@ -139,7 +139,7 @@ async def _show(context: Context, request: Request) -> Response:
     before, after = (chosen, chosen.children) if chosen.children or above is None else (above, [chosen])
     last = max((its for its in attempts.values() if its.evaluated), key=_order, default=None)
     needed = context.settings.retrievalEvaluation.dimensionThresholds
-    shown = {"chosen": chosen, "last": last, "root": root, "before": before, "after": after}
+    shown: dict[str, Any] = {"chosen": chosen, "last": last, "root": root, "before": before, "after": after}
     return context.render(request, "batch.html", **shown, dimensions=_DIMENSIONS, thresholds=needed)
 
 

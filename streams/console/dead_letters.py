@@ -116,19 +116,9 @@ class _DeadLetters:
                             letters.append(replace(letter, record=replace(letter.record, value=None)))
         except KafkaError as error:
             problem = f"Kafka can't be read: {error}"
-        return render_list(
-            self._context,
-            request,
-            "/dead-letters",
-            "dead_letters.html",
-            plan=plan,
-            rows=counts.rows(everything=True),
-            waiting=counts.waiting,
-            letters=sorted(letters, key=lambda letter: letter.note.died_at, reverse=True),
-            notes=resent,
-            problem=problem,
-            most=_LAST if cut else 0,
-        )
+        shown: dict[str, Any] = {"plan": plan, "notes": resent, "problem": problem, "letters": letters}
+        shown |= {"rows": counts.rows(everything=True), "waiting": counts.waiting, "most": _LAST if cut else 0}
+        return await render_list(self._context, "/dead-letters", request, "dead_letters.html", **shown)
 
     async def letter(self, request: Request) -> Response:
         """One letter: its notes, headers and bytes."""

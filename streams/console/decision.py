@@ -8,7 +8,7 @@ from typing import Any
 from aiokafka import ConsumerRecord
 from aiokafka.errors import KafkaError
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from schemas.dead import DeadLetter, dead_letter_topic
@@ -35,10 +35,8 @@ _TOPICS = frozenset(topic.name for topic in TOPICS) | {
 
 def routes(context: Context) -> list[Route]:
     """The routes beside those of the screens."""
-    place = "/decision/{topic}/{partition:int}/{offset:int}"
     return [
-        Route(place, partial(_decision, context)),
-        Route(place + "/line", partial(_line, context)),
+        Route("/decision/{topic}/{partition:int}/{offset:int}", partial(_decision, context)),
         Route("/state", partial(_state, context)),
         Route("/sign-in", partial(_sign_in, context), methods=["GET", "POST"]),
         Route("/sign-out", _sign_out, methods=["POST"]),
@@ -67,11 +65,9 @@ async def _decision(context: Context, request: Request) -> Response:
 
 def _shown(context: Context, position: Position, record: ConsumerRecord) -> dict[str, Any]:
     topic, value = topic_named(position.topic), record.value or b""
-    event: Event | DeadLetter | Dead = (
-        DeadLetter.of(record.headers)
-        if topic is None
-        else decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
-    )
+    event: Event | DeadLetter | Dead = DeadLetter.of(record.headers)
+    if topic is not None:
+        event = decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
     headers = [(name, (text or b"").decode("utf-8", "replace")) for name, text in record.headers]
     source = dict(headers).get("ce_source", "").removeprefix("assay/")
     version = getattr(event, "config_version", None)
@@ -86,12 +82,6 @@ def _shown(context: Context, position: Position, record: ConsumerRecord) -> dict
         "headers": headers,
         "other_rules": context.other_rules(handler_named(source or getattr(event, "handler", "")), version),
     }
-
-
-async def _line(context: Context, request: Request) -> Response:
-    """The decision as one line of text, for a dot that is pointed at."""
-    entry = context.store.at(position_of(request))
-    return PlainTextResponse(f"{entry.subject[:120]}: {entry.verdict}" if entry else "", 200 if entry else 404)
 
 
 async def _state(context: Context, request: Request) -> Response:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Literal
+from typing import Literal, get_args
 
 from handlers.html.links import host_of
 from handlers.trust.labels import TIERS
@@ -28,7 +28,7 @@ from streams.views.words import reasons_of, verdict_of
 
 Tone = Literal["good", "fair", "low", "poor", "dead", "none"]
 """How good the subject of a decision is: a mark and a colour each; ``none`` if an event decides nothing."""
-TONES: tuple[Tone, ...] = ("good", "fair", "low", "poor", "dead", "none")
+TONES: tuple[Tone, ...] = get_args(Tone)
 Role = Literal["found", "fetched", "skipped", "judged", "cited", "ranked"]
 """How an event names a page."""
 _VERDICT_CHARACTERS = 300
@@ -79,20 +79,17 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record as the console lists it.
+    """A record as the console lists it; "" for what it does not have.
 
     Attributes:
         at: Milliseconds since 1970.
-        handler: Its writer; "" for an input of another producer.
-        subject: The address or the id.
         parent: The batch whose listing was extracted, for a batch.
-        score: 0 to 100; None if the event has no score.
-        run: The replay or backfill that wrote it; "" for live records.
+        score: 0 to 100.
+        run: The replay or backfill that wrote it.
         state: Of a page; of other decisions how they ended; of a dead letter its reason.
-        judge: The model that answered; "" if no judge was asked.
+        judge: The model that answered.
         cost_usd: Of the calls that were paid; None if the model has no price.
-        title: The title, the query or the claim; "" if the event has none.
-        source: Whether the source of a page is listed, unlisted or contested.
+        title: The title, the query or the claim.
         passed: "yes" or "no", for a decision that lets its subject pass or not.
     """
 
@@ -168,9 +165,9 @@ def dead_entry(
     if is_marker(headers):
         return None
     letter, subject = DeadLetter.of(headers), (key or b"").decode("utf-8", "replace")
-    found = {"reasons": _cut(letter.error, _REASONS_CHARACTERS), "host": host_of(subject) if kind == "page" else ""}
-    verdict = _cut(verdict_of(letter))
-    return Entry(position, at, letter.handler, str(kind or ""), subject, verdict, "dead", state=letter.reason, **found)
+    entry = Entry(position, at, letter.handler, str(kind or ""), subject, _cut(verdict_of(letter)), "dead")
+    host = host_of(subject) if kind == SubjectKind.PAGE else ""
+    return replace(entry, state=letter.reason, reasons=_cut(letter.error, _REASONS_CHARACTERS), host=host)
 
 
 def mentions_of(event: Event) -> list[Mention]:

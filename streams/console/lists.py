@@ -87,29 +87,20 @@ def asked_for(request: Request) -> str:
     return request.query_params.get("q", "").strip()[:MOST_CHARACTERS]
 
 
-def render_list(
-    context: Context, request: Request, path: str, template: str = "list.html", status: int = 200, **values: Any
+async def render_list(
+    context: Context, path: str, request: Request, template: str = "list.html", status: int = 200, **values: Any
 ) -> Response:
     """A page of the list of a path, with what else its template shows."""
     scope, text, before = SCOPES[path], asked_for(request), request.query_params.get("before", "")
-    query, place = read_query(text, context.clock.now()), before if _PLACE.fullmatch(before) else ""
-    found = context.store.find([scope.condition, *query.conditions], _LISTED, place)
+    (conditions, problem), place = read_query(text, context.clock.now()), before if _PLACE.fullmatch(before) else ""
+    entries, following = context.store.find([scope.condition, *conditions], _LISTED, place)
     asked = {"q": text} if text else {}
-    values |= {"scope": scope, "asked": text, "query_problem": query.problem, "is_first": not place}
-    values["groups"] = groups_of(found.entries, context.store)
-    values["following"] = found.following and f"{path}?{urlencode(asked | {'before': found.following})}"
+    values |= {"scope": scope, "asked": text, "query_problem": problem, "is_first": not place}
+    values["groups"] = groups_of(entries, context.store)
+    values["following"] = following and f"{path}?{urlencode(asked | {'before': following})}"
     values["export"] = f"/export?{urlencode({'in': path} | asked)}"
     values["elsewhere"] = f"/find?{urlencode(asked)}" if scope is not EVERYTHING and text else ""
     return context.render(request, template, status, **values)
-
-
-def list_route(context: Context, path: str) -> Route:
-    """The list of a path, as it is."""
-    return Route(path, partial(_listed, context, path))
-
-
-async def _listed(context: Context, path: str, request: Request) -> Response:
-    return render_list(context, request, path)
 
 
 def routes(context: Context) -> list[Route]:
@@ -129,7 +120,7 @@ async def _find(context: Context, request: Request) -> Response:
     targets = {link_of(entry) for entry in context.store.of_subject(text)} if text else set()
     if len(targets) == 1:
         return RedirectResponse(targets.pop(), 303)
-    return render_list(context, request, EVERYTHING.path)
+    return await render_list(context, EVERYTHING.path, request)
 
 
 def _scope_of(request: Request) -> Scope:
@@ -143,14 +134,14 @@ async def _suggest(context: Context, request: Request) -> Response:
 
 async def _export(context: Context, request: Request) -> Response:
     """What a query finds, as JSON lines."""
-    conditions = [_scope_of(request).condition, *read_query(asked_for(request), context.clock.now()).conditions]
+    conditions = [_scope_of(request).condition, *read_query(asked_for(request), context.clock.now())[0]]
 
     async def lines() -> AsyncIterator[str]:
         before: str | None = ""
         while before is not None:
-            found = context.store.find(conditions, _EXPORTED, before)
-            yield "".join(json.dumps(_row(entry), ensure_ascii=False) + "\n" for entry in found.entries)
-            before = found.following or None
+            entries, following = context.store.find(conditions, _EXPORTED, before)
+            yield "".join(json.dumps(_row(entry), ensure_ascii=False) + "\n" for entry in entries)
+            before = following or None
             await asyncio.sleep(0)
 
     headers = {"content-disposition": 'attachment; filename="decisions.jsonl"'}

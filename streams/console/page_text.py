@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby, islice
 from typing import NamedTuple
 
 from handlers.html.encoding import page_bytes
@@ -69,16 +69,12 @@ def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     if scored:
         refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
     content, blocks = (scored.content, scored.blocks) if scored and not refusal else ("", ())
-    left: list[LeftOut] = []
-    length = 0
-    for line in _left_out(page, rules, content, refusal) if page.content is None else ():
-        length += len(line.text)
-        if length > MOST_CHARACTERS or len(left) >= _MOST_PARTS:
-            break
-        left.append(line)
-    is_cut = len(content) > MOST_CHARACTERS or length > MOST_CHARACTERS or len(left) >= _MOST_PARTS
+    lines = _left_out(page, rules, content, refusal) if page.content is None else ()
+    left = [*islice(lines, _MOST_PARTS)]
+    shown = sum(length <= MOST_CHARACTERS for length in accumulate(len(line.text) for line in left))
+    is_cut = len(content) > MOST_CHARACTERS or shown < len(left) or len(left) == _MOST_PARTS
     markdown = render_markdown(content, blocks)[:MOST_CHARACTERS]
-    return PageText(typed_parts(content, blocks), tuple(left), refusal, is_cut, markdown)
+    return PageText(typed_parts(content, blocks), tuple(left[:shown]), refusal, is_cut, markdown)
 
 
 def typed_parts(content: str, blocks: Sequence[ContentBlock]) -> tuple[TypedPart, ...]:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from schemas.queries import RankingRequested
-from schemas.ranking import RankingCompleted, RankingFeedback
+from schemas.ranking import RankingCompleted
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
 from streams.console.lists import render_list
@@ -38,7 +38,7 @@ SCREEN = Screen("Queries", "/query", "q", "how results got their ranks, and what
 
 async def _listed(context: Context, request: Request, problem: str = "", query: str = "") -> Response:
     status = 422 if problem else 200
-    return render_list(context, request, "/query", "queries.html", status, problem=problem, query=query)
+    return await render_list(context, "/query", request, "queries.html", status, problem=problem, query=query)
 
 
 async def _show(context: Context, request: Request, _: str, entries: list[Entry]) -> Response:
@@ -47,8 +47,7 @@ async def _show(context: Context, request: Request, _: str, entries: list[Entry]
     if completed is None:
         gone = "Kafka has deleted the record with the results of this query."
         return context.missing(request, "The answer has expired", gone)
-    feedback = sum(isinstance(event, RankingFeedback) for _, event in events)
-    return _shown(context, request, completed, first_of(events, RankingRequested), feedback)
+    return _shown(context, request, completed, first_of(events, RankingRequested))
 
 
 async def _ask(context: Context, request: Request) -> Response:
@@ -70,19 +69,12 @@ async def _ask(context: Context, request: Request) -> Response:
     return _shown(context, request, answer, asked)
 
 
-def _shown(
-    context: Context,
-    request: Request,
-    completed: RankingCompleted,
-    asked: RankingRequested | None,
-    feedback: int = 0,
-) -> Response:
+def _shown(context: Context, request: Request, completed: RankingCompleted, asked: RankingRequested | None) -> Response:
     return context.render(
         request,
         "query.html",
         completed=completed,
         asked=asked,
-        feedback=feedback,
         places=places_of(completed),
         filters=asked.filters.to_wire() if asked else {},
         context_parts=context_parts(completed.context),

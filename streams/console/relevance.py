@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -18,7 +19,7 @@ from schemas.relevance import (
 )
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.lists import list_route
+from streams.console.lists import render_list
 from streams.console.objects import events_of, first_of, object_route, reply_of
 from streams.views.subjects import SubjectKind
 from streams.views.words import reasons_of
@@ -61,7 +62,7 @@ class Source:
 
 def routes(context: Context) -> list[Route]:
     return [
-        list_route(context, "/relevance"),
+        Route("/relevance", partial(render_list, context, "/relevance")),
         object_route(context, "/relevance", SubjectKind.REQUEST, _show),
     ]
 

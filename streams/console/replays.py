@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 import structlog
@@ -101,11 +102,11 @@ class _Replays:
         except ReplayError as error:
             return self._context.missing(request, "No such replay", str(error))
         state, running = status.plan.state, self._running.get(name) or _Running()
-        may = {
+        may: dict[str, Any] = {
             "may_resume": state in UNFINISHED,
             "may_cancel": state in UNFINISHED and state is not ReplayState.CANCELLED,
         }
-        shown = {"replay": status, "told": status.to_wire(), "running": running}
+        shown: dict[str, Any] = {"replay": status, "told": status.to_wire(), "running": running}
         return self._context.render(request, template, **shown, **may)
 
     async def resume(self, request: Request) -> Response:

@@ -111,7 +111,7 @@ class _Review:
         if position.topic not in _TOPICS or values.get("right") not in ("yes", "no", "undo"):
             return PlainTextResponse("The form names no decision or no mark.", 400)
         try:
-            read = await self._context.records.event(position)
+            read = (await self._context.records.events([position])).get(position)
             if read is None or (shown := _shown_decision(read)) is None:
                 return self._context.missing(request, "No such decision", "Its record is gone, or can't be read.")
             now, is_wrong = self._context.clock.now(), values["right"] == "no"
@@ -151,15 +151,12 @@ class _Review:
         problem, read = "", None
         try:
             await self._marks.refresh()
+            position = position or next((its.position for its in self._waiting(queue)), None)
+            read = (await context.records.events([position])).get(position) if position else None
         except KafkaError as error:
             await self._marks.aclose()
             problem = f"Kafka can't be read: {error}"
         waiting, marks = self._waiting(queue), self._marks.rows
-        position = position or (waiting[0].position if waiting else None)
-        try:
-            read = await context.records.event(position) if position else None
-        except KafkaError as error:
-            problem = f"Kafka can't be read: {error}"
         entry = context.store.at(position) if position else None
         decision = _shown_decision(read)
         recent = sorted((its for its in marks.values() if its.reviewed_at), key=lambda its: str(its.reviewed_at))

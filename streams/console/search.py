@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from streams.console.store import Condition, Store, words_of
@@ -30,26 +29,18 @@ _SUGGESTED = 12
 MOST_CHARACTERS = 1_000
 
 
-@dataclass(slots=True)
-class Query:
-    """A query as conditions, and what of it is wrong; "" if nothing is."""
-
-    conditions: list[Condition] = field(default_factory=list)
-    problem: str = ""
-
-
-def read_query(text: str, now: datetime) -> Query:
-    """Reads a query; what is no filter is a word to be found, by its beginning."""
-    query, words = Query(), list[str]()
+def read_query(text: str, now: datetime) -> tuple[list[Condition], str]:
+    """The conditions of a query, and what of it is wrong; what is no filter is a word to be found, by its beginning."""
+    conditions, words, problem = list[Condition](), list[str](), ""
     for term in _TERM.finditer(text[:MOST_CHARACTERS]):
         name, value = term["name"], (term["value"] or "").strip('"')
         try:
             condition = _condition(name, term["sign"], value, now) if name else None
         except (ValueError, SelectionError) as error:
-            query.problem = f"{term[0]}: {error}"
+            problem = f"{term[0]}: {error}"
             continue
         if condition is not None:
-            query.conditions.append(condition)
+            conditions.append(condition)
         elif word := term["quoted"] or term["word"] or (term[0] if name else ""):
             words.append(word)
     if phrases := [
@@ -57,8 +48,8 @@ def read_query(text: str, now: datetime) -> Query:
     ]:
         # A word may be in another decision about the same: a judgment does not repeat the claim.
         matching = "SELECT o.thing FROM words w JOIN decisions o ON o.id = w.rowid WHERE w.words MATCH ?"
-        query.conditions.append(Condition(f"d.thing IN ({matching})", (" AND ".join(phrases),)))
-    return query
+        conditions.append(Condition(f"d.thing IN ({matching})", (" AND ".join(phrases),)))
+    return conditions, problem
 
 
 def _condition(name: str, sign: str, value: str, now: datetime) -> Condition | None:

@@ -80,13 +80,6 @@ class Condition(NamedTuple):
     values: tuple[Any, ...] = ()
 
 
-class Found(NamedTuple):
-    """Decisions, the newest first, and the place behind the last; "" at the end."""
-
-    entries: list[Entry]
-    following: str
-
-
 class Store:
     """The newest ``most`` decisions. Every method takes milliseconds and runs on the caller's thread."""
 
@@ -129,23 +122,22 @@ class Store:
         found = self._entries("topic = ? AND partition = ? AND offset = ?", astuple(position))
         return found[0] if found else None
 
-    def find(self, conditions: Iterable[Condition], most: int, before: str = "") -> Found:
-        """The newest decisions under all conditions, from behind the place ``before`` of an earlier answer."""
-        if before:
-            at, _, number = before.partition(".")
-            conditions = (*conditions, Condition("(d.at, d.id) < (?, ?)", (int(at), int(number))))
+    def find(self, conditions: Iterable[Condition], most: int, before: str = "") -> tuple[list[Entry], str]:
+        """The newest decisions under all conditions from behind a place, and the place behind them; "" at the end."""
         chosen = [*conditions]
+        if before:
+            chosen.append(Condition("(d.at, d.id) < (?, ?)", tuple(map(int, before.split(".")))))
         rows = self._database.execute(
             f"SELECT {_OF_DECISION}, d.id FROM decisions d WHERE {' AND '.join(its.sql for its in chosen) or '1'}"  # noqa: S608
             " ORDER BY d.at DESC, d.id DESC LIMIT ?",
             [*(value for its in chosen for value in its.values), most + 1],
         ).fetchall()
         shown = [_entry(row[:-1]) for row in rows[:most]]
-        return Found(shown, f"{shown[-1].at}.{rows[most - 1][-1]}" if len(rows) > most else "")
+        return shown, f"{shown[-1].at}.{rows[most - 1][-1]}" if len(rows) > most else ""
 
     def newest(self, most: int, *, topic: str = "") -> list[Entry]:
         """The newest decisions, of a topic or of all."""
-        return self.find([Condition("d.topic = ?", (topic,))] if topic else (), most).entries
+        return self.find([Condition("d.topic = ?", (topic,))] if topic else (), most)[0]
 
     def values(self, column: str, prefix: str, scope: Condition, most: int) -> list[str]:
         """The values of a column that begin so, the most frequent first."""
@@ -158,8 +150,9 @@ class Store:
 
     def of_subject(self, subject: str, kind: str = "", most: int = 500) -> list[Entry]:
         """The decisions about a subject, the newest first; about a page also those on its other addresses."""
-        where, values = ("thing = ? AND kind = ?", (kind,)) if kind else ("thing = ?", ())
-        return self._entries(f"{where} ORDER BY at DESC LIMIT ?", (page_number(subject), *values, most))
+        return self._entries(
+            "thing = ? AND ? IN ('', kind) ORDER BY at DESC LIMIT ?", (page_number(subject), kind, most)
+        )
 
     def children(self, batch_id: str, most: int = 500) -> list[Entry]:
         """The decisions on the batches of a batch's extractions, the oldest first."""
@@ -186,11 +179,10 @@ class Store:
 
     def dots(self, since: int, most: int, *, topic: str = "") -> list[Dot]:
         """The newest decisions since a moment as dots, in no order."""
-        where, values = ("AND topic = ?", (topic,)) if topic else ("", ())
         return self._database.execute(
-            f"SELECT topic, partition, offset, at, score, tone FROM decisions WHERE at >= ? AND tone <> 'none' {where}"  # noqa: S608
-            " ORDER BY at DESC LIMIT ?",
-            (since, *values, most),
+            "SELECT topic, partition, offset, at, score, tone FROM decisions WHERE at >= ? AND tone <> 'none'"
+            " AND ? IN ('', topic) ORDER BY at DESC LIMIT ?",
+            (since, topic, most),
         ).fetchall()
 
     def states(self) -> dict[str, int]:

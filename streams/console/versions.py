@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import unified_diff
-from typing import NamedTuple
 
 from schemas.pages import ScoredPage
 from streams.replay.comparisons import ComponentChange, component_changes
@@ -14,21 +13,12 @@ _MOST_LINES = 400
 _SHOWN_LINES = 12
 
 
-class FactChange(NamedTuple):
-    name: str
-    before: str
-    after: str
-
-
 @dataclass(frozen=True, slots=True)
 class PageChanges:
-    """How a version of a page differs from the one before it; of many lines, the first are kept.
-
-    ``other_rules``: whether the decisions were made under different rules.
-    """
+    """How a version of a page differs from the one before it; of many lines, the first are kept."""
 
     components: tuple[ComponentChange, ...]
-    facts: list[FactChange]
+    facts: list[tuple[str, str, str]]
     added: list[str]
     removed: list[str]
     more_lines: int
@@ -43,10 +33,10 @@ def changes_between(before: ScoredPage, after: ScoredPage) -> PageChanges:
     old, new = before.content.splitlines()[:_MOST_LINES], after.content.splitlines()[:_MOST_LINES]
     lines = [*unified_diff(old, new, n=0, lineterm="")][2:]  # without the heading
     removed, added = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
-    facts = [FactChange(name, _word(getattr(before, name)), _word(getattr(after, name))) for name in _FACTS]
+    facts = [(name, _word(getattr(before, name)), _word(getattr(after, name))) for name in _FACTS]
     return PageChanges(
         components=component_changes(before, after),
-        facts=[fact for fact in facts if fact.before != fact.after],
+        facts=[fact for fact in facts if fact[1] != fact[2]],
         added=added[:_SHOWN_LINES],
         removed=removed[:_SHOWN_LINES],
         more_lines=max(0, len(added) - _SHOWN_LINES) + max(0, len(removed) - _SHOWN_LINES),

@@ -136,7 +136,11 @@ class _WhatIf:
         change, settings = change_of(request.query_params, self._settings), self._settings
         url = request.query_params.get("url", "")[:8192]
         sliders = [(slider, change.get(slider.name, slider.value(settings))) for slider in SLIDERS]
-        chosen = {"tier": change.get("tier", ""), "domain": change.get("domain", host_of(url)), "url": url}
+        chosen: dict[str, Any] = {
+            "tier": change.get("tier", ""),
+            "domain": change.get("domain", host_of(url)),
+            "url": url,
+        }
         return self._context.render(request, "what_if.html", sliders=sliders, settings=settings, **chosen)
 
     async def try_(self, request: Request) -> Response:
@@ -154,8 +158,7 @@ class _WhatIf:
             trials, differing = await asyncio.shield(self._begin()), differences(self._settings, other)
             outcomes = await trials.outcomes(source, {name: getattr(other, name) for name in differing})
             sides = [_side(outcome) for outcome in outcomes]
-            lines = _components(*(side["page"] for side in sides))
-            told = {"origin": origin, "sides": sides, "components": lines, "yaml": as_yaml(differing)}
+            told: dict[str, Any] = {"origin": origin, "sides": sides, "yaml": as_yaml(differing)}
             query = urlencode(({"url": url} if url else {}) | dict(change))
             told |= {"problem": "", "change": urlencode(dict(change)), "query": query}
             return self._context.render(request, "what_if_result.html", **told)
@@ -230,14 +233,5 @@ def _crawled(fields: dict[str, Any]) -> CrawledPage:
 def _side(outcome: Outcome) -> dict[str, Any]:
     page = emitted(outcome, ScoredPage)
     dead = f"{outcome.reason}: {outcome.detail}" if isinstance(outcome, Dead) else ""
-    return {"page": page, "dead": dead or ("" if page else "no decision")}
-
-
-def _components(now: ScoredPage | None, then: ScoredPage | None) -> list[dict[str, Any]]:
-    """The components of both scores, in the order of the breakdown."""
-    lines: dict[str, dict[str, Any]] = {}
-    for side, page in (("now", now), ("then", then)):
-        for line in page.cts_breakdown if page else ():
-            shown = lines.setdefault(line.component, {"name": line.component, "now": None, "then": None})
-            shown |= {side: line.points, "reason": line.reason}
-    return list(lines.values())
+    lines = {line.component: line for line in page.cts_breakdown} if page else {}
+    return {"page": page, "lines": lines, "dead": dead or ("" if page else "no decision")}

@@ -174,7 +174,7 @@ function startDots(box, canvas, tip) {
   const SHAPES = ["good", "fair", "low", "poor", "dead"];
   const WORDS = { good: "good: tier A, passed, relevant", fair: "fair: tier B, undecided", low: "low: tier C", poor: "poor: no content, not passed", dead: "dead letter" };
   const LEFT = 34, RIGHT = 10, TOP = 8, BOTTOM = 40, LANE = 16;
-  let data = { topics: [], tones: [], topic: [], partition: [], offset: [], at: [], score: [], tone: [], seconds: 0 };
+  let data = { topic: [], partition: [], offset: [], at: [], score: [], tone: [], seconds: 0 };
   let places = [], last = 0;
   // A canvas needs resolved colours.
   const style = (name) => { tip.style.outlineColor = `var(--${name})`; return getComputedStyle(tip).outlineColor; };
@@ -182,7 +182,7 @@ function startDots(box, canvas, tip) {
   function dotsOf() {
     const found = [];
     for (let i = 0; i < data.at.length; i++) {
-      found.push({ at: data.at[i], score: data.score[i], tone: data.tones[data.tone[i]], topic: data.topics[data.topic[i]], partition: data.partition[i], offset: data.offset[i] });
+      found.push({ at: data.at[i], score: data.score[i], tone: data.tone[i], topic: data.topic[i], partition: data.partition[i], offset: data.offset[i] });
     }
     return found;
   }
@@ -278,19 +278,15 @@ function startDots(box, canvas, tip) {
     return best === null ? null : { x: places[best], y: places[best + 1], dot: places[best + 2] };
   }
   const pathOf = (dot) => `/decision/${dot.topic}/${dot.partition}/${dot.offset}`;
-  const known = new Map();
-  canvas.addEventListener("mousemove", async (event) => {
+  canvas.addEventListener("mousemove", (event) => {
     const found = nearest(event);
     tip.hidden = !found;
     canvas.style.cursor = found ? "pointer" : "crosshair";
     if (!found) return;
-    const path = pathOf(found.dot);
-    if (!known.has(path)) known.set(path, fetch(`${path}/line`).then((answer) => answer.ok ? answer.text() : ""));
+    const { dot } = found, at = new Date(dot.at).toISOString().slice(0, 19).replace("T", " ");
     tip.style.left = `${Math.min(found.x + 12, box.clientWidth - 220)}px`;
     tip.style.top = `${found.y + 12}px`;
-    tip.textContent = new Date(found.dot.at).toISOString().slice(0, 19).replace("T", " ");
-    const line = await known.get(path);
-    if (line && !tip.hidden) tip.textContent = line;
+    tip.textContent = `${dot.topic}: ${dot.score === null ? "" : `${Math.round(dot.score)}, `}${WORDS[dot.tone]}, ${at}`;
   });
   canvas.addEventListener("mouseleave", () => { tip.hidden = true; });
   canvas.addEventListener("click", (event) => {

@@ -101,7 +101,7 @@ def test_a_wrong_part_of_a_query_is_named(console: OwnConsole) -> None:
 
 
 def test_days_begin_at_midnight() -> None:
-    [condition] = read_query("since:yesterday", BEGAN).conditions
+    [condition], _ = read_query("since:yesterday", BEGAN)
     assert condition.values == ((BEGAN - timedelta(days=1, hours=8)).timestamp() * 1000,)
 
 

@@ -161,7 +161,7 @@ def test_changes_name_points_facts_and_lines() -> None:
     html = HTML.replace("two days", "three days").replace("levels</", "levels, new</")
     after = scored(CrawledPage(url=URL, html=html))
     changes = changes_between(before, after)
-    assert [fact.name for fact in changes.facts] == ["title"]
+    assert [name for name, _, _ in changes.facts] == ["title"]
     assert [line for line in changes.added if "three days" in line]
     assert [line for line in changes.removed if "two days" in line]
     assert changes_between(before, before).is_empty
