@@ -31,6 +31,7 @@ from streams.console.objects import position_of
 from streams.console.records import Read
 from streams.console.review_agreement import agreement
 from streams.console.review_marks import Marks
+from streams.console.store import Condition
 from streams.console.words import link_of
 from streams.replay.decisions import DECISION_FIELDS, allowed_values, values_at
 from streams.topology import HANDLERS, TOPICS, handler_named, topic_of
@@ -39,7 +40,7 @@ from streams.views.words import reasons_of, verdict_of
 
 _QUEUE = 20
 """Decisions of the queue that the screen lists."""
-_LOOKED_AT = 2000
+_LOOKED_AT = 500
 """The newest decisions among which unmarked ones are looked for."""
 _RECENT = 10
 _TEXT = 4000
@@ -137,26 +138,27 @@ class _Review:
 
     def _waiting(self, queue: Queue) -> list[Entry]:
         topics = _BY_HANDLER.get(queue.handler, _TOPICS)
-        store, marks = self._context.store, self._marks.rows
-        entries = [entry for topic in topics for entry in store.newest(_LOOKED_AT, topic=topic)]
-        entries.sort(key=lambda entry: entry.at, reverse=True)
         # A record that can't be read has no kind.
-        judged = (entry for entry in entries if entry.kind and not entry.run and entry.handler in _BY_HANDLER)
-        unmarked = [entry for entry in judged if (entry.event_id or str(entry.position)) not in marks]
-        return unmarked[int(queue.skipped or 0) :]
+        of_topics = Condition(
+            f"d.topic IN ({', '.join('?' * len(topics))}) AND d.kind <> '' AND d.run = ''", (*topics,)
+        )
+        judged = self._context.store.find([of_topics], _LOOKED_AT)[0]
+        unmarked = [its for its in judged if (its.event_id or str(its.position)) not in self._marks.rows]
+        return [its for its in unmarked if its.handler in _BY_HANDLER][int(queue.skipped or 0) :]
 
     async def _show(self, request: Request, position: Position | None) -> Response:
         """The decision at a position, or the first of the queue."""
         context, queue = self._context, queue_of(request.query_params)
-        problem, read = "", None
+        problem, read, waiting = "", None, list[Entry]()
         try:
             await self._marks.refresh()
-            position = position or next((its.position for its in self._waiting(queue)), None)
+            waiting = self._waiting(queue)
+            position = position or (waiting[0].position if waiting else None)
             read = (await context.records.events([position])).get(position) if position else None
         except KafkaError as error:
             await self._marks.aclose()
             problem = f"Kafka can't be read: {error}"
-        waiting, marks = self._waiting(queue), self._marks.rows
+        marks = self._marks.rows
         entry = context.store.at(position) if position else None
         decision = _shown_decision(read)
         recent = sorted((its for its in marks.values() if its.reviewed_at), key=lambda its: str(its.reviewed_at))

@@ -47,7 +47,7 @@ def read_query(text: str, now: datetime) -> tuple[list[Condition], str]:
         f'"{words_of(word)}" *' for word in (its.replace('"', " ") for its in words) if re.search(r"\w", word)
     ]:
         # A word may be in another decision about the same: a judgment does not repeat the claim.
-        matching = "SELECT o.thing FROM words w JOIN decisions o ON o.id = w.rowid WHERE w.words MATCH ?"
+        matching = "SELECT o.thing FROM words w JOIN things o ON o.id = w.rowid WHERE w.words MATCH ?"
         conditions.append(Condition(f"d.thing IN ({matching})", (" AND ".join(phrases),)))
     return conditions, problem
 

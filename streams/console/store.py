@@ -30,9 +30,10 @@ CREATE INDEX by_topic ON decisions (topic, at, state);
 CREATE INDEX by_kind ON decisions (kind, at);
 CREATE INDEX by_tone ON decisions (tone, at, topic, state);
 CREATE INDEX by_thing ON decisions (thing, at);
-CREATE INDEX by_host ON decisions (host);
+CREATE INDEX by_judge ON decisions (at, judge) WHERE judge <> '';
 CREATE INDEX by_parent ON decisions (parent) WHERE parent <> '';
 CREATE VIRTUAL TABLE words USING fts5 (text, content='', columnsize=0, tokenize='unicode61 remove_diacritics 2');
+CREATE TABLE things (id INTEGER PRIMARY KEY, thing INTEGER NOT NULL);
 CREATE TABLE mentions (decision INTEGER NOT NULL, page INTEGER NOT NULL, role TEXT NOT NULL, note TEXT NOT NULL);
 CREATE INDEX mentions_of_page ON mentions (page);
 CREATE INDEX mentions_of_decision ON mentions (decision);
@@ -40,6 +41,7 @@ CREATE INDEX mentions_of_decision ON mentions (decision);
 _CACHE_KIB = 65_536
 _MOST_NUMBER = 2**63 - 1
 """The largest number of SQLite and of Kafka; an address can have any."""
+_SAMPLE = 20_000
 _SPARE = 0.02
 """The share of decisions above the bound before the oldest are deleted: deleting one at a time is slower."""
 _COLUMNS = ["topic", "partition", "offset", *_FIELDS]
@@ -104,10 +106,12 @@ class Store:
         with database:  # commits
             database.execute("BEGIN")
             for entry, mentions in entries:
-                added = database.execute(_INSERT, (*_VALUES(entry), page_number(entry.subject)))
+                thing = page_number(entry.subject)
+                added = database.execute(_INSERT, (*_VALUES(entry), thing))
                 if added.rowcount:
                     new.append(entry)
                     text = words_of("\n".join(getattr(entry, name) for name in _SEARCHED))
+                    database.execute("INSERT INTO things VALUES (?, ?)", (added.lastrowid, thing))
                     database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (added.lastrowid, text))
                     pages = [(added.lastrowid, its.page, its.role, its.note) for its in mentions]
                     database.executemany("INSERT INTO mentions VALUES (?, ?, ?, ?)", pages)
@@ -140,10 +144,11 @@ class Store:
         return self.find([Condition("d.topic = ?", (topic,))] if topic else (), most)[0]
 
     def values(self, column: str, prefix: str, scope: Condition, most: int) -> list[str]:
-        """The values of a column that begin so, the most frequent first."""
+        """The values of a column that begin so, the most frequent first, of the newest decisions."""
+        newest = f"SELECT d.{column} AS value FROM decisions d WHERE {scope.sql} ORDER BY d.at DESC LIMIT {_SAMPLE}"  # noqa: S608
         rows = self._database.execute(
-            f"SELECT d.{column} FROM decisions d WHERE {scope.sql} AND d.{column} <> ''"  # noqa: S608
-            f" AND d.{column} LIKE ? ESCAPE '!' GROUP BY d.{column} ORDER BY count(*) DESC, d.{column} LIMIT ?",
+            f"SELECT value FROM ({newest}) WHERE value <> '' AND value LIKE ? ESCAPE '!'"  # noqa: S608
+            " GROUP BY value ORDER BY count(*) DESC, value LIMIT ?",
             (*scope.values, re.sub("([!%_])", r"!\1", prefix) + "%", most),
         )
         return [value for (value,) in rows]
@@ -221,8 +226,8 @@ class Store:
         texts = database.execute(f"SELECT id, {', '.join(_SEARCHED)} FROM decisions WHERE id IN ({oldest})", (number,))  # noqa: S608
         gone = [(identity, words_of("\n".join(parts))) for identity, *parts in texts]
         database.executemany("INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", gone)
-        database.execute(f"DELETE FROM mentions WHERE decision IN ({oldest})", (number,))  # noqa: S608
-        database.execute(f"DELETE FROM decisions WHERE id IN ({oldest})", (number,))  # noqa: S608
+        for table, column in (("mentions", "decision"), ("things", "id"), ("decisions", "id")):
+            database.execute(f"DELETE FROM {table} WHERE {column} IN ({oldest})", (number,))  # noqa: S608
         self.count -= number
 
 

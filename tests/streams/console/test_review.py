@@ -61,14 +61,14 @@ def marked(console: OwnConsole, position: Position, right: str, query: str = "",
 def test_the_newest_decision_without_a_mark_comes_first(console: OwnConsole) -> None:
     positions = [page(console, number) for number in (1, 2, 3)]
     text = console.client.get("/review", headers=AUTHORIZED).text
-    assert "3 decisions without a mark" in text
+    assert "3 of the newest decisions without a mark" in text
     assert f'action="/review/{positions[2]}?' in text
     assert 'data-key="y"' in text
     assert 'data-key="n"' in text
     answer = marked(console, positions[2], "yes")
     assert (answer.status_code, answer.headers["location"]) == (303, "/review?")
     text = console.client.get("/review", headers=AUTHORIZED).text
-    assert "2 decisions without a mark" in text
+    assert "2 of the newest decisions without a mark" in text
     assert f'action="/review/{positions[1]}?' in text
 
 
@@ -101,7 +101,7 @@ def test_a_mark_is_taken_back(console: OwnConsole) -> None:
     assert "Marked wrong, date 2026-11-02" in console.client.get(f"/review/{position}", headers=AUTHORIZED).text
     marked(console, position, "undo")
     text = console.client.get("/review", headers=AUTHORIZED).text
-    assert "1 decisions without a mark" in text
+    assert "1 of the newest decisions without a mark" in text
     assert "No decision has a mark yet" in text
 
 
@@ -121,7 +121,7 @@ def test_skipped_decisions_come_back_on_request(console: OwnConsole) -> None:
 def test_decisions_of_replays_and_strangers_are_not_in_the_queue(console: OwnConsole) -> None:
     console.write(scored("https://a.example/1"), "score_page", run="replay-again-1")
     console.write(scored("https://a.example/2"), "x" * 150)
-    assert "0 decisions without a mark" in console.client.get("/review").text
+    assert "0 of the newest decisions without a mark" in console.client.get("/review").text
 
 
 def test_a_form_without_a_decision_or_a_mark_is_refused(console: OwnConsole) -> None:
