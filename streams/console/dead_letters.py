@@ -238,9 +238,6 @@ def _dump(value: bytes) -> str:
     >>> _dump(b"<p>" + bytes([0, 255]))
     '00000000  3c 70 3e 00 ff                                    <p>..'
     """
-    lines = []
-    for start in range(0, len(value), _ROW_BYTES):
-        row = value[start : start + _ROW_BYTES]
-        shown = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
-        lines.append(f"{start:08x}  {row.hex(' '):<47}   {shown}")
-    return "\n".join(lines)
+    rows = [(start, value[start : start + _ROW_BYTES]) for start in range(0, len(value), _ROW_BYTES)]
+    shown = [(at, row.hex(" "), "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)) for at, row in rows]
+    return "\n".join(f"{at:08x}  {digits:<47}   {text}" for at, digits, text in shown)

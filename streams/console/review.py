@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from aiokafka.errors import KafkaError
@@ -67,8 +67,7 @@ def routes(context: Context) -> list[Route]:
 SCREEN = Screen("Review", "/review", "r", "mark decisions right or wrong; agreement", routes)
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(NamedTuple):
     """Which decisions are reviewed, and by whom."""
 
     handler: str = ""
@@ -76,7 +75,7 @@ class Queue:
     skipped: str = ""
 
     def query(self, **changes: str) -> str:
-        return urlencode({name: value for name, value in (asdict(self) | changes).items() if value})
+        return urlencode({name: value for name, value in (self._asdict() | changes).items() if value})
 
 
 def queue_of(given: QueryParams) -> Queue:
