@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from schemas.instants import Instant
 
 MAX_NOTE_CHARACTERS = 2000
 MAX_EXPECTED_CHARACTERS = 200
+Expected = Annotated[Text, Field(max_length=MAX_EXPECTED_CHARACTERS)]
 
 
 class ReviewedDecision(Part):
@@ -41,22 +42,6 @@ class ReviewedDecision(Part):
         return self.event_id or f"{self.topic}/{self.partition}/{self.offset}"
 
 
-class ExpectedFacts(Part):
-    """What the editor read on the page, where the decision has another value; null for what was right or not said.
-
-    Attributes:
-        date: The day or the instant of publication.
-        author: Names, as the page writes them.
-        type: The type of the page or of the result.
-        state: The state of the page, such as ``content`` or ``login``.
-    """
-
-    date: Text | None = Field(default=None, max_length=MAX_EXPECTED_CHARACTERS)
-    author: Text | None = Field(default=None, max_length=MAX_EXPECTED_CHARACTERS)
-    type: Text | None = Field(default=None, max_length=MAX_EXPECTED_CHARACTERS)
-    state: Text | None = Field(default=None, max_length=MAX_EXPECTED_CHARACTERS)
-
-
 class DecisionReviewed(Event):
     """An editor's mark on a decision. Of several marks on a decision the newest counts.
 
@@ -65,8 +50,8 @@ class DecisionReviewed(Event):
         right: Whether the editor agrees with it.
         expected: The value that the editor expected in place of the decision's, such as the tier ``A``; null if the
             editor did not say.
-        expected_facts: Further values that the editor expected; null if the editor said none.
-        withdrawn: Whether the editor takes the marks on the decision back, so that it has none.
+        expected_facts: What the editor read on the page, where the decision has another value.
+        withdrawn: Whether the editor takes earlier marks on the decision back.
         note: The editor's words; null without a note.
         reviewer: The name that the editor gave; null if the editor gave none.
         reviewed_at: When the mark was made; the record's timestamp is used without it.
@@ -76,8 +61,8 @@ class DecisionReviewed(Event):
 
     decision: ReviewedDecision
     right: bool
-    expected: Text | None = Field(default=None, max_length=MAX_EXPECTED_CHARACTERS)
-    expected_facts: ExpectedFacts | None = None
+    expected: Expected | None = None
+    expected_facts: dict[Literal["date", "author", "type", "state"], Expected] = Field(default_factory=dict)
     withdrawn: bool = False
     note: Text | None = Field(default=None, max_length=MAX_NOTE_CHARACTERS)
     reviewer: Text | None = Field(default=None, max_length=100)

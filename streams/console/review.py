@@ -23,7 +23,7 @@ from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from schemas.relevance import SnippetsCompleted
 from schemas.retrieval import ResultsClassified
-from schemas.review import DecisionReviewed, ExpectedFacts, ReviewedDecision
+from schemas.review import DecisionReviewed, ReviewedDecision
 from schemas.states import State
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
@@ -118,12 +118,12 @@ class _Review:
             said = {
                 name: value[: reviews.MAX_EXPECTED_CHARACTERS] for name, value in values.items() if value and is_wrong
             }
-            facts = {name: said[name] for name in shown["facts"] if name in said}
+            facts: Any = {name: said[name] for name in shown["facts"] if name in said}
             review = DecisionReviewed(
                 decision=shown["about"],
                 right=values["right"] == "yes",
                 expected=said.get("expected"),
-                expected_facts=ExpectedFacts(**facts) if facts else None,
+                expected_facts=facts,
                 withdrawn=values["right"] == "undo",
                 note=values.get("note", "")[: reviews.MAX_NOTE_CHARACTERS] or None,
                 reviewer=queue.reviewer or None,

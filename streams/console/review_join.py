@@ -110,7 +110,7 @@ async def _row(read: _Read, mark: DecisionReviewed, place: Position, source: Pos
         "decided": decided,
         "right": mark.right,
         "expected": mark.expected,
-        "expected_facts": mark.expected_facts and mark.expected_facts.to_wire(),
+        "expected_facts": mark.expected_facts,
         "label": decided if mark.right else mark.expected,
         "reviewer": mark.reviewer,
         "note": mark.note,

@@ -46,7 +46,7 @@ _SPARE = 0.02
 """The share of decisions above the bound before the oldest are deleted: deleting one at a time is slower."""
 _COLUMNS = ["topic", "partition", "offset", *_FIELDS]
 _VALUES = attrgetter("position.topic", "position.partition", "position.offset", *_FIELDS)
-# What a decision is about may stand in another decision about the same: a judgment does not repeat the claim.
+# Another decision about the same may say what this is about: a judgment does not repeat the claim.
 _TITLE = """CASE WHEN d.title <> '' THEN d.title ELSE coalesce((SELECT o.title FROM decisions o
   WHERE o.thing = d.thing AND o.title <> '' ORDER BY o.at DESC LIMIT 1), '') END"""
 _OF_DECISION = ", ".join(_TITLE if column == "title" else f"d.{column}" for column in _COLUMNS)

@@ -60,8 +60,8 @@ def test_a_dead_letter_is_shown_and_sent_again_after_a_dry_run(visits: Visits, d
     feed(demonstration, (BAD, b"<script>document.title = 'hacked'</script>\xe2\x80\xae"))
     visit = visits()
     visit.sign_in()
-    page = visit.open("/dead-letters?q=handler:score_page state:undecodable")
-    eventually(page, lambda: expect(page.get_by_role("heading", level=1)).to_contain_text("1 dead letter"))
+    page = visit.open("/dead-letters?q=host:broken.example state:undecodable")
+    eventually(page, lambda: expect(page.locator("tr[data-row]")).to_have_count(1, timeout=3000))
     press(page, "j")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/dead-letters/score_page/\d+/\d+$"))
@@ -74,9 +74,7 @@ def test_a_dead_letter_is_shown_and_sent_again_after_a_dry_run(visits: Visits, d
     expect(page.get_by_role("heading", level=1)).to_have_text("1 sent again")
     # It dies again, and the letter that was sent is no longer among those that wait.
     page.goto(f"{visit.address}/dead-letters?q=broken.example")
-    eventually(page, lambda: expect(page.locator("tbody tr[data-row]")).to_have_count(1))
-    expect(page.locator(".others li")).to_have_count(1)  # one group
-    expect(page.get_by_text("sent again", exact=True)).to_have_count(1)
+    eventually(page, lambda: expect(page.locator(".others li")).to_have_count(1, timeout=3000))  # one group
 
 
 def test_what_if_changes_the_decision_at_once(visits: Visits) -> None:

@@ -40,18 +40,14 @@ def opened(visit: Visit, path: str) -> Page:
     return page
 
 
-@pytest.mark.parametrize("path", DEEP)
-def test_an_address_opens_its_object(visits: Visits, path: str) -> None:
-    page = visits().open(path)
-    expect(page.get_by_role("heading", level=1)).to_have_text(DEEP[path])
-
-
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["/", *DEEP, *SIGNED_IN])
 def test_axe_finds_nothing(visits: Visits, tmp_path: Path, path: str, theme: str, width: int) -> None:
     visit = visits(color_scheme=theme, viewport={"width": width, "height": 844})
     page = opened(visit, path)
+    if path in DEEP:
+        expect(page.get_by_role("heading", level=1)).to_have_text(DEEP[path])
     page.screenshot(path=tmp_path / "screen.png")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert visit.violations() == []

@@ -146,6 +146,8 @@ all("form[data-live]").forEach((form) => {
       if (answer.headers.get("content-type")?.startsWith("text/html")) target.innerHTML = html;
       else target.textContent = html;
       inOwnZone(target);
+      const said = [...new FormData(form)].filter(([name, value]) => value && name !== "html");
+      history.replaceState(null, "", `?${new URLSearchParams(said)}`);
     } catch { if (mine === number) target.textContent = "The console does not answer."; }
     if (mine === number) target.removeAttribute("aria-busy");
   };

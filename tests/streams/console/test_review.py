@@ -8,7 +8,7 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 from starlette.testclient import TestClient
 
-from schemas.review import DecisionReviewed, ExpectedFacts, ReviewedDecision
+from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.console.app import make_app
 from streams.console.entries import Position
 from streams.console.review_marks import Marks
@@ -82,7 +82,7 @@ def test_a_mark_names_the_decision_and_what_was_expected(console: OwnConsole) ->
     [review] = KnownMarks.written
     assert review.decision == ReviewedDecision(**TABLES["a_mark_names_the_decision_and_what_was_expected"])
     assert (review.right, review.expected, review.note, review.reviewer) == (False, "A", "a ministry", "Ida")
-    assert review.expected_facts == ExpectedFacts(date="2026-11-02", state="login")
+    assert review.expected_facts == {"date": "2026-11-02", "state": "login"}
     assert review.reviewed_at is not None
 
 
