@@ -51,7 +51,7 @@ class DecisionReviewed(Event):
         expected: The value that the editor expected in place of the decision's, such as the tier ``A``; null if the
             editor did not say.
         expected_facts: What the editor read on the page, where the decision has another value.
-        withdrawn: Whether the editor takes earlier marks on the decision back.
+        withdrawn: Whether the mark takes earlier ones back.
         note: The editor's words; null without a note.
         reviewer: The name that the editor gave; null if the editor gave none.
         reviewed_at: When the mark was made; the record's timestamp is used without it.

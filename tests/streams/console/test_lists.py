@@ -49,14 +49,7 @@ def test_what_a_query_finds(console: OwnConsole, query: str) -> None:
     assert (
         tuple(sorted(row["subject"].removeprefix("https://") for row in found)) == TABLES["what_a_query_finds"][query]
     )
-    assert answer.headers["content-disposition"] == 'attachment; filename="decisions.jsonl"'
-
-
-def test_an_exported_row_is_a_decision(console: OwnConsole) -> None:
-    [row] = console.client.get("/export?in=/page&q=dredged").text.splitlines()
-    shown = json.loads(row)
-    assert (shown["topic"], shown["offset"], shown["host"]) == ("pages.scored.v1", 0, "news.river.example")
-    assert (shown["at"], shown["label"]) == ("2026-11-27T08:00:00.000+00:00", "LOW")
+    assert {row["at"][:14] for row in found} <= {"2026-11-27T08:"}
 
 
 def test_a_claim_is_found_by_its_text_and_has_it_as_title(console: OwnConsole) -> None:

@@ -48,11 +48,11 @@ def flow(handler: str, **figures: Any) -> HandlerFlow:
 def test_signs_compare_the_last_minutes_with_the_hour_before() -> None:
     store, now = Store(1000), 10_000_000
     for number in range(200):
-        minutes = 1 + number % 4 if number < 20 else 8 + number % 50
-        position = Position("pages.scored.v1", 0, number)
-        at, known = now - 60_000 * minutes, "login" if number < 10 else "content"
-        store.add([(Entry(position, at, "score_page", "page", f"u{number}", "v", "good", state=known), [])])
-    store.add([(Entry(Position("x.dlq", 0, 0), now - 1000, "score_page", "page", "u", "v", "dead"), [])])
+        at = now - 60_000 * (1 + number % 4 if number < 20 else 8 + number % 50)
+        state = "login" if number < 10 else "content"
+        entry = Entry(Position("pages.scored.v1", 0, number), at, "h", "page", f"u{number}", "v", "good", state=state)
+        store.add([(entry, [])])
+    store.add([(Entry(Position("x.dlq", 0, 0), now - 1000, "h", "page", "u", "v", "dead"), [])])
     late = {"score_page": flow("score_page", lag_records=5, lag_seconds=99.0, members=0), "other": flow("other")}
     assert [(its.name, its.value, its.tone) for its in signs(store, late, now)] == [
         ("decisions a second", "0.07", "good"),
