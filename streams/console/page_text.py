@@ -69,10 +69,10 @@ def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     if scored:
         refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
     content, blocks = (scored.content, scored.blocks) if scored and not refusal else ("", ())
-    lines = _left_out(page, rules, content, refusal) if page.content is None else ()
-    left = [*islice(lines, _MOST_PARTS)]
+    lines = _left_out(page, rules, content, refusal) if page.content is None else iter(())
+    left = [*dict.fromkeys(islice(lines, _MOST_PARTS))]
     shown = sum(length <= MOST_CHARACTERS for length in accumulate(len(line.text) for line in left))
-    is_cut = len(content) > MOST_CHARACTERS or shown < len(left) or len(left) == _MOST_PARTS
+    is_cut = len(content) > MOST_CHARACTERS or shown < len(left) or next(lines, None) is not None
     markdown = render_markdown(content, blocks)[:MOST_CHARACTERS]
     return PageText(typed_parts(content, blocks), tuple(left[:shown]), refusal, is_cut, markdown)
 

@@ -49,7 +49,7 @@ def test_a_screen_in_both_themes_and_widths(visits: Visits, tmp_path: Path, path
         expect(page.get_by_role("heading", level=1)).to_have_text(DEEP[path])
     for width, theme in product((1440, 390), ("light", "dark")):
         page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(color_scheme=theme)
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         page.screenshot(path=tmp_path / f"{theme}-{width}.png")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert visit.violations() == []
