@@ -169,9 +169,10 @@ async def _attempts(context: Context, batch_id: str) -> tuple[Attempt, dict[str,
 
 
 def _told(entry: Entry, event: Event | Dead) -> str:
-    """The verdict of a step, and its first reason or the page that it is about."""
-    reason = getattr(event, "extraction_reason", None) or getattr(event, "gaps", None)
-    return "; ".join(filter(None, (entry.verdict, reason or getattr(event, "target_url", ""))))
+    """The verdict of a step, and its reason or the page that it is about."""
+    known = (getattr(event, name, None) for name in ("gaps", "extraction_reason", "target_url"))
+    said = [value if isinstance(value, str) else ", ".join(value) for value in known if value]
+    return "; ".join([entry.verdict, *said[:1]])
 
 
 def _value(evidence: object) -> str:

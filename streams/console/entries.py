@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from handlers.html.links import host_of
 from handlers.trust.labels import TIERS
+from schemas.claims import ClaimEvaluated
 from schemas.dead import DeadLetter, is_marker
 from schemas.documents import DocumentIndexed
 from schemas.event import RUN_HEADER, Event
@@ -42,8 +43,13 @@ _FAIR = 40
 _TIER_TONES: dict[str, Tone] = dict(zip(TIERS, ("good", "fair", "low"), strict=True))
 _TONES: dict[str, Tone] = {"ok": "good", "partial": "fair", "failed": "poor", "relevant": "good", "irrelevant": "poor"}
 """By how an extraction or a judgment ended."""
-_SCORES = ("actionable_information", "overall_score", "quality_score", "decontextualization_score")
-"""The fields with a score of 1, of events of different types."""
+_SCORES: dict[type, str] = {
+    ResultsClassified: "actionable_information",
+    RetrievalEvaluated: "overall_score",
+    SearchEvaluated: "quality_score",
+    ClaimEvaluated: "decontextualization_score",
+}
+"""The field with the score of 1."""
 
 
 def time_of(milliseconds: int) -> datetime:
@@ -215,9 +221,10 @@ def _passed(event: Event) -> str:
 def _score(event: Event) -> float | None:
     if isinstance(event, RankingCompleted):
         return 100 * event.results[0].score if event.results else None
-    score: float | None = getattr(event, "cts_score", None)
-    known = (value for name in _SCORES if (value := getattr(event, name, None)) is not None)
-    return score if score is not None else next((100 * value for value in known), None)
+    if isinstance(event, ScoredPage | DocumentIndexed):
+        return event.cts_score
+    value: float | None = getattr(event, _SCORES.get(type(event), ""), None)
+    return None if value is None else 100 * value
 
 
 def _tone(event: Event, score: float | None) -> Tone:

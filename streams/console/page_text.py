@@ -48,12 +48,7 @@ class TypedPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The text of a page.
-
-    Attributes:
-        refusal: Why nothing of it is content, "" if something may be.
-        cut: Whether the page has more text than is shown.
-    """
+    """The text of a page; why nothing of it is content, if so; and whether it has more text than is shown."""
 
     parts: tuple[TypedPart, ...]
     left_out: tuple[LeftOut, ...]
