@@ -100,19 +100,18 @@ class Cluster:
 
     # --- workers -----------------------------------------------------------------------------------------------------
 
-    async def start(self, fail: str = "", through_proxy: str = "", wait: str = "ready", stage: str = "") -> Worker:
+    async def start(self, fail: str = "", through_proxy: str = "", wait: str = "ready") -> Worker:
         """Starts a worker and waits until it holds its partitions.
 
         Args:
             fail: Its fail point.
             through_proxy: Which of its connections go through the proxies: ``all``, ``consumers``, or none.
             wait: What to wait for that it says; for no more than that it hears signals where empty.
-            stage: Its delivery mode or seeded bug; that of the cluster where empty.
         """
         self.started += 1
         log = self._folder / f"worker-{self.started}.log"
         arguments = ["--bootstrap", self.brokers.bootstrap_servers, "--prefix", self._prefix, "--fail", fail]
-        arguments += ["--journal", str(self._folder / "journal.sqlite"), "--stage", stage or self._stage]
+        arguments += ["--journal", str(self._folder / "journal.sqlite"), "--stage", self._stage]
         if through_proxy:
             arguments += ["--through", json.dumps(self.brokers.ways)]
             arguments += ["--only-consumers"] if through_proxy == "consumers" else []
