@@ -95,13 +95,6 @@ class Prometheus:
         samples = [Sample(each["metric"], float(each["value"][1])) for each in found["result"]]
         return [sample for sample in samples if sample.value == sample.value]
 
-    def query_range(
-        self, expression: str, start: float, end: float, step: float, window: str
-    ) -> list[tuple[Mapping[str, str], list[tuple[float, float]]]]:
-        """Labels and (time, value) of each series of an expression between two times; rates are over ``window``."""
-        query = filled(expression.replace("$__rate_interval", window))
-        found = self._ask("query_range", {"query": query, "start": start, "end": end, "step": step})
-        return [(each["metric"], [(at, float(value)) for at, value in each["values"]]) for each in found["result"]]
 
     def rules(self) -> list[dict[str, Any]]:
         """All rules, with their health."""
