@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import selectors
 from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from tests.samples import instance
 from tests.streams.doubles import START
 
 P = ParamSpec("P")
@@ -34,14 +32,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._time = _NoWaiting()
-        self.complaints: list[str] = []
         super().__init__(self._time)
-        self.set_exception_handler(lambda _, context: self.complaints.append(str(context)))
-
-    @classmethod
-    def running(cls) -> VirtualLoop:
-        """The loop that runs this."""
-        return instance(cls, asyncio.get_running_loop())
 
     def time(self) -> float:
         return self._time.now
@@ -70,11 +61,3 @@ class LoopClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-
-
-async def complaints() -> list[str]:
-    """The loop's complaints at the end: unretrieved errors, and tasks that still run."""
-    await asyncio.sleep(0)
-    gc.collect()
-    left = asyncio.all_tasks() - {asyncio.current_task()}
-    return VirtualLoop.running().complaints + [f"left behind: {task.get_name()}" for task in left]
