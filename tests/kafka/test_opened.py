@@ -1,0 +1,89 @@
+"""Clients that fail or are cancelled while they start or stop leave no connection and no task."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiokafka.admin import NewTopic
+from aiokafka.consumer.fetcher import Fetcher
+from aiokafka.errors import ProducerClosed
+
+from streams.kafka.clients import make_admin, make_producer, make_reader, opened
+from streams.kafka.settings import KafkaSettings
+from streams.kafka.transactions import stop_producer
+from tests.kafka.connections import Connections, of_aiokafka
+from tests.proxy import Proxy
+
+
+@pytest.mark.parametrize("half_way", [asyncio.CancelledError, RuntimeError])
+async def test_a_stop_that_ends_half_way_is_cut_off(
+    kafka: str, half_way: type[BaseException], connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """aiokafka's cancels requests and waits for them; what they raise then keeps it from closing its connections."""
+    close = Fetcher.close
+
+    async def close_and_raise(fetcher: Any) -> None:
+        await close(fetcher)
+        raise half_way
+
+    monkeypatch.setattr(Fetcher, "close", close_and_raise)
+    reader = make_reader(settings(kafka))
+    with pytest.raises(KeyError):
+        async with opened(reader):
+            raise KeyError
+    assert (connections.open, of_aiokafka()) == (0, [])
+
+
+@pytest.mark.parametrize("end", ["cancelled", "cancelled twice", "an error", "too long", "as it should"])
+@pytest.mark.parametrize("transactional", [False, True])
+async def test_a_producer_that_can_not_send_what_it_holds_is_cut_off(
+    kafka: str, topic_prefix: str, end: str, transactional: bool, connections: Connections
+) -> None:
+    """aiokafka would retry for ever, and a caller that stops it would wait for ever."""
+    async with opened(make_admin(settings(kafka))) as admin:
+        await admin.create_topics([NewTopic(topic_prefix, 1, 1)])
+    producer = make_producer(settings(kafka), topic_prefix if transactional else None, "test")
+    silent, sent = asyncio.Event(), list[asyncio.Future[Any]]()
+
+    async def work() -> None:
+        async with opened(producer):
+            if transactional:
+                await producer.begin_transaction()
+            await producer.send_and_wait(topic_prefix, b"x")
+            proxy.turn("half_open")
+            sent.append(await producer.send(topic_prefix, b"y"))
+            silent.set()
+            if end == "an error":
+                raise KeyError(end)
+            if end == "too long":
+                await stop_producer(producer, 0.1)
+            if end.startswith("cancelled"):
+                await asyncio.sleep(60)
+
+    host, _, port = kafka.rpartition(":")
+    async with Proxy(int(port), host) as proxy:
+        connections.by_way_of = proxy.port
+        working = asyncio.create_task(work())
+        await silent.wait()
+        for _ in range({"cancelled": 1, "cancelled twice": 2}.get(end, 0)):
+            await asyncio.sleep(0.01)
+            working.cancel()
+        if end == "as it should":
+            await asyncio.wait([working], timeout=0.1)
+            proxy.turn("fair")
+        [result] = await asyncio.gather(working, return_exceptions=True)
+        assert (connections.open, of_aiokafka()) == (0, [])
+    told = {"an error": KeyError, "too long": None, "as it should": None}.get(end, asyncio.CancelledError)
+    assert result is None if told is None else isinstance(result, told)
+    [record] = sent
+    assert record.done()
+    assert isinstance(record.exception(), ProducerClosed) is (end != "as it should")
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
+    return Connections(monkeypatch)
+
+
+def settings(servers: str) -> KafkaSettings:
+    return KafkaSettings.model_validate({"bootstrap_servers": servers})
