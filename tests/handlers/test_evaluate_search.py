@@ -218,10 +218,6 @@ def test_the_output_rules_hold_for_any_reply(content: Any) -> None:
         assert (evaluated.gaps, evaluated.suggested_refinements) == ("", ())
 
 
-def test_a_whole_number_is_a_number() -> None:
-    assert [said(reply(quality_score=score)).quality_score for score in (0, 1)] == [0.0, 1.0]
-
-
 GAPS = st.sampled_from(["", "None", "No price.", " ", "n/a", "x" * 2000, "a\x00b"]) | st.text(max_size=30)
 WELL_FORMED = st.fixed_dictionaries(
     {
