@@ -35,7 +35,7 @@ from tools.training.dates import DATES
 SECTIONS = {
     "": (*MEASURES, "content", "evidence"),
     "results": ("results", "listings"),
-    "judges": ("claims", "relevance", "searches", "retrieval"),
+    "judges": ("claims", "relevance", "retrieval"),
     "queries": ("ranking",),
     "sources": ("sources",),
     "injections": ("injections",),
