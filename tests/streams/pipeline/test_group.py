@@ -1,6 +1,7 @@
 """What a group says of itself to health: partitions that starve or do not open, and a client that has ended."""
 
 import asyncio
+import time
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -139,6 +140,14 @@ async def test_unopened_partitions_count_as_not_joined() -> None:
     cast("Any", group.consumer).pause = lambda *_: None
     await group.stop(0)
     assert group.unjoined_seconds == 0
+
+
+async def test_seconds_since_the_last_poll_count_until_the_stop() -> None:
+    consumer = SimpleNamespace(polled_at=time.monotonic() - 70, pause=lambda *_: None)
+    group = group_of(VirtualClock(), consumer)
+    assert group.unpolled_seconds == pytest.approx(70, abs=5)
+    await group.stop(0)
+    assert group.unpolled_seconds == 0
 
 
 async def _fails() -> None:
