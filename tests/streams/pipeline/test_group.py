@@ -33,6 +33,8 @@ class Stub:
     held: int = 0
     opened: bool = True
     committed: int | None = 0
+    failing_since: float | None = None
+    busy_since: float | None = None
     cursor: Any = field(default_factory=lambda: SimpleNamespace(set_breaker=lambda _: None))
 
     def position(self) -> int:
@@ -148,6 +150,25 @@ async def test_seconds_since_the_last_poll_count_until_the_stop() -> None:
     assert group.unpolled_seconds == pytest.approx(70, abs=5)
     await group.stop(0)
     assert group.unpolled_seconds == 0
+
+
+@pytest.mark.parametrize(("failing", "busy", "oldest"), [(None, None, 0), (40, 70, 60), (None, 70, 30), (40, None, 60)])
+async def test_oldest_work_counts_from_its_start(failing: float | None, busy: float | None, oldest: float) -> None:
+    """Also from the first of the commits that fail."""
+    clock = VirtualClock()
+    group = group_of(clock, Consumer())
+    clock.seconds = 100
+    group.partitions[HELD] = cast("Partition", Stub(failing_since=failing, busy_since=busy))
+    assert group.oldest_seconds == oldest
+
+
+@pytest.mark.parametrize("held", [(), (HELD,)])
+async def test_stop_pauses_the_partitions_if_there_are_any(held: tuple[TopicPartition, ...]) -> None:
+    paused: list[object] = []
+    group = group_of(VirtualClock(), SimpleNamespace(pause=lambda *keys: paused.append(keys)))
+    group.partitions = cast("dict[TopicPartition, Partition]", {key: Stub() for key in held})
+    await group.stop(0)
+    assert paused == ([held] if held else [])
 
 
 async def _fails() -> None:
