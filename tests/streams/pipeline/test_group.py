@@ -126,6 +126,20 @@ async def test_breaker_closes_when_its_last_waiter_is_revoked() -> None:
     assert (group.breaker.closed, group.partitions, group.rebalancing) == (True, {}, True)
 
 
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_new_partitions_rest_while_the_breaker_is_open(monkeypatch: pytest.MonkeyPatch, is_open: bool) -> None:
+    told: list[bool] = []
+    monkeypatch.setattr("streams.pipeline.group.PartitionCursor", lambda *_: SimpleNamespace(set_breaker=told.append))
+    monkeypatch.setattr("streams.pipeline.group.Partition", lambda *_, **__: SimpleNamespace(open=lambda: None))
+    group = group_of(VirtualClock(), SimpleNamespace(pause=lambda *_: None))
+    group.committers = cast("Any", lambda *_: None)
+    if is_open:
+        group.breaker.open(None)
+    told.clear()
+    await group.on_partitions_assigned([HELD])
+    assert told == [is_open]
+
+
 async def test_unopened_partitions_count_as_not_joined() -> None:
     """Nothing is in work then, and nothing fails, so nothing else would tell."""
     clock = VirtualClock()
