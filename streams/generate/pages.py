@@ -1,4 +1,4 @@
-"""Generated documentation, from ``templates/pages``: handlers and metrics."""
+"""Generated documentation of the handlers, from ``templates/pages``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from schemas.dead import dead_letter_topic
 from schemas.rules import Rules
 from streams.generate.asyncapi import example_files
 from streams.generate.templates import rendered_text
-from streams.telemetry.labels import LABELS, most_series
-from streams.telemetry.metrics import METRICS
 from streams.topology import HANDLERS, Handler
 from streams.topology.text import paragraphs, prose, to_table
 
@@ -81,13 +79,3 @@ def _value(value: Any) -> str:
     if len(text) <= MAX_VALUE:
         return f"`{text}`"
     return f"{len(value)} entries" if isinstance(value, (list, dict)) else f"`{text[:MAX_VALUE]}`…"
-
-
-def metrics_page() -> dict[Path, str]:
-    page = rendered_text(
-        "pages/metrics.md.j2",
-        metrics=METRICS,
-        total=sum(map(most_series, METRICS)),
-        labels=LABELS,
-    )
-    return {Path("docs/metrics.md"): page}

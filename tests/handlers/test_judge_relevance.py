@@ -138,11 +138,6 @@ def test_unreadable_page_is_judged_by_its_title_and_reported() -> None:
     assert instance(RelevanceJudged, judged).summary_failure is None
 
 
-def test_empty_query_is_no_evidence() -> None:
-    judged = emitted(RelevanceJudged, judge_relevance(source(query=" "), RULES))
-    assert judged.outcome is RelevanceOutcome.NO_EVIDENCE
-
-
 OTHER = SnippetSource(url="https://c.example/")
 OURS = SnippetSource(url="https://a.example/b")
 

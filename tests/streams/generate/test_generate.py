@@ -71,21 +71,21 @@ def test_generated_files_are_up_to_date(
 def test_a_change_on_either_side_is_found(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = checkout / "config/generated/prometheus/alerts.yml"
     rules.write_text(rules.read_text("utf-8").replace("0.99", "0.5"), "utf-8")
-    for missing in ("docs/metrics.md", "schemas/examples/pages.scored.v1/minimal.json"):
+    for missing in ("docs/topology.md", "schemas/examples/pages.scored.v1/minimal.json"):
         (checkout / missing).unlink()
     (checkout / "schemas/json/pages.forgotten.v1.schema.json").write_text("{}", "utf-8")
     assert run_generate(check=True, as_json=True, root=checkout) == 1
     assert json.loads(capsys.readouterr().out) == {
         "drifted": ["config/generated/prometheus/alerts.yml"],
-        "missing": ["docs/metrics.md", "schemas/examples/pages.scored.v1/minimal.json"],
+        "missing": ["docs/topology.md", "schemas/examples/pages.scored.v1/minimal.json"],
         "stale": ["schemas/json/pages.forgotten.v1.schema.json"],
         "lost": [],
         "incompatible": [],
     }
-    (checkout / "docs/metrics.md").write_text("mine", "utf-8")
+    (checkout / "docs/topology.md").write_text("mine", "utf-8")
     assert run_generate(check=True, as_json=False, root=checkout) == 1
     assert "drifted: config/generated/prometheus/alerts.yml" in capsys.readouterr().out
-    assert (checkout / "docs/metrics.md").read_text("utf-8") == "mine", "checking writes nothing"
+    assert (checkout / "docs/topology.md").read_text("utf-8") == "mine", "checking writes nothing"
     assert run_generate(check=False, as_json=False, root=checkout) == 0
     assert not drift(checkout)
 
