@@ -33,7 +33,7 @@ from streams.publish.entries import SourceError
 from streams.publish.event_lines import read_pages
 from streams.publish.lines import STANDARD_INPUT_PATH, read_lines, too_long
 from streams.publish.sources import check_source, holds_pages
-from streams.replay.comparisons import Comparison, comparable, compare, comparison_of
+from streams.replay.comparisons import compare, comparison_of, not_comparable
 from streams.runtime.terminal import dumped, printable
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
@@ -310,26 +310,8 @@ def run_diff(
             if not isinstance(found.event, Drop):
                 yield found.event
 
+    from streams.cli.comparison import print_comparison  # a trial has no use for rich
+
     asyncio.run(compare(settings, other, handler, events(), comparison))
     print_comparison(handler, comparison, settings, other, as_json=as_json)
     return 1 if strict and any(comparison.dead.values()) else 0
-
-
-def not_comparable(name: str) -> str:
-    """The error for a handler whose decisions cannot be compared."""
-    able = " and ".join(handler.name for handler in comparable())
-    return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
-
-
-def print_comparison(
-    handler: Handler, comparison: Comparison[Any], settings: Settings, other: Settings, *, as_json: bool
-) -> None:
-    """Prints what differs between two configurations; rules of the same version decide alike."""
-    now, then = (configuration.rules(handler.rules).config_version for configuration in (settings, other))
-    if as_json:
-        head = {"handler": handler.name, "config_version_now": now, "config_version_then": then}
-        say_json({**head, **comparison.to_wire()})
-        return
-    from streams.cli.diff_tables import show_differences  # --json has no use for rich
-
-    show_differences(comparison, same_rules=now == then)

@@ -89,7 +89,7 @@ async def test_diff_counts_the_pages_that_a_threshold_moves(
     assert told["pages"] == PAGES + 1
     assert told["moved_count"] == len(moved)
     assert {move["url"] for move in told["moved"]} == moved
-    assert {(move["tier_now"], move["tier_then"]) for move in told["moved"]} == {("B", "C")}
+    assert {(move["now"]["decision"], move["then"]["decision"]) for move in told["moved"]} == {("B", "C")}
     tiers = Counter(page.tier for page in pages.values())
     assert told["matrix"]["B"] == {"A": 0, "B": tiers["B"] - len(moved), "C": len(moved), "dead": 0}
     assert told["matrix"]["A"]["A"] == tiers["A"]
@@ -104,5 +104,5 @@ async def test_batches_are_compared_too(place: Installation, capsys: pytest.Capt
     then = other(place)
     assert await tell_diff(place.settings, then, plan, 5, as_json=True) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["batches"], told["moved_count"], told["unchanged"]) == (5, 0, 5)
+    assert (told["batches"], told["moved_count"], told["rescored"]) == (5, 0, 0)
     assert told["config_version_now"] == told["config_version_then"]
