@@ -84,7 +84,7 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
             try:
                 while not (work.done() or stop.is_set()):
                     if live is not None:
-                        live.update(live_table(demo, console.width, done=False))
+                        live.update(live_table(demo, done=False))
                     await asyncio.wait({work, asked}, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 if not work.done():
                     return None
@@ -93,8 +93,8 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
                 work.cancel()
                 await asyncio.wait({work}, timeout=_CLOSE_SECONDS)
             if not as_json:
-                tell_decisions(console, demo.tally, settings.retrievalEvaluation.dimensionThresholds)
-                (console.print if live is None else live.update)(live_table(demo, console.width, done=True))
+                tell_decisions(console, demo.tally)
+                (console.print if live is None else live.update)(live_table(demo, done=True))
             if not once:
                 say("done; Ctrl-C ends the demonstration")
                 await stop.wait()

@@ -13,31 +13,35 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 from pydantic import SecretStr
 
-from schemas.event import Envelope, Event, derive_id
+from schemas.dead import DeadLetter, dead_letter_topic
+from schemas.event import Envelope, Event, Provenance, derive_id
+from schemas.outcome import Dead
 from streams.app.application import Application
 from streams.demo import feed
-from streams.demo.tally import Balance, Tally
-from streams.demo.watch import Watch
+from streams.demo.tally import Balance, Tally, Trace
 from streams.http.server import HttpServer
 from streams.index.settings import EmbedderSettings
 from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.log_reader import follow
 from streams.kafka.topics import create_topics, plan_topics
 from streams.local_kafka.broker import LocalKafka
 from streams.local_kafka.install import BrokerUnavailable
+from streams.pipeline.drain import high_watermarks
 from streams.publish.sources import read
 from streams.settings.model import HttpSettings, Settings
-from streams.topology import MIB, PAGES_CRAWLED, topic_of
-from streams.topology.codec import OutputRecord, encode
+from streams.topology import HANDLERS, MIB, PAGES_CRAWLED, TOPICS, topic_of
+from streams.topology.codec import OutputRecord, decode, encode, timestamp
 
 _ROOM_BYTES = 128 * MIB
 """The space for a local Kafka's files, with a reserve."""
@@ -105,6 +109,72 @@ def _changed(settings: Settings, **kafka: str) -> Settings:
     return settings.model_copy(update={"kafka": settings.kafka.model_copy(update=kafka)})
 
 
+class Watch:
+    """Follows every topic, ``read_committed``, from its beginning."""
+
+    def __init__(self, settings: Settings, tally: Tally) -> None:
+        """Takes the installation and the tally."""
+        prefix = settings.kafka.topic_prefix
+        self._kafka = settings.kafka
+        self._tally = tally
+        self._topics = {prefix + topic.name: topic for topic in TOPICS}
+        self._dead = {prefix + dead_letter_topic(handler.consumes.name, handler.group) for handler in HANDLERS}
+        self._positions: dict[TopicPartition, int] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begins to read. Raises KafkaError."""
+        lists = follow(self._kafka, {*self._topics, *self._dead}, "earliest", positions=self._positions)
+        await anext(lists)
+        self._task = asyncio.create_task(self._follow(lists), name="demo watch")
+
+    async def stop(self) -> None:
+        """Stops reading."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def catch_up(self) -> None:
+        """Waits until all records that are written by now are read; open transactions must end first.
+
+        Raises:
+            Exception: The reading failed.
+        """
+        # The readable end could miss a commit that was confirmed a moment ago.
+        ends = await high_watermarks(self._kafka, [*self._positions])
+        behind = True
+        while behind:
+            await asyncio.sleep(0.05)
+            if self._task is not None and self._task.done():
+                self._task.result()
+            behind = any(self._positions[at] < end for at, end in ends.items())
+
+    async def _follow(self, lists: AsyncGenerator[list[ConsumerRecord], None]) -> None:
+        async with contextlib.aclosing(lists):
+            async for records in lists:
+                for record in records:
+                    self._see(record)
+
+    def _see(self, record: ConsumerRecord) -> None:
+        if record.topic in self._dead:
+            self._tally.see_dead(DeadLetter.of(record.headers))
+            return
+        topic = self._topics[record.topic]
+        event = decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
+        if isinstance(event, Dead):
+            # An unreadable record is an input too.
+            self._tally.account.see(topic, _trace(record))
+        else:
+            self._tally.see(event, _trace(record))
+
+
+def _trace(record: ConsumerRecord) -> Trace:
+    here = f"{record.topic}/{record.partition}/{record.offset}"
+    texts = {name: value.decode("utf-8", "replace") for name, value in record.headers if value is not None}
+    writer = texts.get("ce_source", "").removeprefix("assay/")
+    return Trace(Provenance.of(record.headers, here).identity, texts.get("ce_causationid", ""), writer)
+
+
 _COUNT_SECONDS = 0.25
 _HOST_DELAY_SECONDS = 0.05
 _CLOSE_SECONDS = 5.0
@@ -164,7 +234,7 @@ async def running(settings: Settings, say: Callable[[str], None]) -> AsyncIterat
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-demo-"))
         settings = _for_demo(settings, web.address, Path(folder))
         await create_topics(settings.kafka)
-        tally = Tally(settings.tiered_indexing, settings.index.planned_chunks)
+        tally = Tally()
         watch = Watch(settings, tally)
         stack.push_async_callback(lambda: _close(watch.stop()))
         await watch.start()

@@ -131,7 +131,7 @@ class Gateway:
         Failures are values. Cancellation passes through and leaves no call open.
         """
         model = self._shares.models.get(need.task) or self._llm.model
-        limits = self._models.limits_of(model)
+        limits = self._models.limits_of(model, self._llm)
         if not model:
             return self._unavailable(need, "", "settings", "no model is named: set llm.model (ASSAY_LLM__MODEL)")
         if self._llm.budget_usd_per_day is not None and cost_of(limits, 0, 0) is None:
