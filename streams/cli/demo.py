@@ -62,8 +62,7 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
     from rich.live import Live
 
     from streams.demo.report import tell_decisions
-    from streams.demo.run import running
-    from streams.demo.screen import live_table
+    from streams.demo.run import live_table, running
     from streams.demo.tally import faults
 
     stop = stop_on_signals()

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from typer import BadParameter, Option
 
 from streams.cli.output import AsJson, Config, load_settings, say, show, tell
-from streams.generate.graph import plain_text
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.kubernetes import Installation, manifests
 from streams.generate.outputs import drift, write
+from streams.generate.pages import plain_text
 from streams.generate.prometheus import prometheus as prometheus_of
 from streams.settings.model import Settings, explain
 

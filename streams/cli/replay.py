@@ -18,8 +18,7 @@ from typer.core import TyperGroup
 from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, show, tell
-from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of
-from streams.replay.transitions import existing
+from streams.replay.plan import ReplayError, ReplayRequest, existing, routes, stage_of
 from streams.runtime.clock import SystemClock
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings

@@ -34,10 +34,9 @@ from streams.pipeline.health import Health
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordWork
-from streams.replay.pace import ReplayRate
-from streams.replay.plan import ReplayTroubleError, handler_of, stage_of
+from streams.replay.plan import ReplayTroubleError, handler_of, merged, stage_of
 from streams.replay.plan_store import PlanSession
-from streams.replay.transitions import merged
+from streams.replay.processor import ReplayRate
 from streams.runtime.clock import Clock
 from streams.topology.names import run_group
 

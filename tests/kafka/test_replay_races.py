@@ -13,8 +13,8 @@ from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.transactions import transactional_id
 from streams.replay.admin import drop, make_shadow, plan_status
+from streams.replay.plan import moved
 from streams.replay.plan_store import PlanStore
-from streams.replay.transitions import moved
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
 from streams.topology.names import run_group

@@ -11,9 +11,9 @@ from streams.cli.commands import run_command_line
 from streams.cli.generate import run_generate
 from streams.generate import outputs
 from streams.generate.examples import FOLDER
-from streams.generate.graph import plain_text
 from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release
 from streams.generate.outputs import drift, generate
+from streams.generate.pages import plain_text
 from streams.generate.prometheus import prometheus
 from streams.runtime.settings_files import read_document
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS

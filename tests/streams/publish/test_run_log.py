@@ -7,7 +7,7 @@ from aiokafka.errors import KafkaError, ProducerFenced
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.kafka.transactions import RecordWriter
-from streams.publish.run_log import RunLog, RunTakenError
+from streams.publish.sending import RunLog, RunTakenError
 from streams.publish.walk import Position
 from streams.settings.model import load_settings
 from streams.topology import PAGES_CRAWLED
