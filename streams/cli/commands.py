@@ -68,8 +68,8 @@ Also: `assay --version`, `assay --install-completion`."""
 
 class _ImportOnCall(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, imported_command(name) if name in COMMANDS else command, rest
+        name, command, left = super().resolve_command(ctx, args)
+        return name, imported_command(name) if name in COMMANDS else command, left
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is the library's
         lines = ["Usage: assay COMMAND …", "", getdoc(assay) or ""]
@@ -97,7 +97,9 @@ def imported_command(name: str) -> Any:
 
 
 def _extras(name: str) -> list[str]:
-    return next((extras for commands in PANELS.values() for its, (_, *extras) in commands.items() if its == name), [])
+    return next(
+        (extras for commands in PANELS.values() for known, (_, *extras) in commands.items() if known == name), []
+    )
 
 
 def _needed(name: str) -> str | None:

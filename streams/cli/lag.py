@@ -55,7 +55,7 @@ def lag(
             exceeded = limits_exceeded(groups, max_records, max_seconds)
             if as_json:
                 lags = [asdict(group) | {"lost": group.lost} for group in groups]
-                letters = [asdict(standing) for standing in dead]
+                letters = [asdict(topic) for topic in dead]
                 say_json({"groups": lags, "dead_letters": letters, "exceeded": exceeded})
             else:
                 if watch:
@@ -98,7 +98,7 @@ def show_lags(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], e
     wide = console.width >= _WIDE
     numbers = ("behind", "oldest", "retention left", "members", "dead letters")
     table = plain_table(*(("handler", "topic") if wide else ("handler",)), numbers=numbers, apart=2 if wide else 1)
-    letters = {standing.handler: standing.records for standing in dead}
+    letters = {topic.handler: topic.records for topic in dead}
     for lag in groups:
         where = _where(lag, wide)
         if not lag.delay_seconds and not lag.plan:

@@ -42,7 +42,7 @@ def stats(
     """Such as: `assay try score_page pages.jsonl | assay stats --input -`."""
     known = topic_named(topic)
     if known is None:
-        return tell("stats", no_such("topic", topic, [each.name for each in TOPICS]), 2)
+        return tell("stats", no_such("topic", topic, [known_topic.name for known_topic in TOPICS]), 2)
     if source is not None and since:
         raise BadParameter("lines of a file have no time; leave it out", param_hint="'--since'")
     begin = begin_of(since)

@@ -125,8 +125,8 @@ def _show(record: ConsumerRecord, decision: Decision, replies: Mapping[str, str]
     if as_json:
         place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
         value = decision.to_wire() if isinstance(decision, Event) else None
-        told = {"at": at.isoformat(), "by": source or None, "verdict": verdict, "reasons": reasons, "reply": reply}
-        say_json(place | told | {"event": value})
+        decided = {"at": at.isoformat(), "by": source or None, "verdict": verdict, "reasons": reasons, "reply": reply}
+        say_json(place | decided | {"event": value})
         return
     lines = [f"    {printable(reason, _SHOWN)}" for reason in reasons]
     if call is not None:

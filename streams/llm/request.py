@@ -120,8 +120,8 @@ class Question:
         adapted: Requests after which the client left a parameter out.
         lost: Requests without an answer that may have been paid.
         hung: Requests cut off at the deadline; the server may still write the longest reply.
-        spoiled: A reply outside the task's protocol, after which the question was asked once more.
-        spoiled_tokens: Tokens of the prompt and the reply of ``spoiled``, while the second request is open.
+        rejected_reply: A reply outside the task's protocol, after which the question was asked once more.
+        rejected_tokens: Tokens of the prompt and the reply of ``rejected_reply``, while the second request is open.
     """
 
     need: AskModel
@@ -141,8 +141,8 @@ class Question:
     adapted: int = 0
     lost: int = 0
     hung: int = 0
-    spoiled: Completion | None = None
-    spoiled_tokens: tuple[int, int] = (0, 0)
+    rejected_reply: Completion | None = None
+    rejected_tokens: tuple[int, int] = (0, 0)
 
     @property
     def left(self) -> float:
@@ -183,6 +183,6 @@ class Question:
         """USD of an answer and of the lost requests before it; None if the model has no price."""
         return cost_of(
             self.limits,
-            prompt_tokens + (self.lost + self.hung) * self.prompt_tokens + self.spoiled_tokens[0],
-            completion_tokens + self.hung * self.most_reply_tokens + self.spoiled_tokens[1],
+            prompt_tokens + (self.lost + self.hung) * self.prompt_tokens + self.rejected_tokens[0],
+            completion_tokens + self.hung * self.most_reply_tokens + self.rejected_tokens[1],
         )

@@ -83,8 +83,8 @@ _SHOWN_CHARACTERS = 4000
 
 
 def corrected(need: AskModel, completion: Completion) -> AskModel:
-    said = Message("assistant", completion.text[:_SHOWN_CHARACTERS] or "(nothing)")
-    return replace(need, messages=(*need.messages, said, Message("user", _CORRECTION)))
+    reply = Message("assistant", completion.text[:_SHOWN_CHARACTERS] or "(nothing)")
+    return replace(need, messages=(*need.messages, reply, Message("user", _CORRECTION)))
 
 
 def keeps_to_protocol(need: AskModel, completion: Completion) -> bool:

@@ -180,8 +180,8 @@ class Waiting:
         causes: list[str] = []
         if silent or failing or not self._complete:
             read = [group.subscription for group in self.groups]
-            topics = {self.kafka.topic_prefix + topic for topic in (*(its.topic for its in read), *self.writes)}
-            causes = await self.find(self.kafka, topics, [self.kafka.topic_prefix + its.group for its in read])
+            topics = {self.kafka.topic_prefix + topic for topic in (*(source.topic for source in read), *self.writes)}
+            causes = await self.find(self.kafka, topics, [self.kafka.topic_prefix + source.group for source in read])
             self._complete = not causes
         self._report(tuple(dict.fromkeys(causes or failing or map(_silence, filter(_is_late, silent)))))
 

@@ -58,7 +58,7 @@ class Decided:
     """The decision on one page, or on one result of a batch.
 
     Attributes:
-        decision: The tier or the type; of ``NO_DECISION`` where there is none.
+        decision: The tier or the type; of ``NO_DECISION`` without a decision.
         batch_id: The batch of a result.
         because: Why a result has its type, or why there is no decision.
         content: Everything that was decided, but for the version of the rules.

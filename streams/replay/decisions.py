@@ -230,13 +230,13 @@ def identity_of(record: ConsumerRecord) -> str:
 
 def values_at(part: Any, path: str) -> Iterator[str]:
     """The values at a path as text, also of each item of a list; other values than text are JSON, such as ``null``."""
-    name, _, rest = path.partition(".")
+    name, _, below = path.partition(".")
     if isinstance(part, list):
         for item in part:
             yield from values_at(item, path)
     elif path:
         if isinstance(part, dict):
-            yield from values_at(part.get(name), rest)
+            yield from values_at(part.get(name), below)
     else:
         yield part if isinstance(part, str) else json.dumps(part)
 

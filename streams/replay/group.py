@@ -116,7 +116,7 @@ class PlanGroup:
         """
         deadline = self.kafka.transaction_timeout_seconds
 
-        async def one(place: TopicPartition) -> None:
+        async def fence_writer(place: TopicPartition) -> None:
             own_id = transactional_id(self.name, place)
             writer = RecordWriter(lambda: make_producer(self.kafka, own_id, "assay-replay"), deadline)
             try:
@@ -126,7 +126,7 @@ class PlanGroup:
             finally:
                 await writer.stop()
 
-        await asyncio.gather(*(one(place) for place in self.ends))
+        await asyncio.gather(*(fence_writer(place) for place in self.ends))
 
 
 def remaining(state: GroupState, ends: Mapping[TopicPartition, int]) -> int | None:

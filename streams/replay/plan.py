@@ -228,7 +228,7 @@ def created(newest: ReplayPlan | None, plan: ReplayPlan) -> ReplayPlan:
     return plan
 
 
-def begun(newest: ReplayPlan) -> ReplayPlan | None:
+def at_start(newest: ReplayPlan) -> ReplayPlan | None:
     """The plan whose group is at the start of the ranges; None if another process has done that, or it does not run."""
     if newest.state is not ReplayState.RUNNING or stage_of(newest).begun:
         return None

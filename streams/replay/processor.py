@@ -129,8 +129,8 @@ class ReplayProcessor(RecordProcessor):
             self._skipped.inc()
             return Done.of()
         self._pace.took()
-        begun = super().begin(self._marked(record))
-        return begun if isinstance(begun, Pending) else self._ended(begun)
+        result = super().begin(self._marked(record))
+        return result if isinstance(result, Pending) else self._ended(result)
 
     @override
     async def complete(self, pending: Pending) -> Done:

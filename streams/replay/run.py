@@ -35,7 +35,7 @@ from streams.replay.plan import (
     UNFINISHED,
     ReplayError,
     asks_models,
-    begun,
+    at_start,
     finished,
     routes,
     stage_of,
@@ -107,7 +107,7 @@ async def _work(session: PlanSession, plan: ReplayPlan) -> ReplayPlan:
         open_now.push_async_callback(services.aclose)
         stage = StageRun(session, plan, services, tracer, bound)
         # In one transaction: a process that sees the started stage finds the offsets and does not set them back.
-        plan = await session.change(begun, stage.group.starts)
+        plan = await session.change(at_start, stage.group.starts)
         if plan.state is not ReplayState.RUNNING:
             return plan
         await stage.group.await_start(session.clock)

@@ -146,10 +146,10 @@ def measure(orders: Sequence[Sequence[int]], queries: Sequence[str], relevant: i
 
 
 def compare(
-    one: Sequence[float], other: Sequence[float], queries: Sequence[str], seed: int, least: int = 1
+    first: Sequence[float], other: Sequence[float], queries: Sequence[str], seed: int, least: int = 1
 ) -> Difference:
     """The difference of two orders by a figure for each request, whose queries are given; the bootstrap has a seed."""
-    differences = _by_query(np.asarray(one) - np.asarray(other), queries)
+    differences = _by_query(np.asarray(first) - np.asarray(other), queries)
     count = len(differences)
     generator = np.random.default_rng(seed)
     means = np.array([differences[generator.integers(0, count, count)].mean() for _ in range(_DRAWS)])

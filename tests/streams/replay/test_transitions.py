@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
-from streams.replay.plan import ReplayError, begun, finished, merged, transition, with_deleted
+from streams.replay.plan import ReplayError, at_start, finished, merged, transition, with_deleted
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STAGE = ReplayStage(handler="one", topic="one", config_version="1")
@@ -29,14 +29,14 @@ def test_a_plan_is_finished_once(state: ReplayState) -> None:
 
 @pytest.mark.parametrize("state", [ReplayState.FINISHED, ReplayState.CANCELLED, ReplayState.PAUSED])
 def test_a_process_that_is_behind_starts_nothing(state: ReplayState) -> None:
-    assert begun(plan(state)) is None
+    assert at_start(plan(state)) is None
 
 
 def test_a_plan_begins_once() -> None:
-    first = begun(plan())
+    first = at_start(plan())
     assert first is not None
     assert [stage.begun for stage in first.stages] == [True]
-    assert begun(first) is None
+    assert at_start(first) is None
 
 
 def test_deleted_ranges_are_added_once_for_all_processes() -> None:
