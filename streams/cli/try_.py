@@ -23,7 +23,7 @@ from handlers.listings.listing import follow_listing
 from handlers.text.patterns import compile_details
 from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
-from schemas.pages import Body, ScoredPage
+from schemas.pages import Body
 from schemas.relevance import SnippetFailure
 from streams.cli.output import AsJson, Config, Refusals, load_settings, say_json, tell, text_console
 from streams.cli.progress import read_events
@@ -39,13 +39,13 @@ from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
 from streams.topology.codec import MAX_DETAIL, from_json, refusal
 from streams.views.amounts import in_kinds
+from streams.views.words import reasons_of, verdict_of
 from streams.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
     from streams.views.screen import Screen
 
 _LONGEST = 160
-_BODIES = frozenset({"html", "html_base64", "content", "markdown", "text", "context"})
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
 
 
@@ -155,34 +155,14 @@ def _line(outcome: Outcome) -> bytes | dict[str, Any]:
 
 
 def print_event(console: Screen, event: Event) -> None:
-    """Prints an event for people: a scored page with its points, other events field by field."""
-    # rich takes a part of a second to import.
-    from rich.text import Text
-
-    from streams.demo.report import tell_page
-
-    def cut(text: str) -> str:
-        return printable(" ".join(text.split()), _LONGEST)
-
-    def print_fields(value: Mapping[str, Any], indent: int) -> None:
-        for name, field in value.items():
-            if field in (None, "", [], {}) or name in _BODIES:
-                continue
-            groups = field if isinstance(field, list) else [field]
-            if not isinstance(groups[0], Mapping):
-                console.print(Text.assemble(" " * indent, (f"{name}  ", "dim"), cut("; ".join(map(str, groups)))))
-                continue
-            for number, group in enumerate(groups, 1):
-                title = f"{name} {number}" if isinstance(field, list) else name
-                console.print(" " * indent + title, style="dim")
-                print_fields(group, indent + 2)
+    """Prints an event for people: its verdict, and its reasons."""
+    from rich.text import Text  # takes a part of a second to import
 
     topic = topic_of(event)
-    console.print(Text(f"{topic.name}  {cut(str(topic.key(event)))}", style="dim"))
-    if isinstance(event, ScoredPage):
-        tell_page(console, event)
-    else:
-        print_fields(event.to_wire(), 2)
+    console.print(Text(f"{topic.name}  {printable(str(topic.key(event)), _LONGEST)}", style="dim"))
+    console.print(Text(printable(verdict_of(event), _LONGEST), style="bold"))
+    for reason in reasons_of(event):
+        console.print(f"  {printable(' '.join(reason.split()), _LONGEST)}")
     console.print()
 
 

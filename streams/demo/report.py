@@ -33,7 +33,7 @@ def tell_decisions(console: Screen, tally: Tally) -> None:
     pages = sorted(tally.latest(ScoredPage).values(), key=lambda page: -(page.cts_score or 0))
     _section(console, "How far can a page be trusted?")
     for page in [*pages[:1], *[p for p in pages[1:] if p.tier == "B"][:1], *pages[-1:]]:
-        tell_page(console, page)
+        _tell(console, page.title or page.url, page, reasons_of(page), good=page.tier == "A")
     batches = tally.latest(ResultsClassified).values()
     roots = sorted((batch for batch in batches if batch.parent_batch_id is None), key=lambda batch: batch.batch_id)
     _section(console, "Do the results answer the question, or are they only listings?")
@@ -93,20 +93,6 @@ def _tell(console: Screen, subject: str, decision: Event, reasons: Iterable[str]
     _line(console, 2, (verdict_of(decision), _GOOD if good else _MIXED))
     for reason in reasons:
         _line(console, 4, (reason, "dim"))
-
-
-def tell_page(console: Screen, page: ScoredPage) -> None:
-    """Prints a page's tier, score and label, and the points of each component."""
-    score = "   –" if page.cts_score is None else f"{page.cts_score:4}"
-    console.print()
-    tier = (f"tier {page.tier}", f"bold {TIER_STYLE[page.tier]}")
-    _line(console, 0, tier, (score, "bold"), f" {page.trust_label}  {page.title or page.url}")
-    _address(console, 2, (page.url, "dim"))
-    for component in page.cts_breakdown:
-        if component.points:
-            _line(console, 2, f"{component.points:+4}  {component.component}: {component.reason}")
-    if missing := [component.component for component in page.cts_breakdown if not component.points]:
-        _line(console, 2, (f"   0  {', '.join(missing)}", "dim"))
 
 
 def _tell_batch(console: Screen, tally: Tally, batch: ResultsClassified) -> None:

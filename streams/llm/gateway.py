@@ -350,4 +350,5 @@ class Gateway:
             self._accounting.tally.add(model, refused=1)
         if cause in ("settings", "journal"):
             log.error("no model can be asked", task=need.task, cause=cause, detail=known)
-        return ModelUnavailable(detail, after_seconds, lasting=cause in ("shut", "settings"), cause=known)
+        lasting = cause in ("shut", "settings")
+        return ModelUnavailable(detail, after_seconds, lasting=lasting, cause=known, at=self._clock.now())

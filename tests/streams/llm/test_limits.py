@@ -1,7 +1,6 @@
 """Limits in virtual time: never exceeded in any minute, for any processes, and well used."""
 
 import asyncio
-import math
 import random
 from collections.abc import Callable
 from copy import deepcopy
@@ -51,15 +50,6 @@ def pace_of(limit: float, now: float = 0.0, fresh: bool = False) -> RateWindow:
     pace = RateWindow(MARGIN)
     pace.limit(limit, now, fresh)
     return pace
-
-
-def test_pace_without_a_limit_lets_nothing_through() -> None:
-    pace = RateWindow(MARGIN)
-    assert (pace.pause(1, 0.0), pace.spacing()) == (math.inf, math.inf)
-    pace.limit(0.0, 0.0, fresh=True)
-    assert (pace.pause(1, 0.0), pace.spacing()) == (math.inf, math.inf)
-    pace.limit(60, 0.0, fresh=False)
-    assert pace.pause(1, 0.0) == 0.0
 
 
 @virtually
@@ -279,17 +269,6 @@ async def test_lower_token_limit_stated_by_the_server_is_used() -> None:
 
 
 @virtually
-async def test_each_task_has_its_own_share_and_its_own_line() -> None:
-    shares = {"half": 0.5, "little": 0.001, "none": 0.0}
-    each = limiter(LIMITS, shares.__getitem__)
-    assert [each.allowed(task) for task in shares] == [300, 0.6, 0]
-    assert isinstance(await each.turn("half", 1, 1.0), ModelTurn)
-    assert isinstance(await each.turn("little", 1, 1.0), NoTurn)
-    assert isinstance(await each.turn("half", 1, 1.0), ModelTurn)
-    assert isinstance(await each.turn("none", 1, 1.0), NoTurn)
-
-
-@virtually
 async def test_pause_that_ends_with_the_patience_is_not_exceeded() -> None:
     each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
     assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
@@ -298,16 +277,6 @@ async def test_pause_that_ends_with_the_patience_is_not_exceeded() -> None:
     assert not refused.paused
     refused = instance(NoTurn, await each.turn("task", 1, 9.9))
     assert refused.paused
-
-
-@virtually
-async def test_a_share_that_was_nothing_begins_with_a_pause() -> None:
-    part = [0.0]
-    each = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=10), lambda _: part[0])
-    assert isinstance(await each.turn("task", 1, 0.0), NoTurn)
-    part[0] = 1.0
-    turn = instance(ModelTurn, await each.turn("task", 1, 10.0))
-    assert turn.waited == pytest.approx(1.02)
 
 
 @virtually
