@@ -393,11 +393,7 @@ def _print_import(
         if (now.tier, now.standing) != (tier, listing):
             was = {"before": now.standing, "now": listing, "lists": _origins(now, rules)}
             changed.append({"domain": domain, "from": now.tier, "to": tier} | was)
-    tiers = [
-        {key: entry_change[key] for key in ("domain", "from", "to")}
-        for entry_change in changed
-        if entry_change["from"] != entry_change["to"]
-    ]
+    tiers = [{key: row[key] for key in ("domain", "from", "to")} for row in changed if row["from"] != row["to"]]
     counts = {
         "new": len(entries.keys() - before.keys()),
         "replaced": sum(before[domain] != entry for domain, entry in entries.items() if domain in before),

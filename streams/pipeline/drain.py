@@ -97,9 +97,7 @@ class DrainDetector:
         if behind := {place for place, (committed, readable) in elsewhere.items() if committed < readable}:
             return f"other members of the group still process {_topics_of(behind)}"
         # No await in these lines: all groups are idle at the same moment, and that lies between the two readings.
-        positions = {
-            place: partition.position() for group in self.groups for place, partition in group.partitions.items()
-        }
+        positions = {place: part.position() for group in self.groups for place, part in group.partitions.items()}
         positions |= {place: readable for place, (_, readable) in elsewhere.items()}
         if transactions := self._transactions(positions, before):
             return _transaction_on(transactions)
