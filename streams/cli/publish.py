@@ -133,7 +133,7 @@ class Input:
 
 
 def run_publish(settings: Settings, asked: Publication) -> int:
-    """Publishes every record of every path, or only checks them, which needs no Kafka (C-33)."""
+    """Publishes every record of every path, or only checks them, which needs no Kafka."""
     source = Input(asked)
     if wrong := _wrong(source):
         return tell("publish", wrong, 2)

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +41,8 @@ from streams.kafka.topics import create_topics, plan_topics
 from streams.local_kafka.broker import LocalKafka
 from streams.local_kafka.install import BrokerUnavailable
 from streams.pipeline.drain import high_watermarks
-from streams.publish.sources import read
 from streams.settings.model import HttpSettings, Settings
-from streams.topology import HANDLERS, MIB, PAGES_CRAWLED, TOPICS, topic_of
+from streams.topology import HANDLERS, MIB, TOPICS, topic_of
 from streams.topology.codec import OutputRecord, decode, encode, timestamp
 
 _ROOM_BYTES = 128 * MIB
@@ -213,13 +211,13 @@ class Demo:
                     dropped[sample.labels["handler"]] += int(sample.value)
         return self.tally.account.balances(dropped)
 
-    async def work(self, pages: Path | None, say: Callable[[str], None]) -> None:
-        """Publishes everything and a folder of real pages, and waits until it is processed and read back."""
+    async def work(self, say: Callable[[str], None]) -> None:
+        """Publishes everything, and waits until it is processed and read back."""
         drain_detector = self.application.drain_detector
-        await _feed(self.settings, feed.events(datetime.now(UTC)), pages)
+        await _feed(self.settings, feed.events(datetime.now(UTC)))
         await drain_detector.wait(say)
         # Not earlier: their results would depend on the order of processing.
-        await _feed(self.settings, feed.queries(), None)
+        await _feed(self.settings, feed.queries())
         await drain_detector.wait(say)
         await self.watch.catch_up()
 
@@ -282,15 +280,11 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
     return settings.model_copy(update={"fetch": fetch, "index": index, "llm": llm})
 
 
-async def _feed(settings: Settings, events: Sequence[Event], pages: Path | None) -> None:
-    """Publishes events, then the folder of real pages."""
-    entries = () if pages is None else read(pages, PAGES_CRAWLED)
-    records = chain(map(_record, events), (entry.record(PAGES_CRAWLED) for entry in entries))
+async def _feed(settings: Settings, events: Sequence[Event]) -> None:
     async with opened(make_producer(settings.kafka, None, "assay.demo")) as producer:
-        for record in records:
-            if isinstance(record, OutputRecord):
-                name = settings.kafka.topic_prefix + record.topic
-                await producer.send_and_wait(name, value=record.value, key=record.key, headers=list(record.headers))
+        for record in map(_record, events):
+            name = settings.kafka.topic_prefix + record.topic
+            await producer.send_and_wait(name, value=record.value, key=record.key, headers=list(record.headers))
 
 
 def _record(event: Event) -> OutputRecord:

@@ -1,4 +1,4 @@
-"""Fetches pages from the open web (R-273).
+"""Fetches pages from the open web.
 
 - The guard checks every address and every redirect.
 - robots.txt is obeyed.

@@ -1,4 +1,4 @@
-"""Finds changes of an event's JSON Schema that break today's readers of old records (R-010).
+"""Finds changes of an event's JSON Schema that break today's readers of old records.
 
 A change of unknown effect counts as a break. The golden examples cover what models check beyond their schema.
 """

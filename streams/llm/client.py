@@ -176,7 +176,7 @@ class ModelClient:
                     self._left_out.setdefault(model, set()).add(name)
                     return Failure(Trouble.ADAPT, cause, None, server_text)
         if status in (401, 402, 404, 407) or 300 <= status < 400:
-            return Failure(Trouble.SHUT, cause, wait, server_text)
+            return Failure(Trouble.ACCESS_DENIED, cause, wait, server_text)
         # 403 may be about the key, or about a question that a filter rejects.
         if status >= 500 or status in (403, 408, 409, 425):
             return Failure(Trouble.PASSING, cause, wait, server_text)
@@ -223,7 +223,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 def _code(error: openai.APIStatusError) -> str:
-    """The server's name for what is wrong, if it is a name."""
+    """The provider's error code, if it has one."""
     code = str(error.code or error.type or "")
     return code if code.replace("_", "").isalnum() and len(code) <= 60 else ""
 

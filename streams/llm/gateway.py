@@ -223,7 +223,7 @@ class Gateway:
         except TimeoutError:
             result = Failure(Trouble.TIMEOUT, f"no answer within {question.policy.deadline_seconds:g} s")
         except BaseException:
-            question.lost += 1
+            question.unanswered += 1
             raise
         finally:
             turn.over(used)
@@ -255,7 +255,7 @@ class Gateway:
                 return None
             case Trouble.LIMITED:
                 return await self._rate_limited(question, result)
-            case Trouble.SHUT:
+            case Trouble.ACCESS_DENIED:
                 breaker.open(result.after_seconds)
                 await self._accounting.settle(question)
                 return self._unavailable(question.need, question.model, "shut", result, result.after_seconds)
@@ -302,7 +302,7 @@ class Gateway:
         return await self._accounting.keep(question, rejected_reply)
 
     async def _pause_before_a_try(self, question: Question) -> None:
-        """Pauses before a later try of a question whose handler asks again itself, at its first message (R-148)."""
+        """Pauses before a later try of a question whose handler asks again itself, at its first message."""
         need = question.need
         if need.try_number > 1 and all(message.role in ("system", "user") for message in need.messages):
             pause = min(self._backoff(need.try_number - 1, least=0.5), question.left / 2)

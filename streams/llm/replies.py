@@ -110,7 +110,7 @@ class Trouble(Enum):
     PASSING = "the server failed"
     TIMEOUT = "no answer in time"
     DOWN = "the server can't be reached"
-    SHUT = "the server accepts no request of ours"
+    ACCESS_DENIED = "the server accepts no request of ours"
     ADAPT = "the client leaves a parameter out from now on"
 
 

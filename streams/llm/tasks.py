@@ -1,7 +1,6 @@
 """Tables by task: the offline judges, which answer from the facts if no model is configured, and the reply readers.
 
-A reply that no reader accepts was paid for. It is stored while its record may be retried, then the model is asked again
-(R-130).
+A reply that no reader accepts was paid for. It is kept while its record may be retried, then the model is asked again.
 """
 
 from __future__ import annotations

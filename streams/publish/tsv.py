@@ -1,4 +1,4 @@
-r"""Reads and writes pages as tab-separated lines, for other crawlers and uploads (R-197, R-201, C-33).
+r"""Reads and writes pages as tab-separated lines, for other crawlers and uploads.
 
 The columns are ``url, title, content, date, quality_metadata``; older files have the first four. In every column a tab
 is ``\t``, a line feed ``\n``, a carriage return ``\r`` and a backslash ``\\``, so a line is always one page.
@@ -19,7 +19,7 @@ from streams.topology.codec import without_half_pairs
 
 COLUMNS = ("url", "title", "content", "date", "quality_metadata")
 LEGACY_COLUMNS = COLUMNS[:4]
-"""The columns of older files, whose pages have no score (C-33)."""
+"""The columns of older files, whose pages have no score."""
 
 _HEADERS = frozenset("\t".join(names) for names in (COLUMNS, LEGACY_COLUMNS))
 _PLAIN = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}

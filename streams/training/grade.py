@@ -61,7 +61,7 @@ def group_of(request: ServedRequest, section: GradeSection) -> Group:
 
 
 def grade_of(signals: Signals | None, section: GradeSection) -> int:
-    """The given grade, else that of the stay, else that of the click; 0 for a result that was seen and left alone."""
+    """The explicit grade, else from the time of the stay, else from the click; 0 if seen without a click."""
     if signals is None:
         return 0
     if signals.grade is not None:

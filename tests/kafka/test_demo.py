@@ -18,7 +18,7 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
     settings = load_settings(
         kafka={"bootstrap_servers": kafka, "topic_prefix": topic_prefix}, http={"host": "127.0.0.1", "port": 0}
     )
-    assert run_demo(settings, once=True, as_json=True, pages=None) == 0
+    assert run_demo(settings, once=True, as_json=True) == 0
     figures = json.loads(capfd.readouterr().out.strip().splitlines()[-1])
     events, decisions = figures["events"], figures["decisions"]
     assert all(decisions["pages.scored.v1"]["tier"][tier] for tier in "ABC")

@@ -125,7 +125,7 @@ async def _demonstrated(kafka: str, prefix: str, here: Places, stack: AsyncExitS
         pass
 
     demo = await stack.enter_async_context(running(settings, nothing))
-    await demo.work(None, nothing)
+    await demo.work(nothing)
     return demo
 
 

@@ -39,7 +39,7 @@ ALL = ("--from", "earliest", "--no-follow")
 GIVEN = (EVIL, "--candidates", "{candidates}")
 CALLS = {
     "score": [["{crawled}"], ["{page}"], ["{page}", "--url", EVIL], [f"http://127.0.0.1:1/{EVIL}"], [EVIL], ["{bad}"]],
-    "demo": [["--pages", EVIL]],
+    "demo": [["--config", EVIL]],
     "run": [["score_page", "--drain"], [EVIL]],
     "broker": [["--port", EVIL]],
     "topics": [["acl", "--principal", EVIL], ["acl", "--commands", "--principal", EVIL], [EVIL]],
