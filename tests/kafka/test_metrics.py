@@ -1,4 +1,4 @@
-"""The metrics of a real run (R-129): every declared metric, no other, and no label value from an input."""
+"""The metrics of a real run (R-129, R-270): every declared metric, no other, and no label value from an input."""
 
 import json
 from collections import Counter
