@@ -27,10 +27,9 @@ from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import TopicsError
 from streams.llm.journal import JournalError
 from streams.replay.admin import PlanStatus, cancel, plan_status
-from streams.replay.plan import ReplayError
+from streams.replay.plan import UNFINISHED, ReplayError, existing
 from streams.replay.plan_store import NoPlanTopicError, PlanSession, PlanStore, ReplayProgress
 from streams.replay.run import run_plan
-from streams.replay.transitions import UNFINISHED, existing
 from streams.runtime.settings_files import SettingsError
 from streams.telemetry.metrics import Metrics
 

@@ -54,7 +54,7 @@ def label_rows(metric: MetricDef, models: Mapping[str, str]) -> Groups:
     ``models`` is the model of each task. ``version`` is the installed version and has no rows.
     """
     asked = [(task, models.get(task, "")) for task in TASKS]
-    of_models = {("task", "model"): frozenset(asked)} | _each(model=[model for _, model in asked])
+    of_models = {("task", "model"): frozenset(asked)} | _independent(model=[model for _, model in asked])
     known = {**_SHARED, **of_models, **_OWN.get(metric.name, {})}
     left = [label for label in metric.labels if label != "version"]
     groups: Groups = {}
@@ -68,7 +68,7 @@ def label_rows(metric: MetricDef, models: Mapping[str, str]) -> Groups:
     return groups
 
 
-def _each(**values: Iterable[str]) -> Groups:
+def _independent(**values: Iterable[str]) -> Groups:
     """The groups of labels that depend on no other label."""
     return {(label,): frozenset((str(value),) for value in allowed) for label, allowed in values.items()}
 
@@ -79,7 +79,7 @@ _SHARED: Groups = {
         for handler in HANDLERS
         for topic in (handler.consumes.name, *(retry.topic for retry in handler.retry_topics))
     ),
-    **_each(
+    **_independent(
         handler=[handler.name for handler in HANDLERS],
         lane=LANES,
         stage=Stage,
@@ -116,7 +116,7 @@ _OWN: dict[str, Groups] = {
             ]
         )
     },
-    Metrics.retries_total.name: _each(reason=RetryReason),
+    Metrics.retries_total.name: _independent(reason=RetryReason),
     Metrics.dead_events_total.name: {
         ("reason", "stage"): frozenset(
             [
@@ -126,19 +126,19 @@ _OWN: dict[str, Groups] = {
             ]
         )
     },
-    Metrics.child_processes_ended_total.name: _each(reason=CHILD_ENDS),
-    Metrics.extractions_triggered_total.name: _each(reason=ExtractionTrigger),
-    Metrics.snippets_total.name: _each(reason=("", *SnippetFailure)),
-    Metrics.relevance_judgments_total.name: _each(outcome=RelevanceOutcome),
+    Metrics.child_processes_ended_total.name: _independent(reason=CHILD_ENDS),
+    Metrics.extractions_triggered_total.name: _independent(reason=ExtractionTrigger),
+    Metrics.snippets_total.name: _independent(reason=("", *SnippetFailure)),
+    Metrics.relevance_judgments_total.name: _independent(outcome=RelevanceOutcome),
     Metrics.queries_total.name: {
         ("outcome", "intent"): frozenset(
             [*product(("answered", "empty"), map(str, Intent)), *product(get_args(RefusalReason), ("",))]
         )
     },
-    Metrics.query_stages_total.name: _each(stage=StageName, outcome=StageOutcome),
-    Metrics.fetches_total.name: _each(outcome=("ok", *FetchFailure)),
-    Metrics.fetch_robots_total.name: _each(outcome=("fetched", "none", "kept", *FetchFailure)),
-    Metrics.llm_requests_total.name: _each(outcome=CallOutcome),
-    Metrics.llm_offline_total.name: _each(outcome=CallOutcome),
-    Metrics.replay_records_total.name: _each(outcome=("replayed", "passed_over")),
+    Metrics.query_stages_total.name: _independent(stage=StageName, outcome=StageOutcome),
+    Metrics.fetches_total.name: _independent(outcome=("ok", *FetchFailure)),
+    Metrics.fetch_robots_total.name: _independent(outcome=("fetched", "none", "kept", *FetchFailure)),
+    Metrics.llm_requests_total.name: _independent(outcome=CallOutcome),
+    Metrics.llm_offline_total.name: _independent(outcome=CallOutcome),
+    Metrics.replay_records_total.name: _independent(outcome=("replayed", "passed_over")),
 }

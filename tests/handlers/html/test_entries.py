@@ -106,12 +106,15 @@ def test_the_first_post_is_the_pages_own() -> None:
         f"<div class=reply><p class=reply-date>{day} May 2024</p><a href=/u/{name}>{name}</a><p>{SAID}, {name}.</div>"
         for day, name in ((3, "ada"), (5, "bob"), (8, "cy"))
     )
-    read = assay.read(f"<title>Rain</title><main><h1>Rain in the valley</h1><h2>Replies</h2>{posts}</main>")
-    assert str(read.date) == "2024-05-03"
+    page = assay.read(f"<title>Rain</title><main><h1>Rain in the valley</h1><h2>Replies</h2>{posts}</main>")
+    assert isinstance(page, assay.Page)
+    assert str(page.date) == "2024-05-03"
 
 
 def test_comments_below_a_text_do_not_date_it() -> None:
     comment = "<div class=comment><p class=comment-meta><a href=/users/{0}>{0}</a> June {1}, 2025</p><p>{2}, {0}.</div>"
     comments = "".join(comment.format(name, day, SAID) for day, name in enumerate(("ada", "bob", "cy", "dee"), 1))
     html = f"<main><h1>Bridge reopened</h1><p>{SAID}.</p><section><h2>Comments</h2>{comments}</section></main>"
-    assert assay.read(html).date is None
+    page = assay.read(html)
+    assert isinstance(page, assay.Page)
+    assert page.date is None

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from streams.fetch.host_pacing import HostPacing
 from streams.fetch.settings import FetchSettings
+from streams.fetch.worker import HostPacing
 from streams.runtime.files import KeyedLocks
 from tests.streams.doubles import VirtualClock
 
