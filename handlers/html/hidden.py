@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, islice
-from math import comb
+from functools import cached_property
+from itertools import islice
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.addressed import Addressed
 from handlers.html.hidden_text import IN_DOUBT, KEPT, TOO_MUCH, Hidden, judge, place_of
 from handlers.html.outline import TEXT
-from handlers.html.styles import (
-    WHITE,
-    Colour,
-    Hiding,
-    background,
-    has_boxes,
-    hiding,
-    hiding_rules,
-    page_background,
-    showing_classes,
-)
+from handlers.html.sheets import Styles, read_sheet
+from handlers.html.styles import INHERITED, WHITE, Colour, Hiding, background_of, hiding, in_colour_of, read_style
 from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
 _SHEET: Kind = "style_sheet"
 _WHOLE_PAGE = frozenset(("html", "head", "body"))
-_MAY_HIDE = "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,link[rel~=stylesheet]"
-_VISIBLE = "[style*='visibility:visible'],[style*='visibility: visible']"
+_MAY_HIDE = (
+    "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,details:not([open]),link[rel~=stylesheet],"
+    "font[color],body[text]"
+)
 _MAX_STYLED = 120_000
 """Elements with a style, or that a selector matches, that are looked at."""
 _MAX_ELEMENTS = 2_000
 """Elements with text whose text is judged; of more only what is surely hidden is looked for, and left out."""
-_MAX_ABOVE = 40
-_MAX_UNCOUNTED = 40
-"""Selectors of two parts that take little: each is tried once at each element above."""
-_MAX_STEPS = 50_000_000
-"""Looks at the elements around others that selectors may take; each of ``.a .b .c`` is looked for in all above."""
 _WHOLE = 1_500
 """Characters of a hidden element that is taken out as a whole if a part of it addresses a model."""
 _MAX_PARTS = 20_000
@@ -52,8 +39,11 @@ _MOST = 0.5
 _SHORT = 250
 """Characters of hidden text that is no tab, accordion or article, which a script shows."""
 _FEW = 2
-_SHORT_SHEETS = 20_000
-"""Characters of style sheets; longer ones hide menus and tabs, of which only what may address a model is taken out."""
+_COLOURS = frozenset(("color", "background"))
+_NOTHING: frozenset[str] = frozenset()
+_MOST_GROUNDS = 20
+_SHORT_PAGE, _HIDDEN_SHARE = 6_000, 0.25
+"""Characters of visible text, of which a longer page has tabs and accordions."""
 _MAX_DOUBTFUL = 3_000
 _MAX_NODES = 200
 
@@ -66,37 +56,30 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     found: list[Hidden] = []
     removed: dict[int, tuple[LexborNode, Hidden]] = {}
     seen: set[int] = set()
-    nodes = root.css(_MAY_HIDE)[:_MAX_STYLED]
-    has_links = any(node.tag == "link" for node in nodes)
-    behind = page_background(sheets) if sheets else None
-    if behind is None and "background" not in sheets and not has_links:
-        # No other sheet can give the page a background, so it is white.
-        behind = WHITE
-    is_known = not has_links and not has_boxes(sheets)
+    page = _Page(root, sheets)
     hiding_nodes: list[tuple[LexborNode, Kind, Hiding, str]] = []
-    by_sheet = _by_sheet(root, sheets) if sheets else {}
-    of_sheet = ((node, _SHEET, how) for node, how in by_sheet.values())
-    may_enlarge = "font" in sheets or has_links
-    for node, kind, how in chain(_hidden_elements(nodes, behind, is_known=is_known), of_sheet):
-        if node.mem_id in seen:
+    for element, kind, its in page.hidden():
+        if element.mem_id in seen:
             continue
-        if how.is_sure and _is_shown_inside(node, how, may_enlarge=may_enlarge):
-            how = replace(how, is_sure=False)
-        if not how.is_sure and len(hiding_nodes) >= _MAX_ELEMENTS:
-            continue
-        if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
-            hiding_nodes.append((node, kind, how, text))
-            if how.is_sure:
-                seen |= _inside(node)
+        for node, how in page.parts(element, its):
+            if not how.is_sure and len(hiding_nodes) >= _MAX_ELEMENTS:
+                continue
+            if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
+                hiding_nodes.append((node, kind, how, text))
+                if how.is_sure:
+                    seen |= _inside(node)
     makes = Counter(_make(node) for node, *_ in hiding_nodes)
-    is_long = any(len(text) > _MAIN_CHARACTERS for *_, text in hiding_nodes)
-    characters = len(tree.body.text_lexbor()) if is_long and tree.body is not None else 0
+    faded = sum(how.by == ("opacity",) for _, _, how, _ in hiding_nodes)
+    characters = len(tree.body.text_lexbor()) if hiding_nodes and tree.body is not None else 0
     told = judge([(text, how) for _, _, how, text in hiding_nodes[:_MAX_ELEMENTS]], addressed)
     told += [TOO_MUCH] * (len(hiding_nodes) - len(told))
     searched: set[int] = set()
+    unseen = sum(len(text) for _, _, how, text in hiding_nodes if how.is_sure)
+    # A short page that has little hidden text has no tabs.
+    is_short = unseen < _HIDDEN_SHARE * (characters - unseen) < _HIDDEN_SHARE * _SHORT_PAGE
     for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
+        is_page = _is_main(text, characters, _MOST)
         if said:
-            is_page = _is_main(text, characters, _MOST)
             if said == TOO_MUCH:
                 whole = not _is_main(text, characters)
             else:
@@ -107,15 +90,167 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
                 removed.setdefault(part.mem_id, (part, taken))
             if whole:
                 continue
-        if not how.is_sure or (kind == _SHEET and len(sheets) > _SHORT_SHEETS):
+        if not how.is_sure:
             continue
-        is_alone = not how.is_faded and len(text) <= _SHORT and makes[_make(node)] <= _FEW
-        if (how.is_gone or is_alone) and not _is_main(text, characters):
+        is_faded = how.by == ("opacity",) and faded > _FEW
+        is_alone = not is_faded and (is_short or (len(text) <= _SHORT and makes[_make(node)] <= _FEW))
+        if (how.is_gone or is_alone) and not _is_main(text, characters, _MOST if is_short else _MAIN_SHARE):
             taken = Hidden(kind, place_of(node), text, "left_out", "no visitor sees it")
             removed.setdefault(node.mem_id, (node, taken))
         else:
             found.append(Hidden(kind, place_of(node), text, "kept"))
     return _remove(removed) + found
+
+
+class _Page:
+    """The elements of a page that a style or an attribute hides."""
+
+    def __init__(self, root: LexborNode, sheets: str) -> None:
+        nodes = {node.mem_id: node for node in root.css(_MAY_HIDE)[:_MAX_STYLED]}
+        self._nodes = [(node, its, _presented(its)) for node in nodes.values() for its in (node.attributes,)]
+        self._root = root
+        self._styles = Styles(root, read_sheet(sheets)) if sheets else None
+        self._is_known = not any(node.tag == "link" for node in nodes.values())
+        self._backgrounds: dict[int, tuple[Colour | None, bool]] = {}
+
+    @cached_property
+    def _grounds(self) -> list[Colour]:
+        own = (background_of(read_style(style)[0]) for _, _, style in self._nodes if "background" in style)
+        grounds = self._styles.sheet.grounds if self._styles is not None else []
+        return [*dict.fromkeys(filter(None, own)), *grounds][:_MOST_GROUNDS]
+
+    def hidden(self) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
+        """Elements that may be hidden, with what hides them."""
+        by_sheet = self._styles.may_hide() if self._styles is not None else {}
+        for node, attributes, inline in self._nodes:
+            if node.first_child is None:
+                continue
+            _, by, is_match = by_sheet.pop(node.mem_id, (node, _NOTHING, True))
+            how = self._how(node, inline, by, is_match=is_match) if inline or by else None
+            if "hidden" in attributes:
+                yield node, "hidden_attribute", how or KEPT
+            elif attributes.get("aria-hidden") == "true":
+                yield node, "aria_hidden", how or IN_DOUBT
+            elif how is not None:
+                is_sheets = by and not set(by).isdisjoint(how.by)
+                yield node, (_SHEET if is_sheets else "inline_style") if how.kind == "style" else how.kind, how
+            elif node.tag == "noscript":
+                yield node, "noscript", KEPT
+            elif (node.tag == "dialog" and "open" not in attributes) or "popover" in attributes:
+                yield node, "hidden_attribute", KEPT
+            elif node.tag == "details":
+                yield node, "hidden_attribute", IN_DOUBT
+        for node, by, is_match in by_sheet.values():
+            # Another sheet gives the boxes their colours.
+            if not self._is_known and by <= _COLOURS:
+                continue
+            if node.tag not in _WHOLE_PAGE and (how := self._how(node, "", by, is_match=is_match)):
+                yield node, _SHEET, how
+        if self._styles is not None and self._styles.exceeded:
+            # What the rules beyond the budget hide is not known.
+            yield from ((node, _SHEET, IN_DOUBT) for node in self._root.css("[class],[id]")[:_MAX_ELEMENTS])
+
+    def _how(self, node: LexborNode, inline: str, by: frozenset[str], *, is_match: bool) -> Hiding | None:
+        """How the styles of an element hide its text."""
+        own, may = read_style(inline)
+        if may is None and "color" in own:
+            may = in_colour_of(own, self._grounds)
+        if may is None and not by:
+            return None
+        said = own
+        if self._styles is not None:
+            applied = self._styles.said(node, by.union(may.by if may else ()), inline)
+            if applied is None:
+                return IN_DOUBT
+            said = applied
+        how = hiding(said)
+        if (how is None and "color" in said and in_colour_of(said, self._grounds)) or (
+            how is not None and how.kind == "same_colour"
+        ):
+            how = self._against(node, said)
+        return how if how is None or is_match else replace(how, is_sure=False)
+
+    def _against(self, node: LexborNode, said: dict[str, str]) -> Hiding | None:
+        """How an element's colour hides its text before the background of the elements around it."""
+        behind, is_known = self._behind(node.parent) if self._is_known else (None, False)
+        found = hiding(said, behind or WHITE)
+        return found if found is None or is_known else replace(found, is_sure=False)
+
+    def _behind(self, node: LexborNode | None) -> tuple[Colour | None, bool]:
+        """The colour of an element or of the nearest one around it, and whether no picture may be before it."""
+        path = []
+        while node is not None and node.mem_id not in self._backgrounds:
+            path.append(node)
+            node = node.parent
+        found = self._backgrounds[node.mem_id] if node is not None else (None, True)
+        for one in reversed(path):
+            inline = _presented(one.attributes)
+            around: dict[str, str] | None = read_style(inline)[0]
+            if self._styles is not None and self._styles.sets(one, "background"):
+                around = self._styles.said(one, ("background",), inline)
+            if around is None or any(word in str(around) for word in ("url(", "gradient", "image")):
+                found = None, False
+            elif own := background_of(around):
+                found = own, True
+            self._backgrounds[one.mem_id] = found
+        return found
+
+    def parts(self, node: LexborNode, how: Hiding) -> list[tuple[LexborNode, Hiding]]:
+        """The hidden element, or what is hidden in it besides elements that are shown again."""
+        if not how.by or how.by[0] not in INHERITED:
+            return [(node, how)]
+        shown = self._shown_inside(node, how)
+        if not shown:
+            return [(node, how)]
+        path = {node.mem_id}
+        for one in shown:
+            above: LexborNode | None = one
+            while above is not None and above.mem_id not in path:
+                path.add(above.mem_id)
+                above = above.parent
+        last = {one.mem_id for one in shown}
+        stack, found = [node], []
+        while stack:
+            for child in stack.pop().iter(include_text=True):
+                if child.mem_id not in path:
+                    found.append((child, how))
+                elif child.mem_id not in last:
+                    stack.append(child)
+        return found
+
+    def _shown_inside(self, node: LexborNode, how: Hiding) -> list[LexborNode]:
+        """Elements with text inside of a hidden one that set the property that hides it to another value."""
+        part = how.by[0]
+        found = []
+        has_rules = self._styles is not None and bool(self._styles.sheet.setters(part))
+        for one in node.css("*" if has_rules else "[style]")[:_MAX_ELEMENTS]:
+            inline = one.attributes.get("style") or ""
+            styles = self._styles
+            if one.mem_id == node.mem_id or not (part in inline or (styles is not None and styles.sets(one, part))):
+                continue
+            said = read_style(inline)[0] if styles is None else styles.said(one, (part,), inline)
+            if said is None or (any(part in name for name in said) and not _still(said, how) and one.text().strip()):
+                found.append(one)
+        return found
+
+
+def _still(said: dict[str, str], how: Hiding) -> bool:
+    own = hiding(said)
+    return own is not None and own.kind == how.kind
+
+
+def _presented(attributes: Mapping[str, str | None]) -> str:
+    """The style of an element, with attributes of its look."""
+    style = attributes.get("style") or ""
+    for name, its in (
+        ("bgcolor", "background-color"),
+        ("text", "color"),
+        ("color", "color"),
+        ("background", "background-image"),
+    ):
+        if value := attributes.get(name):
+            style = f"{its}:{value};{style}"
+    return style
 
 
 def _remove(removed: dict[int, tuple[LexborNode, Hidden]]) -> list[Hidden]:
@@ -140,70 +275,6 @@ def _remove(removed: dict[int, tuple[LexborNode, Hidden]]) -> list[Hidden]:
     for node in outer:
         node.decompose()
     return found
-
-
-def _hidden_elements(
-    nodes: list[LexborNode], behind: Colour | None, *, is_known: bool
-) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
-    """Elements that their style or an attribute hides, or may hide."""
-    last = 0
-    for node in nodes:
-        before, last = last, node.mem_id  # a node that two selectors match comes twice
-        if before == last or node.first_child is None:
-            continue
-        attributes = node.attributes
-        style = attributes.get("style")
-        how = hiding(style, behind) if style else None
-        if style and how is not None and how.kind == "same_colour" and not _is_alone(style):
-            how = _against(node, style, how, behind, is_known=is_known)
-        if "hidden" in attributes:
-            yield node, "hidden_attribute", how or KEPT
-        elif attributes.get("aria-hidden") == "true":
-            yield node, "aria_hidden", how or IN_DOUBT
-        elif how is not None:
-            yield node, "inline_style" if how.kind == "style" else how.kind, how
-        elif node.tag == "noscript":
-            yield node, "noscript", KEPT
-        elif (node.tag == "dialog" and "open" not in attributes) or "popover" in attributes:
-            yield node, "hidden_attribute", KEPT
-
-
-def _is_alone(style: str) -> bool:
-    """Whether a style hides text whatever is behind its element."""
-    how = hiding(style)
-    return how is not None and how.is_sure
-
-
-def _against(node: LexborNode, style: str, how: Hiding, page: Colour | None, *, is_known: bool) -> Hiding | None:
-    """How an element's colour hides its text before the background of the elements around it."""
-    above = node.parent
-    for _ in range(_MAX_ABOVE):
-        if above is None:
-            break
-        attributes = above.attributes
-        around = (attributes.get("style") or "").lower()
-        if colour := attributes.get("bgcolor"):
-            around = f"background:{colour};{around}"
-        if (behind := background(around)) is not None:
-            return hiding(style, behind)
-        if "background" in around or "background" in attributes:
-            # An image or a gradient, on which text of any colour may be seen.
-            return replace(how, is_sure=False)
-        above = above.parent
-    found = hiding(style, page) if page is not None else how
-    # Classes can give the elements around it a background.
-    return found if is_known or found is None else replace(found, is_sure=False)
-
-
-def _is_shown_inside(node: LexborNode, how: Hiding, *, may_enlarge: bool) -> bool:
-    """Whether an element inside is visible again, or has a font of its own, as between inline blocks without blanks."""
-    if how.kind == "style":
-        return how.is_gone and node.css_first(_VISIBLE) is not None
-    if how.kind != "tiny_font":
-        return False
-    inside = node.css("[style*=font],[class]" if may_enlarge else "[style*=font]")
-    own = (hiding(one.attributes.get("style") or "") for one in inside if one.mem_id != node.mem_id)
-    return any(how is None or how.kind != "tiny_font" for how in own)
 
 
 def _inside(node: LexborNode) -> set[int]:
@@ -262,73 +333,3 @@ def _is_main(text: str, characters: int, share: float = _MAIN_SHARE) -> bool:
 def _make(node: LexborNode) -> str:
     """Tag and class names: hidden elements of one make are parts of a template, which a script shows."""
     return f"{node.tag} {node.attributes.get('class') or ''}"
-
-
-def _by_sheet(root: LexborNode, sheets: str) -> dict[int, tuple[LexborNode, Hiding]]:
-    """The elements that style sheets hide; in doubt, those of a selector that would take long."""
-    rules = hiding_rules(sheets)
-    costly = _costly_selectors(root, list(rules))
-    found: dict[int, tuple[LexborNode, Hiding]] = {}
-    for how in dict.fromkeys(rules.values()):
-        selectors = [selector for selector, other in rules.items() if other == how and selector not in costly]
-        nodes = _selected(root, selectors)[:_MAX_STYLED] if selectors else []
-        showing = showing_classes(sheets, "display") | showing_classes(sheets, how.shown_by) if nodes else frozenset()
-        for node in nodes:
-            if node.tag not in _WHOLE_PAGE and (node.mem_id not in found or how.is_sure):
-                is_shown = showing and not showing.isdisjoint((node.attributes.get("class") or "").split())
-                found[node.mem_id] = node, replace(how, is_sure=False) if is_shown else how
-    for node in _selected(root, [_parts_of(selector)[-1] for selector in costly])[:_MAX_STYLED] if costly else ():
-        if node.tag not in _WHOLE_PAGE:
-            found.setdefault(node.mem_id, (node, IN_DOUBT))
-    return found
-
-
-def _parts_of(selector: str) -> list[str]:
-    return selector.replace(">", " ").split()
-
-
-def _costly_selectors(root: LexborNode, selectors: list[str]) -> list[str]:
-    """The selectors that may take too many steps: each part before the last is tried at all elements above."""
-    combined = [selector for selector in selectors if len(_parts_of(selector)) > 1]
-    if len(combined) <= _MAX_UNCOUNTED:
-        combined = [selector for selector in combined if len(_parts_of(selector)) > 2]
-    depths: dict[int, int] = {}
-    if not combined or _steps(root, combined, depths) <= _MAX_STEPS:
-        return []
-    left = _MAX_STEPS
-    costly = []
-    for selector in combined:
-        steps = _steps(root, [selector], depths)
-        if steps > left:
-            costly.append(selector)
-        else:
-            left -= steps
-    return costly
-
-
-def _steps(root: LexborNode, selectors: list[str], depths: dict[int, int]) -> int:
-    """The most steps that selectors take: each way to find their parts, in order, above elements of the last ones."""
-    parts = [_parts_of(selector) for selector in selectors]
-    above_last = Counter(len(names) - 1 for names in parts)
-    total = 0
-    for node in _selected(root, list({names[-1]: None for names in parts})):
-        path: list[int] = []
-        above: LexborNode | None = node
-        while above is not None and above.mem_id not in depths:
-            path.append(above.mem_id)
-            above = above.parent
-        depth = depths[above.mem_id] if above is not None else 0
-        depths |= {identity: depth + number for number, identity in enumerate(reversed(path), 1)}
-        total += sum(number * comb(depths[node.mem_id], most) for most, number in above_last.items())
-    return total
-
-
-def _selected(root: LexborNode, selectors: list[str]) -> list[LexborNode]:
-    """The elements that any of the selectors matches. As in a browser, one that is invalid matches none."""
-    with suppress(SelectolaxError):
-        return root.css(",".join(selectors))
-    found: list[LexborNode] = []
-    for selector in selectors:
-        with suppress(SelectolaxError):
-            found += root.css(selector)
-    return found

@@ -31,7 +31,7 @@ from handlers.html.outline import (
     Outline,
     empty,
 )
-from handlers.html.styles import is_for_screens
+from handlers.html.sheets import is_for_screens
 from handlers.html.unseen import take_out_unseen
 
 MARK_CHARACTERS = 300

@@ -226,12 +226,6 @@ def test_text_that_visitors_see_is_kept(body: str) -> None:
     assert event.hidden_text == ()
 
 
-def test_white_letters_of_a_class_on_an_assistant_are_no_alarm() -> None:
-    text = "Our AI assistant answers your questions on the harbour festival, and recommends a boat."
-    event = scored(f"<style>body{{background:#fff}} .btn{{color:#fff}}</style><p class=btn>{text}</p>")
-    assert event.hidden_text == ()
-
-
 @pytest.mark.parametrize(
     "body",
     [
