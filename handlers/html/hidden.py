@@ -40,6 +40,7 @@ _SHORT = 250
 """Characters of hidden text that is no tab, accordion or article, which a script shows."""
 _FEW = 2
 _COLOURS = frozenset(("color", "background"))
+_LOOKS = frozenset(("bgcolor", "text", "color", "background"))
 _NOTHING: frozenset[str] = frozenset()
 _MOST_GROUNDS = 20
 _SHORT_PAGE, _HIDDEN_SHARE = 6_000, 0.25
@@ -70,7 +71,8 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
                     seen |= _inside(node)
     makes = Counter(_make(node) for node, *_ in hiding_nodes)
     faded = sum(how.by == ("opacity",) for _, _, how, _ in hiding_nodes)
-    characters = len(tree.body.text_lexbor()) if hiding_nodes and tree.body is not None else 0
+    is_read = any(how.is_sure or len(text) > _MAIN_CHARACTERS for _, _, how, text in hiding_nodes)
+    characters = len(tree.body.text_lexbor()) if is_read and tree.body is not None else 0
     told = judge([(text, how) for _, _, how, text in hiding_nodes[:_MAX_ELEMENTS]], addressed)
     told += [TOO_MUCH] * (len(hiding_nodes) - len(told))
     searched: set[int] = set()
@@ -107,7 +109,9 @@ class _Page:
 
     def __init__(self, root: LexborNode, sheets: str) -> None:
         nodes = {node.mem_id: node for node in root.css(_MAY_HIDE)[:_MAX_STYLED]}
-        self._nodes = [(node, its, _presented(its)) for node in nodes.values() for its in (node.attributes,)]
+        self._nodes = [
+            (node, its, _presented(its)) for node in nodes.values() if node.first_child for its in (node.attributes,)
+        ]
         self._root = root
         self._styles = Styles(root, read_sheet(sheets)) if sheets else None
         self._is_known = not any(node.tag == "link" for node in nodes.values())
@@ -123,8 +127,6 @@ class _Page:
         """Elements that may be hidden, with what hides them."""
         by_sheet = self._styles.may_hide() if self._styles is not None else {}
         for node, attributes, inline in self._nodes:
-            if node.first_child is None:
-                continue
             _, by, is_match = by_sheet.pop(node.mem_id, (node, _NOTHING, True))
             how = self._how(node, inline, by, is_match=is_match) if inline or by else None
             if "hidden" in attributes:
@@ -242,6 +244,8 @@ def _still(said: dict[str, str], how: Hiding) -> bool:
 def _presented(attributes: Mapping[str, str | None]) -> str:
     """The style of an element, with attributes of its look."""
     style = attributes.get("style") or ""
+    if _LOOKS.isdisjoint(attributes):
+        return style
     for name, its in (
         ("bgcolor", "background-color"),
         ("text", "color"),

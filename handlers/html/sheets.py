@@ -42,6 +42,8 @@ _STEPS = 3_000_000
 """Looks at elements that the selectors of a page may take."""
 _STEPS_EACH = 20
 """For an element that is found, and for a rule that is compared."""
+_STEPS_OF_QUERY = 200
+"""What it costs to read a selector."""
 _MOST_FOUND = 120_000
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
@@ -351,9 +353,9 @@ class Styles:
     def _cost(self, selector: str, number: int) -> int:
         far = len(_FAR.findall(selector))
         if not far:
-            return self._number
+            return self._number + _STEPS_OF_QUERY
         width = self._number if _WIDE.search(selector) else self._depth if far > 1 else 100
-        return self._number + number * max(width, comb(width, far))
+        return self._number + _STEPS_OF_QUERY + number * max(width, comb(width, far))
 
     def said(self, node: LexborNode, parts: Iterable[str], inline: str = "") -> dict[str, str] | None:
         """What applies to an element of the properties with one of some words in their names; None if it takes long."""
