@@ -201,9 +201,15 @@ class _Page:
         """The hidden element, or what is hidden in it besides elements that are shown again."""
         if not how.by or how.by[0] not in INHERITED:
             return [(node, how)]
-        shown = self._shown_inside(node, how)
+        inside = node.css("*" if self._styles is not None else "[style]")
+        if len(inside) > _MAX_ELEMENTS:
+            return [(node, replace(how, is_sure=False))]
+        shown = self._shown_inside(node, inside, how)
         if not shown:
             return [(node, how)]
+        if len(node.text()) > _WHOLE:
+            # A script shows it, as it shows parts of it.
+            return [(node, replace(how, is_sure=False))]
         path = {node.mem_id}
         for one in shown:
             above: LexborNode | None = one
@@ -220,12 +226,11 @@ class _Page:
                     stack.append(child)
         return found
 
-    def _shown_inside(self, node: LexborNode, how: Hiding) -> list[LexborNode]:
+    def _shown_inside(self, node: LexborNode, inside: list[LexborNode], how: Hiding) -> list[LexborNode]:
         """Elements with text inside of a hidden one that set the property that hides it to another value."""
         part = how.by[0]
         found = []
-        has_rules = self._styles is not None and bool(self._styles.sheet.setters(part))
-        for one in node.css("*" if has_rules else "[style]")[:_MAX_ELEMENTS]:
+        for one in inside:
             inline = one.attributes.get("style") or ""
             styles = self._styles
             if one.mem_id == node.mem_id or not (part in inline or (styles is not None and styles.sets(one, part))):

@@ -38,7 +38,7 @@ _MOST_READ = 1_500_000
 _LONGEST = 1_000
 _MOST_GROUNDS = 20
 """Colours of backgrounds that text is compared with."""
-_STEPS = 3_000_000
+_STEPS = 6_000_000
 """Looks at elements that the selectors of a page may take."""
 _STEPS_EACH = 20
 """For an element that is found, and for a rule that is compared."""
@@ -369,9 +369,14 @@ class Styles:
                 if not self._spend(_STEPS_EACH * len(rules)):
                     return None
                 for selector, rule in rules:
-                    if (selector, rule.order) not in known and self._matches(selector, node):
-                        styles.append((_precedence(selector, rule), rule.style))
+                    if (selector, rule.order) in known:
+                        continue
                     known.add((selector, rule.order))
+                    is_match = self._matches(selector, node)
+                    if is_match is None:
+                        return None
+                    if is_match:
+                        styles.append((_precedence(selector, rule), rule.style))
         return resolved(important_last(styles), self.sheet.variables)
 
     def sets(self, node: LexborNode, part: str) -> bool:
@@ -379,12 +384,15 @@ class Styles:
         setters = self.sheet.setters(part)
         return any(key in setters for key in (*names_of(node), node.tag or "", "*"))
 
-    def _matches(self, selector: str, node: LexborNode) -> bool:
+    def _matches(self, selector: str, node: LexborNode) -> bool | None:
+        """Whether a selector matches an element; None if that is not known."""
         if selector not in self._found:
             nodes, is_sure = self._matched(selector)
             self._found[selector] = frozenset(one.mem_id for one in nodes), is_sure
         found, is_sure = self._found[selector]
-        return node.mem_id in found and is_sure
+        if is_sure:
+            return node.mem_id in found
+        return False if found and node.mem_id not in found else None
 
 
 def names_of(node: LexborNode) -> list[str]:
