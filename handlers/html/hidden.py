@@ -13,94 +13,77 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from handlers.html.addressed import Addressed
 from handlers.html.hidden_text import IN_DOUBT, KEPT, TOO_MUCH, Hidden, judge, place_of
 from handlers.html.outline import TEXT
-from handlers.html.sheets import Styles, read_sheet
-from handlers.html.styles import INHERITED, WHITE, Colour, Hiding, background_of, hiding, in_colour_of, read_style
+from handlers.html.sheets import Rule, Styles
+from handlers.html.styles import INHERITED, Colour, Hiding, background_of, hiding, may_hide, read_style
 from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
-_SHEET: Kind = "style_sheet"
-_WHOLE_PAGE = frozenset(("html", "head", "body"))
 _MAY_HIDE = (
-    "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,details:not([open]),link[rel~=stylesheet],"
-    "font[color],body[text]"
+    "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,details:not([open]),font[color],body[text],"
+    "body[bgcolor],[opacity]"
 )
-_MAX_STYLED = 120_000
-"""Elements with a style, or that a selector matches, that are looked at."""
-_MAX_ELEMENTS = 2_000
-"""Elements with text whose text is judged; of more only what is surely hidden is looked for, and left out."""
-_WHOLE = 1_500
-"""Characters of a hidden element that is taken out as a whole if a part of it addresses a model."""
-_MAX_PARTS = 20_000
-_MAIN_SHARE = 0.2
-_MAIN_CHARACTERS = 400
-"""A hidden element with more, and with this share of the page's text, is its main text until a script shows it."""
-_MOST = 0.5
-"""Of an element with so much of the page's text, only parts that address a model are taken out, and none in doubt."""
-_SHORT = 250
-"""Characters of hidden text that is no tab, accordion or article, which a script shows."""
-_FEW = 2
-_COLOURS = frozenset(("color", "background"))
-_LOOKS = frozenset(("bgcolor", "text", "color", "background"))
-_NOTHING: frozenset[str] = frozenset()
-_MOST_GROUNDS = 20
+_MAX_STYLED, _MAX_ELEMENTS, _MAX_PARTS = 40_000, 2_000, 20_000
+"""Elements with a style that are looked at, elements with text that is judged, and parts of them."""
+_WHOLE, _SHORT, _FEW = 1_500, 250, 2
+"""Characters of an element that is taken out as a whole if a part is written to a machine, or else is no article."""
+_MAIN_SHARE, _MAIN_CHARACTERS, _MOST = 0.2, 400, 0.5
+"""A hidden element with more, and with this share of the page's text, is its main text until a script shows it.
+
+Of an element with most of the page's text only parts that are written to a machine are taken out.
+"""
 _SHORT_PAGE, _HIDDEN_SHARE = 6_000, 0.25
 """Characters of visible text, of which a longer page has tabs and accordions."""
-_MAX_DOUBTFUL = 3_000
-_MAX_NODES = 200
+_MAX_DOUBTFUL, _MAX_NODES = 3_000, 200
+_LOOKS = {"bgcolor": "background-color", "text": "color", "color": "color", "opacity": "opacity"}
 
 
 def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -> list[Hidden]:
     """Removes hidden text from a tree without scripts; returns it with the text that was kept."""
-    root = tree.root
-    if root is None:
+    if tree.root is None:
         return []
-    found: list[Hidden] = []
-    removed: dict[int, tuple[LexborNode, Hidden]] = {}
+    page = _Page(tree.root, sheets)
     seen: set[int] = set()
-    page = _Page(root, sheets)
-    hiding_nodes: list[tuple[LexborNode, Kind, Hiding, str]] = []
-    for element, kind, its in page.hidden():
-        if element.mem_id in seen:
+    hidden: list[tuple[LexborNode, Kind, Hiding, str]] = []
+    for node, kind, how in page.hidden():
+        if node.mem_id in seen or (not how.is_sure and len(hidden) >= _MAX_ELEMENTS):
             continue
-        for node, how in page.parts(element, its):
-            if not how.is_sure and len(hiding_nodes) >= _MAX_ELEMENTS:
-                continue
-            if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
-                hiding_nodes.append((node, kind, how, text))
-                if how.is_sure:
-                    seen |= _inside(node)
-    makes = Counter(_make(node) for node, *_ in hiding_nodes)
-    faded = sum(how.by == ("opacity",) for _, _, how, _ in hiding_nodes)
-    is_read = any(how.is_sure or len(text) > _MAIN_CHARACTERS for _, _, how, text in hiding_nodes)
+        if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
+            hidden.append((node, kind, how, text))
+            if how.is_sure:
+                seen |= {one.mem_id for one in node.traverse()}
+    if not hidden:
+        return []
+    makes = Counter(_make(node) for node, *_ in hidden)
+    faded = sum(how.by == ("opacity",) for _, _, how, _ in hidden)
+    is_read = any(how.is_sure or len(text) > _MAIN_CHARACTERS for _, _, how, text in hidden)
     characters = len(tree.body.text_lexbor()) if is_read and tree.body is not None else 0
-    told = judge([(text, how) for _, _, how, text in hiding_nodes[:_MAX_ELEMENTS]], addressed)
-    told += [TOO_MUCH] * (len(hiding_nodes) - len(told))
-    searched: set[int] = set()
-    unseen = sum(len(text) for _, _, how, text in hiding_nodes if how.is_sure)
+    judged = judge(((text, how) for _, _, how, text in hidden), addressed)
+    unseen = sum(len(text) for _, _, how, text in hidden if how.is_sure)
     # A short page that has little hidden text has no tabs.
     is_short = unseen < _HIDDEN_SHARE * (characters - unseen) < _HIDDEN_SHARE * _SHORT_PAGE
-    for (node, kind, how, text), said in zip(hiding_nodes, told, strict=True):
+    found: list[Hidden] = []
+    removed: dict[int, tuple[LexborNode, Hidden]] = {}
+    searched: set[int] = set()
+    for (node, kind, how, text), said in zip(hidden, judged, strict=True):
         is_page = _is_main(text, characters, _MOST)
         if said:
-            if said == TOO_MUCH:
-                whole = not _is_main(text, characters)
-            else:
-                whole = not is_page and len(text) <= (_WHOLE if said[0] == "quarantined" else _SHORT)
-            parts = [(node, said)] if whole else list(_parts(node, addressed, how, searched, is_page=is_page))
+            most = _WHOLE if said[0] == "quarantined" else _SHORT
+            is_whole = not _is_main(text, characters) if said == TOO_MUCH else not is_page and len(text) <= most
+            parts = [(node, said)] if is_whole else list(_parts(node, addressed, how, searched, is_page=is_page))
             for part, (outcome, reason) in parts:
                 taken = Hidden(kind, place_of(part), part.text(separator=" "), outcome, reason)
                 removed.setdefault(part.mem_id, (part, taken))
-            if whole:
+            if is_whole:
                 continue
-        if not how.is_sure:
-            continue
-        is_faded = how.by == ("opacity",) and faded > _FEW
-        is_alone = not is_faded and (is_short or (len(text) <= _SHORT and makes[_make(node)] <= _FEW))
-        if (how.is_gone or is_alone) and not _is_main(text, characters, _MOST if is_short else _MAIN_SHARE):
-            taken = Hidden(kind, place_of(node), text, "left_out", "no visitor sees it")
-            removed.setdefault(node.mem_id, (node, taken))
-        else:
-            found.append(Hidden(kind, place_of(node), text, "kept"))
+        if how.is_sure:
+            is_alone = is_short or (len(text) <= _SHORT and makes[_make(node)] <= _FEW)
+            is_faded = how.by == ("opacity",) and faded > _FEW
+            is_out = how.is_gone or (is_alone and not is_faded)
+            if is_out and not _is_main(text, characters, _MOST if is_short else _MAIN_SHARE):
+                taken = Hidden(kind, place_of(node), text, "left_out", "no visitor sees it")
+                removed.setdefault(node.mem_id, (node, taken))
+            else:
+                found.append(Hidden(kind, place_of(node), text, "kept"))
     return _remove(removed) + found
 
 
@@ -108,158 +91,88 @@ class _Page:
     """The elements of a page that a style or an attribute hides."""
 
     def __init__(self, root: LexborNode, sheets: str) -> None:
-        nodes = {node.mem_id: node for node in root.css(_MAY_HIDE)[:_MAX_STYLED]}
-        self._nodes = [
-            (node, its, _presented(its)) for node in nodes.values() if node.first_child for its in (node.attributes,)
-        ]
+        nodes = root.css(_MAY_HIDE)
+        self._exceeded = len(nodes) > _MAX_STYLED
+        self._nodes = [(node, its) for node in nodes[:_MAX_STYLED] if node.first_child for its in (node.attributes,)]
         self._root = root
-        self._styles = Styles(root, read_sheet(sheets)) if sheets else None
-        self._is_known = not any(node.tag == "link" for node in nodes.values())
-        self._backgrounds: dict[int, tuple[Colour | None, bool]] = {}
+        self._known: dict[str, tuple[dict[str, str], Hiding | None, Hiding | None]] = {}
+        self._styles = Styles(root, sheets) if sheets and not sheets.isspace() else None
 
     @cached_property
     def _grounds(self) -> list[Colour]:
-        own = (background_of(read_style(style)[0]) for _, _, style in self._nodes if "background" in style)
-        grounds = self._styles.sheet.grounds if self._styles is not None else []
-        return [*dict.fromkeys(filter(None, own)), *grounds][:_MOST_GROUNDS]
+        """Colours of backgrounds of the page."""
+        own = (background_of(read_style(_presented(its))) for _, its in self._nodes)
+        return [*filter(None, dict.fromkeys(own)), *(self._styles.sheet.grounds if self._styles else ())][:40]
 
     def hidden(self) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
         """Elements that may be hidden, with what hides them."""
-        by_sheet = self._styles.may_hide() if self._styles is not None else {}
-        for node, attributes, inline in self._nodes:
-            _, by, is_match = by_sheet.pop(node.mem_id, (node, _NOTHING, True))
-            how = self._how(node, inline, by, is_match=is_match) if inline or by else None
+        by_sheet = self._styles.may_hide() if self._styles else {}
+        for node, attributes in self._nodes:
+            _, rules, is_match = by_sheet.pop(node.mem_id, (node, [], True))
+            inline = _presented(attributes)
+            how = self._how(node, inline, rules, is_match=is_match) if inline or rules else None
             if "hidden" in attributes:
                 yield node, "hidden_attribute", how or KEPT
             elif attributes.get("aria-hidden") == "true":
                 yield node, "aria_hidden", how or IN_DOUBT
             elif how is not None:
-                is_sheets = by and not set(by).isdisjoint(how.by)
-                yield node, (_SHEET if is_sheets else "inline_style") if how.kind == "style" else how.kind, how
-            elif node.tag == "noscript":
-                yield node, "noscript", KEPT
-            elif (node.tag == "dialog" and "open" not in attributes) or "popover" in attributes:
-                yield node, "hidden_attribute", KEPT
-            elif node.tag == "details":
-                yield node, "hidden_attribute", IN_DOUBT
-        for node, by, is_match in by_sheet.values():
-            # Another sheet gives the boxes their colours.
-            if not self._is_known and by <= _COLOURS:
-                continue
-            if node.tag not in _WHOLE_PAGE and (how := self._how(node, "", by, is_match=is_match)):
-                yield node, _SHEET, how
-        if self._styles is not None and self._styles.exceeded:
+                yield node, _kind(how, rules), how
+            elif node.tag in ("noscript", "dialog", "details") or "popover" in attributes:
+                is_open = node.tag == "dialog" and "open" in attributes
+                kind: Kind = "noscript" if node.tag == "noscript" else "hidden_attribute"
+                yield node, kind, IN_DOUBT if node.tag == "details" or is_open else KEPT
+        for node, rules, is_match in by_sheet.values():
+            if node.tag not in ("html", "head", "body") and (how := self._how(node, "", rules, is_match=is_match)):
+                yield node, _kind(how, rules), how
+        if self._exceeded or (self._styles is not None and self._styles.exceeded):
             # What the rules beyond the budget hide is not known.
-            yield from ((node, _SHEET, IN_DOUBT) for node in self._root.css("[class],[id]")[:_MAX_ELEMENTS])
+            lines = (node for node in self._root.css("body *") if node.first_child and node.first_child.is_text_node)
+            yield from ((node, "style_sheet", IN_DOUBT) for node in islice(lines, _MAX_ELEMENTS))
 
-    def _how(self, node: LexborNode, inline: str, by: frozenset[str], *, is_match: bool) -> Hiding | None:
+    def _how(self, node: LexborNode, inline: str, rules: list[Rule], *, is_match: bool) -> Hiding | None:
         """How the styles of an element hide its text."""
-        own, may = read_style(inline)
-        if may is None and "color" in own:
-            may = in_colour_of(own, self._grounds)
-        if may is None and not by:
+        own, may, _ = self._read(inline)
+        if may is None and not rules:
             return None
-        said = own
-        if self._styles is not None:
-            applied = self._styles.said(node, by.union(may.by if may else ()), inline)
-            if applied is None:
-                return IN_DOUBT
-            said = applied
-        how = hiding(said)
-        if (how is None and "color" in said and in_colour_of(said, self._grounds)) or (
-            how is not None and how.kind == "same_colour"
-        ):
-            how = self._against(node, said)
-        return how if how is None or is_match else replace(how, is_sure=False)
+        _, _, how = self._read(";".join((*(rule.style for rule in rules), inline)))
+        if how is None:
+            # Another rule, or what is around, may give what is missing; a style of the element itself shows it.
+            is_set = may is None and any(part in own for rule in rules for part in rule.how.by)
+            return None if is_set else replace(may or rules[0].how, is_sure=False)
+        is_shown = not is_match or self._is_shown(node, own, how)
+        return replace(how, is_sure=False) if is_shown else how
 
-    def _against(self, node: LexborNode, said: dict[str, str]) -> Hiding | None:
-        """How an element's colour hides its text before the background of the elements around it."""
-        behind, is_known = self._behind(node.parent) if self._is_known else (None, False)
-        found = hiding(said, behind or WHITE)
-        return found if found is None or is_known else replace(found, is_sure=False)
+    def _read(self, style: str) -> tuple[dict[str, str], Hiding | None, Hiding | None]:
+        """The values of a style, how they may hide text, and how they surely do."""
+        if style not in self._known:
+            said = read_style(style, self._styles.sheet.variables if self._styles else None)
+            may = may_hide(said) or (may_hide(said, self._grounds) if "color" in said else None)
+            self._known[style] = said, may, hiding(said) if may else None
+        return self._known[style]
 
-    def _behind(self, node: LexborNode | None) -> tuple[Colour | None, bool]:
-        """The colour of an element or of the nearest one around it, and whether no picture may be before it."""
-        path = []
-        while node is not None and node.mem_id not in self._backgrounds:
-            path.append(node)
-            node = node.parent
-        found = self._backgrounds[node.mem_id] if node is not None else (None, True)
-        for one in reversed(path):
-            inline = _presented(one.attributes)
-            around: dict[str, str] | None = read_style(inline)[0]
-            if self._styles is not None and self._styles.sets(one, "background"):
-                around = self._styles.said(one, ("background",), inline)
-            if around is None or any(word in str(around) for word in ("url(", "gradient", "image")):
-                found = None, False
-            elif own := background_of(around):
-                found = own, True
-            self._backgrounds[one.mem_id] = found
-        return found
-
-    def parts(self, node: LexborNode, how: Hiding) -> list[tuple[LexborNode, Hiding]]:
-        """The hidden element, or what is hidden in it besides elements that are shown again."""
-        if not how.by or how.by[0] not in INHERITED:
-            return [(node, how)]
-        inside = node.css("*" if self._styles is not None else "[style]")
-        if len(inside) > _MAX_ELEMENTS:
-            return [(node, replace(how, is_sure=False))]
-        shown = self._shown_inside(node, inside, how)
-        if not shown:
-            return [(node, how)]
-        if len(node.text()) > _WHOLE:
-            # A script shows it, as it shows parts of it.
-            return [(node, replace(how, is_sure=False))]
-        path = {node.mem_id}
-        for one in shown:
-            above: LexborNode | None = one
-            while above is not None and above.mem_id not in path:
-                path.add(above.mem_id)
-                above = above.parent
-        last = {one.mem_id for one in shown}
-        stack, found = [node], []
-        while stack:
-            for child in stack.pop().iter(include_text=True):
-                if child.mem_id not in path:
-                    found.append((child, how))
-                elif child.mem_id not in last:
-                    stack.append(child)
-        return found
-
-    def _shown_inside(self, node: LexborNode, inside: list[LexborNode], how: Hiding) -> list[LexborNode]:
-        """Elements with text inside of a hidden one that set the property that hides it to another value."""
-        part = how.by[0]
-        found = []
-        for one in inside:
-            inline = one.attributes.get("style") or ""
-            styles = self._styles
-            if one.mem_id == node.mem_id or not (part in inline or (styles is not None and styles.sets(one, part))):
-                continue
-            said = read_style(inline)[0] if styles is None else styles.said(one, (part,), inline)
-            if said is None or (any(part in name for name in said) and not _still(said, how) and one.text().strip()):
-                found.append(one)
-        return found
+    def _is_shown(self, node: LexborNode, own: Mapping[str, str], how: Hiding) -> bool:
+        """Whether another rule, or an element inside, may show the text of an element."""
+        if self._styles and hiding(own) is None and self._styles.is_shown(node, how.by):
+            return True
+        if how.by[:1] and how.by[0] in INHERITED:
+            inside = list(islice(node.traverse(), 1, _MAX_NODES))
+            is_set = any(how.by[0] in (one.attributes.get("style") or "") for one in inside)
+            return is_set or any(self._styles.is_shown(one, how.by) for one in inside if self._styles)
+        return False
 
 
-def _still(said: dict[str, str], how: Hiding) -> bool:
-    own = hiding(said)
-    return own is not None and own.kind == how.kind
+def _kind(how: Hiding, rules: list[Rule]) -> Kind:
+    if how.kind != "style":
+        return how.kind
+    return "style_sheet" if any(rule.how.by == how.by for rule in rules) else "inline_style"
 
 
 def _presented(attributes: Mapping[str, str | None]) -> str:
     """The style of an element, with attributes of its look."""
     style = attributes.get("style") or ""
-    if _LOOKS.isdisjoint(attributes):
+    if _LOOKS.keys().isdisjoint(attributes):
         return style
-    for name, its in (
-        ("bgcolor", "background-color"),
-        ("text", "color"),
-        ("color", "color"),
-        ("background", "background-image"),
-    ):
-        if value := attributes.get(name):
-            style = f"{its}:{value};{style}"
-    return style
+    return ";".join([*(f"{its}:{attributes[name]}" for name, its in _LOOKS.items() if attributes.get(name)), style])
 
 
 def _remove(removed: dict[int, tuple[LexborNode, Hidden]]) -> list[Hidden]:
@@ -286,11 +199,6 @@ def _remove(removed: dict[int, tuple[LexborNode, Hidden]]) -> list[Hidden]:
     return found
 
 
-def _inside(node: LexborNode) -> set[int]:
-    """The identities of an element and of the elements inside of it."""
-    return {one.mem_id for one in node.traverse()}
-
-
 def _text_of(node: LexborNode) -> str:
     """The beginning of an element's text, of a bounded number of nodes: elements in doubt can hold the whole page."""
     texts, length = [], 0
@@ -307,15 +215,9 @@ def _text_of(node: LexborNode) -> str:
 def _parts(
     node: LexborNode, addressed: Addressed, how: Hiding, searched: set[int], *, is_page: bool
 ) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
-    """The smallest parts of a long hidden element that may address a model; of most of a page, that do.
-
-    An element in doubt that is inside of a searched one has no other parts than it.
-    """
+    """The smallest parts of a long hidden element that are written to a machine, once for each element in doubt."""
     if not how.is_sure and node.mem_id in searched:
         return
-    if is_page:
-        # It is shown by a script, and its font or colour with it.
-        how = replace(how, kind="style")
     stack, parts = [node], list[tuple[LexborNode, str]]()
     for _ in range(_MAX_PARTS):
         if not stack:
@@ -328,8 +230,8 @@ def _parts(
             stack += reversed(inner)
         elif text.strip():
             parts.append((part, text))
-    for (part, text), said in zip(parts, judge([(text, how) for _, text in parts], addressed), strict=True):
-        if said is not None and (said[0] == "quarantined" or said == TOO_MUCH or (len(text) <= _SHORT and not is_page)):
+    for (part, text), said in zip(parts, judge(((text, how) for _, text in parts), addressed), strict=True):
+        if said and (said[0] == "quarantined" or said == TOO_MUCH or (len(text) <= _SHORT and not is_page)):
             yield part, said
     yield from ((part, TOO_MUCH) for part in stack if how.is_sure)
 

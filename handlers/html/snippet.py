@@ -26,7 +26,7 @@ from handlers.html.reading import PageReadingSection
 from handlers.html.walk import walk_page
 from handlers.text.scripts import has_cjk
 from handlers.text.sentences import count_words, leading_sentences
-from schemas.pages import MAX_PAGE_BYTES
+from schemas.pages import MAX_PAGE_BYTES, without_passages
 from schemas.relevance import MAX_SNIPPET_CHARACTERS, Paragraph
 from schemas.rules import Section
 
@@ -96,14 +96,14 @@ def begin(source: SourcePage, limits: SnippetLimits) -> Beginning:
     """Title and summary of a source (R-114). Never raises: a page that can't be read has an empty summary (R-115)."""
     reading, page = source.reading, source.outline
     if page is None:
-        return Beginning(_line(source.title), _first_words(source.text, limits.summary_words))
+        return Beginning(_line(source.title), _first_words(_for_machines(source.text, reading), limits.summary_words))
     stated = _first(page, reading.title_names) or page.title or next((text for _, text in page.headings), "")
     described = _first(page, reading.description_names)
     words = find_content(page, reading.content_forest, reading.max_content_characters).text if not described else ""
     return Beginning(
         _line(stated or source.title),
         leading_sentences(described, reading.max_content_characters)
-        or _first_words(words or source.text, limits.summary_words),
+        or _first_words(_for_machines(words or source.text, reading), limits.summary_words),
     )
 
 
@@ -127,9 +127,10 @@ def paragraphs_of(source: SourcePage, limits: SnippetLimits) -> Sequence[Paragra
         shown = _paragraphs(SourcePage(opened, None, "", reading).outline, reading)
         judged = judge([(one.text, KEPT) for one in shown], reading.addressed.compiled)
         found = [one for one, said in zip(shown, judged, strict=True) if said is None]
-    if snippet_of(found, limits):
-        return found
-    return [_paragraph("", line) for line in source.text[: reading.max_content_characters].splitlines()]
+    if not snippet_of(found, limits):
+        found = [_paragraph("", line) for line in source.text[: reading.max_content_characters].splitlines()]
+    kept = _for_machines("\n".join(one.text for one in found), reading).split("\n")
+    return [Paragraph(kind=one.kind, text=_line(line)) for one, line in zip(found, kept, strict=False)]
 
 
 def snippet_of(
@@ -145,6 +146,11 @@ def snippet_of(
         lines = [one.text for one in paragraphs if one.kind == "row" or _is_sentence(one.text, limits)]
         kept = tuple(dict.fromkeys(lines))
     return _cut(_worthiest(kept, limits, worth) if worth else kept, limits)
+
+
+def _for_machines(text: str, reading: PageReadingSection) -> str:
+    """A text as a model may read it: without passages that are written to one."""
+    return without_passages(text, reading.addressed.compiled.find(text))
 
 
 def _worthiest(lines: Sequence[str], limits: SnippetLimits, worth: Callable[[str], float]) -> list[str]:

@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.code import write_code
 from handlers.html.hidden import take_out_hidden
-from handlers.html.hidden_text import visible
+from handlers.html.hidden_text import take_out_unseen, visible
 from handlers.html.hints import Hints
 from handlers.html.outline import (
     COMMENT,
@@ -32,7 +32,6 @@ from handlers.html.outline import (
     empty,
 )
 from handlers.html.sheets import is_for_screens
-from handlers.html.unseen import take_out_unseen
 
 MARK_CHARACTERS = 300
 """Characters of a mark or a heading that are read."""

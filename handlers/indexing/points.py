@@ -22,7 +22,7 @@ from handlers.text.dates import iso_text
 from schemas.documents import IndexChange
 from schemas.event import Run, derive_id
 from schemas.needs import IndexDocument, IndexPoint
-from schemas.pages import ScoredPage, Tier
+from schemas.pages import ScoredPage, Tier, without_passages
 from schemas.replies import IndexReply
 
 ARTICLE, CHUNK, BEGINNING, SUMMARY, REMOVED = "article", "chunk", "beginning", "summary", "removed"
@@ -60,7 +60,7 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
     document_id = document_id_of(page.url)
     payload = _payload(page, document_id)
     chunking = chunking_of(page.tier, tiers)
-    summary, content = page.summary.strip(), page.content.strip()
+    summary, content = page.summary.strip(), without_passages(page.content, page.suspected).strip()
     paths: list[tuple[str, ...]] = []
     if chunking == "rough":
         beginning = content[: tiers.tier_b.max_chars].strip()
@@ -90,15 +90,15 @@ def heading_paths(page: ScoredPage, chunks: Sequence[str]) -> list[tuple[str, ..
     """The headings above each chunk of the content, the widest first."""
     headings = [block for block in page.blocks if block["kind"] == "heading"]
     opened: list[tuple[int, str]] = []
-    paths, at = [], 0
+    content, paths, at = without_passages(page.content, page.suspected), [], 0
     for chunk in chunks:
         first = chunk.partition("\n")[0]
-        at = max(at, page.content.find(first, at))
+        at = max(at, content.find(first, at))
         while headings and headings[0]["start"] <= at:
             heading = headings.pop(0)
             level = heading.get("level", 1)
             opened = [above for above in opened if above[0] < level]
-            opened.append((level, page.content[heading["start"] : heading["end"]][:_LINE_CHARACTERS]))
+            opened.append((level, content[heading["start"] : heading["end"]][:_LINE_CHARACTERS]))
         paths.append(tuple(text for _, text in opened))
         at += len(first)
     return paths

@@ -18,7 +18,7 @@ from selectolax.lexbor import LexborNode
 
 from handlers.html.encoding import page_bytes
 from handlers.html.limits import parse_within
-from handlers.html.styles import hiding, said_by
+from handlers.html.styles import hiding, read_style
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Dead, Emit
 from schemas.pages import CrawledPage, ScoredPage
@@ -163,7 +163,7 @@ def _hides(node: LexborNode) -> str:
         return "it has the attribute hidden"
     if (attributes.get("aria-hidden") or "").lower() == "true":
         return "aria-hidden"
-    how = hiding(said_by(attributes.get("style") or ""))
+    how = hiding(read_style(attributes.get("style") or ""))
     if how is None or not how.is_sure:
         return ""
     return "its style hides it" + (f" ({how.kind.replace('_', ' ')})" if how.kind != "style" else "")

@@ -169,15 +169,6 @@ def test_separators_between_words_of_thai_are_kept() -> None:
     assert scored(f"<p>{line}</p>").hidden_text == ()
 
 
-def test_metadata_of_an_article_on_attacks_is_a_quotation() -> None:
-    about = "".join(f"<p>{line}</p>" for line in TABLES["metadata_of_an_article_on_attacks_is_a_quotation"])
-    head = f'<title>Orders in pages</title><meta name="description" content="Attackers write: {ORDER}">'
-    (one,) = {hidden.outcome for hidden in scored(f"{about}<p>{TEXT}</p>", head).hidden_text}
-    assert one == "left_out"
-    (one,) = {hidden.outcome for hidden in scored(f"<p>{TEXT}</p>", head).hidden_text}
-    assert one == "quarantined"
-
-
 def test_orders_in_comments_are_recorded() -> None:
     event = scored(f"<p>{TEXT}</p><!-- {ORDER} --><!-- end of the main column, do not remove this line -->")
     assert [(one.kind, one.outcome, one.excerpt) for one in event.hidden_text] == [("comment", "quarantined", ORDER)]
