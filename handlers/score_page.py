@@ -107,7 +107,11 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled.sources)
     score, components = _judged(page, facts, source, rules.compiled)
     if because := _orders(facts):
-        components = (*components, Component("injection", 0, because))
+        lower = (
+            None if score is None else min(score, rules.compiled.labels.most_below(score, source.tier, source.standing))
+        )
+        points = lower - score if lower is not None and score is not None else 0
+        score, components = lower, (*components, Component("injection", points, because))
     return Emit((_scored(page, facts, source, score, components, rules),))
 
 
@@ -191,7 +195,7 @@ def _scored(
     if score is not None:
         tier = tier_of(score, source.tier, rules.compiled.tiers, source.standing)
         label = label_of(score, source.tier, rules.compiled.labels, source.standing)
-    if any(component.name == "injection" for component in components):
+    elif any(component.name == "injection" for component in components):
         label = next_lower(label)
     observed = {name: getattr(facts, name) for name in _OBSERVED}
     if facts.headings_count is not None:

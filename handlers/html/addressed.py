@@ -30,10 +30,12 @@ SMOOTH = 20.0
 _WINDOW, _MOST, _MOST_FOUND = 3, 3, 100
 PER_LINE = 0.8
 """What the limit rises by for the logarithm of the number of scored lines."""
-_PIECE, _OVERLAP = 1_000, 300
-_MAX_SENTENCE, _MAX_LINE, _MAX_TEXT = 300, 20_000, 400_000
+_PIECE, _OVERLAP = 400, 300
+"""Characters of a long line that are looked at together, and that are also in the next piece."""
+_MAX_SENTENCE, _MAX_TEXT = 300, 400_000
 _NO_BLANKS = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 WORD = re.compile(rf"[{_NO_BLANKS}]|(?:[^\W\d_{_NO_BLANKS}]|[\u0300-\u036f\u064b-\u0655\u0900-\u0dff])+")
+_ASCII_WORD = re.compile("[a-z]+")
 _TOKEN = re.compile(rf"{WORD.pattern}|\d+|[^\w\s.,;'’()-]+")
 _ENDS = re.compile(r"[.!?…。！？•|](?:(?<=[.!?…])[\s\"'”’)»*]+|(?<=[。！？•])|(?<=\|)(?=\s))")
 _SHAPES = bytes(97 if code > 127 or chr(code).isalnum() else 32 for code in range(256))
@@ -82,81 +84,96 @@ class Addressed:
     def find(self, text: str) -> list[Found]:
         """Passages of visible text that are written to a machine, the clearest first.
 
-        The more lines of a text have telling words, the more likely it is about machines, and one of them by chance.
+        The more parts of a text have telling words, the more likely it is about machines, and one of them by chance.
         """
-        lines = list(self._lines(text))
-        least = self.section.suspected + PER_LINE * log1p(len(lines))
-        found = [Found(begin + start, begin + end, score) for begin, line in lines
-                 for start, end, score in self._windows(line) if score >= least]  # fmt: skip
+        pieces = list(self._pieces(text[:_MAX_TEXT], self.section.worth))
+        least = self.section.suspected + PER_LINE * log1p(len(pieces))
+        found = [
+            Found(begin + start, begin + end, score)
+            for begin, piece in pieces
+            for start, end, score in self._windows(piece)
+            if score >= least
+        ]
         kept: list[Found] = []
         for one in sorted(found, key=lambda one: -one.score)[:_MOST_FOUND]:
             if all(one.end <= other.start or other.end <= one.start for other in kept):
                 kept.append(one)
         return kept
 
-    def best(self, text: str) -> Found | None:
-        """The passage of a hidden text with the highest score, if any is worth one."""
-        line = " ".join(text.split())
-        found = None
-        for begin in range(0, max(1, len(line) - _OVERLAP), _PIECE):
-            piece = line[begin : begin + _PIECE + _OVERLAP]
-            if self.worth(normal(piece)) >= self.section.worth / 2:
-                for start, end, score in self._windows(piece):
-                    if found is None or score > found.score:
-                        found = Found(begin + start, begin + end, score)
-        return found
+    def best(self, text: str, *, is_sure: bool = True) -> Found | None:
+        """The passage of a hidden text with the highest score, if any is worth one; of surely hidden text, more is."""
+        found = [
+            Found(begin + start, begin + end, score)
+            for begin, piece in self._pieces(" ".join(text.split()), self.section.worth / (1 + is_sure))
+            for start, end, score in self._windows(piece)
+        ]
+        return max(found, key=lambda one: one.score, default=None)
 
-    def _lines(self, text: str) -> Iterator[tuple[int, str]]:
-        """The lines of a text that may be worth a score, each with its first character."""
+    def _pieces(self, text: str, least: float) -> Iterator[tuple[int, str]]:
+        """The pieces of the lines of a text that are worth a score, each with its first character."""
         begin = 0
-        for line in text[:_MAX_TEXT].split("\n"):
-            for cut in range(0, len(line), _MAX_LINE):
-                part = line[cut : cut + _MAX_LINE]
-                if self.is_telling(normal(part)):
-                    yield begin + cut, part
+        lines, plain = text.split("\n"), normal(text).split("\n")
+        for line, its in zip(lines, plain if len(plain) == len(lines) else map(normal, lines), strict=True):
+            if self.worth(its) >= least:
+                if len(line) <= _PIECE + _OVERLAP:
+                    yield begin, line
+                else:
+                    for cut in range(0, len(line) - _OVERLAP, _PIECE):
+                        piece = line[cut : cut + _PIECE + _OVERLAP]
+                        if self.worth(normal(piece)) >= least:
+                            yield begin + cut, piece
             begin += len(line) + 1
-
-    def is_telling(self, line: str) -> bool:
-        """Whether the words of a line in its normal form are worth a score of it."""
-        return self.worth(line) >= self.section.worth
 
     def worth(self, line: str) -> float:
         """How telling the most telling words of a line in its normal form are."""
-        found = self._telling.intersection(WORD.findall(line))
+        found = self._telling.intersection((_ASCII_WORD if line.isascii() else WORD).findall(line))
         return sum(sorted(map(self.section.telling.__getitem__, found))[-_MOST:]) if found else 0.0
 
     def _windows(self, line: str) -> Iterator[tuple[int, int, float]]:
-        """Up to three sentences that follow each other: first character, that after the last, and score."""
-        sums = [(first, last, *self._weigh(line[first:last])) for first, last in sentence_bounds(line)]
-        for place, (start, *_) in enumerate(sums):
+        """Up to three sentences that follow each other, each with a telling word: ends and score."""
+        sums: list[tuple[int, int, float, int]] = []
+        for first, last in sentence_bounds(line):
+            words = words_of(line[first:last])
+            if self._telling.isdisjoint(words):
+                sums.clear()
+                continue
+            sums = [*sums[1 - _WINDOW :], (first, last, *self.weigh(words))]
             total, number = 0.0, 0
-            for _, end, own, count in sums[place : place + _WINDOW]:
+            for start, _, own, count in reversed(sums):
                 total, number = total + own, number + count
-                yield start, end, self.section.start + total / sqrt(number + SMOOTH)
+                yield start, last, self.section.start + total / sqrt(number + SMOOTH)
 
-    def _weigh(self, sentence: str) -> tuple[float, int]:
+    def weigh(self, words: Sequence[str]) -> tuple[float, int]:
         """The sum of the weights of a sentence, and their number: as of ``numbers_of``, which takes longer."""
-        words = list(map(self._word, _TOKEN.findall(normal(sentence))))
-        near = near_each_other([one[0] for one in words])
-        total = sum([one[1] for one in words]) + sum(map(self.weights.__getitem__, near))
-        return total, sum([one[2] for one in words]) + len(near)
+        known = list(map(self._word, words))
+        near = near_each_other([one[0] for one in known])
+        total = sum([one[1] for one in known]) + sum(map(self.weights.__getitem__, near))
+        return total, sum([one[2] for one in known]) + len(near)
 
     def _weigh_word(self, word: str) -> tuple[int, float, int]:
         numbers = of_word(word)
         return numbers[0], sum(map(self.weights.__getitem__, numbers)), len(numbers)
 
 
+def words_of(sentence: str) -> list[str]:
+    """The words, numbers and runs of signs of a sentence."""
+    return _TOKEN.findall(normal(sentence))
+
+
 def numbers_of(sentence: str) -> list[int]:
     """The numbers of the weights of a sentence: its words, their letters, and words before and near each of them."""
-    words = [of_word(word) for word in _TOKEN.findall(normal(sentence))]
+    words = [of_word(word) for word in words_of(sentence)]
     return [*chain.from_iterable(words), *near_each_other([one[0] for one in words])]
 
 
 def near_each_other(words: Sequence[int]) -> list[int]:
     """Numbers of each word with that before it, and with those two and three words before it."""
-    found = [(own * 0x9E3779B1 + before * 0x85EBCA77 >> 15) & _MASK for before, own in zip((0, *words), words, strict=False)]
+    own = [one * 0x9E3779B1 for one in words]
+    before = [0, *(one * 0x85EBCA77 for one in words)]
+    near = [one * 0xC2B2AE3D for one in words]
+    found = [(one + other >> 15) & _MASK for one, other in zip(own, before, strict=False)]
     for far in (2, 3):
-        found += [(own * 0x9E3779B1 + one * 0xC2B2AE3D >> 15) & _MASK for one, own in zip(words, words[far:], strict=False)]
+        found += [(one + other >> 15) & _MASK for one, other in zip(own[far:], near, strict=False)]
     return found
 
 

@@ -181,7 +181,7 @@ class PageReader:
         citations, counts, not_counted = self._support(page, body, layout, url, original)
         title = clean(find_title(page, data, _first(page, reading.title_names), layout.heading_text, site_name, host))
         suspected = tuple(addressed.find(text))
-        titles = (title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(layout.heading_text))
+        titles: tuple[str, ...] = (title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(layout.heading_text))
         judged = judge(((one, KEPT) for one in titles), addressed)
         titles = tuple("" if said else one for one, said in zip(titles, judged, strict=True))
         return PageFacts(

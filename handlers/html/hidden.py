@@ -41,7 +41,7 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
     """Removes hidden text from a tree without scripts; returns it with the text that was kept."""
     if tree.root is None:
         return []
-    page = _Page(tree.root, sheets)
+    page = _Page(tree.root, sheets, len(tree.raw_html or b""))
     seen: set[int] = set()
     hidden: list[tuple[LexborNode, Kind, Hiding, str]] = []
     for node, kind, how in page.hidden():
@@ -90,13 +90,13 @@ def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -
 class _Page:
     """The elements of a page that a style or an attribute hides."""
 
-    def __init__(self, root: LexborNode, sheets: str) -> None:
+    def __init__(self, root: LexborNode, sheets: str, size: int) -> None:
         nodes = root.css(_MAY_HIDE)
         self._exceeded = len(nodes) > _MAX_STYLED
         self._nodes = [(node, its) for node in nodes[:_MAX_STYLED] if node.first_child for its in (node.attributes,)]
         self._root = root
         self._known: dict[str, tuple[dict[str, str], Hiding | None, Hiding | None]] = {}
-        self._styles = Styles(root, sheets) if sheets and not sheets.isspace() else None
+        self._styles = Styles(root, sheets, size) if sheets and not sheets.isspace() else None
 
     @cached_property
     def _grounds(self) -> list[Colour]:
@@ -152,7 +152,7 @@ class _Page:
 
     def _is_shown(self, node: LexborNode, own: Mapping[str, str], how: Hiding) -> bool:
         """Whether another rule, or an element inside, may show the text of an element."""
-        if self._styles and hiding(own) is None and self._styles.is_shown(node, how.by):
+        if self._styles and hiding(own) is None and (how.kind == "same_colour" or self._styles.is_shown(node, how.by)):
             return True
         if how.by[:1] and how.by[0] in INHERITED:
             inside = list(islice(node.traverse(), 1, _MAX_NODES))

@@ -75,7 +75,7 @@ def judge(texts: Iterable[tuple[str, Hiding]], addressed: Addressed) -> list[tup
             judged.append(TOO_MUCH if how.is_sure else None)
             continue
         said: tuple[Outcome, str] | None = None
-        if found := addressed.best(text):
+        if found := addressed.best(text, is_sure=how.is_sure):
             quoted = " ".join(text.split())[found.start : found.end][:_QUOTED]
             if found.score >= addressed.section.quarantined:
                 said = "quarantined", f"is written to a machine: {quoted}"

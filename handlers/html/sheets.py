@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -30,28 +30,33 @@ from handlers.html.styles import (
 
 STEPS = 1_000_000
 """Looks of the selectors of a page at elements, ancestors and rules."""
-_PER_NODE = 4
-"""Nodes of a page that the parser passes in the time of a look."""
-_MOST_READ, _KEPT_SHEET, _LONGEST, _MOST_GROUNDS = 700_000, 500_000, 1_000, 20
+_PER_NODE, _BYTES_PER_STEP = 4, 40
+"""Names that are compared, and bytes of a page whose elements the parser passes, in the time of a look."""
+_MOST_READ, _KEPT_SHEET, _LONGEST, _MOST_GROUNDS = 700_000, 5_000, 1_000, 20
 _IN_A_QUERY, _QUERIES = 40, 8
-"""Names that are asked for in one query, above which all elements are listed, and queries for attributes."""
+"""Names that are asked for in one query, above which all elements are listed, and queries for tags and attributes."""
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _SIGN = re.compile("[{};]")
 _IMPORTED = re.compile(r"@import\s{1,9}(?:url\()?\s{0,9}[\"']?data:text/css[^,]{0,40},([^\"']{1,9999})", re.IGNORECASE)
 _SIGNS = re.compile(
     r"none|hidden|collapse|visib|opacity|clip|scale|rotate|zoom|mask|-path|var\(|transparent|perspective|translate"
-    r"|spacing|contrast|color\s*:|fill|:\s*-|[ (]-|font|(?:height|width|size)\s*:\s*[0-9.]|:\s*(?:calc|min|max)\("
-    r"|matrix|skew|fixed|\\",
+    r"|spacing|contrast|fill|:\s*-[\d.]{2}|[ (]-[\d.]{2}|font(?:-size)?\s*:\s*[0-3.](?!\d)|\d{4}|\d{3}(?:v[wh]|%)"
+    r"|(?:height|width|size)\s*:\s*[01.](?![\d.]{2})|:\s*(?:calc|min|max)\(|matrix|skew|fixed|\\",
     re.IGNORECASE,
 )
 """What a declaration has that may hide text."""
 _VARIABLES = re.compile(r"(--[\w-]{1,100})\s{0,9}:\s{0,9}([^;{}]{1,300})")
 _BACKGROUND = re.compile(r"background(?:-color)?\s{0,9}:([^;{}]{1,100})", re.IGNORECASE)
+_TEXT_COLOUR = re.compile(r"(?<![\w-])color\s{0,9}:\s{0,9}([^;!]{1,60})", re.IGNORECASE)
+_MAY_BE_WHITE = re.compile(
+    r"#[ef]|[a-z]{3,6}\(|w|snow|ivory|[fa][a-z]{4,}|ghost|mint|honey|seash|canvas|current", re.IGNORECASE
+)
 _PAGE = re.compile(r"(?:^|[\s,])(?:body|html|:root|\*)(?:$|[\s,])")
 _GROUP = re.compile(r"\([^()]*\)")
 _COMPOUND = re.compile(r"(?:\[[^\]]*\]|\([^()]*\)|\\.|[^\s>+~])+")
 _NAMED = re.compile(r"[.#](?:\\[0-9a-fA-F]{1,6}\s?|\\.|[\w-]|[^\x00-\x7f])+")
+_PLAIN_NAME = re.compile(r"[.#][a-zA-Z_][\w-]*")
 _TAG = re.compile(r"[a-zA-Z][\w-]*")
 _STATES = re.compile(r"::|:(?:hover|focus|active|visited|target|checked|before|after|first-l|placeholder|disabled)")
 _FEATURE = re.compile(r"(min-|max-)?(width|height)\s*(:|[<>]=?)\s*([^()<>]+)")
@@ -119,23 +124,29 @@ class Rule(NamedTuple):
 
 
 class Sheet:
-    """The rules of style sheets that may hide text."""
+    """The rules of style sheets that may hide text; of elements with names that are not on the page, only some."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, names: Container[str] | None = None) -> None:
         self.is_cut = len(text) > _MOST_READ
         text = _plain(text[:_MOST_READ])
         self.variables = dict(_VARIABLES.findall(text)) if "var(" in text else {}
-        values = dict.fromkeys(_BACKGROUND.findall(text))
-        colours = (background_of(read_style(f"background:{value}", self.variables)) for value in values)
-        self.grounds = list(dict.fromkeys(filter(None, colours)))[:_MOST_GROUNDS]
+        values = dict.fromkeys(value.strip().lower() for value in _BACKGROUND.findall(text))
+        known = (background_of(read_style(f"background:{value}", self.variables)) for value in values)
+        self.grounds = list(dict.fromkeys(filter(None, known)))[:_MOST_GROUNDS]
         self.rules: list[Rule] = []
         self.page: Colour | None = None
-        self._all = list(_rules(text))
+        self._all = [
+            rule
+            for rule in _rules(text)
+            if names is None or not (its := _PLAIN_NAME.findall(rule[0])) or any(map(names.__contains__, its))
+        ]
         self._setters: dict[tuple[str, ...], dict[str, list[Selector]]] = {}
         for selectors, style in self._all:
             if "background" in style and _PAGE.search(selectors[:_LONGEST]):
                 self.page = background_of(read_style(style, self.variables)) or self.page
-            if _SIGNS.search(style) and (how := may_hide(read_style(style, self.variables), self.grounds)):
+            colours = _TEXT_COLOUR.findall(style) if "olor" in style or "OLOR" in style else ()
+            is_like = any(_MAY_BE_WHITE.match(one) or one.strip().lower() in values for one in colours)
+            if (is_like or _SIGNS.search(style)) and (how := may_hide(read_style(style, self.variables), self.grounds)):
                 read = map(read_selector, listed(selectors))
                 self.rules += [Rule(selector, style, how) for selector in read if selector is not None]
 
@@ -151,12 +162,7 @@ class Sheet:
         return self._setters[by]
 
 
-def read_sheet(text: str) -> Sheet:
-    """The rules of style sheets; those of a usual size are kept for the next page of the site."""
-    return _kept_sheet(text) if len(text) <= _KEPT_SHEET else Sheet(text)
-
-
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _kept_sheet(text: str) -> Sheet:
     return Sheet(text)
 
@@ -246,11 +252,13 @@ def listed(selectors: str) -> list[str]:
 class Styles:
     """The styles of one page: which elements its sheets may hide, and whether others show them."""
 
-    def __init__(self, root: LexborNode, text: str) -> None:
-        self.sheet = read_sheet(text)
-        self.exceeded = self.sheet.is_cut
+    def __init__(self, root: LexborNode, text: str, size: int) -> None:
         self.steps = 0
+        self._number = size // _BYTES_PER_STEP
         self._root = root
+        # Most rules of a long sheet are for other pages of the site.
+        self.sheet = _kept_sheet(text) if len(text) <= _KEPT_SHEET else Sheet(text, self._index)
+        self.exceeded = self.sheet.is_cut
         self._names: dict[int, frozenset[str]] = {}
 
     def spend(self, steps: int) -> bool:
@@ -260,8 +268,13 @@ class Styles:
         return not self.exceeded
 
     @cached_property
-    def _number(self) -> int:
-        return len(self._root.css("*")) // _PER_NODE
+    def _index(self) -> dict[str, list[LexborNode]]:
+        """The elements of the page by their ids and classes."""
+        found: dict[str, list[LexborNode]] = defaultdict(list)
+        for node in self._root.css("[class],[id]"):
+            for name in names_of(node):
+                found[name].append(node)
+        return found
 
     def may_hide(self) -> dict[int, tuple[LexborNode, list[Rule], bool]]:
         """The elements that rules may hide, with these rules, and whether one of them surely matches."""
@@ -276,10 +289,10 @@ class Styles:
                     return found
                 for rule in by_key[key]:
                     selector = rule.selector
-                    if selector.names <= names and selector.tag in ("", node.tag):
-                        if not selector.around or selector.around <= self._around(node):
-                            _, rules, is_sure = found.get(node.mem_id, (node, [], False))
-                            found[node.mem_id] = node, [*rules[-_QUERIES:], rule], is_sure or selector.is_plain
+                    is_it = selector.names <= names and selector.tag in ("", node.tag)
+                    if is_it and (not selector.around or selector.around <= self._around(node)):
+                        _, rules, is_sure = found.get(node.mem_id, (node, [], False))
+                        found[node.mem_id] = node, [*rules[-_QUERIES:], rule], is_sure or selector.is_plain
         return found
 
     def _looked_up(self, keys: list[str]) -> Iterator[tuple[LexborNode, list[str]]]:
@@ -287,11 +300,12 @@ class Styles:
         named = [key for key in keys if key[0] in ".#"]
         others = [key for key in keys if key[0] not in ".#"]
         if named and self.spend(self._number):
-            known = frozenset(named)
-            safe = len(named) <= _IN_A_QUERY and all(map(re.compile(r"[.#][a-zA-Z_][\w-]*").fullmatch, named))
-            for node in self._root.css(",".join(named) if safe else "[class],[id]"):
-                if its := known.intersection(names_of(node)):
-                    yield node, list(its)
+            if "_index" not in self.__dict__ and len(named) <= _IN_A_QUERY and all(map(_PLAIN_NAME.fullmatch, named)):
+                known = frozenset(named)
+                for node in self._root.css(",".join(named)):
+                    yield node, list(known.intersection(names_of(node)))
+            else:
+                yield from ((node, [name]) for name in named for node in self._index.get(name, ()))
         for key in others[:_QUERIES]:
             if self.spend(self._number):
                 try:

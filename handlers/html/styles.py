@@ -31,8 +31,10 @@ INHERITED = ("visib", "font", "color", "indent")
 _BOX = ("height", "width", "max-height", "max-width", "block-size", "inline-size", "max-block-size", "max-inline-size")
 _SIDES = ("left", "right", "top", "bottom", "inline", "inline-start", "inline-end", "block", "block-start", "block-end")
 _PLACES = frozenset(
-    (*_SIDES, "inset", "margin", "text-indent", "letter-spacing", "word-spacing")
-    + tuple(f"{part}-{side}" for part in ("margin", "inset") for side in _SIDES)
+    (
+        *("inset", "margin", "text-indent", "letter-spacing", "word-spacing"),
+        *(f"{part}{side}" for part in ("", "margin-", "inset-") for side in _SIDES),
+    )
 )
 _CUTS = re.compile("hidden|clip|paint|strict|content|scroll|auto")
 _NAMES = {
@@ -356,7 +358,12 @@ def _number(value: str) -> float:
 
 _JUDGES = (
     (frozenset(("overflow", "overflow-x", "overflow-y", "contain")), _by_box),
-    (frozenset(("clip", "clip-path", "-webkit-clip-path", "mask", "mask-image", "-webkit-mask", "-webkit-mask-image")), _by_shape),
+    (
+        frozenset(
+            ("clip", "clip-path", "-webkit-clip-path", "mask", "mask-image", "-webkit-mask", "-webkit-mask-image")
+        ),
+        _by_shape,
+    ),
     (frozenset(("transform", "scale", "rotate", "translate", "zoom", "offset-path")), _by_transform),
     (_PLACES, _by_place),
     (frozenset(("font", "font-size", "font-size-adjust")), _by_font),

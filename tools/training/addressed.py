@@ -39,7 +39,7 @@ from tests.rules import ADDRESSED, shipped_rules
 from tools import labelled
 
 WRITTEN = Path(__file__).parent.parent / "accuracy" / "written" / "injections.yaml"
-FRAMINGS = Path(__file__).parent / "framings.yaml"
+FRAMINGS = WRITTEN.with_name("framings.yaml")
 ABOUT = "Fitted by `python -m tools.training.addressed` on {pages} labelled pages and {texts} texts. {day}."
 FOLDS, PENALTY, ORDERS = 5, 0.03, 60
 _CAPITALS = 0.2
@@ -57,14 +57,17 @@ class Text(NamedTuple):
     is_addressed: bool
 
 
+def wordings(what: str) -> Iterator[tuple[str, str]]:
+    """The written texts, each with its group."""
+    for group, lines in yaml.safe_load(WRITTEN.read_text("utf-8"))[what].items():
+        yield from ((group, line) for line in lines.splitlines())
+
+
 def written() -> Iterator[Text]:
     """The wordings, and the framings with orders."""
-    cases = yaml.safe_load(WRITTEN.read_text("utf-8"))
-    for name, lines in cases["instructs"].items():
-        for line in lines.splitlines():
-            yield Text(line, line if name in ("languages", "disguised") else f"written {name}", line, True)
-    for lines in cases["ordinary"].values():
-        yield from (Text(line, line, line, False) for line in lines.splitlines())
+    for name, line in wordings("instructs"):
+        yield Text(line, line if name in ("languages", "disguised") else f"written {name}", line, True)
+    yield from (Text(line, line, line, False) for _, line in wordings("ordinary"))
     given = yaml.safe_load(FRAMINGS.read_text("utf-8"))
     named = (line.partition(": ") for line in given["slots"].splitlines())
     slots = {name: [word.strip() for word in words.split("|")] for name, _, words in named}
@@ -87,9 +90,9 @@ def _filled(form: str, slots: dict[str, list[str]], draw: random.Random) -> str:
 
 
 def _put(form: str, order: str) -> str:
-    for part in range(form.count("{}")):
+    for _part in range(form.count("{}")):
         before = form.partition("{}")[0].rstrip()
-        own = order[0].upper() + order[1:] if not before or before[-1] in ".:?>]\"(*" else order[0].lower() + order[1:]
+        own = order[0].upper() + order[1:] if not before or before[-1] in '.:?>]"(*' else order[0].lower() + order[1:]
         form = form.replace("{}", own, 1)
     return form
 
@@ -97,7 +100,7 @@ def _put(form: str, order: str) -> str:
 def documentation() -> Iterator[Text]:
     """Paragraphs on programs, of the installed packages."""
     for package in distributions():
-        for part in (package.metadata.get_payload() or "").split("\n\n"):  # type: ignore[union-attr]
+        for part in str(package.metadata["Description"] or "").split("\n\n"):
             yield Text(" ".join(part.split())[:1500], package.name, package.name, False)
 
 
@@ -145,7 +148,9 @@ def telling_words(texts: Iterable[Text], lines: Sequence[str]) -> dict[str, floa
         for word in set(WORD.findall(normal(one.text))):
             often[word] += 1 / sizes[one.group] / len(sizes)
     usual = Counter(word for line in lines for word in set(WORD.findall(normal(line))))
-    found = {word: log((share + _RARE) * len(lines) / (usual[word] + 8)) for word, share in often.items() if share > _RARE}
+    found = {
+        word: log((share + _RARE) * len(lines) / (usual[word] + 8)) for word, share in often.items() if share > _RARE
+    }
     return {word: round(value, 1) for word, value in sorted(found.items()) if value > _LEAST_TELLING}
 
 
@@ -164,7 +169,7 @@ class Rows:
 
     def add(self, kind: str, text: Text, weight: float, page: int = -1) -> None:
         """Adds a text; of pages and documents only what is worth a score, or may be hidden."""
-        is_telling = self.judge.is_telling(normal(text.text))
+        is_telling = self.judge.worth(normal(text.text)) >= self.judge.section.worth
         if (kind in ("visible", "document") and not is_telling) or not text.text.strip():
             return
         found = list(windows(text.text[:_LONGEST]))
@@ -194,7 +199,7 @@ class Rows:
         self.folds = np.array([(fold(one.group), fold(one.order)) for one in self.texts])
 
     def fitted(self, without: int | None = None) -> NDArray[np.float32]:
-        """Weights, and the start as the last: a logistic regression without the framings, orders and sites of a fold."""
+        """Weights, and the start as the last: a logistic regression without the texts and sites of a fold."""
         kept = (self._weight > 0) & ~(self.folds == without).any(axis=1)[self._place]
         table, sign, weight = self._table[kept], self._sign[kept], self._weight[kept]
         turned = table.T.tocsr()
@@ -293,7 +298,9 @@ def main() -> int:
     weights = rows.fitted()
     step = float(np.abs(weights[:-1]).max()) / 127
     stored = b85encode(np.round(weights[:-1] / step).astype(np.int8).tobytes()).decode()
-    about = ABOUT.format(pages=max(rows.pages) + 1, texts=rows.kinds.count("order"), day=f"{datetime.now(UTC):%Y-%m-%d}")
+    about = ABOUT.format(
+        pages=max(rows.pages) + 1, texts=rows.kinds.count("order"), day=f"{datetime.now(UTC):%Y-%m-%d}"
+    )
     section = {"about": about, "start": round(float(weights[-1]), 3), "step": round(step, 6), **limits}
     section |= {"worth": rows.judge.section.worth, "telling": rows.judge.section.telling, "weights": stored}
     ADDRESSED.write_text(json.dumps(section, ensure_ascii=False) + "\n", "utf-8")
