@@ -135,11 +135,7 @@ class Sheet:
         self.grounds = list(dict.fromkeys(filter(None, known)))[:_MOST_GROUNDS]
         self.rules: list[Rule] = []
         self.page: Colour | None = None
-        self._all = [
-            rule
-            for rule in _rules(text)
-            if names is None or not (its := _PLAIN_NAME.findall(rule[0])) or any(map(names.__contains__, its))
-        ]
+        self._all = [rule for rule in _rules(text) if names is None or _may_be_on(rule[0], names)]
         self._setters: dict[tuple[str, ...], dict[str, list[Selector]]] = {}
         for selectors, style in self._all:
             if "background" in style and _PAGE.search(selectors[:_LONGEST]):
@@ -160,6 +156,12 @@ class Sheet:
                         found[selector.key].append(selector)
             self._setters[by] = found
         return self._setters[by]
+
+
+def _may_be_on(selectors: str, names: Container[str]) -> bool:
+    """Whether a page may have all the names of one of some selectors."""
+    plain = _GROUP.sub("", selectors) if "(" in selectors else selectors
+    return "\\" in plain or any(all(map(names.__contains__, _PLAIN_NAME.findall(one))) for one in plain.split(","))
 
 
 @lru_cache(maxsize=256)

@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import distributions
+from itertools import product
 from math import log
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,19 +70,18 @@ def written() -> Iterator[Text]:
         yield Text(line, line if name in ("languages", "disguised") else f"written {name}", line, True)
     yield from (Text(line, line, line, False) for _, line in wordings("ordinary"))
     given = yaml.safe_load(FRAMINGS.read_text("utf-8"))
-    named = (line.partition(": ") for line in given["slots"].splitlines())
-    slots = {name: [word.strip() for word in words.split("|")] for name, _, words in named}
+    slots = {name: [word.strip() for word in words.split(" | ")] for name, words in given["slots"].items()}
     draw = random.Random(3)
-    orders = [line for lines in given["orders"].values() for line in lines.splitlines()]
-    for framing, lines in given["framings"].items():
-        for form in lines.splitlines():
+    orders = [order for its in given["orders"].values() for order in its.split(" | ")]
+    for framing, forms in given["framings"].items():
+        for form in forms.split(" | "):
             for order in draw.choices(orders, k=ORDERS):
                 filled = _filled(form, slots, draw).replace("<order>", "{}")
                 yield Text(_put(filled, _filled(order, slots, draw)), framing, order, True)
-    for language, lines in given["languages"].items():
-        forms, own = ([one.strip() for one in line.split("|")] for line in lines.splitlines())
-        yield from (Text(_put(form, order), language, order, True) for form in forms for order in own)
-    yield from (Text(line, line, line, False) for line in given["ordinary"].splitlines())
+    for language, its in given["languages"].items():
+        pairs = product(its["forms"].split(" | "), its["orders"].split(" | "))
+        yield from (Text(_put(form, order), language, order, True) for form, order in pairs)
+    yield from (Text(line, line, line, False) for line in given["ordinary"].split(" || "))
 
 
 def _filled(form: str, slots: dict[str, list[str]], draw: random.Random) -> str:
