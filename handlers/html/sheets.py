@@ -54,14 +54,14 @@ _MAY_BE_WHITE = re.compile(
 )
 _PAGE = re.compile(r"(?:^|[\s,])(?:body|html|:root|\*)(?:$|[\s,])")
 _GROUP = re.compile(r"\([^()]*\)")
-_COMPOUND = re.compile(r"(?:\[[^\]]*\]|\([^()]*\)|\\.|[^\s>+~])+")
+_COMPOUND = re.compile(r"(?:\[[^\[\]]*\]|\([^()]*\)|\\.|[^\s>+~])+")
 _NAMED = re.compile(r"[.#](?:\\[0-9a-fA-F]{1,6}\s?|\\.|[\w-]|[^\x00-\x7f])+")
 _PLAIN_NAME = re.compile(r"[.#][a-zA-Z_][\w-]*")
 _TAG = re.compile(r"[a-zA-Z][\w-]*")
 _STATES = re.compile(r"::|:(?:hover|focus|active|visited|target|checked|before|after|first-l|placeholder|disabled)")
 _FEATURE = re.compile(r"(min-|max-)?(width|height)\s*(:|[<>]=?)\s*([^()<>]+)")
 _NO_SCREEN = re.compile(
-    r"print|speech|portrait|hover:\s?none|coarse|prefers-(?!color-scheme:\s?light|[a-z-]+:\s?no-pref)"
+    r"print|speech|portrait|hover:\s?none|coarse|prefers-(?!color-scheme:\s?light|[a-z-]{1,30}:\s?no-pref)"
     r"|^(?:only )?(?!all|screen|and|only)[a-z]"
 )
 
@@ -98,10 +98,10 @@ def read_selector(text: str) -> Selector | None:
     if not parts:
         return None
     last = plain.rpartition("|")[2] if len(parts) == 1 else _COMPOUND.findall(plain)[-1].rpartition("|")[2]
-    named = [_unescaped(name) for name in _NAMED.findall(re.sub(r"\[[^\]]*\]", "", last))]
+    named = [_unescaped(name) for name in _NAMED.findall(re.sub(r"\[[^\[\]]*\]", "", last))]
     found = _TAG.match(last)
     tag = found[0].lower() if found else ""
-    attribute = re.search(r"\[[^\]]*\]", last)
+    attribute = re.search(r"\[[^\[\]]*\]", last)
     ids = [name for name in named if name[0] == "#"]
     key = ids[0] if ids else named[-1] if named else attribute[0] if attribute else tag or "*"
     is_beside = "+" in plain or "~" in plain
