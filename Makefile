@@ -65,7 +65,7 @@ done
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-slow test-faults simulate soak test-mutants test-python test-integrations test-containers check bench accuracy up roll down generate lock pin-images clean
+.PHONY: help setup demo test test-quick test-slow test-faults simulate soak test-mutants test-python test-integrations test-containers check bench comparison accuracy up roll down generate lock pin-images clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -79,12 +79,13 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local,dev]'
 	@touch $@
 
-# Without the developer's tools. pip prints what it installs, because the first time takes about a minute.
+# Without the developer's tools. Byte code is written at the first use.
 $(DEMO_READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Assay needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable '.[all,local]'
+	@echo "installing the demonstration into $(VENV): about a minute"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable '.[demo]'
 	@touch $@
 
 $(BENCH_READY): $(READY)
@@ -115,7 +116,7 @@ test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, BROKERS=3, A
 simulate: setup ## Runs of the pipeline over a simulated Kafka, in virtual time (SCHEDULES=100000, ARGS="--seed 1 --json")
 	$(BIN)/python -m tests.simulation --schedules $(SCHEDULES) $(ARGS)
 
-soak: setup ## A long run at full rate with faults, and what grows in it (MINUTES=45, BROKERS=3; docs/faults.md)
+soak: setup ## A long run at full rate with faults, and what grows in it (MINUTES=45, BROKERS=3; docs/reliability.md)
 	$(BIN)/python -m tools.faults.soak --minutes $(MINUTES) --brokers $(BROKERS) $(ARGS)
 
 test-mutants: setup ## Make each change of tools/mutant_baseline.jsonl; fails if the tests find one no more
@@ -137,6 +138,9 @@ generate: setup ## Write the generated files again
 bench: $(BENCH_READY) $(QUIX_READY) ## Measure on the pages of DATA (ARGS="--quick"; see docs/benchmarks.md)
 	@DATA=$(DATA) $(BIN)/python -m tools.bench $(ARGS)
 
+comparison: $(BENCH_READY) ## Measure the table of docs/comparison.md on the labelled pages of DATA (ARGS=--write)
+	@DATA=$(DATA) $(BIN)/python -m tools.comparison $(ARGS)
+
 accuracy: $(BENCH_READY) ## Measure on the labelled pages of DATA, beside htmldate and trafilatura (see docs/accuracy.md)
 	@DATA=$(DATA) $(BIN)/python -m tools.accuracy $(ARGS)
 
@@ -144,7 +148,7 @@ test-python: ## Run tests on another Python, without Kafka (PYTHON=python3.13)
 	@$(MAKE) --no-print-directory setup VENV=$(OTHER)
 	PYTHONDONTWRITEBYTECODE= $(OTHER)/bin/pytest -q -n auto --dist loadfile -m "not kafka and not slow" $(PYTHON_TESTS) $(ARGS)
 
-test-integrations: $(READY) ## The Scrapy, LangChain and LlamaIndex modules, then all tests but the slow ones on the newest dependencies and Kafka
+test-integrations: $(READY) ## The modules for Scrapy, Crawl4AI, LangChain and LlamaIndex, then all tests but the slow ones on the newest dependencies and Kafka
 	@test -d $(INTEGRATIONS) || $(PYTHON) -m venv $(INTEGRATIONS)
 	@$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--requirement tests/assay/integrations/requirements.txt --editable '.[kafka,index,rank,local]'

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from assay import aio
     from assay.calls import claim, classify, evaluate, rank, read, score, score_many, snippet
-    from assay.results import Claim, Classification, Evaluation, Ranking, Refusal, Score, Snippet
+    from assay.results import Claim, Classification, Evaluation, Page, Ranking, Refusal, Score, Snippet
     from streams.runtime.settings_files import SettingsError
     from streams.settings.lazy import LazySettings as Settings
 
+    __version__: str
+
 _FROM = {
     "assay.calls": ("claim", "classify", "evaluate", "rank", "read", "score", "score_many", "snippet"),
-    "assay.results": ("Claim", "Classification", "Evaluation", "Ranking", "Refusal", "Score", "Snippet"),
+    "assay.results": ("Claim", "Classification", "Evaluation", "Page", "Ranking", "Refusal", "Score", "Snippet"),
     "streams.runtime.settings_files": ("SettingsError",),
 }
 
@@ -32,12 +34,14 @@ __all__ = [
     "Claim",
     "Classification",
     "Evaluation",
+    "Page",
     "Ranking",
     "Refusal",
     "Score",
     "Settings",
     "SettingsError",
     "Snippet",
+    "__version__",
     "aio",
     "claim",
     "classify",
@@ -56,8 +60,12 @@ def __getattr__(name: str) -> Any:
     from streams.runtime.process import gc_paused
 
     with gc_paused():
-        if name == "aio":
-            found: Any = import_module("assay.aio")
+        if name == "__version__":
+            from importlib.metadata import version
+
+            found: Any = version("assay")
+        elif name == "aio":
+            found = import_module("assay.aio")
         elif name == "Settings":
             found = import_module("streams.settings.lazy").LazySettings
         else:

@@ -6,41 +6,45 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import datetime
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from assay import aio
-from assay.results import Claim, Classification, Evaluation, Ranking, Refusal, Score, Snippet
+from assay.results import Refusal, Score
 from schemas.pages import CrawledPage
-from streams.settings.lazy import LazySettings as Settings
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def score(
-    html: str | bytes | None = None,
-    *,
-    url: str,
-    text: str | None = None,
-    content_type: str | None = None,
-    site_name: str | None = None,
-    fetched_at: datetime | None = None,
-    settings: Settings | None = None,
-) -> Score | Refusal:
-    """How far a page can be trusted; see ``assay.aio.score``."""
-    given = {"text": text, "content_type": content_type, "site_name": site_name, "fetched_at": fetched_at}
-    return result_of(aio.score(html, url=url, settings=settings, **given))  # type: ignore[arg-type]
+def _blocking(coroutine: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """A coroutine's function for all programs, with the same signature and documentation."""
+
+    @wraps(coroutine)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return result_of(coroutine(*args, **kwargs))
+
+    call.__module__ = "assay"
+    return call
 
 
-def read(html: str | bytes, *, url: str = "https://page.invalid/", content_type: str | None = None) -> Score | Refusal:
-    """The main text of a page with its Markdown; see ``assay.aio.read``."""
-    return result_of(aio.read(html, url=url, content_type=content_type))
+score = _blocking(aio.score)
+read = _blocking(aio.read)
+classify = _blocking(aio.classify)
+evaluate = _blocking(aio.evaluate)
+snippet = _blocking(aio.snippet)
+claim = _blocking(aio.claim)
+rank = _blocking(aio.rank)
 
 
+@wraps(aio.score_many)
 def score_many(
-    pages: Iterable[CrawledPage | Mapping[str, Any]], *, processes: int | None = None, settings: Settings | None = None
+    pages: Iterable[CrawledPage | Mapping[str, Any]],
+    *,
+    processes: int | None = None,
+    settings: aio.Configuration = None,
 ) -> Iterator[Score | Refusal]:
-    """The scores of many pages in their order, from child processes; see ``assay.aio.score_many``."""
+    """As ``aio.score_many``, whose documentation it has."""
     scores = aio.score_many(pages, processes=processes, settings=settings)
     with _loop() as run:
         try:
@@ -48,61 +52,6 @@ def score_many(
                 yield result
         finally:
             run(scores.aclose())  # type: ignore[attr-defined]
-
-
-def classify(
-    results: Iterable[Mapping[str, Any]],
-    *,
-    query: str,
-    requested_at: datetime | None = None,
-    settings: Settings | None = None,
-) -> Classification | Refusal:
-    """Which results are the content itself; see ``assay.aio.classify``."""
-    return result_of(aio.classify(results, query=query, requested_at=requested_at, settings=settings))
-
-
-def evaluate(
-    results: Iterable[Mapping[str, Any]],
-    *,
-    query: str,
-    requested_at: datetime | None = None,
-    settings: Settings | None = None,
-) -> Evaluation | Refusal:
-    """Whether results answer their query; see ``assay.aio.evaluate``."""
-    return result_of(aio.evaluate(results, query=query, requested_at=requested_at, settings=settings))
-
-
-def snippet(
-    html: str | bytes | None = None,
-    *,
-    url: str,
-    query: str,
-    title: str = "",
-    text: str | None = None,
-    settings: Settings | None = None,
-) -> Snippet | Refusal:
-    """Whether a page is relevant to a query, and its passage; see ``assay.aio.snippet``."""
-    return result_of(aio.snippet(html, url=url, query=query, title=title, text=text, settings=settings))
-
-
-def claim(
-    text: str,
-    *,
-    source: str = "",
-    entailed_score: float | None = None,
-    coverage_score: float | None = None,
-    settings: Settings | None = None,
-) -> Claim | Refusal:
-    """Whether a claim can be understood without its source; see ``assay.aio.claim``."""
-    scores = {"entailed_score": entailed_score, "coverage_score": coverage_score}
-    return result_of(aio.claim(text, source=source, settings=settings, **scores))
-
-
-def rank(
-    query: str, candidates: Iterable[Mapping[str, Any]], *, limit: int | None = None, settings: Settings | None = None
-) -> Ranking | Refusal:
-    """Candidates in the order of their relevance and trust; see ``assay.aio.rank``."""
-    return result_of(aio.rank(query, candidates, limit=limit, settings=settings))
 
 
 def result_of(call: Coroutine[Any, Any, T]) -> T:

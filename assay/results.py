@@ -5,12 +5,15 @@ Each result has the events that a worker would write to Kafka for the same input
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from datetime import date, datetime
+from html import escape
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     # A score needs few of these modules, and their import takes a third of its time.
-    from handlers.results.batch import Dimensions
     from schemas.claims import ClaimEvaluated
     from schemas.extraction import ExtractionNeeded
     from schemas.outcome import Dead, Retry
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from schemas.relevance import RelevanceJudged, SnippetExtracted
     from schemas.retrieval import ClassifiedResult, NextStep, ResultsClassified, RetrievalEvaluated
     from schemas.states import State
+
+NO_ADDRESS = "https://page.invalid/"
+"""The address of a page that was given without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,10 @@ class Refusal:
     kind: str
     reasons: tuple[str, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The kind and the reasons, ready for JSON."""
+        return {"refused": self.kind, "reasons": list(self.reasons)}
+
     def __bool__(self) -> Literal[False]:
         """False: ``if result := assay.score(…)`` has a score."""
         return False
@@ -44,53 +54,41 @@ class Refusal:
         return cls(str(outcome.reason), (outcome.detail,) if outcome.detail else ())
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """How far a page can be trusted, and its main text."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Page:
+    """The main text of a page, and what is known of it."""
 
     event: ScoredPage
 
     @property
-    def cts_score(self) -> int | None:
-        """The content trust score, 0 to 100; None for an extracted text without quality metadata."""
-        return self.event.cts_score
+    def url(self) -> str:
+        """The address; "" if none was given."""
+        return "" if self.event.url == NO_ADDRESS else self.event.url
 
     @property
     def state(self) -> State:
-        """``content``, or why the page has none; then the score is 0."""
+        """``content``, or why the page has none, such as ``login``; then its score is 0."""
         return self.event.state
-
-    @property
-    def tier(self) -> Tier:
-        """How deep the page would be indexed."""
-        return self.event.tier
-
-    @property
-    def trust_label(self) -> TrustLabel:
-        """The label that a language model is shown."""
-        return self.event.trust_label
-
-    @property
-    def source(self) -> SourceStanding | None:
-        """Whether a list has the page's source, none has, or a public list contests it."""
-        return self.event.source
-
-    @property
-    def parts(self) -> str:
-        """The two parts of the score, each of what it can be: ``source 25/40 (listed), support 32/60``."""
-        return self.event.parts
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """The points of the score, each with what it was given for."""
-        return tuple(
-            f"{line.points:+d} {line.reason}" if line.points else line.reason for line in self.event.cts_breakdown
-        )
 
     @property
     def title(self) -> str:
         """The title; "" without one."""
         return self.event.title
+
+    @property
+    def date(self) -> date | datetime | None:
+        """When it was published: a day or an instant, or None. It is never guessed."""
+        return self.event.date
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """Persons, else the organisation that the page names as its author."""
+        return self.event.authors
+
+    @property
+    def language(self) -> str | None:
+        """The language, such as ``en``; None if it is unknown."""
+        return self.event.language
 
     @property
     def content(self) -> str:
@@ -109,8 +107,73 @@ class Score:
         """The description of the page, or its first sentences."""
         return self.event.summary
 
+    def to_dict(self) -> dict[str, Any]:
+        """What is known of the page, ready for JSON."""
+        fields = ("state", "title", "date", "authors", "language", "summary", "content")
+        wire = self.event.to_wire()
+        return {"url": self.url} | {name: wire[name] for name in fields} | {"markdown": self.markdown}
 
-@dataclass(frozen=True, slots=True)
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self._shown())})"
+
+    def _shown(self) -> Iterator[str]:
+        if self.state != "content":
+            yield self.state
+        yield repr(shorten(self.title, 60, placeholder=" …"))
+        if self.date is not None:
+            yield str(self.date)[:10]
+        yield from self.authors[:2]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Score(Page):
+    """How far a page can be trusted, and its main text."""
+
+    @property
+    def cts_score(self) -> int | None:
+        """The content trust score, 0 to 100; None for an extracted text without quality metadata."""
+        return self.event.cts_score
+
+    @property
+    def tier(self) -> Tier:
+        """How deep the page would be indexed: A, B or C."""
+        return self.event.tier
+
+    @property
+    def trust_label(self) -> TrustLabel:
+        """The label that a language model is shown: HIGH, MEDIUM or LOW."""
+        return self.event.trust_label
+
+    @property
+    def source(self) -> SourceStanding | None:
+        """Whether a list has the page's source, none has, or a public list contests it."""
+        return self.event.source
+
+    @property
+    def parts(self) -> str:
+        """The two parts of the score, each of what it can be: ``source 25/40 (listed), support 32/60``."""
+        return self.event.parts
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The points of the score, each with what it was given for."""
+        return self.event.reasons
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision and what is known of the page, ready for JSON."""
+        return {"url": self.url} | self.event.decision() | super(Score, self).to_dict()
+
+    def _shown(self) -> Iterator[str]:
+        yield f"{'-' if self.cts_score is None else self.cts_score} {self.trust_label}"
+        yield from super(Score, self)._shown()
+
+    def _repr_html_(self) -> str:
+        """The points as a table, for notebooks."""
+        rows = "".join(f"<tr><td>{line.points:+d}<td>{escape(line.reason)}" for line in self.event.cts_breakdown)
+        return f"<table><caption>{escape(repr(self))}</caption>{rows}</table>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Classification:
     """Which results are the content itself, and which are only listings or navigation.
 
@@ -141,8 +204,11 @@ class Classification:
             f"{counts.specific_content} detail pages, {counts.aggregator} listings, {counts.navigation} navigation",
         )
 
+    def __repr__(self) -> str:
+        return f"Classification({'; '.join(self.reasons)})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
     """Whether results answer their query, in four dimensions.
 
@@ -169,17 +235,13 @@ class Evaluation:
         """What to do: answer, answer from the detail pages only, wait for extractions, or search again."""
         return self.event.next_step
 
-
-def dimension_reasons(event: RetrievalEvaluated, thresholds: Dimensions) -> tuple[str, ...]:
-    """What no result has, and each dimension with its threshold, those that miss it first."""
-    lines = [(False, f"no result has: {gap}") for gap in event.gaps]
-    for name, least in thresholds.model_dump(by_alias=False).items():
-        score = event.scores.to_wire()[name]
-        lines.append((score >= least, f"{name} {score:.2f} {'reaches' if score >= least else 'is below'} {least:g}"))
-    return tuple(line for _, line in sorted(lines, key=lambda line: line[0]))
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation({'passed' if self.passed else 'not passed'}, {self.next_step}: {'; '.join(self.reasons[:2])})"
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Snippet:
     """Whether a source is relevant to a query, and the part that answers it.
 
@@ -207,8 +269,11 @@ class Snippet:
         failure = self.extracted.failure if self.extracted else None
         return _given(f"{judge}{self.event.outcome}", self.event.detail, self.event.summary_failure, failure)
 
+    def __repr__(self) -> str:
+        return f"Snippet({'; '.join(self.reasons)}: {shorten(self.text, 60, placeholder=' …')!r})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Claim:
     """Whether a claim can be understood without its source."""
 
@@ -233,8 +298,11 @@ class Claim:
             f"{judge}{event.band if event.status == 'success' else event.status}", event.detail, event.exclusion
         )
 
+    def __repr__(self) -> str:
+        return f"Claim({self.score}, {'; '.join(self.reasons)})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Ranking:
     """Candidates in the order of their relevance and trust."""
 
@@ -259,6 +327,9 @@ class Ranking:
     def reasons(self) -> tuple[str, ...]:
         """What each stage of the ranking did."""
         return tuple(f"{note.stage}: {note.reason}" for note in self.event.notes)
+
+    def __repr__(self) -> str:
+        return f"Ranking({len(self.results)} results{', nothing relevant' * self.nothing_relevant})"
 
 
 def _given(*texts: object) -> tuple[str, ...]:

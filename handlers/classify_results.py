@@ -146,7 +146,7 @@ def _with_trust(
     if read.cts_score is not None:
         return read, classified
     points, labels = rules.trust_points.points, rules.trust_labels.thresholds
-    score = 0.0 if classified.actionable_score == 0.0 else score_result(facts, source, points, labels)
+    score = 0.0 if classified.state is not State.CONTENT else score_result(facts, source, points, labels)
     return read.model_copy(update={"cts_score": score}), classified
 
 

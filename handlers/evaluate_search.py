@@ -14,6 +14,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from handlers.html.citations import CitationWords
+from handlers.html.names import NameWords
 from handlers.html.read_page import StatedReader
 from handlers.html.reading import PageReadingSection
 from handlers.html.state import PageRefusalsSection
@@ -27,6 +29,7 @@ from handlers.retrieval.query import QueryReader
 from handlers.retrieval.search_rubric import (
     Assessment,
     Bands,
+    Credits,
     SearchEvaluationSection,
     assess,
     gaps_of,
@@ -68,6 +71,11 @@ class EvaluateSearchRules(AskingRules):
     def reader(self) -> QueryReader:
         """Reads goals and results under these rules; its word lists are compiled once."""
         return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
+
+    @cached_property
+    def credits(self) -> Credits:
+        """Reads the lines of results that credit a person or an agency."""
+        return Credits(NameWords(self.page_reading, self.reader.patterns.details), CitationWords(self.page_reading))
 
     @cached_property
     def pages(self) -> StatedReader:
@@ -190,14 +198,14 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
             max_text=section.max_text_characters,
         )
         title, is_full = found.title or "", result.content_kind == "full"
-        if rules.pages.of_result(result.html, title, result.content, result.url, is_full=is_full).is_content:
+        if rules.pages.read_result(result.html, title, result.content, result.url, is_full=is_full)[0].is_content:
             read.append(found)
     return batch.model_copy(update={"retrieved_content": tuple(read)})
 
 
 def _assess(batch: RetrievalBatch, rules: EvaluateSearchRules) -> _Assessed:
     batch, section = _read(batch, rules), rules.search_evaluation
-    found = assess(batch, section, rules.reader)
+    found = assess(batch, section, rules.reader, rules.credits)
     return _Assessed(
         batch, found, _Opinion(found.rubric.total, gaps_of(found, section), refinements_of(found, section))
     )

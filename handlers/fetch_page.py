@@ -197,7 +197,7 @@ def _answer(
     events: list[Event] = [_crawled(detail, event) for detail in details]
     if _is_source(event):
         longest = rules.extraction.max_text_characters
-        events += [to_be_judged(event, detail, rules.relevance_gate, rules.page_reading, longest) for detail in details]
+        events += [to_be_judged(event, detail, rules.relevance_gate, longest) for detail in details]
     elif details:
         events.append(_batch(event, details, rules))
     forwarded = [_elsewhere(event, url) for url in far]

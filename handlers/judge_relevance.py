@@ -14,12 +14,12 @@ from handlers.html.links import NO_WEB_PAGE, page_id_of
 from handlers.html.read_page import StatedReader
 from handlers.html.reading import PageReadingSection
 from handlers.html.snippet import Beginning, SourcePage, begin, paragraphs_of, snippet_of
-from handlers.html.state import CONTENT, PageRefusalsSection, PageState
+from handlers.html.state import PageRefusalsSection
 from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import RelevanceGateSection, content_hash, go_on, settled
-from handlers.retrieval.facets import met, share_of, share_where
+from handlers.retrieval.facets import met, repeats, share_of, share_where
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns, compile_details
@@ -41,7 +41,7 @@ from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 TASK = "judge_relevance"
 _AROUND = " \t\r\n\"'`*_#>“”‘’«»「」『』()[]"
 _END = ".!。！,;:"
-_FULL, _SHORT_QUERY, _LEAST_REPEATED = 0.3, 6, 10
+_FULL, _SHORT_QUERY = 0.3, 6
 _FAILED = {
     CallOutcome.TIMEOUT: RelevanceOutcome.TIMEOUT,
     CallOutcome.TRUNCATED: RelevanceOutcome.UNPARSED,
@@ -77,52 +77,60 @@ def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> O
     The question contains the address and a hash of the content: a cached answer is only used for the same source in the
     same state (R-131).
     """
-    gate = rules.relevance_gate
-    state = _state(source, rules)
-    if not state.is_content:
-        return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE, detail=str(state))
-    seen = _beginning(source, _page(source, rules), gate)
-    title = cleaned(seen.title, gate.max_title_characters)
-    summary = cleaned(seen.summary, gate.max_summary_characters)
+    page = _page(source, rules)
+    # What has paragraphs, ``fetch_page`` has read.
+    if source.paragraphs is None and not page.state.is_content:
+        return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE, detail=str(page.state))
+    title, summary = _shown(source, page, rules)
     if not source.query.strip() or not (title or summary):
         return _verdict(source, rules, RelevanceOutcome.NO_EVIDENCE)
+    opinion, reasons = compare(source, title, summary, rules)
     case = {"case": derive_id(source.url, source.title, _content_hash(source))}
     shown = {"query": source.query, "title": title or "(none)", "summary": summary or "(none)"}
-    facts = {"opinion": opinion_of(source.query, title, summary, source.url, rules)}
-    need = rules.ask(TASK, case, shown, facts)
+    need = rules.ask(TASK, case, shown, {"opinion": opinion})
     message = Message("user", "\n\n".join(part.content for part in need.messages))
-    return Ask(replace(need, messages=(message,)))
+    return Ask(replace(need, messages=(message,)), reasons)
 
 
-def opinion_of(query: str, title: str, summary: str, url: str, rules: JudgeRelevanceRules) -> str:
+def compare(
+    source: RelevanceRequested, title: str, summary: str, rules: JudgeRelevanceRules
+) -> tuple[str, tuple[str, ...]]:
     """``Relevant``, ``Irrelevant`` or ``UNDECIDED``, by the words and details of a title, a summary and an address.
+
+    The second value names what of the query they have, and what they lack.
 
     A short query needs all of its words that are not frequent. A source that lacks some may say the same in others, so
     it is undecided, unless it lacks a name as well. So is one that repeats a word without end.
     """
     gate = rules.relevance_gate
-    facets = rules.queries.read(query)
-    seen = rules.queries.see(title, summary, url=url)
+    facets = rules.queries.read(source.query, source.requested_at)
+    seen = rules.queries.see(title, summary, url=source.url)
+    names = {is_met: [facet.text for facet in facets if (met(facet, seen) > 0) is is_met] for is_met in (True, False)}
+    reasons = tuple(
+        f"{verb} {', '.join(names[is_met])}" for verb, is_met in (("has", True), ("lacks", False)) if names[is_met]
+    )
     subject = [facet for facet in facets if facet.is_subject]
     scores = [met(facet, seen) for facet in subject]
     lacking = any(facet.is_condition and met(facet, seen) < 1 for facet in facets)
     missed = any(facet.weight >= _FULL and not score for facet, score in zip(subject, scores, strict=True))
-    is_short = len(subject) <= _SHORT_QUERY and not has_cjk(query)
+    is_short = len(subject) <= _SHORT_QUERY and not has_cjk(source.query)
     share = share_of(subject, scores)
     if subject and not lacking and share >= gate.least_coverage and (not is_short or not missed):
-        return UNDECIDED if seen.words.most_repeated() > _LEAST_REPEATED else "Relevant"
+        return (UNDECIDED if repeats(facets, seen) else "Relevant"), reasons
     of_unnamed = share_where(lambda facet: not facet.is_condition, subject, scores)
     lacks_name = any(
         facet.is_condition and not facet.text.isdecimal() and not score
         for facet, score in zip(subject, scores, strict=True)
     )
-    return "Irrelevant" if lacks_name and 0 < of_unnamed <= gate.most_irrelevant_coverage else UNDECIDED
+    is_other = lacks_name and 0 < of_unnamed <= gate.most_irrelevant_coverage
+    return ("Irrelevant" if is_other else UNDECIDED), reasons
 
 
 def read_relevance(
     source: RelevanceRequested,
     replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...],
     rules: JudgeRelevanceRules,
+    reasons: tuple[str, ...] | None = None,
 ) -> Outcome:
     """Goes on with the judge's word. A failed call keeps the source out (R-121); an outage decides nothing (C-20)."""
     reply = replies[-1]
@@ -131,9 +139,11 @@ def read_relevance(
     if isinstance(reply, ModelFailed):
         outcome = _FAILED.get(reply.call.outcome, RelevanceOutcome.ERROR)
         return _verdict(source, rules, outcome, reply.call, reply.detail)
+    if reasons is None:
+        _, reasons = compare(source, *_shown(source, _page(source, rules), rules), rules)
     abstains = reply.call.judged_by == "offline" and reply.text == UNDECIDED
     outcome = RelevanceOutcome.UNDECIDED if abstains else read_word(reply.text)
-    return _verdict(source, rules, outcome, reply.call)
+    return _verdict(source, rules, outcome, reply.call, reasons=reasons)
 
 
 def read_word(text: str) -> RelevanceOutcome:
@@ -148,22 +158,21 @@ def read_word(text: str) -> RelevanceOutcome:
     return RelevanceOutcome.UNPARSED
 
 
-def _state(source: RelevanceRequested, rules: JudgeRelevanceRules) -> PageState:
-    """The state of the source; ``fetch_page`` has read that of a source with paragraphs."""
-    if source.paragraphs is not None:
-        return CONTENT
-    return rules.reader.of_result(source.html, source.title, source.content or "", source.url)
-
-
 def _page(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SourcePage:
     html = source.html if source.paragraphs is None else None
-    return SourcePage(html, source.content, source.title, rules.page_reading)
+    return SourcePage(html, source.content, source.title, rules.reader, source.url)
 
 
 def _beginning(source: RelevanceRequested, page: SourcePage, gate: RelevanceGateSection) -> Beginning:
     if source.paragraphs is None:
-        return begin(page, gate.snippet)
+        return begin(page.facts, page.title, page.text, gate.snippet)
     return Beginning(source.title, source.summary or "")
+
+
+def _shown(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> tuple[str, str]:
+    """The title and the summary that a judge is shown."""
+    gate, seen = rules.relevance_gate, _beginning(source, page, rules.relevance_gate)
+    return cleaned(seen.title, gate.max_title_characters), cleaned(seen.summary, gate.max_summary_characters)
 
 
 def _verdict(
@@ -172,6 +181,7 @@ def _verdict(
     outcome: RelevanceOutcome,
     call: LlmCall | None = None,
     detail: str | None = None,
+    reasons: tuple[str, ...] = (),
 ) -> Emit:
     page = _page(source, rules)
     judged = RelevanceJudged(
@@ -180,6 +190,7 @@ def _verdict(
         page_id=(page_id := page_id_of(source.url)),
         relevant=outcome is RelevanceOutcome.RELEVANT,
         outcome=outcome,
+        reasons=reasons,
         detail=detail or (None if page_id else NO_WEB_PAGE),
         summary_failure=page.unreadable,
         llm=call,
@@ -199,8 +210,8 @@ def _verdict(
 
 def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:
     gate = rules.relevance_gate
-    paragraphs = paragraphs_of(page, gate.snippet) if source.paragraphs is None else source.paragraphs
-    facets = rules.queries.read(source.query)
+    paragraphs = paragraphs_of(page.facts, page.text, gate.snippet) if source.paragraphs is None else source.paragraphs
+    facets = rules.queries.read(source.query, source.requested_at)
 
     def worth(text: str) -> float:
         seen = rules.queries.see("", text)

@@ -8,6 +8,7 @@ nothing is relevant, and a context of passages under trust labels. No judge sees
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ from handlers.ranking.judge import ask_judge
 from handlers.ranking.model import VERSION_PHASE_C, RankingModel
 from handlers.ranking.query import ReadQuery, read_query
 from handlers.reasoning.context import ReasoningSection, context_of, language_of, order_sources, source_blocks
+from handlers.retrieval.facets import met
+from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.dates import MomentReader
 from handlers.text.patterns import Patterns, compile_details, joined_words
@@ -57,6 +60,11 @@ class RankResultsRules(AskingRules, SourcedRules):
     def read(self, query: str) -> ReadQuery:
         """A query as the stages read it."""
         return read_query(query, self.ranking.intent, self.stop_words, self.word_frequencies.compiled)
+
+    @cached_property
+    def conditions(self) -> QueryReader:
+        """Reads what queries state and looks it up in candidates."""
+        return QueryReader(self.patterns, self.word_frequencies.compiled, {})
 
     @cached_property
     def moments(self) -> MomentReader:
@@ -106,8 +114,23 @@ def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankRes
 
     query = rules.read(request.query)
     candidates, outcome, because = _candidates(request, query, found, rules)
-    weighed = weigh(query, candidates, request.requested_at, rules.ranking, request.limit or rules.ranking.limit)
+    against = _against(request, candidates, rules.conditions)
+    weighed = weigh(
+        query, candidates, request.requested_at, rules.ranking, request.limit or rules.ranking.limit, against
+    )
     return Begun(request, _note(StageName.RETRIEVAL, outcome, because), weighed)
+
+
+def _against(request: RankingRequested, candidates: Sequence[Candidate], reader: QueryReader) -> list[tuple[str, ...]]:
+    """For each candidate, what the query states and the candidate contradicts: another day, year or price."""
+    stated = [facet for facet in reader.read(request.query, request.requested_at) if facet.states]
+    if not stated:
+        return []
+    results = (reader.see(candidate.title, candidate.text, url=candidate.url) for candidate in candidates)
+    return [
+        tuple(facet.text for facet in stated if facet.states and seen.has(facet.states) and not met(facet, seen))
+        for seen in results
+    ]
 
 
 def _source_of(candidate: Candidate, rules: RankResultsRules) -> Source:

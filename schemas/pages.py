@@ -434,3 +434,13 @@ class ScoredPage(Event):
         standing = f" ({self.source})" if self.source else ""
         most = sum(line.most or 0 for line in support)
         return f"source {base.points}/{base.most}{standing}, support {self.support}/{most}"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What the score was given for: each component with its points, if it has any."""
+        return tuple(f"{line.points:+d} {line.reason}" if line.points else line.reason for line in self.cts_breakdown)
+
+    def decision(self) -> dict[str, Any]:
+        """What was decided on the page, and why, for JSON."""
+        names = ("cts_score", "tier", "trust_label", "source", "parts")
+        return {name: getattr(self, name) for name in names} | {"reasons": list(self.reasons)}

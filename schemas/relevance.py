@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
 from schemas.event import Event, Many, Part, Text, TextOrUrl, Url
 from schemas.field_rules import NULL, one_case
+from schemas.instants import Instant
 from schemas.llm import LlmCall
 from schemas.pages import MAX_PAGE_BYTES
 from schemas.replies import FetchFailure
@@ -130,7 +131,10 @@ class RelevanceRequested(Event):
         content_hash: SHA-256 of the page that ``paragraphs`` come from.
         sources: All sources of the snippet request that this one belongs to, with the state of the earlier ones. Empty
             if no request waits for this judgment.
+        requested_at: When the query was asked: "today" is that day. The record's timestamp is used without it.
     """
+
+    time_field: ClassVar[str] = "requested_at"
 
     request_id: Text = Field(min_length=1, max_length=MAX_ID_CHARACTERS)
     query: Text = Field(max_length=MAX_QUERY_CHARACTERS)
@@ -143,12 +147,14 @@ class RelevanceRequested(Event):
     paragraphs: Many[Paragraph] | None = None
     content_hash: str | None = Field(default=None, max_length=64)
     sources: Sources = Field(default=(), max_length=MAX_SOURCES)
+    requested_at: Instant | None = None
 
 
 class RelevanceJudged(Event):
     """A judgment (R-130).
 
     Attributes:
+        reasons: What of the query title, summary and address have and what they lack; a model's word may differ.
         detail: What went wrong with a call that failed.
         summary_failure: Why the page could not be read for a summary; it is judged by what else there is (R-115).
     """
@@ -158,6 +164,7 @@ class RelevanceJudged(Event):
     page_id: str | None = None
     relevant: bool
     outcome: RelevanceOutcome
+    reasons: Many[str] = ()
     detail: str | None = None
     summary_failure: str | None = None
     llm: LlmCall | None = None

@@ -110,7 +110,7 @@ class ClassifiedResult(CamelPart):
 
     Attributes:
         source: Whether a list has its source, none has, or a public list contests it; null without a web address.
-        state: Content, or why the result has none; then it is NAVIGATION with the score 0.
+        state: Content, or why the result has none; then it is NAVIGATION, and only a log-in page has a score.
         evidence: The details of its text in their order. Offsets are into the text that was classified, of which
             ``retrieved_content`` has the beginning.
     """

@@ -1,6 +1,6 @@
-"""The Kafka of the tests: a named cluster, a container, or a local broker that is started here.
+"""The Kafka of the tests: a named cluster, or a local broker that is started here.
 
-``ASSAY_KAFKA__BOOTSTRAP_SERVERS`` names a cluster. ``TEST_KAFKA=container`` requests a container.
+``ASSAY_KAFKA__BOOTSTRAP_SERVERS`` names a cluster.
 """
 
 import contextlib
@@ -14,28 +14,12 @@ from typing import IO
 from urllib.parse import urlsplit  # noqa: TID251 - a Docker engine has no web address
 
 from streams.local_kafka.broker import LocalKafka
-from streams.local_kafka.install import BROKER_PROPERTIES, KAFKA_VERSION
+from streams.local_kafka.install import KAFKA_VERSION
 
 IMAGE = f"apache/kafka:{KAFKA_VERSION}"
-"""As in the composition; ``KAFKA_IMAGE`` names another one."""
+"""As in the composition."""
 NAMED = "ASSAY_KAFKA__BOOTSTRAP_SERVERS"
 ENGINE_SECONDS = 1.0
-_PORT = 9092
-_WHEN_TOLD = (
-    "until [ -s /tmp/address ]; do sleep 0.1; done; "
-    "KAFKA_ADVERTISED_LISTENERS=OUTSIDE://$(cat /tmp/address),INSIDE://localhost:19092 exec /etc/kafka/docker/run"
-)
-_STARTED = r"Kafka Server started"
-_START_SECONDS = 90
-_OF_A_CONTAINER = {
-    "CLUSTER_ID": "MkU3OEVBNTcwNTJENDM2Qg",
-    # The broker speaks to itself too, for transaction markers, and does not reach itself by the address outside.
-    "KAFKA_LISTENERS": f"OUTSIDE://:{_PORT},INSIDE://localhost:19092,CONTROLLER://localhost:9093",
-    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "OUTSIDE:PLAINTEXT,INSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT",
-    "KAFKA_INTER_BROKER_LISTENER_NAME": "INSIDE",
-    "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:9093",
-    "KAFKA_HEAP_OPTS": "-Xms256m -Xmx512m",
-}
 
 
 @contextlib.contextmanager
@@ -43,9 +27,6 @@ def kafka_server(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     """The bootstrap servers of a Kafka that answers for as long as the context is open."""
     if named := environment.get(NAMED):
         yield named
-    elif environment.get("TEST_KAFKA") == "container":
-        with _kafka_container(environment.get("KAFKA_IMAGE") or IMAGE) as bootstrap_servers:
-            yield bootstrap_servers
     else:
         with LocalKafka() as local:
             yield local.bootstrap_servers
@@ -137,21 +118,3 @@ def docker_answers(address: str, seconds: float = ENGINE_SECONDS) -> bool:
             connection.sendall(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")
             return b" 200 " in connection.recv(64)
     return False
-
-
-@contextlib.contextmanager
-def _kafka_container(image: str) -> Iterator[str]:
-    """The broker starts when it gets its address, which is known once the container runs."""
-    from testcontainers.core.container import DockerContainer
-    from testcontainers.core.wait_strategies import LogMessageWaitStrategy
-
-    container = DockerContainer(image).with_exposed_ports(_PORT).with_command(["bash", "-c", _WHEN_TOLD])
-    for key, value in BROKER_PROPERTIES.items():
-        container.with_env("KAFKA_" + key.upper().replace(".", "_"), str(value))
-    for variable, value in _OF_A_CONTAINER.items():
-        container.with_env(variable, value)
-    with container:
-        address = f"{container.get_container_host_ip()}:{container.get_exposed_port(_PORT)}"
-        container.exec(["bash", "-c", f"echo {address} > /tmp/address"])
-        LogMessageWaitStrategy(_STARTED).with_startup_timeout(_START_SECONDS).wait_until_ready(container)
-        yield address

@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -20,15 +22,22 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 CHECKOUT = [sys.executable, "-c", "from streams.cli.main import main; main()"]
 
 
-def run(command: list[str | Path], folder: Path, text: str = "") -> str:
-    """The output of a command in a separate folder, without the variables of the tests."""
-    environment = {"PATH": os.defpath, "HOME": str(Path.home()), "ASSAY_CACHE_DIR": str(cache_folder())}
+def run(command: list[str | Path], folder: Path, text: str = "", **variables: str) -> str:
+    """The output of a command that ends well."""
+    done = ended(command, folder, text, **variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def ended(
+    command: list[str | Path], folder: Path, text: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """How a command ended in a separate folder, without the variables of the tests."""
+    environment = {"PATH": os.defpath, "HOME": str(Path.home()), "ASSAY_CACHE_DIR": str(cache_folder())} | variables
     for name in ("PIP_INDEX_URL", "PIP_CACHE_DIR", "PIP_CONFIG_FILE", "SSL_CERT_FILE", "HTTPS_PROXY", "NO_PROXY"):
         if name in os.environ:
             environment[name] = os.environ[name]
-    done = subprocess.run(command, cwd=folder, env=environment, input=text, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return subprocess.run(command, cwd=folder, env=environment, input=text, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +115,9 @@ def test_base_install_works_beside_packages_of_the_same_names(base: Path, tmp_pa
         "utf-8",
     )
     printed = run([base / "bin" / "python", program], tmp_path)
-    assert json.loads(printed) == [10, "numpy is not installed: pip install 'assay[rank]'", True, [10, 10, 10]]
+    score, missing, mine, many = json.loads(printed)
+    assert (score, mine, many) == (10, True, [10, 10, 10])
+    assert re.fullmatch(r"numpy is not installed: pip install 'assay\[rank\] @ file:///.+\.whl'", missing)
 
 
 def test_the_base_install_is_small(base: Path) -> None:
@@ -119,23 +130,111 @@ def test_the_base_install_is_small(base: Path) -> None:
 
 
 def test_a_missing_extra_is_named(base: Path, tmp_path: Path) -> None:
-    done = subprocess.run([base / "bin" / "assay", "run"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "assay: aiokafka is not installed: pip install 'assay[kafka]'\n")
+    """With the command that adds it to this very installation."""
+    done = ended([base / "bin" / "assay", "run"], tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(
+        r"assay: uvicorn is not installed: pip install 'assay\[kafka,index,rank\] @ file:.+\.whl'\n", done.stderr
+    )
 
 
-def test_a_page_is_scored_by_the_base_install(base: Path, tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text("<title>T</title><p>Some text.", "utf-8")
+def test_every_command_has_its_help_without_extras(base: Path, tmp_path: Path) -> None:
+    program = base / "bin" / "assay"
+    for command in COMMANDS:
+        shown = run([program, command, "--help"], tmp_path)
+        assert f"assay {command}" in shown
+        _, _, below = shown.partition("\nCommands:\n")
+        for name in re.findall(r"^  (\w+) ", below.partition("\n\n")[0], re.MULTILINE):
+            assert f"Usage: assay {command} {name}" in run([program, command, name, "--help"], tmp_path)
+
+
+def test_doctor_works_without_extras(base: Path, tmp_path: Path) -> None:
+    shown = ended([base / "bin" / "assay", "doctor"], tmp_path).stdout
+    assert "! Kafka         aiokafka is not installed; pip install" in shown
+
+
+def test_pages_are_scored_by_the_base_install(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<title>T</title><p>The storm closed two harbours.", "utf-8")
     [line] = run([base / "bin" / "python", "-m", "assay", "score", "page.html"], tmp_path).splitlines()
     assert json.loads(line)["title"] == "T"
+    table = run([base / "bin" / "assay", "score", "page.html", "page.html", "--table"], tmp_path)
+    assert table.splitlines()[-1] == "2 pages: A 0, B 0, C 2, refused 0"
+
+
+PAGE = "https://news.example.org/harbour"
+USES: tuple[tuple[str, str], ...] = (
+    ("init --country dk", "assay.local.yaml is written"),
+    ("sources check www.bbc.com", "broadcaster"),
+    ("config show", "kafka.bootstrap_servers"),
+    ("graph", "score_page"),
+    ("generate --prometheus made", "written: made/alerts.yml"),
+    ("estimate", "by tier"),
+    ("try score_page pages.jsonl", '"outcome":"emit"'),
+    ("score pages.jsonl --table", "label LOW"),
+    ("broker --detach --port PORT", "Kafka answers at"),
+    ("doctor", "Kafka"),
+    ("topics create", "pages.crawled.v1"),
+    ("publish pages.crawled.v1 pages.jsonl", "published 1 to"),
+    ("run --drain score_page index_page", ""),
+    ("tail pages.scored.v1 --from earliest --no-follow", f"{PAGE} score 10, tier C, label LOW"),
+    (f"why {PAGE}", "score_page: score 10, tier C, label LOW"),
+    ("stats", "pages.scored.v1: 1 events"),
+    ("export tsv", f"{PAGE}\t"),
+    ("query harbour", "Harbour"),
+    ("answer harbour", "[1]"),
+    ("lag score_page", "score_page"),
+    ("top --once", "score_page"),
+    ("dlq list", "no dead letters are waiting"),
+    ("replay score_page --dry-run", "1 record"),
+    ("reply 0123", "assay reply: "),
+    ("train --output model", "assay train: "),
+    ("mcp", '"is_claim_self_contained"'),
+    ("broker --stop --port PORT", "was stopped"),
+)
+FAIL = {"reply": 1, "train": 2}
+"""There is nothing to show or to learn from."""
+
+
+def test_one_use_of_every_command(assay: Path, tmp_path: Path) -> None:
+    assert {words.split()[0] for words, _ in USES} | {"console", "demo"} == {*COMMANDS}
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        port, http = (str(found.getsockname()[1]) for found in (one, other))
+    html = "<title>Harbour</title><p>The dredging of the harbour begins on Monday, the harbour office said."
+    (tmp_path / "pages.jsonl").write_text(json.dumps({"url": PAGE, "html": html}) + "\n", "utf-8")
+    variables = {"ASSAY_KAFKA__BOOTSTRAP_SERVERS": f"127.0.0.1:{port}", "ASSAY_HTTP__PORT": http}
+    asked: list[dict[str, object]] = [
+        {"id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    ]  # fmt: skip
+    requests = "".join(json.dumps({"jsonrpc": "2.0"} | request) + "\n" for request in asked)
+    try:
+        for words, expected in USES:
+            command: list[str | Path] = [assay, *words.replace("PORT", port).split()]
+            done = ended(command, tmp_path, requests if words == "mcp" else "", **variables)
+            shown = done.stdout + done.stderr
+            assert (done.returncode, expected in shown) == (FAIL.get(words.split()[0], 0), True), f"{words}: {shown}"
+            if words.startswith("top "):
+                shows_the_console(assay, tmp_path, variables)
+    finally:
+        ended([assay, "broker", "--stop", "--port", port], tmp_path)
+
+
+def shows_the_console(assay: Path, folder: Path, variables: dict[str, str]) -> None:
+    environment = {"PATH": os.defpath, "HOME": str(folder)} | variables
+    command = [str(assay), "console", "--port", "0"]
+    with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as console:
+        assert console.stderr is not None
+        line = next(line for line in console.stderr if line.startswith("assay console: http"))
+        with urlopen(line.split()[2].rstrip(";")) as answer:  # noqa: S310 - our own address
+            assert b"Assay" in answer.read()
+        console.terminate()
+    assert console.returncode == 0
 
 
 def test_the_version_is_printed(assay: Path, tmp_path: Path) -> None:
     assert run([assay, "--version"], tmp_path) == f"{version('assay')}\n"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_prints_its_help(assay: Path, tmp_path: Path, command: str) -> None:
-    assert f"assay {command}" in run([assay, command, "--help"], tmp_path)
 
 
 def test_files_are_generated_for_the_settings_in_force(assay: Path, tmp_path: Path) -> None:

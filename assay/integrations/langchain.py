@@ -11,13 +11,12 @@ from langchain_core.retrievers import BaseRetriever
 
 import assay
 from assay.calls import result_of
+from assay.integrations import BELOW
 from assay.results import Score
-
-_BELOW = {"HIGH": ("MEDIUM", "LOW"), "MEDIUM": ("LOW",), "LOW": ()}
 
 
 class TrustTransformer(BaseDocumentTransformer):
-    """Adds the trust label and its reasons to the metadata of documents, and leaves out documents below a label.
+    """Adds ``metadata["assay"]``: score, label, reasons and what is known of the page. Leaves out those below a label.
 
     The address is ``metadata["source"]`` or ``metadata["url"]``. With the page in ``metadata["html"]`` the page is
     scored; without it, its source decides the label. A document that cannot be scored stays, with the reason.
@@ -25,22 +24,21 @@ class TrustTransformer(BaseDocumentTransformer):
 
     def __init__(self, least_label: Literal["HIGH", "MEDIUM", "LOW"] = "LOW") -> None:
         """Documents below the label are left out; LOW leaves out none."""
-        self._below = _BELOW[least_label]
+        self._below = BELOW[least_label]
 
     def transform_documents(self, documents: Sequence[Document], **_: Any) -> Sequence[Document]:
         """The documents with their labels."""
         labelled = [self._labelled(document) for document in documents]
-        return [document for document in labelled if document.metadata.get("trust_label") not in self._below]
+        return [one for one in labelled if one.metadata["assay"].get("trust_label") not in self._below]
 
     def _labelled(self, document: Document) -> Document:
         metadata = document.metadata
         url, html = str(metadata.get("source") or metadata.get("url") or ""), metadata.get("html")
         result = assay.score(html, url=url, text=None if html else document.page_content)
+        told = result.to_dict()
         if isinstance(result, Score):
-            told: dict[str, Any] = {"trust_label": result.trust_label, "cts_score": result.cts_score}
-        else:
-            told = {"trust_refusal": result.kind}
-        return document.model_copy(update={"metadata": {**metadata, **told, "trust_reasons": list(result.reasons)}})
+            told = {name: value for name, value in told.items() if name not in ("content", "markdown")}
+        return document.model_copy(update={"metadata": {**metadata, "assay": told}})
 
 
 class AssayRetriever(BaseRetriever):
@@ -75,9 +73,11 @@ async def _search(query: str, limit: int) -> list[Document]:
             metadata={
                 "source": result.url,
                 "title": result.title,
-                "score": result.score,
-                "trust_label": result.trust_label,
-                "reasons": list(result.reasons),
+                "assay": {
+                    "trust_label": result.trust_label,
+                    "score": result.score,
+                    "reasons": list(result.reasons),
+                },
             },
         )
         for result in answer.results

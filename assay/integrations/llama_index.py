@@ -10,10 +10,11 @@ from assay.results import Ranking
 
 
 class TrustPostprocessor(BaseNodePostprocessor):
-    """Orders nodes by relevance and trust, and adds ``trust_label`` and ``rank_reasons`` to their metadata.
+    """Orders nodes by relevance and trust, and adds ``metadata["assay"]``: trust label, score and reasons.
 
-    The address of a node is ``metadata["url"]`` or ``metadata["source"]``; ``metadata["cts_score"]`` counts where it is
-    known. Needs the extra ``rank``. Nodes that cannot be ranked keep the order of the retriever.
+    A model that gets a node sees ``trust_label`` and not ``assay``. The address of a node is ``metadata["url"]`` or
+    ``metadata["source"]``; ``metadata["cts_score"]`` counts where it is known. Needs the extra ``rank``. Nodes that
+    cannot be ranked keep the order of the retriever.
     """
 
     top_n: int = 10
@@ -49,7 +50,10 @@ class TrustPostprocessor(BaseNodePostprocessor):
         ranked = []
         for result in ranking.results:
             node = by_url[result.url].node
-            node.metadata |= {"trust_label": result.trust_label, "rank_reasons": list(result.reasons)}
+            told = {"trust_label": result.trust_label, "score": result.score, "reasons": list(result.reasons)}
+            node.metadata |= {"trust_label": result.trust_label, "assay": told}
+            node.excluded_llm_metadata_keys = [*node.excluded_llm_metadata_keys, "assay"]
+            node.excluded_embed_metadata_keys = [*node.excluded_embed_metadata_keys, "assay", "trust_label"]
             ranked.append(NodeWithScore(node=node, score=result.score))
         return ranked
 

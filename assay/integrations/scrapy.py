@@ -5,15 +5,16 @@ An item needs ``url``, and ``html`` (text or bytes) or ``text``.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AsyncExitStack
 from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
 
 import assay
+from assay.integrations import BELOW, crawled
 from assay.results import Score
-
-_BELOW = {"HIGH": ("MEDIUM", "LOW"), "MEDIUM": ("LOW",), "LOW": ()}
 
 
 def _fields(item: Any) -> dict[str, Any]:
@@ -22,33 +23,44 @@ def _fields(item: Any) -> dict[str, Any]:
 
 
 class ScorePipeline:
-    """Adds ``cts_score``, ``tier``, ``trust_label`` and ``trust_reasons`` to each item.
+    """Adds a field to each item: ``assay``, a dictionary with score, label, reasons, date, authors, text and Markdown.
 
-    An item that cannot be scored is dropped with the reason, and so is one below the label of the setting
-    ``ASSAY_LEAST_LABEL`` (LOW by default, which drops none).
+    An item whose type has no such field becomes a dictionary. An item that cannot be scored keeps its place: ``assay``
+    then has ``refused`` and ``reasons``. Only the setting ``ASSAY_LEAST_LABEL`` drops items: those below that label.
+    Pages are read in child processes with limits.
     """
 
     def __init__(self, least_label: str) -> None:
         """Takes HIGH, MEDIUM or LOW; raises KeyError for another word."""
-        self._below = _BELOW[least_label]
+        self._below = BELOW[least_label]
+        self._scorer = assay.aio.Scorer()
+        self._open = AsyncExitStack()
+        self._opening = asyncio.Lock()
+        self._is_open = False
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> ScorePipeline:
         """The pipeline with the settings of a crawler."""
         return cls(crawler.settings.get("ASSAY_LEAST_LABEL", "LOW"))
 
-    def process_item(self, item: Any) -> Any:
+    async def process_item(self, item: Any) -> Any:
         """The item with its score."""
-        fields = _fields(item)
-        result = assay.score(fields.pop("html", None), url=fields.pop("url", ""), **fields)
-        if not isinstance(result, Score):
-            raise DropItem(f"{result.kind}: {'; '.join(result.reasons)}")
-        if result.trust_label in self._below:
+        async with self._opening:
+            if not self._is_open:
+                await self._open.enter_async_context(self._scorer)
+                self._is_open = True
+        result = await self._scorer.score(crawled(_fields(item)))
+        if isinstance(result, Score) and result.trust_label in self._below:
             raise DropItem(f"the label is {result.trust_label}: {result.reasons[0]}")
-        adapter = ItemAdapter(item)
-        adapter["cts_score"], adapter["tier"] = result.cts_score, result.tier
-        adapter["trust_label"], adapter["trust_reasons"] = result.trust_label, list(result.reasons)
+        try:
+            ItemAdapter(item)["assay"] = result.to_dict()
+        except KeyError:  # a declared type without this field
+            return ItemAdapter(item).asdict() | {"assay": result.to_dict()}
         return item
+
+    async def close_spider(self) -> None:
+        """Ends the child processes."""
+        await self._open.aclose()
 
 
 class PublishPipeline:
@@ -72,13 +84,8 @@ class PublishPipeline:
         from streams.topology import PAGES_CRAWLED
         from streams.topology.codec import refusal
 
-        fields = _fields(item)
-        body = fields.pop("html", None)
-        fields["content"] = fields.pop("text", None)
         try:
-            page = CrawledPage.model_validate(
-                fields | ({"html_base64": body} if isinstance(body, bytes) else {"html": body})
-            )
+            page = CrawledPage.model_validate(crawled(_fields(item)))
             record = record_of(PAGES_CRAWLED, page)
         except ValidationError as error:
             raise DropItem(refusal(error).detail) from None

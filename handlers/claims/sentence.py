@@ -67,7 +67,9 @@ class Sentence:
         return sum(is_name and not before and (after or sure) for before, is_name, after, sure in beside)
 
     def _is_inside(self, place: int) -> bool:
-        return not self.own.capital_nouns or "places" in self.words[place - 1].kinds
+        # A part of a compound with a hyphen is mostly a name: Gotthard-Basistunnel.
+        is_compound = "-" in self.words[place].text
+        return not self.own.capital_nouns or is_compound or "places" in self.words[place - 1].kinds
 
     @cached_property
     def verb(self) -> int | None:

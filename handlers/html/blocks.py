@@ -5,13 +5,13 @@ A row of a table is one line of the content, and code keeps its lines. Each bloc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from selectolax.lexbor import LexborNode
 
-from handlers.html.code import language_of
+from handlers.html.displayed import language_of
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.reading import PageReadingSection
 from schemas.pages import MAX_BLOCKS, MAX_CELLS, BlockKind, ContentBlock
@@ -19,7 +19,7 @@ from schemas.pages import MAX_BLOCKS, MAX_CELLS, BlockKind, ContentBlock
 BETWEEN_CELLS = " | "
 _LONG_CELL = 300
 """Characters of a cell; where longer ones have most of the text, a table only lays out the page."""
-_MAX_SPAN, _DIGITS = 100, 5
+_MAX_SPAN, _DIGITS = 100, 7
 _LISTS = frozenset(("ul", "ol"))
 Around = tuple[int, int, bool, int]
 """Lists and quotations around an element, whether a definition is around it, and the nearest list."""
@@ -44,6 +44,11 @@ class Table:
         has_sections = any(line.tag in HEADING_NAMES or "\n" in line.text for lines in cells for line in lines)
         is_told = self.has_header or long * 2 <= sum(lengths)
         return several > 1 and several * 2 >= len(self.rows) and is_told and not has_sections
+
+    @property
+    def lines(self) -> Iterator[Block]:
+        """The lines of all cells."""
+        return (line for row in self.rows.values() for lines in row.values() for line in lines)
 
 
 def tables_of(outline: Outline, blocks: Sequence[Block]) -> dict[int, Table]:
@@ -71,15 +76,15 @@ def tables_of(outline: Outline, blocks: Sequence[Block]) -> dict[int, Table]:
     return {element: table for element, table in tables.items() if element not in outer_tables and table.is_data}
 
 
-def has_data_table(outline: Outline, blocks: Sequence[Block], reading: PageReadingSection) -> bool:
-    """Whether one of the tables that hold some lines has a header or a caption, and enough rows of enough cells."""
+def has_data_table(outline: Outline, tables: Mapping[int, Table], reading: PageReadingSection) -> bool:
+    """Whether one of some tables has a header or a caption, and enough rows of enough cells."""
     return any(
         sum(width >= reading.min_table_columns for width in table.widths) >= reading.min_table_rows
         and (
             any(outline.tags[cell] == "th" for cells in table.rows.values() for cell in cells)
             or outline.elements[element].css_first("caption") is not None
         )
-        for element, table in tables_of(outline, blocks).items()
+        for element, table in tables.items()
     )
 
 
@@ -97,12 +102,14 @@ def _cell_of(outline: Outline, element: int) -> tuple[int, int, int]:
     return -1, -1, -1
 
 
-def type_blocks(outline: Outline, blocks: Sequence[Block], max_characters: int) -> tuple[str, tuple[ContentBlock, ...]]:
-    """The text of some lines, and the blocks that they are; no blocks beyond ``MAX_BLOCKS``."""
+def type_blocks(
+    outline: Outline, blocks: Sequence[Block], tables: Mapping[int, Table], max_characters: int
+) -> tuple[str, tuple[ContentBlock, ...]]:
+    """The text of some lines and tables, and the blocks that they are; no blocks beyond ``MAX_BLOCKS``."""
     pieces: list[str] = []
     found: list[ContentBlock] = []
     at = 0
-    for text, fields in _typed(outline, blocks):
+    for text, fields in _typed(outline, blocks, tables):
         end = at + len(text)
         if at >= max_characters:
             break
@@ -119,9 +126,10 @@ def type_blocks(outline: Outline, blocks: Sequence[Block], max_characters: int) 
     return "\n".join(pieces), tuple(found)
 
 
-def _typed(outline: Outline, blocks: Sequence[Block]) -> Iterator[tuple[str, ContentBlock | None]]:
+def _typed(
+    outline: Outline, blocks: Sequence[Block], tables: Mapping[int, Table]
+) -> Iterator[tuple[str, ContentBlock | None]]:
     """The lines of the content with their kinds; spans of cells are those within the line."""
-    tables = tables_of(outline, blocks)
     row_of = {
         line.start: (element, row)
         for element, table in tables.items()
@@ -147,7 +155,13 @@ def _typed(outline: Outline, blocks: Sequence[Block]) -> Iterator[tuple[str, Con
             cell: " ".join(" ".join(line.text.split()) for line in lines)
             for cell, lines in tables[element].rows[row].items()
         }
-        yield _row(outline, row, texts, numbers[element], spanning[element])
+        line, fields = _row(outline, row, texts, numbers[element], spanning[element])
+        lists, quotes, *_ = _around(outline, element)
+        if lists:
+            fields["depth"] = lists
+        if quotes:
+            fields["quotes"] = quotes
+        yield line, fields
 
 
 def _row(
@@ -166,7 +180,7 @@ def _row(
         is_header = is_header and (node.tag == "th" or not text)
         if line and text:
             line += BETWEEN_CELLS
-        width, height = (_number(node.attributes.get(name)) for name in ("colspan", "rowspan"))
+        width, height = (max(1, min(_number(node.attributes.get(name)), _MAX_SPAN)) for name in ("colspan", "rowspan"))
         if len(spans) < MAX_CELLS:
             width = min(width, MAX_CELLS - len(spans))
             if height > 1:
@@ -201,13 +215,10 @@ def _skip(spanning: dict[int, int], spans: list[tuple[int, int]], at: int) -> No
         spans.append((at, at))
 
 
-def _number(stated: str | None) -> int:
-    """How many columns or rows a cell spans."""
-    return (
-        max(1, min(int(stated), _MAX_SPAN))
-        if stated and (stated := stated.strip()).isascii() and stated.isdecimal() and len(stated) < _DIGITS
-        else 1
-    )
+def _number(stated: str | None, other: int = 1) -> int:
+    """A number as stated, or the other one."""
+    stated = (stated or "").strip()
+    return int(stated) if stated.isascii() and stated.isdecimal() and len(stated) < _DIGITS else other
 
 
 def _around(outline: Outline, element: int) -> Around:
@@ -224,16 +235,23 @@ def _around(outline: Outline, element: int) -> Around:
     return lists, quotes, is_defined, list_element
 
 
-def _item_of(outline: Outline, block: Block) -> int:
-    """The identity of the item around a line; 0 for none."""
+def _item_of(outline: Outline, block: Block) -> LexborNode | None:
+    """The item of a list around a line."""
     node = outline.nodes[block.start].parent
     for _ in range(_MAX_ABOVE):
-        if node is None or node.tag in _LISTS:
-            return 0
-        if node.tag == "li":
-            return node.mem_id
-        node = node.parent
-    return 0
+        if node is None or node.tag == "li":
+            break
+        node = None if node.tag in _LISTS else node.parent
+    return node
+
+
+def _numbered(items: LexborNode, item: LexborNode, last: int | None) -> int:
+    """The number of an item of an ordered list after one with the number ``last``."""
+    attributes = items.attributes
+    step = -1 if "reversed" in attributes else 1
+    first = sum(1 for other in items.iter() if other.tag == "li") if step < 0 else 1
+    following = _number(attributes.get("start"), first) if last is None else last + step
+    return max(0, _number(item.attributes.get("value"), following))
 
 
 def _block(
@@ -248,14 +266,13 @@ def _block(
     if block.tag == "blockquote":
         quotes = max(quotes, 1)
     if kind in ("paragraph", "item"):
-        item = _item_of(outline, block) if lists else 0
-        if item and item not in items:
-            items.add(item)
+        item = _item_of(outline, block) if lists else None
+        if item is not None and item.mem_id not in items:
+            items.add(item.mem_id)
             kind = "item"
             if outline.tags[list_element] == "ol":
-                first = outline.elements[list_element].attributes.get("start") or "1"
-                start = int(first) if first.isascii() and first.isdecimal() and len(first) < 7 else 1
-                number = counts[list_element] = counts.get(list_element, start - 1) + 1
+                number = _numbered(outline.elements[list_element], item, counts.get(list_element))
+                counts[list_element] = number
         else:
             kind = "definition" if is_defined else "paragraph"
     if kind == "paragraph" and quotes:

@@ -39,6 +39,7 @@ _MIN_OWN = 4
 _MOST, _NOT_SHOWN = 3, 400.0
 _LIKELY = -0.6
 """Log-odds from which on a name is believed."""
+_FELLOWS = 2.0  # taken from the log-odds of the likeliest name of a list for the others
 _ORGANIZATION = "json-ld organisation"
 _PARTS = re.compile(r"[/,;|·\n]")
 
@@ -134,6 +135,15 @@ def find_credit(page: CreditedPage, words: BylineWords) -> Credit:
 def choose(found: list[Candidate], rows: list[dict[str, float]], scores: list[float]) -> Credit:
     """The names above the threshold, in the order of the credit with most of them; organisations without persons."""
     agencies = [one for one, row in zip(found, rows, strict=True) if row["agency"]]
+    # Those whom one list states are authors together.
+    lists = [{number for place, number, _ in one.credits if place.kind in _STATED} for one in found]
+    best_of: dict[int, float] = {}
+    for numbers, score in zip(lists, scores, strict=True):
+        best_of |= {number: max(score, best_of.get(number, score)) for number in numbers}
+    scores = [
+        max([score, *(best_of[number] - _FELLOWS for number in numbers)])
+        for numbers, score in zip(lists, scores, strict=True)
+    ]
     # An organisation that the page states as its author counts, though it is not named beside persons.
     stated = [one for one, row in zip(found, rows, strict=True) if one.is_stated and not row["person"]]
     scored = zip(found, rows, scores, strict=True)
@@ -158,11 +168,12 @@ def candidates(page: CreditedPage, words: BylineWords) -> list[Candidate]:
     found: dict[str, Candidate] = {}
     is_credited = any(mark.name == "hint:byline" and mark.index <= page.layout.first for mark in page.layout.named)
     for number, place in enumerate(_places(page, words)):
-        if place.index >= 0 and _is_others(place, page.layout):
-            continue
         if is_credited and place.kind == "class" and place.index > page.layout.first:
             continue  # the next post of a thread
-        for order, name in enumerate(_names(place, words)):
+        names = _names(place, words)
+        if not names or (place.index >= 0 and _is_others(place, page.layout)):
+            continue
+        for order, name in enumerate(names):
             key = letters_of(name)
             one = found.get(key) or _same(found.values(), name)
             if one is None and len(found) < _MAX_CANDIDATES:
@@ -177,11 +188,11 @@ def _is_others(place: Place, layout: Layout) -> bool:
     """Whether a place is in what others wrote, in a teaser of another story, or in boilerplate outside of the head."""
     if layout.said(place.index, place.element) & OTHERS:
         return True
-    is_hidden = place.element >= 0 and layout.outline.regions.hides(place.element) and not layout.is_head(place.index)
+    is_hidden = place.element >= 0 and layout.outline.regions.hidden[place.element] and not layout.is_head(place.index)
     return place.kind in _LOOSE and (is_hidden or layout.is_teased(place.index))
 
 
-def _names(place: Place, words: BylineWords) -> Iterable[str]:
+def _names(place: Place, words: BylineWords) -> dict[str, None]:
     """The names that a place credits, each once."""
     found: list[str] = []
     for text in place.texts:

@@ -76,7 +76,7 @@ class PageFacts:
     Attributes:
         titles: The title, the window's title, and the heading of the story.
         site_name: As the page states it, else "".
-        headings_count: Headings h2 and h3 in the main text; None if only ``has_headings`` is known.
+        headings_count: Headings h2 and h3 in the main text (R-194); None if only ``has_headings`` is known.
         external_links_count: Different links in the main text and its references that ``count_external_links`` counts.
         has_statistics: A data table, or figures in the main text.
         schema_is_article: Whether ``schema_type`` is of the article family.
@@ -234,7 +234,7 @@ class PageReader:
             below = [
                 block
                 for block in lines
-                if (block.start < beyond or block.tag in HEADING_NAMES) and not page.regions.hides(block.element)
+                if (block.start < beyond or block.tag in HEADING_NAMES) and not page.regions.hidden[block.element]
             ]
             references = find_references(below, page.texts, page.links, self._citations)
         entries = references.texts if references is not None and references.has_entries else range(0)
@@ -251,13 +251,15 @@ class PageReader:
             "headings": sum(
                 line.tag in ("h2", "h3") and not layout.said(line.start, line.element) & OTHERS for line in inside
             ),
-            "statistics": has_figures(text, self._reading.min_figures) or has_data_table(page, inside, self._reading),
+            "statistics": has_figures(text, self._reading.min_figures)
+            or has_data_table(page, body.tables, self._reading),
         }
+        all_headings = sum(line.tag in ("h2", "h3") for line in page.lines_with_links())
         remarks = {
             "doi_or_citation": "a DOI that is mentioned and not cited" if citations.uncited_dois else "",
             "external_links": _many((beyond, _ELSEWHERE), (external - support, _NO_SUPPORT)),
             "references_section": "a references heading without entries" if references and not entries else "",
-            "headings": _many((page.headings_count - counts["headings"], _ELSEWHERE)),
+            "headings": _many((all_headings - counts["headings"], _ELSEWHERE)),
             "statistics": "prices" if not counts["statistics"] and has_prices(text) else "",
         }
         begin = page.blocks(max(0, body.first - _TEXTS_AFTER), body.first + _TEXTS_AFTER)
@@ -269,7 +271,7 @@ class PageReader:
 
 def _unread(page: Outline) -> int:
     """Characters of lines outside of boilerplate; a link, as of an item of a listing, counts as ``_LINK``."""
-    lines = [block for block in page.lines_with_links() if not page.regions.hides(block.element)]
+    lines = [block for block in page.lines_with_links() if not page.regions.hidden[block.element]]
     return sum(_LINK if block.linked else len(block.text) for block in lines)
 
 

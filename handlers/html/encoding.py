@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
-from handlers.html.inline import write_inline
+from handlers.html.displayed import write_inline
 
 _SAMPLE_BYTES = 64 * 1024
 _SAMPLE_WORDS = 16 * 1024

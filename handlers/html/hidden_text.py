@@ -95,11 +95,10 @@ def place_of(node: LexborNode) -> str:
 
 
 class Texts(Protocol):
-    """What a walk found: texts with their nodes, headings and metadata."""
+    """What a walk found: texts with their nodes, and metadata."""
 
     texts: list[str]
     nodes: list[LexborNode]
-    headings: list[tuple[int, str]]
     comments: list[str]
     meta: dict[str, list[str]]
     title: str
@@ -117,8 +116,6 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
         if became := said or (("left_out", _NO_WIDTH) if unseen >= _LEAST_UNSEEN else None):
             found.append(Hidden("invisible_characters", place_of(outline.nodes[place]), text, *became))
         outline.texts[place] = (_UNSEEN.sub("", text) or " ") if said is None and not is_broken else " "
-    gone = {" ".join(one.text.split()) for one in found if one.reason != _NO_WIDTH}
-    outline.headings = [(level, text) for level, text in outline.headings if text not in gone]
     metadata = [(name, text) for name, texts in outline.meta.items() for text in texts if len(text) >= _LEAST_TEXT]
     metadata += [("title", outline.title)]
     for (name, text), said in zip(metadata, judge(((text, IN_DOUBT) for _, text in metadata), addressed), strict=True):

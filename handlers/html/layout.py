@@ -7,7 +7,7 @@ Class names are read only around the two: elsewhere they belong to other stories
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,23 +16,21 @@ from itertools import chain, islice
 from selectolax.lexbor import LexborNode
 
 from handlers.html.hints import BESIDE, BOILERPLATE, BYLINE, DATE, EVENT, OTHERS
-from handlers.html.main_content import Content, is_running
+from handlers.html.main_content import Content
 from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.template import below_headings
-from handlers.html.walk import MARK_CHARACTERS, is_main, short_text
+from handlers.html.walk import MARK_CHARACTERS, short_text
 from schemas.addresses import web_address
 
 _BEFORE, _AFTER = 16, 20
 """Texts before and after the heading, and the beginning of the content, that are read for marks."""
 _LONG_TEXT = 250
 _FAR = 200
-_MAX_STATED, _MAX_ABOVE, _MAX_NODES, _MAX_INSIDE = 400, 12, 40, 6
+_MAX_NODES, _MAX_INSIDE = 40, 6
 _MIN_HEADING = 5
 _PROPERTIES = frozenset(("datepublished", "datecreated", "author"))
-_MEDIA = ("/imageobject", "/videoobject")
-_OTHERS = ("/comment", "/answer", "/review", "/usercomments", "/question", *_MEDIA)
 _SEGMENT = re.compile(r"[^\W\d_]+")
 _HEAD_TEXTS, _MAX_LABEL = 14, 40
 
@@ -88,14 +86,14 @@ class Layout:
         self._others = [
             range(block.start, block.end) for block, is_others in zip(below, others, strict=True) if is_others
         ]
-        self._said = {-1: 0}
+        self._said: list[int] = []
         self._of_node: dict[int, int] = {}
 
     @property
     def heading_text(self) -> str:
         """The text of the page's heading; "" without one outside of boilerplate, such as a banner."""
         line = self.outline.line_at(self.heading) if self.heading >= 0 else None
-        return "" if line is None or self.outline.regions.hides(line.element) else line.text
+        return "" if line is None or self.outline.regions.hidden[line.element] else line.text
 
     @cached_property
     def near(self) -> tuple[range, ...]:
@@ -121,7 +119,7 @@ class Layout:
     def measures(self, index: int, element: int) -> dict[str, float]:
         """What trees ask about the place of a text; ``element`` is the block element around it, or -1."""
         said = self.said(index, element)
-        is_hidden = element >= 0 and self.outline.regions.hides(element)
+        is_hidden = element >= 0 and self.outline.regions.hidden[element]
         place = bisect_right(self._starts, index) - 1
         return {
             "from heading": float(max(-_FAR, min(index - self.begin, _FAR))),
@@ -139,10 +137,20 @@ class Layout:
 
     def is_teased(self, index: int) -> bool:
         """Whether a text is below a further heading, such as "More from the web", without running text between."""
-        above = self.outline.blocks(self.begin + 1, index)
-        last = next((block for block in reversed(above) if block.tag in HEADING_NAMES or is_running(block)), None)
-        # A heading without text above it is the summary of the story.
-        return last is not None and last.tag in HEADING_NAMES and any(map(is_running, above))
+        place = bisect_left(self._parts[0], index) - 1
+        return place >= 0 and self._parts[1][place]
+
+    @cached_property
+    def _parts(self) -> tuple[list[int], list[bool]]:
+        """Headings and running lines below the page's heading: where each begins, and whether it is such a heading."""
+        starts, teased, has_text = [], [], False
+        for block in self.outline.blocks(self.begin + 1):
+            if block.tag in HEADING_NAMES or block.running:
+                # A heading without text above it is the summary of the story.
+                has_text = has_text or block.running
+                starts.append(block.start)
+                teased.append(has_text and not block.running)
+        return starts, teased
 
     def said(self, index: int, element: int) -> int:
         """What the elements around a text call themselves, inline and block elements, except those of the heading.
@@ -153,15 +161,11 @@ class Layout:
         return self._said_inside(index) | self._said_around(element) | OTHERS * is_others
 
     def _said_around(self, element: int) -> int:
-        known, passed = self._said, []
-        while (found := known.get(element)) is None:
-            passed.append(element)
-            element = self.outline.outer[element]
-        for inner in reversed(passed):
-            if inner not in self._own:
-                found |= _own_names(self.outline.regions.hint(inner))
-            known[inner] = found
-        return found
+        known, regions = self._said, self.outline.regions
+        for inner in range(len(known), element + 1):
+            found = known[regions.outer[inner]] if regions.outer[inner] >= 0 else 0
+            known.append(found if inner in self._own else found | _own_names(regions.said[inner]))
+        return known[element] if element >= 0 else 0
 
     def _said_inside(self, index: int) -> int:
         """The hints of the elements that hold only the line of a text."""
@@ -184,14 +188,14 @@ class Layout:
         """Microdata and rel=author anywhere on the page, in page order, except those of nested items of others."""
         outline = self.outline
         found: list[Mark] = []
-        for node in outline.stated[:_MAX_STATED]:
+        for node in outline.stated:
             attributes = node.attributes
             names = [
                 f"itemprop:{name}" for name in (attributes.get("itemprop") or "").lower().split() if name in _PROPERTIES
             ]
             if "author" in (attributes.get("rel") or "").lower().split():
                 names.append("rel:author")
-            if names and not _is_others(node, outline.item_types):
+            if names:
                 # An element that the walk removed with its footer has no place. An author that is stated there counts.
                 place = outline.place(node)
                 value = _value(attributes)
@@ -230,7 +234,7 @@ class Layout:
                     if hint & DATE:
                         value = _value(node.attributes) or (node.attributes.get("title") or "")[:MARK_CHARACTERS]
                         found.append(Mark("hint:date", value, short_text(node), index, element))
-        return sorted(found, key=lambda mark: (outline.regions.hides(mark.element), self.distance(mark.index)))
+        return sorted(found, key=lambda mark: (outline.regions.hidden[mark.element], self.distance(mark.index)))
 
     def _around(self, index: int) -> Iterator[tuple[LexborNode, int, int]]:
         """The elements around a text, the innermost first, each with its hints and the text's block element."""
@@ -241,7 +245,7 @@ class Layout:
             yield node, outline.hints.of_node(node), element
             node = node.parent
         for around in outline.around(element):
-            yield outline.elements[around], outline.regions.hint(around), element
+            yield outline.elements[around], outline.regions.said[around], element
 
 
 def is_event(layout: Layout, data: StructuredData, url: str, words: EventWords) -> bool:
@@ -254,7 +258,7 @@ def is_event(layout: Layout, data: StructuredData, url: str, words: EventWords) 
     outline, begin = layout.outline, layout.begin
     if begin >= len(outline.texts):
         return False
-    if any(outline.regions.hint(element) & EVENT for element in outline.around(outline.element_of(begin))):
+    if any(outline.regions.said[element] & EVENT for element in outline.around(outline.element_of(begin))):
         return True
     lines = (block.text for block in outline.blocks(begin + 1, begin + _HEAD_TEXTS))
     return any(is_labelled(line, words.labels) for line in lines)
@@ -291,7 +295,7 @@ def _heading(outline: Outline, first: int) -> int:
     found = sorted(
         (block for block in repeated if len(block.text) == most), key=lambda block: abs(block.start - first)
     ) or [block for block in blocks if block.tag == "h1"]
-    shown = (block for block in found if not outline.regions.hides(block.element))
+    shown = (block for block in found if not outline.regions.hidden[block.element])
     return next((block.start for block in chain(shown, found)), -1)
 
 
@@ -307,31 +311,6 @@ def _name_in(author: LexborNode) -> str:
         if "name" in (attributes.get("itemprop") or "").lower().split():
             return _value(attributes) or short_text(node)
     return ""
-
-
-def _is_others(node: LexborNode, items: list[str]) -> bool:
-    """Whether microdata belongs to a comment, an answer, a review, media beside the items, or an item of an aside."""
-    above = node.parent
-    for _ in range(_MAX_ABOVE):
-        if above is None:
-            return False
-        kind = above.attributes.get("itemtype")
-        if kind:
-            others = _OTHERS if items != [kind] else _OTHERS[: -len(_MEDIA)]
-            if is_main(above.attributes.get("itemprop")):
-                return _is_taken_out(above)
-            return kind.lower().rstrip("/").endswith(others) or _is_taken_out(above)
-        above = above.parent
-    return False
-
-
-def _is_taken_out(node: LexborNode) -> bool:
-    """Whether the walk took an element out of the page, with the aside around it."""
-    for _ in range(_MAX_ABOVE):
-        if (above := node.parent) is None:
-            return node.tag_id in NAME_OF and node.tag != "html"
-        node = above
-    return False
 
 
 def _apart(node: LexborNode) -> str:

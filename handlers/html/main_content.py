@@ -8,22 +8,19 @@ and posts are kept or left out together, and some 30 decisions make a page.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from math import exp
 
-from handlers.html.blocks import tables_of, type_blocks
+from handlers.html.blocks import Table, tables_of, type_blocks
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, Place, marks, measured
-from handlers.text.scripts import has_cjk
 from handlers.trees.forest import Forest
 from schemas.pages import ContentBlock
 
 _SHORT_PAGE, _PLAIN = 500, 0.9
 """Characters of a page, and share of running text in a page: all of its text outside of links is content."""
-_RUNNING, _RUNNING_CJK = 40, 20
-"""Characters of a line from which on it is running text."""
 _COPIED = 40
 """Characters of a line from which on the content has it once. Shorter ones are names, labels and prices of cards."""
 _CAPTION = "figcaption"
@@ -58,6 +55,7 @@ class Content:
         text: The lines as text; a row of a table is one line.
         first: Index of the text with which its first running line begins.
         end: Index behind its last text.
+        tables: Its tables of data, by their elements.
     """
 
     blocks: tuple[Block, ...]
@@ -65,45 +63,43 @@ class Content:
     text: str
     first: int
     end: int
+    tables: Mapping[int, Table]
 
 
 def find_content(outline: Outline, forest: Forest, max_characters: int) -> Content:
     """The lines of a page that are its content, each once."""
     blocks = candidates(outline)
-    in_tables = _lines_of_tables(outline, blocks)
+    tables = tables_of(outline, blocks)
+    numbers = {block.start: number for number, block in enumerate(blocks)} if tables else {}
+    in_tables = {numbers[line.start]: element for element, table in tables.items() for line in table.lines}
     chosen = _whole_tables(blocks, in_tables, _chosen(outline, blocks, in_tables, forest))
     kept = _without_bare(outline, blocks, in_tables, chosen)
-    text, typed = type_blocks(outline, kept, max_characters)
+    starts = {block.start for block in kept}
+    tables = {element: table for element, table in tables.items() if any(line.start in starts for line in table.lines)}
+    text, typed = type_blocks(outline, kept, tables, max_characters)
     end = kept[-1].end if kept else len(outline.texts)
-    first = next((block.start for block in kept if is_running(block)), kept[0].start if kept else 0)
-    return Content(tuple(kept), typed, text, first, end)
+    first = next((block.start for block in kept if block.running), kept[0].start if kept else 0)
+    return Content(tuple(kept), typed, text, first, end, tables)
 
 
 def candidates(outline: Outline) -> list[Block]:
     """The lines of which some are the content: all but those in navigation and the like that holds little."""
     blocks = outline.lines_with_links()
     if not blocks:
+        outline.regions.believe([])
         return []
     heading = next((block.element for block in blocks if block.tag == "h1"), -1)
-    lines = [(block.element, len(block.text), is_running(block)) for block in blocks]
+    lines = [(block.element, len(block.text), block.running) for block in blocks]
     aside = outline.regions.set_aside(lines, heading)
-    following = [*(is_running(block) and block.tag != "pre" for block in blocks[1:]), False]
+    following = [*(block.running and block.tag != "pre" for block in blocks[1:]), False]
     # A label or button is a heading if text follows it, as in accordions.
     blocks = [
         block
         for block, is_aside, is_followed in zip(blocks, aside, following, strict=True)
         if not is_aside and (is_followed or block.tag not in _CONTROLS)
     ]
-    outline.regions.believe([(block.element, len(block.text)) for block in blocks if is_running(block)])
+    outline.regions.believe([(block.element, len(block.text)) for block in blocks if block.running])
     return blocks
-
-
-def is_running(block: Block) -> bool:
-    """Whether a line is running text, and no heading or link."""
-    text = block.text
-    if block.linked * 2 >= len(text) or block.tag in HEADING_NAMES:
-        return False
-    return len(text) >= _RUNNING or (len(text) >= _RUNNING_CJK and has_cjk(text))
 
 
 def _chosen(outline: Outline, blocks: list[Block], in_tables: dict[int, int], forest: Forest) -> list[int]:
@@ -111,7 +107,7 @@ def _chosen(outline: Outline, blocks: list[Block], in_tables: dict[int, int], fo
     total = sum([len(block.text) for block in blocks])
     if not total:
         return []
-    running = sum([len(block.text) for block in blocks if is_running(block)])
+    running = sum([len(block.text) for block in blocks if block.running])
     is_one = sum([block.tag == "h1" for block in blocks]) <= 1
     if total < _SHORT_PAGE or (running > _PLAIN * total and is_one):
         return _all_but_links(outline, blocks, in_tables)
@@ -133,18 +129,6 @@ def _chosen(outline: Outline, blocks: list[Block], in_tables: dict[int, int], fo
     return sorted(chosen)
 
 
-def _lines_of_tables(outline: Outline, blocks: list[Block]) -> dict[int, int]:
-    """The tables of data that hold lines, by the numbers of the lines."""
-    numbers = {block.start: number for number, block in enumerate(blocks)}
-    return {
-        numbers[line.start]: element
-        for element, table in tables_of(outline, blocks).items()
-        for cells in table.rows.values()
-        for lines in cells.values()
-        for line in lines
-    }
-
-
 def _whole_tables(blocks: list[Block], in_tables: dict[int, int], chosen: list[int]) -> list[int]:
     """The chosen lines, with each table of data as a whole or not at all."""
     if not in_tables:
@@ -161,12 +145,12 @@ def _whole_tables(blocks: list[Block], in_tables: dict[int, int], chosen: list[i
 
 def _all_but_links(outline: Outline, blocks: list[Block], in_tables: dict[int, int]) -> list[int]:
     """The numbers of the lines of a short or plain page that are not links, without boilerplate."""
-    is_beside = outline.regions.is_beside
+    beside = outline.regions.beside
     return [
         number
         for number, block in enumerate(blocks)
         if (block.linked * 2 <= len(block.text) or block.tag in _TOLD or number in in_tables)
-        and not is_beside(block.element)
+        and not beside[block.element]
     ]
 
 

@@ -23,7 +23,7 @@ def render_markdown(content: str, blocks: Sequence[ContentBlock], title: str = "
     lines: list[str] = []
     indents: list[int] = []
     before: ContentBlock | None = None
-    every = _with_paragraphs(content, blocks)
+    every = every_block(content, blocks)
     for _, group in groupby(
         every, key=lambda block: (block.get("table"), block["start"] if "table" not in block else 0)
     ):
@@ -52,7 +52,7 @@ def render_markdown(content: str, blocks: Sequence[ContentBlock], title: str = "
     return "\n".join(lines if is_titled else [f"# {title}", "", *lines])
 
 
-def _with_paragraphs(content: str, blocks: Sequence[ContentBlock]) -> Iterator[ContentBlock]:
+def every_block(content: str, blocks: Sequence[ContentBlock]) -> Iterator[ContentBlock]:
     """The blocks, and the lines between them as paragraphs."""
     at = 0
     for block in (*blocks, None):
@@ -68,7 +68,7 @@ def _with_paragraphs(content: str, blocks: Sequence[ContentBlock]) -> Iterator[C
 def _is_tight(before: ContentBlock, block: ContentBlock) -> bool:
     """Whether no blank line is between two blocks."""
     if block["kind"] == "item":
-        return "depth" in before and before["kind"] in ("item", "code", "paragraph", "quote")
+        return "depth" in before and before["kind"] in ("item", "code", "paragraph", "quote", "row")
     if block["kind"] == "definition":
         return before["kind"] in ("term", "definition")
     return block["kind"] == "term" and before["kind"] == "term"

@@ -7,7 +7,7 @@ elements around a text, the meaning of their class names and the blocks of text 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,6 +15,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.hidden_text import Hidden
 from handlers.html.hints import Hints, Regions
+from handlers.text.scripts import has_cjk
 
 TEXT = 2
 """Tag number of a text node."""
@@ -65,6 +66,8 @@ _MAX_ABOVE = 30
 """Elements within a line between a text and the link around it."""
 _MARKS_OF_LINKS = " ¶↩\ufe0e"
 """Signs that are all of the text of a link to the place of a heading or back from a note."""
+_RUNNING, _RUNNING_CJK = 40, 20
+"""Characters of a line from which on it is running text."""
 _FEW = 8
 """Most texts are inside fewer inline elements."""
 
@@ -81,6 +84,7 @@ class Block:
         start: Index of its first text.
         end: Index after its last text.
         alone: Whether it is a single link directly in a block element, as in menus and cards.
+        running: Whether it is running text, and no heading or link.
     """
 
     text: str
@@ -90,6 +94,7 @@ class Block:
     start: int
     end: int
     alone: bool = False
+    running: bool = False
 
 
 @dataclass(slots=True)
@@ -101,10 +106,8 @@ class Outline:
         nodes: The text node of each.
         starts: Whether a block element or a line break begins between a text and the one before it.
         links: Whether a link begins there.
-        headings: Level and text of h1 to h3.
-        headings_count: Headings h2 and h3 with text (R-194).
         hrefs: Addresses of links that name a host.
-        stated: Elements with microdata or ``rel=author``.
+        stated: Elements with microdata of a date or an author, or ``rel=author``, except those of others.
         rows: Rows of tables.
         asides: Beginnings of navigation and of what is beside the text, each with the index of the text after it.
         comments: Comments of the body, cut.
@@ -124,8 +127,6 @@ class Outline:
     nodes: list[LexborNode] = field(default_factory=list)
     starts: list[bool] = field(default_factory=list)
     links: list[bool] = field(default_factory=list)
-    headings: list[tuple[int, str]] = field(default_factory=list)
-    headings_count: int = 0
     hrefs: list[str] = field(default_factory=list)
     stated: list[LexborNode] = field(default_factory=list)
     rows: list[LexborNode] = field(default_factory=list)
@@ -140,18 +141,19 @@ class Outline:
     title: str = ""
     language: str = ""
     hidden: list[Hidden] = field(default_factory=list)
-    elements: list[LexborNode] = field(default_factory=list)
-    tags: list[str] = field(default_factory=list)
-    outer: list[int] = field(default_factory=list)
     entered: dict[int, int] = field(default_factory=dict)
     _holders: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     _lines: list[Block] | None = None
     _all_lines: list[Block] = field(default_factory=list)
     _firsts: list[int] = field(default_factory=list)
     regions: Regions = field(init=False)
+    tags: list[str] = field(init=False)
+    outer: list[int] = field(init=False)
+    elements: list[LexborNode] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.regions = Regions(self.tags, self.outer, self.elements, self.hints)
+        self.regions = Regions(self.hints)
+        self.tags, self.outer, self.elements = self.regions.tags, self.regions.outer, self.regions.nodes
 
     def place(self, node: LexborNode | None) -> int:
         """Where a node is: twice the index of the block element around it, plus one inside a link; -2 if in none.
@@ -173,15 +175,13 @@ class Outline:
                 place = found
                 break
             passed.append((node, identity))
-        tags, elements, outer = self.tags, self.elements, self.outer
+        tags, add = self.tags, self.regions.add
         for node, identity in reversed(passed):
             tag = node.tag_id
             name = NAME_OF.get(tag)
             if name is not None:
-                outer.append(place >> 1)
-                place = len(tags) << 1 | place & 1
-                tags.append(name)
-                elements.append(node)
+                add(node, name, place >> 1)
+                place = len(tags) - 1 << 1 | place & 1
             elif tag == A:
                 place |= 1
             entered[identity] = place
@@ -259,22 +259,6 @@ class Outline:
             yield element
             element = self.outer[element]
 
-    def inside(self, element: int) -> Callable[[int], bool]:
-        """Whether a text is inside of a block element, as a function of the text."""
-        known = {element: True, -1: False}
-        outer, nodes, holder = self.outer, self.nodes, self.holder
-
-        def is_inside(index: int) -> bool:
-            around = holder(nodes[index])[1] >> 1
-            passed = []
-            while (found := known.get(around)) is None:
-                passed.append(around)
-                around = outer[around]
-            known.update(dict.fromkeys(passed, found))
-            return found
-
-        return is_inside
-
     def blocks(self, start: int = 0, end: int | None = None) -> list[Block]:
         """The blocks that begin at the texts from ``start`` to before ``end``; those of the page are made once."""
         if self._lines is None:
@@ -344,7 +328,11 @@ def _add(found: list[Block], outline: Outline, first: int, end: int) -> None:
     elif link or True in outline.links[first:end]:
         linked = min(_linked(outline, first, end, link > 0), len(text))
     alone = link == DIRECT and is_single and outline.links[first] and tag not in HEADINGS
-    found.append(Block(text, NAME_OF[tag], linked, place >> 1, first, end, alone))
+    length = len(text)
+    running = length >= _RUNNING_CJK and linked * 2 < length and tag not in HEADINGS
+    if running and length < _RUNNING:
+        running = has_cjk(text)
+    found.append(Block(text, NAME_OF[tag], linked, place >> 1, first, end, alone, running))
 
 
 def _linked(outline: Outline, first: int, end: int, is_linked: bool) -> int:

@@ -70,14 +70,6 @@ _DATELINE_AFTER = re.compile(r"[)）]?(?:\s?[.:–—-]\s(?!\d)|(?<=[)）])\s(?=
 
 
 @dataclass(frozen=True, slots=True)
-class FoundDate:
-    """A date and where on the page it was seen."""
-
-    value: Moment
-    seen_in: str
-
-
-@dataclass(frozen=True, slots=True)
 class DatedPage:
     """A page before its date is looked for.
 
@@ -103,6 +95,7 @@ class Candidate:
     """One of the dates of a page.
 
     Attributes:
+        seen_in: The place of the page that has it.
         kind: Of its place: ``json-ld``, ``meta``, ``micro``, ``time``, ``class``, ``line``, ``dateline`` or ``url``.
         said: What its name or label says: ``published``, ``updated`` or nothing.
         index: The text where it is shown; -1 for none.
@@ -121,26 +114,24 @@ class Candidate:
         return self.kind in _STATED and self.said == "published"
 
 
-def find_date(page: DatedPage, words: DateWords) -> FoundDate | None:
+def find_date(page: DatedPage, words: DateWords) -> Candidate | None:
     """The likeliest date of publication of a page, else its date of change; None without a likely one."""
     found = candidates(page, words)
     return choose(found, [words.forest.scores(one)[0] for one in measured(found, page)])
 
 
-def choose(found: list[Candidate], scores: list[float]) -> FoundDate | None:
+def choose(found: list[Candidate], scores: list[float]) -> Candidate | None:
     """The date with the highest score as the page shows it, else the first date of a change."""
     likely = [(score, one) for score, one in zip(scores, found, strict=True) if score >= _LIKELY]
     is_stated = any(one.is_publication for _, one in likely)
     days = {day_of(one.value) for _, one in likely if one.said != "updated" and not (is_stated and one.kind == "url")}
     best = max(likely, key=lambda scored: (day_of(scored[1].value) in days, scored[0]), default=None)
     if best is None:
-        chosen = next((one for one in found if one.said == "updated"), None)
-    else:
-        day, is_change = day_of(best[1].value), best[1].said == "updated"
-        # The first place is the one that most likely has the instant.
-        first = next(one for _, one in likely if day_of(one.value) == day and (is_change or one.said != "updated"))
-        chosen = _as_shown(first, [one for _, one in likely if one.kind not in _STATED])
-    return FoundDate(chosen.value, chosen.seen_in) if chosen else None
+        return next((one for one in found if one.said == "updated"), None)
+    day, is_change = day_of(best[1].value), best[1].said == "updated"
+    # The first place is the one that most likely has the instant.
+    first = next(one for _, one in likely if day_of(one.value) == day and (is_change or one.said != "updated"))
+    return _as_shown(first, [one for _, one in likely if one.kind not in _STATED])
 
 
 def _as_shown(stated: Candidate, shown: list[Candidate]) -> Candidate:

@@ -11,6 +11,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.content import ExtractedReader, PageFacts, PageReader
 from handlers.html.encoding import not_a_page, page_bytes
+from handlers.html.hidden_text import KEPT, judge
 from handlers.html.limits import parse_within
 from handlers.html.links import session_of
 from handlers.html.reading import PageReadingSection
@@ -42,6 +43,7 @@ class StatedReader:
 
     def __init__(self, reading: PageReadingSection, refusals: PageRefusalsSection, details: DetailPatterns) -> None:
         self._reading = reading
+        self.addressed = reading.addressed.compiled
         self.states = StateReader(refusals, details)
         self._pages = PageReader(reading, details)
         self._extracted = ExtractedReader(reading, details)
@@ -86,10 +88,11 @@ class StatedReader:
         found = self._parsed(utf8, *at, with_trail=with_trail)
         least = self.states.section.least_characters
         if isinstance(found, PageFacts) and len(found.text) < least and _NOSCRIPT.search(utf8):
-            # A page that scripts make may have its text in "noscript" too.
+            # A page that scripts make may have its text in "noscript" too, which most visitors do not see.
             plain = self._parsed(_NOSCRIPT.sub(rb"\1div", utf8), *at, with_trail=with_trail)
             if isinstance(plain, PageFacts) and plain.state.is_content:
-                return plain
+                (ordered,) = judge([(plain.text, KEPT)], self._reading.addressed.compiled)
+                return found if ordered and ordered[0] == "quarantined" else plain
         return found
 
     def _parsed(
@@ -115,10 +118,6 @@ class StatedReader:
         shown = Shown(facts.titles, facts.text, unread=facts.unread, states_origin=states_origin)
         state = self.states.page_state(shown, url, final_url, status, machinery)
         return replace(facts, state=state, session=session, trail=trail)
-
-    def of_result(self, html: str | None, title: str, text: str, url: str, *, is_full: bool = False) -> PageState:
-        """The state of a result; arguments as for ``read_result``."""
-        return self.read_result(html, title, text, url, is_full=is_full)[0]
 
     def read_result(
         self, html: str | None, title: str, text: str, url: str, *, is_full: bool = False

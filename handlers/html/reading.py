@@ -94,9 +94,6 @@ class PageReadingSection(Section):
     consent_hints: Words = Field(
         default=(), description="Parts of the names of dialogs that ask for consent. They hide, however long they are."
     )
-    place_hints: dict[str, Words] = Field(
-        default={}, description="Parts of class names and ids by the place of a template that they name."
-    )
     content_trees: Trees = Field(default=Trees(), description="Trained trees that find the content of a page.")
     date_trees: Trees = Field(default=Trees(), description="Trained trees that find the date of a page.")
     author_trees: Trees = Field(default=Trees(), description="Trained trees that find the authors of a page.")

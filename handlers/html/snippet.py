@@ -1,42 +1,34 @@
 """Title and summary of a source, by which it is judged, and the snippet of a source that is relevant.
 
-They are two calls, since most sources are judged and no snippet of theirs is needed (R-111). A ``SourcePage`` is parsed
+They are two calls, since most sources are judged and no snippet of theirs is needed (R-111). A ``SourcePage`` is read
 once for both.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from typing import Annotated, Literal
 
 from pydantic import Field
-from selectolax.lexbor import LexborHTMLParser
 
-from handlers.html.encoding import page_bytes
-from handlers.html.hidden_text import KEPT, judge
-from handlers.html.hints import Hints
-from handlers.html.limits import parse_within
-from handlers.html.main_content import find_content
-from handlers.html.outline import HEADING_NAMES, Block, Outline
-from handlers.html.reading import PageReadingSection
-from handlers.html.walk import walk_page
+from handlers.html.content import PageFacts
+from handlers.html.markdown import every_block
+from handlers.html.read_page import StatedReader
+from handlers.html.state import PageState, Shown
 from handlers.text.scripts import has_cjk
 from handlers.text.sentences import count_words, leading_sentences
-from schemas.pages import MAX_PAGE_BYTES, without_passages
+from schemas.outcome import Dead
+from schemas.pages import ContentBlock, without_passages
 from schemas.relevance import MAX_SNIPPET_CHARACTERS, Paragraph
 from schemas.rules import Section
 
-_KINDS: Mapping[str, Literal["text", "item", "row"]] = {"li": "item", "dt": "item", "dd": "item", "tr": "row"}
-_CELLS = frozenset(("td", "th"))
+_KINDS: Mapping[str, Literal["text", "item"]] = dict.fromkeys(("item", "term", "definition"), "item")
 _LONGEST_CELL = 100
 _MOST_CELLS = 12
 _ENDS = ".!?。！？"
 _UNFINISHED = ("..", "…")
-_NOSCRIPT = re.compile("(</?)noscript", re.IGNORECASE)
 
 
 class SnippetLimits(Section):
@@ -64,79 +56,59 @@ class Beginning:
 
 
 class SourcePage:
-    """A source, whose page is parsed once, on first use. Its text and title replace those that the page lacks."""
+    """A source, whose page is read once, on first use. Its text and title replace those that the page lacks."""
 
-    def __init__(self, html: str | None, text: str | None, title: str, reading: PageReadingSection) -> None:
+    def __init__(self, html: str | None, text: str | None, title: str, reader: StatedReader, url: str = "") -> None:
         self.html = html
-        self.text = text or ""
+        self.url = url
+        self._text = text or ""
         self.title = title
-        self.reading = reading
+        self._reader = reader
 
     @property
     def unreadable(self) -> str | None:
         """Why its page can't be read, such as its size or depth; None if it can."""
-        return self._tree if isinstance(self._tree, str) else None
+        return self._page.detail if isinstance(self._page, Dead) else None
+
+    @property
+    def facts(self) -> PageFacts | None:
+        """What its page says; None without a page that can be read."""
+        return self._page if isinstance(self._page, PageFacts) else None
 
     @cached_property
-    def outline(self) -> Outline | None:
-        """The page's outline; None if there is no page, or it can't be read."""
-        if self._tree is None or isinstance(self._tree, str):
-            return None
-        return walk_page(self._tree, Hints(self.reading), self.reading.max_nodes)
+    def text(self) -> str:
+        """Its text as a model may read it."""
+        return without_passages(self._text, self._reader.addressed.find(self._text))
+
+    @property
+    def state(self) -> PageState:
+        """The state of its page; without one, by title and text."""
+        shown = Shown((self.title,), self.text, is_whole=False)
+        return self.facts.state if self.facts else self._reader.states.page_state(shown, self.url)
 
     @cached_property
-    def _tree(self) -> LexborHTMLParser | str | None:
-        if not self.html:
-            return None
-        utf8 = page_bytes(self.html).utf8
-        return "the page is too large" if len(utf8) > MAX_PAGE_BYTES else parse_within(utf8, self.reading)
+    def _page(self) -> PageFacts | Dead | None:
+        return self._reader.read(self.html, "text/html", self.url) if self.html else None
 
 
-def begin(source: SourcePage, limits: SnippetLimits) -> Beginning:
-    """Title and summary of a source (R-114). Never raises: a page that can't be read has an empty summary (R-115)."""
-    reading, page = source.reading, source.outline
-    if page is None:
-        return Beginning(_line(source.title), _first_words(_for_machines(source.text, reading), limits.summary_words))
-    stated = _first(page, reading.title_names) or page.title or next((text for _, text in page.headings), "")
-    described = _first(page, reading.description_names)
-    words = find_content(page, reading.content_forest, reading.max_content_characters).text if not described else ""
-    return Beginning(
-        _line(stated or source.title),
-        leading_sentences(described, reading.max_content_characters)
-        or _first_words(_for_machines(words or source.text, reading), limits.summary_words),
-    )
+def begin(facts: PageFacts | None, title: str, text: str, limits: SnippetLimits) -> Beginning:
+    """Title and summary of a source (R-114) by its page; by the given title and text where the page says nothing."""
+    said, described = _for_machines(facts) if facts else "", facts.summary if facts else ""
+    if " ".join(said[: 2 * len(described)].split()).startswith(described):
+        described = _first_words(said or text, limits.summary_words)
+    return Beginning(" ".join(((facts.title if facts else "") or title).split()), described)
 
 
-def extract_snippet(source: SourcePage, limits: SnippetLimits) -> str:
-    """The paragraphs of a source with content, one a line, each once, cut at a sentence (R-123, R-125).
-
-    "" if there is no content (R-124).
-    """
-    return snippet_of(paragraphs_of(source, limits), limits)
-
-
-def paragraphs_of(source: SourcePage, limits: SnippetLimits) -> Sequence[Paragraph]:
-    """The paragraphs of a source's main text, also those without content, each on one line.
-
-    If a page has no snippet, its ``noscript`` elements are read, then the source's text.
-    """
-    html, reading = source.html, source.reading
-    found = _paragraphs(source.outline, reading)
-    if not snippet_of(found, limits) and html and (opened := _NOSCRIPT.sub(r"\1div", html)) != html:
-        # Visitors with scripts do not see this text.
-        shown = _paragraphs(SourcePage(opened, None, "", reading).outline, reading)
-        judged = judge([(one.text, KEPT) for one in shown], reading.addressed.compiled)
-        found = [one for one, said in zip(shown, judged, strict=True) if said is None]
-    if not snippet_of(found, limits):
-        found = [_paragraph("", line) for line in source.text[: reading.max_content_characters].splitlines()]
-    kept = _for_machines("\n".join(one.text for one in found), reading).split("\n")
-    return [Paragraph(kind=one.kind, text=_line(line)) for one, line in zip(found, kept, strict=False)]
+def paragraphs_of(facts: PageFacts | None, text: str, limits: SnippetLimits) -> Sequence[Paragraph]:
+    """The paragraphs of a page's content, also those that are not meaningful, each on one line; else of the text."""
+    found = _paragraphs(_for_machines(facts), facts.blocks) if facts else []
+    return found if snippet_of(found, limits) else [_paragraph("text", line) for line in text.splitlines()]
 
 
 def snippet_of(
     paragraphs: Sequence[Paragraph], limits: SnippetLimits, worth: Callable[[str], float] | None = None
 ) -> str:
-    """The snippet of a source, from the paragraphs of its main text; as ``extract_snippet``.
+    """The snippet of a source, from the paragraphs of its main text: one a line, each once (R-123, R-125).
 
     Where not all of them fit, those that are worth most come before the others, and all stay in the page's order.
     """
@@ -148,9 +120,9 @@ def snippet_of(
     return _cut(_worthiest(kept, limits, worth) if worth else kept, limits)
 
 
-def _for_machines(text: str, reading: PageReadingSection) -> str:
-    """A text as a model may read it: without passages that are written to one."""
-    return without_passages(text, reading.addressed.compiled.find(text))
+def _for_machines(facts: PageFacts) -> str:
+    """The content as a model may read it: without passages that are written to one."""
+    return without_passages(facts.text, facts.suspected)
 
 
 def _worthiest(lines: Sequence[str], limits: SnippetLimits, worth: Callable[[str], float]) -> list[str]:
@@ -165,8 +137,8 @@ def _worthiest(lines: Sequence[str], limits: SnippetLimits, worth: Callable[[str
     return [line for place, line in enumerate(lines) if place in chosen]
 
 
-def _paragraph(tag: str, text: str) -> Paragraph:
-    return Paragraph(kind=_KINDS.get(tag, "text"), text=" ".join(text.split()))
+def _paragraph(kind: Literal["text", "item", "row"], text: str) -> Paragraph:
+    return Paragraph(kind=kind, text=" ".join(text.split()))
 
 
 def _meaningful(paragraphs: Iterable[Paragraph], limits: SnippetLimits) -> Iterator[str]:
@@ -174,8 +146,8 @@ def _meaningful(paragraphs: Iterable[Paragraph], limits: SnippetLimits) -> Itera
 
     >>> sizes = {"paragraph_words": 3, "sentence_words": 2, "least_words": 1, "summary_words": 9, "max_characters": 99}
     >>> limits = SnippetLimits(**sizes, boilerplate=("log in",))
-    >>> texts = [("p", "You need all of:"), ("li", "a lamp"), ("p", "Share"), ("p", "Please log in")]
-    >>> list(_meaningful([_paragraph(tag, text) for tag, text in texts], limits))
+    >>> texts = [("text", "You need all of:"), ("item", "a lamp"), ("text", "Share"), ("text", "Please log in")]
+    >>> list(_meaningful([_paragraph(kind, text) for kind, text in texts], limits))
     ['You need all of:', 'a lamp']
     """
     introduced = False
@@ -204,31 +176,17 @@ def _is_boilerplate(line: str, limits: SnippetLimits) -> bool:
     return any(phrase in folded for phrase in limits.boilerplate)
 
 
-def _paragraphs(page: Outline | None, reading: PageReadingSection) -> list[Paragraph]:
-    if page is None:
-        return []
-    blocks = find_content(page, reading.content_forest, reading.max_content_characters).blocks
+def _paragraphs(content: str, blocks: Sequence[ContentBlock]) -> list[Paragraph]:
     found: list[Paragraph] = []
-    for row, group in groupby(blocks, key=lambda block: _row_of(block, page)):
-        cells = list(group)
-        short = row is not None and 1 < len(cells) <= _MOST_CELLS
-        if short and all(len(cell.text) <= _LONGEST_CELL for cell in cells):
-            if any(sign.isdigit() for cell in cells for sign in cell.text):
-                found.append(_paragraph("tr", " | ".join(cell.text for cell in cells)))
-            continue
-        found += [_paragraph(block.tag, block.text) for block in cells if block.tag not in HEADING_NAMES]
+    for block in every_block(content, blocks):
+        line = content[block["start"] : block["end"]]
+        cells = list(filter(None, (content[first:end] for first, end in block.get("cells", ()))))
+        if not 1 < len(cells) <= _MOST_CELLS or any(len(cell) > _LONGEST_CELL for cell in cells):
+            if block["kind"] != "heading":
+                found += [_paragraph(_KINDS.get(block["kind"], "text"), text) for text in cells or [line]]
+        elif any(map(str.isdigit, line)):
+            found.append(_paragraph("row", " | ".join(cells)))
     return found
-
-
-def _row_of(block: Block, page: Outline) -> int | None:
-    """The element of the row that a cell is in; None for another block."""
-    if block.tag not in _CELLS:
-        return None
-    return next((element for element in page.around(block.element) if page.tags[element] == "tr"), None)
-
-
-def _first(page: Outline, names: tuple[str, ...]) -> str:
-    return next((line for name in names if name in page.meta and (line := _line(page.meta[name][0]))), "")
 
 
 def _first_words(text: str, most: int) -> str:
@@ -268,7 +226,3 @@ def _cut(lines: Iterable[str], limits: SnippetLimits) -> str:
         kept.append(line)
         room -= len(line) + 1
     return "\n".join(kept)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())

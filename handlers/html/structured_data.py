@@ -14,8 +14,10 @@ from html import unescape
 from typing import Any
 
 from handlers.html.encoding import whole
+from handlers.html.hidden_text import visible
 from handlers.html.outline import Outline
 from handlers.html.reading import PageReadingSection
+from handlers.html.walk import short_text
 
 _MAX_NODES = 20_000
 _MAX_AUTHORS = 30
@@ -262,7 +264,7 @@ def find_title(page: Outline, data: StructuredData, stated: str, heading: str, s
     story's heading. Two that agree go before a third: the window's title and the heading before the stated title. One
     that is only the site's name does not count, nor a short one ("Home") that shares no word with a heading as long.
     """
-    headings = [text for level, text in page.headings[:_MAX_HEADINGS] if level < 3]
+    headings = _headings(page)
     named = _SiteNames(
         {letters_of(site_name), letters_of(data.publisher)}, host, {letters_of(text) for text in headings}
     )
@@ -280,6 +282,18 @@ def find_title(page: Outline, data: StructuredData, stated: str, heading: str, s
     least, lower = _MIN_SHARE * len(title), title.casefold()
     repeated = [text for text in headings if least <= len(text) < len(title) and text.casefold() in lower]
     return (max(repeated, key=len, default="") or title or heading or page.title)[:_MAX_TITLE_CHARACTERS]
+
+
+def _headings(page: Outline) -> list[str]:
+    """The texts of h1 and h2, each as one line."""
+    found: dict[int, str] = {}
+    for line in page.lines_with_links():
+        node = page.nodes[line.start].parent if line.tag in ("h1", "h2") else None
+        while node is not None and node.tag != line.tag:
+            node = node.parent
+        if node is not None and node.mem_id not in found and len(found) < _MAX_HEADINGS:
+            found[node.mem_id] = visible(short_text(node))
+    return [*found.values()]
 
 
 def _plain(text: str, headings: list[str]) -> str:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from handlers.html.hints import BOILERPLATE, CONSENT, OTHERS, PLACES, plain
+from handlers.html.hints import BOILERPLATE, LANDMARKS, OTHERS, plain
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 
 CONTAINERS = frozenset(
@@ -25,10 +24,9 @@ _LONG = 80
 _SHORT = 60
 _LEAST_SHARE = 0.006
 """Of a page's characters: half of the places have fewer. Trees gain nothing from asking about them."""
+_MOSTLY = 0.6
 _LINK_COST = 3
 """Tenths of a character in the choice of a container, by which one inside of a link counts less."""
-_REPEATED = 3
-_ENDS = ".!?。！？"
 _PRICE = re.compile(r"[$€£¥₹] ?\d|\d ?[$€£]")
 _KINDS = dict.fromkeys(HEADING_NAMES, 1) | {
     "p": 2,
@@ -40,47 +38,29 @@ _KINDS = dict.fromkeys(HEADING_NAMES, 1) | {
     "button": 6,
     "label": 7,
 }
-_ABOVE = 4
+_ABOVE = 3
 """Elements around a place that are measured, the innermost first."""
-_KIN_LEVELS, _FIRST_PROSE = 6, 200
-"""Elements around a place among which siblings are counted; characters of prose of a first article."""
-_INSIDE = {
-    name: 1 << bit
-    for bit, name in enumerate(("main", "article", "header", "section", "nav", "aside", "footer", "dialog"))
-}
 _MARKS_BITS = 16
 _MARKS = (1 << _MARKS_BITS) - 1
 _TYPES = {
     "product": ('"Product', "schema.org/Product", "product"),
     "article": ('Article"', "Posting", "article"),
-    "thread": ('"DiscussionForum', "schema.org/QAPage", "forum"),
 }
 """Signs of a page's type: in JSON-LD, in the types of microdata, and in ``og:type``."""
 
 
 OF_PAGE = (
-    *(
-        "page narrow",
-        "page places",
-        "page main",
-        "page body",
-        "page body share",
-        "page body lines",
-        "page linked",
-        "page prose",
-        "page lines",
-    ),
-    *("page repeated", "page prices", "page times", *(f"page {name}" for name in _TYPES)),
+    *("page narrow", "page places", "page main", "page body", "page body share", "page body lines", "page linked"),
+    *("page prose", "page lines", *(f"page {name}" for name in _TYPES)),
 )
 OF_PLACE = (
-    *("narrow", "wide", "beside", "hidden", "share", "longest", "mean", "lines", "linked", "kind", "ends"),
-    *("repeated", "early", "prices", "from heading", "first", "last", "spread", "depth"),
-    *("below others", "below link", "later", "depth of kin", "kin", "kin text", "beyond", "title"),
-    *("in body", "beside body", "before body", "after body", "body text"),
-    *(f"{what} {level}" for level in range(_ABOVE) for what in ("text", "links", "prose")),
+    *("narrow", "beside", "hidden", "share", "longest", "mean", "lines", "linked", "kind", "prices"),
+    *("from heading", "first", "last", "spread", "depth", "below others", "below link", "beyond"),
+    *("in body", "body text"),
+    *(f"{what} {level}" for level in range(_ABOVE) for what in ("text", "links")),
 )
-_MARKED = {"others": OTHERS, "consent": CONSENT, "boilerplate": BOILERPLATE} | PLACES
-OF_MARKS = (*(f"{name}{where}" for name in _MARKED for where in ("", " around")), *_INSIDE)
+_MARKED = {"others": OTHERS, "boilerplate": BOILERPLATE}
+OF_MARKS = (*(f"{name}{where}" for name in _MARKED for where in ("", " around")), *LANDMARKS)
 """The measures, in the order in which they are found; those of marks have few values, shared by many places."""
 
 
@@ -102,10 +82,10 @@ class Place:
 
 
 def marks(said: int) -> list[float]:
-    """What the names and the tags of the elements around a place say (``_Sums.said``), as ``OF_MARKS``."""
+    """What the names and the tags of the elements around a place say (``_said``), as ``OF_MARKS``."""
     own, around, inside = (said >> shift & _MARKS for shift in (0, _MARKS_BITS, 2 * _MARKS_BITS))
     bits = [(own & bit, around & bit) for bit in _MARKED.values()]
-    return [*(bit > 0 for pair in bits for bit in pair), *(inside & bit > 0 for bit in _INSIDE.values())]
+    return [*(bit > 0 for pair in bits for bit in pair), *(inside & bit > 0 for bit in LANDMARKS.values())]
 
 
 def measured(outline: Outline, blocks: list[Block]) -> tuple[list[float], Iterator[tuple[Place, int, list[float]]]]:
@@ -129,9 +109,6 @@ def measured(outline: Outline, blocks: list[Block]) -> tuple[list[float], Iterat
         sums.linked[-1] / total,
         sums.prose[-1] / total,
         count,
-        sum([times for times in sums.seen.values() if times >= _REPEATED]) / count,
-        sum(sums.prices) / count,
-        len(outline.times),
         *(
             any(script in text for text in outline.json_ld) + (item in items) + (meta in kind)
             for script, item, meta in _TYPES.values()
@@ -144,11 +121,9 @@ def measured(outline: Outline, blocks: list[Block]) -> tuple[list[float], Iterat
 
 def _places(outline: Outline, blocks: list[Block], sums: _Sums) -> list[Place]:
     found: list[Place] = []
-    # Class names without their numbers, which count states, sizes and items.
-    stems: dict[int, str] = {-1: ""}
     makes: dict[tuple[str, str, str, str, bool], dict[str, Place]] = {}
     of_element: dict[int, dict[str, Place]] = {}
-    tags, outer, names_of, stem = outline.tags, outline.outer, outline.regions.names_of, outline.hints.stem
+    tags, outer, names, stem = outline.tags, outline.outer, outline.regions.names, outline.hints.stem
     for number, (block, is_hidden) in enumerate(zip(blocks, sums.hidden, strict=True)):
         element, tag = block.element, block.tag
         if tag == "p" and block.linked >= _LINKED * len(block.text):
@@ -157,10 +132,8 @@ def _places(outline: Outline, blocks: list[Block], sums: _Sums) -> list[Place]:
         by_tag = of_element.get(element)
         if by_tag is None:
             around = outer[element]
-            for one in (element, around):
-                if one not in stems:
-                    stems[one] = stem(names_of(one))
-            make = tags[element], stems[element], tags[around], stems[around], is_hidden
+            above = (tags[around], stem(names[around])) if around >= 0 else ("", "")
+            make = tags[element], stem(names[element]), *above, is_hidden
             by_tag = of_element[element] = makes.setdefault(make, {})
         place = by_tag.get(tag)
         if place is None:
@@ -175,49 +148,35 @@ def _measures(
     places: list[Place], outline: Outline, blocks: list[Block], sums: _Sums
 ) -> Iterator[tuple[Place, int, list[float]]]:
     """What the trees ask about each place."""
-    regions, outer, seen = outline.regions, outline.outer, sums.seen
+    regions, outer = outline.regions, outline.outer
     total, lines, heading = sums.text[-1], len(blocks), sums.heading
-    known: dict[int, tuple[float, float, float]] = {-1: (0, 0, 0)}
+    known: dict[int, tuple[float, float]] = {-1: (0, 0)}
     for place in places:
         element, numbers, characters = place.element, place.numbers, place.characters
         count, first, last = len(numbers), numbers[0], numbers[-1]
         inside = [blocks[number] for number in numbers]
-        texts = [block.text for block in inside]
-        lengths = [len(text) for text in texts]
-        narrow, wide = (
-            sum(lengths[bisect_left(numbers, begin) : bisect_left(numbers, end)])
-            for begin, end in (sums.narrow, sums.wide)
-        )
+        lengths = [len(block.text) for block in inside]
+        begin, end = (bisect_left(numbers, number) for number in sums.narrow)
         measures = [
-            narrow / characters,
-            wide / characters,
-            regions.is_beside(element),
-            regions.hides(element),
+            sum(lengths[begin:end]) / characters,
+            regions.beside[element],
+            regions.hidden[element],
             characters / total,
             max(lengths),
             characters / count,
             count,
             sum([block.linked for block in inside]) / characters,
             _KINDS.get(place.tag, 0),
-            sum([text[-1] in _ENDS for text in texts]) / count,
-            sum([seen[text] >= _REPEATED for text in texts]) / count,
-            bisect_left(numbers, heading) / count,
             sum([sums.prices[number] for number in numbers]) / count,
             first - heading if heading >= 0 else -99,
             first / lines,
             last / lines,
             (last - first) / lines,
-            sums.above(element)[2],
+            regions.depth[element],
             sum([sums.below_others[number] for number in numbers]) / count,
             sum([sums.below_link[number] for number in numbers]) / count,
-            sum([sums.later[number] for number in numbers]) / count,
-            *sums.kin(element),
             (first - sums.narrow[1]) / lines,
-            sum([1 for text in texts if text in sums.titles]) / count,
             (bisect_left(numbers, sums.body[1]) - bisect_left(numbers, sums.body[0])) / count,
-            outer[element] == outer[sums.body_element] if element >= 0 and sums.body_element >= 0 else False,
-            max(0, sums.body[0] - last) / lines,
-            max(0, first - sums.body[1]) / lines,
             characters / (sums.body_prose + 1),
         ]
         around = element
@@ -226,12 +185,13 @@ def _measures(
             if values is None:
                 begin, end = sums.first[around], sums.after[around]
                 text = sums.text[end] - sums.text[begin]
-                links, prose = sums.linked[end] - sums.linked[begin], sums.prose[end] - sums.prose[begin]
-                values = known[around] = text / total, links / text, prose / text
+                values = known[around] = text / total, (sums.linked[end] - sums.linked[begin]) / text
             measures += values
             if around >= 0:
                 around = outer[around]
-        yield place, sums.said(element), measures
+        outside = regions.around[outer[element]] if outer[element] >= 0 else 0
+        landmarks = regions.inside[element] << 2 * _MARKS_BITS
+        yield place, regions.said[element] | outside << _MARKS_BITS | landmarks, measures
 
 
 def below_headings(outline: Outline, blocks: list[Block]) -> tuple[list[bool], list[bool]]:
@@ -262,7 +222,8 @@ class _Sums:
     """
 
     def __init__(self, outline: Outline, blocks: list[Block]) -> None:
-        self._tags, self._outer, self._hint = outline.tags, outline.outer, outline.regions.hint
+        regions = outline.regions
+        self._tags, self._outer = regions.tags, regions.outer
         texts, links = [block.text for block in blocks], [block.linked for block in blocks]
         elements = [block.element for block in blocks]
         lengths = [len(text) for text in texts]
@@ -271,7 +232,6 @@ class _Sums:
             for length, linked in zip(lengths, links, strict=True)
         ]
         self.text, self.linked, self.prose = ([0, *accumulate(values)] for values in (lengths, links, prose))
-        self.seen = Counter(texts)
         # Most lines are in ASCII and have no dollars; a search takes several times as long.
         self.prices = [
             length < _SHORT and ("$" in text or not text.isascii()) and _PRICE.search(text) is not None
@@ -288,98 +248,30 @@ class _Sums:
             while element not in after:
                 after[element] = number
                 element = outer[element]
-        self.hidden, beside = outline.regions.hidden_and_beside(elements)
+        self.hidden, beside = ([said[element] for element in elements] for said in (regions.hidden, regions.beside))
         worth = [
-            0 if is_hidden else 10 * length - _LINK_COST * linked
-            for is_hidden, length, linked in zip(self.hidden, lengths, links, strict=True)
+            0 if is_beside else 10 * length - _LINK_COST * linked
+            for is_beside, length, linked in zip(beside, lengths, links, strict=True)
         ]
-        plain = [0 if is_beside else value for is_beside, value in zip(beside, worth, strict=True)]
-        self.titles = {outline.title, *outline.meta.get("og:title", ())}
-        self._names_of, self._stem = outline.regions.names_of, outline.hints.stem
-        self._makes = {element: self._make(element) for element in first if element >= 0}
-        self._kin = Counter(self._makes.values())
-        self._kin_known: dict[int, tuple[float, float, float]] = {}
         self.below_others, self.below_link = below_headings(outline, blocks)
-        self.later = self._later(blocks)
-        self.narrow, self.wide = self._container(blocks, plain, 0.6), self._container(blocks, worth, 0.7)
+        self.narrow = self._container(blocks, worth)
         direct: dict[int, list[int]] = {}
         for number, element in enumerate(elements):
             if prose[number] and not self.hidden[number] and blocks[number].tag != "li" and not self.below_link[number]:
                 direct.setdefault(element, []).append(number)
         told = max(direct.values(), key=lambda numbers: sum([lengths[number] for number in numbers]), default=[])
-        self.body_element = elements[told[0]] if told else -1
         self.body = (told[0], told[-1] + 1) if told else (0, 0)
         self.body_prose = sum([lengths[number] for number in told])
         self.body_lines = len(told)
-        self._above: dict[int, tuple[int, int, int]] = {-1: (0, 0, -1)}
-
-    def _make(self, element: int) -> tuple[int, str, str]:
-        return self._outer[element], self._tags[element], self._stem(self._names_of(element))
-
-    def kin(self, element: int) -> tuple[float, float, float]:
-        """The level around with the most siblings of one make, how many these are, and the text of one of them."""
-        found = self._kin_known.get(element)
-        if found is None:
-            best, at, inner = 0, element, element
-            depth = level = 0
-            while inner >= 0 and level < _KIN_LEVELS:
-                if (number := self._kin[self._makes[inner]]) > best:
-                    best, at, depth = number, inner, level
-                inner = self._outer[inner]
-                level += 1
-            text = self.inside(self.text, at) / (self.text[-1] or 1)
-            found = self._kin_known[element] = depth, best, text
-        return found
-
-    def _later(self, blocks: list[Block]) -> list[bool]:
-        """For each line, whether it is in an article behind one with running text."""
-        if "article" not in self._tags:
-            return [False] * len(blocks)
-        found: list[bool] = []
-        known = {-1: -1}
-        articles: list[int] = []
-        for block in blocks:
-            element, passed = block.element, []
-            while (article := known.get(element)) is None:
-                passed.append(element)
-                if self._tags[element] == "article":
-                    article = element
-                    break
-                element = self._outer[element]
-            known.update(dict.fromkeys(passed, article))
-            if article >= 0 and (not articles or articles[-1] != article):
-                articles.append(article)
-            found.append(
-                article >= 0 and article != articles[0] and self.inside(self.prose, articles[0]) > _FIRST_PROSE
-            )
-        return found
 
     def inside(self, sums: list[int], element: int) -> int:
         """The sum over the lines inside of an element."""
         return sums[self.after[element]] - sums[self.first[element]] if element in self.first else 0
 
-    def said(self, element: int) -> int:
-        """The bits of the names of an element, of those around it, and of the tags it is in."""
-        hints = self.above(self._outer[element])[0]
-        return self._hint(element) | hints << _MARKS_BITS | self.above(element)[1] << 2 * _MARKS_BITS
-
-    def above(self, element: int) -> tuple[int, int, int]:
-        """The bits of the names and of the tags of an element and those around it, and how many these are."""
-        known = self._above
-        passed = []
-        while (found := known.get(element)) is None:
-            passed.append(element)
-            element = self._outer[element]
-        for inner in reversed(passed):
-            hints, tags, depth = found
-            tags |= _INSIDE.get(self._tags[inner], 0)
-            found = known[inner] = hints | self._hint(inner), tags, depth + 1
-        return found
-
-    def _container(self, blocks: list[Block], held: list[int], share: float) -> tuple[int, int]:
-        """The first line of the smallest container with a share of the text, which is more than half, and its end."""
-        sums = [0, *accumulate(held)]
-        least, middle = share * sums[-1], bisect_right(sums, sums[-1] / 2) - 1
+    def _container(self, blocks: list[Block], worth: list[int]) -> tuple[int, int]:
+        """The first line of the smallest container with most of the text, which is more than half, and its end."""
+        sums = [0, *accumulate(worth)]
+        least, middle = _MOSTLY * sums[-1], bisect_right(sums, sums[-1] / 2) - 1
         element = blocks[middle].element if sums[-1] else 0
         while element > 0 and (self._tags[element] not in CONTAINERS or self.inside(sums, element) < least):
             element = self._outer[element]

@@ -6,7 +6,7 @@ from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.code import write_code
+from handlers.html.displayed import write_code
 from handlers.html.hidden import take_out_hidden
 from handlers.html.hidden_text import take_out_unseen, visible
 from handlers.html.hints import Hints
@@ -14,7 +14,6 @@ from handlers.html.outline import (
     COMMENT,
     EFFECT_OF,
     FURNITURE,
-    HEADING_NAMES,
     HEADINGS,
     LINK,
     META,
@@ -42,19 +41,19 @@ _MAX_COMMENTS, _MAX_COMMENT = 200, 500
 _MAX_NO_SCRIPT_NODES = 200
 _NO_SCRIPT_TEXT = 500
 _MAX_SELECTED = 20_000
-_ITEM = frozenset(("itemprop", "itemtype", "typeof"))
-_LEVELS = {number: int(name[1]) for number, name in NAME_OF.items() if name in ("h1", "h2", "h3")}
+_STATED = frozenset(("datepublished", "datecreated", "author"))
+_MAX_STATED = 400
+"""Elements that state a date or an author, and their properties and relations."""
 _MAX_RDFA = 400
 _MAIN = frozenset(("mainentity", "mainentityofpage"))
-_OF_OTHERS = frozenset(("comment", "usercomments", "question", "answer", "imageobject", "videoobject"))
+_OF_OTHERS, _PARTS = (
+    frozenset(("comment", "usercomments", "question", "answer")),
+    ("review", "imageobject", "videoobject"),
+)
 """Types of items that hold what others wrote, or a part, unless they say that they are the page's main entity."""
 _MAX_NAMES = 4
 _MAX_ABOVE = 30
 _ASIDES = frozenset(("aside", "footer"))
-_CONTROLS = ",".join(
-    f"{titled} {control}" for titled in (*sorted(HEADING_NAMES), "dt", "summary") for control in ("button", "label")
-)
-
 
 _TITLED = HEADINGS | {number for number, name in NAME_OF.items() if name in ("summary", "dt")}
 _LEAST_PROSE, _MAX_FURNITURE_NODES = 40, 2000
@@ -80,8 +79,6 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
         # Elements of the head belong to the whole page.
         found.entered[tree.root.mem_id] = found.place(tree.body)
     found.hidden += take_out_unseen(found, hints.addressed)
-    # As the texts are now, with which they are compared.
-    found.headings = [(level, visible(text)) for level, text in found.headings]
     found.title = visible(found.title)
     return found
 
@@ -133,30 +130,48 @@ def short_text(node: LexborNode) -> str:
 
 
 def _select(found: Outline, root: LexborNode) -> None:
-    """Links with a host, headings and microdata, wherever on the page."""
+    """Links with a host and microdata, wherever on the page."""
     last = 0
-    for node in root.css("a[href*='//'],h1,h2,h3,[itemprop],[itemtype],[typeof],a[rel~=author]")[:_MAX_SELECTED]:
+    for node in root.css("a[href*='//'],[itemprop],[itemtype],[typeof],a[rel~=author]")[:_MAX_SELECTED]:
         before, last = last, node.mem_id  # a node that two selectors match comes twice
         if before == last:
             continue
-        attributes, tag = node.attributes, node.tag_id
-        is_stated = not _ITEM.isdisjoint(attributes)
-        if tag == A:
-            if (href := attributes.get("href")) and "//" in href:
-                found.hrefs.append(href)
-            if rel := attributes.get("rel"):
-                is_stated = is_stated or "author" in rel.lower().split()
-        elif (level := _LEVELS.get(tag)) and (text := short_text(node)):
-            found.headings.append((level, text))
-            found.headings_count += level > 1
-        if is_stated:
+        attributes = node.attributes
+        if node.tag_id == A and (href := attributes.get("href")) and "//" in href:
+            found.hrefs.append(href)
+        names = f"{attributes.get('itemprop') or ''} {attributes.get('rel') or ''}".lower().split()
+        is_stated = not _STATED.isdisjoint(names) and len(found.stated) < _MAX_STATED
+        # Before the walk takes out asides, which then are not around it any more.
+        if is_stated and not _is_of_others(node, found.item_types):
             found.stated.append(node)
-            if kind := attributes.get("itemtype"):
-                if not _is_aside(node):
-                    (found.part_types if _is_part(attributes.get("itemprop")) else found.item_types).append(kind)
-            elif (kind := attributes.get("typeof")) and len(found.item_types) + len(found.part_types) < _MAX_RDFA:
-                types = found.part_types if _is_part(attributes.get("property")) else found.item_types
-                types += _rdfa_types(node, kind)
+        if kind := attributes.get("itemtype"):
+            if not _is_aside(node):
+                _types(found, attributes.get("itemprop")).append(kind)
+        elif (kind := attributes.get("typeof")) and len(found.item_types) + len(found.part_types) < _MAX_RDFA:
+            _types(found, attributes.get("property")).extend(_rdfa_types(node, kind))
+
+
+def _types(found: Outline, names: str | None) -> list[str]:
+    """The list for the types of an item, which may be a property of another one that is not its main entity."""
+    return found.item_types if names is None or _is_main(names) else found.part_types
+
+
+def _is_of_others(node: LexborNode, items: list[str]) -> bool:
+    """Whether a property is of a comment, a review or the like, or of an item of an aside, and not of the page.
+
+    ``items`` are the types of the items that are no parts of others: the first one is the page's.
+    """
+    above = node.parent
+    for _ in range(_MAX_ABOVE):
+        if above is None:
+            break
+        attributes = above.attributes
+        if kind := attributes.get("itemtype"):
+            name = kind.lower().rstrip("/").rpartition("/")[2]
+            is_own = name not in _OF_OTHERS and (name not in _PARTS or items[:1] == [kind])
+            return not (is_own or _is_main(attributes.get("itemprop"))) or _is_aside(above)
+        above = above.parent
+    return False
 
 
 def _is_aside(node: LexborNode) -> bool:
@@ -169,12 +184,7 @@ def _is_aside(node: LexborNode) -> bool:
     return False
 
 
-def _is_part(names: str | None) -> bool:
-    """Whether an item is a property of another item that is not its main entity."""
-    return names is not None and not is_main(names)
-
-
-def is_main(names: str | None) -> bool:
+def _is_main(names: str | None) -> bool:
     """Whether properties of an item say that it is the main entity of the page."""
     return names is not None and not _MAIN.isdisjoint(names.lower().replace("schema:", "").split())
 
@@ -249,22 +259,22 @@ def _walk(found: Outline, body: LexborNode, max_nodes: int) -> None:
 def _open_controls(root: LexborNode) -> None:
     """Puts the text of buttons and labels that are a whole heading into it, as in accordions, and removes others."""
     texts: dict[int, list[str]] = {}
-    # A node that two selectors match comes twice.
-    found: dict[int, tuple[LexborNode, bool]] = {}
-    for node in root.css(_CONTROLS)[:_MAX_SELECTED]:
+    found: list[tuple[LexborNode, bool]] = []
+    # Few controls are in headings: to look above each takes a quarter of the time of selectors with two parts.
+    for node in root.css("button,label")[:_MAX_SELECTED]:
         above = node.parent
         for _ in range(_MAX_NAMES):
             if above is None or above.tag_id in _TITLED:
                 break
             above = above.parent
-        if above is None:
+        if above is None or above.tag_id not in _TITLED:
             continue
         words = texts.get(above.mem_id)
         if words is None:
             words = texts[above.mem_id] = above.text().split()
-        found[node.mem_id] = node, words == node.text().split()
+        found.append((node, words == node.text().split()))
     # The inner ones first: an element that is removed takes those inside with it.
-    for node, is_whole in reversed(found.values()):
+    for node, is_whole in reversed(found):
         if is_whole:
             node.unwrap()
         else:
@@ -300,23 +310,8 @@ def _note(found: Outline, node: LexborNode, effect: int | None) -> None:
         # Some pages write the content into the attribute "value".
         if content := (attributes.get("content") or attributes.get("value") or "").strip():
             for key in ("property", "name", "itemprop", "http-equiv"):
-                if (names := attributes.get(key)) and not (key == "itemprop" and _is_of_part(node)):
+                if (names := attributes.get(key)) and not (key == "itemprop" and _is_of_others(node, found.item_types)):
                     for name in names.lower().split()[:_MAX_NAMES]:
                         found.meta.setdefault(name, []).append(content)
     elif effect == TITLE and not found.title:
         found.title = " ".join(node.text().split())
-
-
-def _is_of_part(node: LexborNode) -> bool:
-    """Whether the item that a property belongs to is a part of the page, such as a comment or a video."""
-    above = node.parent
-    for _ in range(_MAX_ABOVE):
-        if above is None:
-            break
-        attributes = above.attributes
-        if "itemtype" in attributes:
-            kind = (attributes.get("itemtype") or "").lower().rstrip("/").rpartition("/")[2]
-            names = attributes.get("itemprop")
-            return _is_part(names) or (kind in _OF_OTHERS and names is None)
-        above = above.parent
-    return False

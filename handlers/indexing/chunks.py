@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handlers.text.sentences import count_words
+from schemas.pages import ContentBlock
 
 ChunkUnit = Literal["characters", "words"]
 
@@ -33,9 +34,12 @@ class _Piece:
     text: str
     joint: str
     size: int
+    is_heading: bool = False
 
 
-def chunk_text(text: str, max_size: int, unit: ChunkUnit = "characters") -> tuple[str, ...]:
+def chunk_text(
+    text: str, max_size: int, unit: ChunkUnit = "characters", blocks: Sequence[ContentBlock] = ()
+) -> tuple[str, ...]:
     r"""Cuts a text into chunks (R-211, C-37).
 
     Args:
@@ -43,6 +47,7 @@ def chunk_text(text: str, max_size: int, unit: ChunkUnit = "characters") -> tupl
         max_size: Of a chunk, at least 1.
         unit: What sizes count: characters, or words as ``word_count`` counts them (CJK characters and words). By words
             a chunk holds at most 32 characters for each, for a text without spaces is one word however long it is.
+        blocks: Of the text. Code that fits into a chunk stays whole, and a heading goes with what follows it.
 
     Returns:
         Chunks without white space around them; none for a text of white space alone.
@@ -54,7 +59,7 @@ def chunk_text(text: str, max_size: int, unit: ChunkUnit = "characters") -> tupl
     """
     chunks: list[list[_Piece]] = []
     held = 0
-    for piece in _pieces(text, max_size, len if unit == "characters" else _words):
+    for piece in _pieces(text, max_size, len if unit == "characters" else _words, blocks):
         if chunks and held + piece.size <= max_size:
             chunks[-1].append(piece)
             held += piece.size
@@ -78,7 +83,21 @@ def _words(text: str) -> int:
     return max(count_words(text), len(text) // _WORD_CHARACTERS + 1)
 
 
-def _pieces(text: str, max_size: int, measure: Callable[[str], int]) -> Iterator[_Piece]:
+def _pieces(
+    text: str, max_size: int, measure: Callable[[str], int], blocks: Sequence[ContentBlock]
+) -> Iterator[_Piece]:
+    at = 0
+    for block in (*(block for block in blocks if block["kind"] in ("code", "heading")), None):
+        yield from _of_lines(text[at : block["start"] if block else None], max_size, measure)
+        if block:
+            whole, at = text[block["start"] : block["end"]].rstrip(), block["end"]
+            if (size := measure(f"\n{whole}")) <= max_size:
+                yield _Piece(whole, "\n", size, block["kind"] == "heading")
+            else:
+                yield from _of_lines(whole, max_size, measure)
+
+
+def _of_lines(text: str, max_size: int, measure: Callable[[str], int]) -> Iterator[_Piece]:
     for line in text.splitlines():
         joint = "\n"
         for part, before in _parts(line.rstrip(), max_size, measure, (_SENTENCE, _CLAUSE, _SPACE)):
@@ -109,8 +128,10 @@ def _parts(
 
 
 def _heading_at_end(chunk: list[_Piece]) -> _Piece | None:
-    """A short last line without a full stop: it belongs to the text that follows."""
+    """A heading, or a short last line without a full stop: it belongs to the text that follows."""
     last = chunk[-1]
+    if last.is_heading:
+        return last if len(chunk) > 1 else None
     is_line = last.joint == "\n" and len(last.text) <= _HEADING_CHARACTERS
     return last if is_line and len(chunk) > 1 and not last.text.endswith(_ENDS_SENTENCE) else None
 

@@ -71,7 +71,7 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
         article = "" if _begins_with(content, summary) else summary
         texts = [(ARTICLE, 0, _joined(article, content[: rules.article_characters].strip()))]
     if chunking == "full":
-        chunks = chunk_text(content, tiers.tier_a.max_chunk_size, rules.chunk_unit)
+        chunks = chunk_text(page.content, tiers.tier_a.max_chunk_size, rules.chunk_unit, page.blocks)
         texts += [(CHUNK, ordinal, chunk) for ordinal, chunk in enumerate(chunks)]
         paths = heading_paths(page, chunks)
     return tuple(

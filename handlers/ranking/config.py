@@ -45,6 +45,7 @@ class Bm25Section(Section):
     temporal_boost: float = Field(ge=0, le=1, description="Added for a document of today where the query wants news.")
     half_life_days: float = Field(gt=0, description="After which half of it is left.")
     repetition_least: float = Field(ge=0, le=1, description="Share of query words from which a repetitive text loses.")
+    unmet_condition: float = Field(ge=0, le=1, description="Share that a text of another day, year or price loses.")
 
 
 class IntentSection(Section):

@@ -179,7 +179,12 @@ class Corpus:
 
 
 def fuse(
-    candidates: Sequence[Candidate], corpus: Corpus, query: ReadQuery, now: datetime | None, section: Bm25Section
+    candidates: Sequence[Candidate],
+    corpus: Corpus,
+    query: ReadQuery,
+    now: datetime | None,
+    section: Bm25Section,
+    against: Sequence[tuple[str, ...]] = (),
 ) -> tuple[Fused, ...]:
     """Scores candidates, which ``corpus`` has in the same order, by vectors and words together.
 
@@ -206,6 +211,7 @@ def fuse(
     left *= 1.0 - min(section.exact_title_boost, 1.0) * np.array(titles, dtype=np.float64)
     kept = 1.0 - words * (1.0 - corpus.kept)
     scores = (1.0 - left * (1.0 - news * base)) * kept
+    scores *= [1.0 - words * section.unmet_condition * bool(unmet) for unmet in against] or 1.0
     fused = []
     asked = len(query.keywords)
     for place, candidate in enumerate(candidates):
@@ -216,6 +222,7 @@ def fuse(
             "has the words side by side": section.enabled and together[place] > 1 - _TINY and not query.phrases,
             "best score of the retriever": place == nearest,
             "recent": 0 < news[place] >= section.temporal_boost / 2,
+            f"has another {' and '.join(against[place]) if against else ''}": bool(against and against[place]),
             "repeats words of the query, which counts against it": kept[place] < 1,
         }
         fused.append(

@@ -220,7 +220,7 @@ class RankingModel(Section):
             from xgboost import Booster
         except ImportError:
             raise ModelMismatchError(
-                "ranking.trees needs XGBoost: pip install 'assay[rank]', or set ranking.trees.mode to off"
+                "ranking.trees needs XGBoost (the extra rank), or set ranking.trees.mode to off"
             ) from None
         booster = Booster({"nthread": 1})
         try:

@@ -91,14 +91,16 @@ def weigh(
     now: datetime | None,
     section: RankingSection,
     limit: int = 0,
+    against: Sequence[tuple[str, ...]] = (),
 ) -> Weighed:
     """The first stage: words beside vectors, the query's intent, and both scores fused.
 
     The best ``bm25.candidates`` go on, or ``limit`` where that is more: the later stages compare each two of them.
-    Their positions in the retriever's order are counted anew.
+    Their positions in the retriever's order are counted anew. ``against``: for each candidate, what the query states
+    and the candidate contradicts.
     """
     corpus = Corpus(candidates, section.bm25, query.weights)
-    weighed = fuse(candidates, corpus, query, now, section.bm25)
+    weighed = fuse(candidates, corpus, query, now, section.bm25, against)
     kept = sorted(_by([each.score for each in weighed])[: max(section.bm25.candidates, limit)])
     candidates = tuple(replace(candidates[place], position=position) for position, place in enumerate(kept))
     fused = tuple(weighed[place] for place in kept)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Literal, TypeVar
@@ -102,6 +103,7 @@ def answer_query(
     sources: Sequence[Source],
     replies: Sequence[ModelReply | ModelFailed | ModelUnavailable],
     rules: AnswerRules,
+    asked_at: datetime | None = None,
 ) -> Ask | Answer | ModelUnavailable:
     """The next question after the replies so far, or the answer (R-254, R-255, R-258).
 
@@ -110,10 +112,11 @@ def answer_query(
         sources: As ``order_sources`` returns them.
         replies: To the questions so far, in their order. ``ModelUnavailable`` ends the run and is returned.
         rules: What the roles are shown and told.
+        asked_at: When the question was asked; without it, "today" asks for any day.
     """
     if not sources:
         return Answer(outcome=AnswerOutcome.NO_SOURCES, language=language_of(query, rules.reasoning))
-    run = _Run(query, tuple(sources), rules).answer()
+    run = _Run(query, tuple(sources), rules, asked_at).answer()
     try:
         need = next(run)
         for reply in replies:
@@ -129,8 +132,9 @@ def answer_query(
 class _Run:
     """State of one answer: query, sources, calls, discarded output."""
 
-    def __init__(self, query: str, sources: tuple[Source, ...], rules: AnswerRules) -> None:
+    def __init__(self, query: str, sources: tuple[Source, ...], rules: AnswerRules, asked_at: datetime | None) -> None:
         self.query = query
+        self.asked_at = asked_at
         self.sources = sources
         self.rules = rules
         self.section = rules.reasoning.answer
@@ -252,7 +256,7 @@ class _Run:
             replace(source, **for_model({"title": source.title, "passage": source.passage}))
             for source in seen_by(role, self.sources, rules.reasoning)
         ]
-        quotes = quotes_of(self.query, sources, self.section, rules.reader) if role != "critic" else {}
+        quotes = quotes_of(self.query, self.asked_at, sources, self.section, rules.reader) if role != "critic" else {}
         facts = {
             "sources": [asdict(source) for source in sources],
             "findings": [asdict(finding) for finding in findings],

@@ -7,6 +7,7 @@ subject may be named by the title or by the sentence before it: "The fair is on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from handlers.reasoning.context import AnswerSection, Source
@@ -29,14 +30,14 @@ class Quote(NamedTuple):
 
 
 def quotes_of(
-    query: str, sources: Sequence[Source], section: AnswerSection, reader: QueryReader
+    query: str, asked_at: datetime | None, sources: Sequence[Source], section: AnswerSection, reader: QueryReader
 ) -> dict[str, list[int]]:
     """The best sentences with the numbers of their sources.
 
     A sentence is compared with those of equally or more trusted sources only, so that a less trusted page cannot
     displace it.
     """
-    facets, limits = reader.read(query), section.quotes
+    facets, limits = reader.read(query, asked_at), section.quotes
     quotes = [quote for source in sources for quote in _best(source, facets, section, reader)]
     found: dict[str, list[int]] = {}
     for quote in quotes:

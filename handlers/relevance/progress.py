@@ -17,8 +17,7 @@ from pydantic import Field, model_validator
 from handlers.html.encoding import page_bytes
 from handlers.html.links import canonical_url, page_id_of
 from handlers.html.read_page import Detail
-from handlers.html.reading import PageReadingSection
-from handlers.html.snippet import SnippetLimits, SourcePage, begin, paragraphs_of
+from handlers.html.snippet import SnippetLimits, begin, paragraphs_of
 from handlers.prompts.untrusted import cleaned
 from handlers.text.patterns import WordList
 from schemas.addresses import MAX_URL
@@ -172,16 +171,12 @@ def to_be_judged(
     event: ExtractionNeeded,
     detail: Detail,
     gate: RelevanceGateSection,
-    reading: PageReadingSection,
     max_text_characters: int,
 ) -> RelevanceRequested:
     """A fetched source, to be judged for its query: its title, its summary and so much of its main text."""
     html = page_bytes(detail.page.body, detail.page.content_type).utf8.decode("utf-8", "replace")
-    page = SourcePage(html, None, detail.content.title, reading)
-    if page.unreadable:
-        page = SourcePage(None, detail.content.text, detail.content.title, reading)
-    seen = begin(page, gate.snippet)
-    paragraphs = paragraphs_of(page, gate.snippet)
+    seen = begin(detail.content, "", "", gate.snippet)
+    paragraphs = paragraphs_of(detail.content, "", gate.snippet)
     return RelevanceRequested(
         request_id=_request_of(event),
         query=event.query[:MAX_QUERY_CHARACTERS],

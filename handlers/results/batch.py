@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from handlers.html.links import canonical_url
 from schemas.event import Score
-from schemas.retrieval import ClassifiedResult, ResultCounts, ResultType, RetrievedContent
+from schemas.retrieval import ClassifiedResult, ResultCounts, ResultType, RetrievalEvaluated, RetrievedContent
 from schemas.rules import Section
 
 _ROUNDING = 1e-9
@@ -183,3 +183,12 @@ def share_details(listings: int, limits: ExtractionSection) -> tuple[int, ...]:
     each, more = divmod(limits.batch_budget - followed * limits.max_listing_pages, followed)
     shares = [min(limits.max_details, each + (position < more)) for position in range(followed)]
     return (*shares, *[0] * (listings - followed))
+
+
+def dimension_reasons(event: RetrievalEvaluated, thresholds: Dimensions) -> tuple[str, ...]:
+    """What no result has, and each dimension with its threshold, those that miss it first."""
+    lines = [(False, f"no result has: {gap}") for gap in event.gaps]
+    for name, least in thresholds.model_dump(by_alias=False).items():
+        score = event.scores.to_wire()[name]
+        lines.append((score >= least, f"{name} {score:.2f} {'reaches' if score >= least else 'is below'} {least:g}"))
+    return tuple(line for _, line in sorted(lines, key=lambda line: line[0]))

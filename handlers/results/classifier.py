@@ -26,6 +26,7 @@ from handlers.text.scripts import find_language
 from handlers.text.words import fold
 from handlers.trees.forest import Forest
 from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
+from schemas.states import State
 
 TYPES = (ResultType.SPECIFIC_CONTENT, ResultType.AGGREGATOR, ResultType.NAVIGATION)
 _ITEM, _LISTING, _NAVIGATION = range(3)
@@ -81,9 +82,7 @@ class ResultClassifier:
             page_id=page_id,
             state=observed.state.kind,
             result_type=result_type,
-            actionable_score=0.0
-            if not observed.state.is_content
-            else actionable_score(result_type, observed, self._section),
+            actionable_score=actionable_score(result_type, observed, self._section),
             confidence=confidence,
             content_kind=read.content_kind,
             reasons=reasons,
@@ -187,10 +186,13 @@ def actionable_score(result_type: ResultType, observed: Observed, section: Class
 
     An item is rich from three kinds of detail on (date, time, place, price): 0.9 to 1.0; with fewer it is minimal: 0.6
     to 0.8. A listing of mostly links has 0.0 to 0.2, falling with its link density; one with some content 0.3 to 0.5,
-    rising with the share of its text that is content. Navigation has 0.4.
+    rising with the share of its text that is content. Navigation has 0.4. A page without content has 0.0, but for a
+    log-in page.
     """
     bands = section.bands
     match result_type:
+        case _ if not observed.state.is_content and observed.state.kind is not State.LOGIN:
+            score = 0.0
         case ResultType.NAVIGATION:
             score = bands.navigation
         case ResultType.AGGREGATOR:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
@@ -15,6 +16,11 @@ Meets = Callable[[SeenResult], float]
 Units = tuple[Unit, ...]
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _ROUNDING = 1e-9
+_LONGEST_DATE = 40
+_CLOSED = re.compile(
+    r"(?i:\b(?:closed|geschlossen|ruhetag|fermée?s?|cerrad[oa]s?|chius[oaie]|fechad[oa]s?|gesloten|lukket|stängt|zamknięt\w|nieczynn\w|zavřeno))|休|휴무"
+)
+_NUMBER = re.compile(r"\d+")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
 
@@ -42,19 +48,25 @@ def having(kind: AskedKind, has_name: Callable[[str, AskedKind], bool], counted:
     return lambda seen: float(seen.has(kind) or (kind == "date" and seen.has("time")))
 
 
+def identified(name: str) -> Meets:
+    """The name of a model, an error or a road."""
+    return lambda seen: float(seen.has_identifier(name))
+
+
 def on_day(day: DateEvidence, units: Units) -> Meets:
     """A day that a query states; a date without a year is that day of any year."""
+    days = _orders(day)
 
     def is_same(other: DateEvidence) -> bool:
-        is_day = (day.month, day.day) == (other.month, other.day)
-        return is_day and (day.date is None or other.date is None or day.date == other.date)
+        is_year = day.date is None or other.date is None or day.date[:4] == other.date[:4]
+        return is_year and not days.isdisjoint(_orders(other))
 
     return lambda seen: float(any(map(is_same, seen.dates)) if seen.dates else names(seen, units))
 
 
 def in_month(month: int, units: Units) -> Meets:
     """A month that a query states."""
-    return lambda seen: float(any(day.month == month for day in seen.dates) or names(seen, units))
+    return lambda seen: float(any(month == at for day in seen.dates for at, _ in _orders(day)) or names(seen, units))
 
 
 def in_year(year: int) -> Meets:
@@ -74,7 +86,10 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
         if name in WEEKDAYS:
             weekday = WEEKDAYS.index(name)
             dated = [_as_date(day, today) for day in seen.dates]
-            return float(names(seen, units) or any(day is None or day.weekday() == weekday for day in dated))
+            named = [part for part in seen.parts if share_met(units, WordText(part)) > 1.0 - _ROUNDING]
+            if named and all(_CLOSED.search(part) for part in named):
+                return 0.0
+            return float(bool(named) or any(day is None or day.weekday() == weekday for day in dated))
         if not seen.dates:
             return float(names(seen, units) or seen.has_hours)
         if span is None or today is None:
@@ -105,6 +120,14 @@ def _may_be_same(one: PriceEvidence, other: PriceEvidence) -> bool:
         or not all(units)
         or (None in (one.currency, other.currency) and _OWN_SIGNS.isdisjoint(units) and not (one.unit and other.unit))
     )
+
+
+def _orders(day: DateEvidence) -> set[tuple[int, int]]:
+    """Month and day of a date; both orders where its text leaves that open: 03/04/2026."""
+    if day.month and day.day:
+        return {(day.month, day.day)}
+    numbers = [int(number) for number in _NUMBER.findall(day.text[:_LONGEST_DATE])]
+    return {(one, other) for one, other in (numbers[:2], numbers[1::-1])} if len(numbers) > 1 else set()
 
 
 def _as_date(day: DateEvidence, today: date | None) -> date | None:

@@ -17,7 +17,10 @@ from handlers.results.batch import RetrievalEvaluationSection
 from handlers.retrieval.conditions import Meets
 from handlers.retrieval.copies import group_copies
 from handlers.retrieval.seen_result import SeenResult
+from handlers.text.word_match import fold_words, stem_of
+from handlers.text.words import Kind
 from schemas.retrieval import ClassifiedResult, JudgeScores, ResultType, RetrievedContent
+from schemas.states import State
 
 _ROUNDING = 1e-9
 _BESIDE = 0.2
@@ -34,6 +37,7 @@ class Facet:
         is_subject: Whether only words can meet it; any other facet needs an item and not a listing.
         is_condition: Whether a result that does not meet it can't answer.
         is_detail: Whether it asks for a kind of detail: how much, when, who.
+        states: The kind of detail that it states one of: a day, a bound of a price.
     """
 
     text: str
@@ -42,11 +46,17 @@ class Facet:
     is_subject: bool = False
     is_condition: bool = False
     is_detail: bool = False
+    states: Kind | None = None
 
 
 def met(facet: Facet, seen: SeenResult) -> float:
     """How far a result meets a facet, in [0, 1]; a listing meets the words of the subject only."""
     return 0.0 if seen.is_listing and not facet.is_subject else facet.meets(seen)
+
+
+def repeats(facets: Sequence[Facet], seen: SeenResult) -> bool:
+    """Whether a result only repeats the words of the subject."""
+    return seen.repeats(frozenset(stem_of(fold_words(facet.text)) for facet in facets if facet.is_subject))
 
 
 def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:
@@ -101,11 +111,13 @@ def fallback_scores(
     answering: set[int] = set()
     groups = group_copies(contents)
     for place, (content, result) in enumerate(zip(contents, results, strict=False)):
-        if result.actionable_score == 0.0:
-            continue  # an error page or a wall
+        if result.state is not State.CONTENT:
+            continue
         is_listing = result.result_type is ResultType.AGGREGATOR
         text = content.content[:max_characters]
         seen = see(content.title, text, result.evidence, url=content.url, is_listing=is_listing)
+        if repeats(facets, seen):
+            continue
         scores.append([met(facet, seen) for facet in facets])
         if not is_listing and answers(facets, scores[-1], section.coverageThreshold):
             answering.add(place)

@@ -7,14 +7,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
-from handlers.retrieval.conditions import Meets, Units, being, having, in_days, in_month, in_year, on_day, within
+from handlers.retrieval.conditions import (
+    Meets,
+    Units,
+    being,
+    having,
+    identified,
+    in_days,
+    in_month,
+    in_year,
+    on_day,
+    within,
+)
 from handlers.retrieval.facets import Facet
-from handlers.retrieval.seen_result import YEAR, SeenResult
+from handlers.retrieval.seen_result import IDENTIFIER, YEAR, SeenResult
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
 from handlers.text.scripts import counts_by_language, is_ideographic
-from handlers.text.word_match import Unit, WordText, fold_words, units_of
+from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
 from handlers.text.words import AskedKind, Kind, alternatives, fold
 from schemas.evidence import Evidence, PriceEvidence
 
@@ -27,6 +38,34 @@ _PLACE_WORDS = frozenset(("at", "on", "dans", "nel", "nella", "op", "te", "na", 
 """Words before a place beside those of the packs, which classify results as well."""
 _ADVICE = frozenset(("to", "should", "can", "do"))
 """Words behind "who" in questions for advice."""
+_COUNTS = (
+    "many",
+    "viele",
+    "mang",
+    "combien d",
+    "cuantos",
+    "cuantas",
+    "quanti",
+    "quante",
+    "quantos",
+    "quantas",
+    "hoeveel",
+)
+"""Parts of questions for a number of things, which the next word names."""
+_HOW_MUCH = (
+    "how much ",
+    "wie viel ",
+    "wieviel ",
+    "combien ",
+    "cuanto ",
+    "quanto ",
+    "hoeveel ",
+    "hvor meget ",
+    "hvor mye ",
+    "hur mycket ",
+    "kolik ",
+    "ile ",
+)
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
 _RARE, _UNKNOWN = 0.55, 0.97
@@ -79,8 +118,10 @@ class QueryReader:
         text = query[:_LONGEST_QUERY]
         found: list[Facet] = []
         for detail in find_evidence(text, self.patterns.details):
-            if detail.kind == "date" and detail.month:
-                found.append(Facet(detail.text, on_day(detail, self._units(detail.text)), is_condition=True))
+            if detail.kind == "date":
+                found.append(
+                    Facet(detail.text, on_day(detail, self._units(detail.text)), is_condition=True, states="date")
+                )
             elif detail.kind == "price":
                 facet, start = self._price(text, detail)
                 found.append(facet)
@@ -88,17 +129,23 @@ class QueryReader:
             if detail.kind in ("date", "price"):
                 text = _without(text, detail.start, detail.end)
         for start, end, month in self._months(text):
-            found.append(Facet(text[start:end], in_month(month, self._units(text[start:end])), is_condition=True))
+            meets = in_month(month, self._units(text[start:end]))
+            found.append(Facet(text[start:end], meets, is_condition=True, states="date"))
             text = _without(text, start, end)
         for match in YEAR.finditer(text):
-            found.append(Facet(match[0], in_year(int(match[0])), is_condition=True))
+            found.append(Facet(match[0], in_year(int(match[0])), is_condition=True, states="date"))
+            text = _without(text, *match.span())
+        identifiers: list[Facet] = []
+        for match in IDENTIFIER.finditer(text):
+            identifiers.append(Facet(match[0], identified(match[0]), is_subject=True, is_condition=True))
             text = _without(text, *match.span())
         language = self._language(query)
         ignored = self._ignored_in(language)
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
         names = frozenset(self._names(text, language))
         units = units_of(folded, ignored, self._same)
-        subject = [self._word(unit, names, language) for unit in units]
+        shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
+        subject = [*identifiers, *(self._word(unit, names, language, shown) for unit in units)]
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
         return (*(replace(facet, weight=most) for facet in (*found, *asked)), *subject)
@@ -142,14 +189,16 @@ class QueryReader:
                 if not is_open and ignored.isdisjoint(beside) and self._places.isdisjoint(beside):
                     continue
                 meets = in_days(self._days[words], self._units(words), now.date() if now else None)
-                found[words] = Facet(words, meets, is_condition=True)
+                found[words] = Facet(words, meets, is_condition=True, states="date")
             else:
                 kind = self._kinds[words]
                 if kind == "name" and ((before and not is_open) or _ADVICE.intersection(after[:1])):
                     continue  # "the man who …", "who to call"
-                meets = having(kind, self._names_beside(query), self._counted(after, ignored))
+                counted = self._counted(after, ignored) if any(sign in words for sign in _COUNTS) else ()
+                meets = having(kind, self._names_beside(query), counted)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
+                is_asked |= kind == "price" and folded.startswith(_HOW_MUCH)
                 found[kind] = Facet(kind, meets, is_condition=is_asked, is_detail=is_asked)
             folded = _without(folded, *match.span())
         # One facet for words of one meaning: "concerts and festivals" are both met by an event.
@@ -159,8 +208,9 @@ class QueryReader:
     def _language(self, query: str) -> str | None:
         """The language of a query, by its small words; None if they leave it open."""
         counts = counts_by_language(_WORD.findall(query.lower()), self.patterns.details.small_words)
-        known = [language for language in self._background.languages if counts.get(language, 0) >= _FEW_SMALL]
-        return max(known, key=counts.__getitem__, default=None)
+        most = max(_FEW_SMALL, *(counts.get(language, 0) for language in self._background.languages))
+        known = [language for language in self._background.languages if counts.get(language, 0) == most]
+        return known[0] if len(known) == 1 else None
 
     def _counted(self, after: Sequence[str], ignored: Set[str]) -> Units:
         """The word that directly follows "how many"."""
@@ -171,12 +221,12 @@ class QueryReader:
         own = self.patterns.stop_words_of.get(language or "") or self.patterns.details.small_words.get(language or "")
         return self._ignored if own is None else {*own, *self._undivided}
 
-    def _word(self, unit: Unit, names: Set[str], language: str | None) -> Facet:
+    def _word(self, unit: Unit, names: Set[str], language: str | None, shown: Mapping[str, str]) -> Facet:
         text = min(unit.forms)
         is_number = text.isdecimal()
         weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else self._background.rarity(text, language) ** 2)
         is_condition = is_number or not names.isdisjoint(unit.forms)
-        return Facet(text, _word_of(unit), weight, is_subject=True, is_condition=is_condition)
+        return Facet(shown.get(text, text), _word_of(unit), weight, is_subject=True, is_condition=is_condition)
 
     def _price(self, text: str, price: PriceEvidence) -> tuple[Facet, int]:
         """A stated price and where it begins: any price meets it; beside a word such as "under", only one within it."""
@@ -187,7 +237,7 @@ class QueryReader:
             if is_before or (is_whole and after.startswith(word)):
                 named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
                 start = len(before) - len(word) if is_before else price.start
-                return Facet(named, within(price, is_most=is_most), is_condition=True), start
+                return Facet(named, within(price, is_most=is_most), is_condition=True, states="price"), start
         return Facet("price", lambda seen: float(seen.has("price"))), price.start
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
@@ -220,9 +270,10 @@ class QueryReader:
                     continue
                 before = terms[place - 1][0].lower() if place else ""
                 is_first = not place or not _GOES_ON.fullmatch(text, terms[place - 1].end(), term.start())
-                follows = terms[place + 1][0][:1].isupper() if place + 1 < len(terms) else False
+                after = terms[place + 1][0] if place + 1 < len(terms) else ""
+                follows = after[:1].isupper() and not known.has_word(after)
                 rarity = self._background.rarity(fold_words(term[0]))
-                is_name = follows or rarity >= (_UNKNOWN if is_first else _RARE)
+                is_name = follows or (rarity >= _RARE and not is_first)
                 if is_name and (before in self._places) == (kind == "place"):
                     return True
             return False

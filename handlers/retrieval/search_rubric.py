@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from handlers.html.citations import CitationWords, is_wire_report
 from handlers.html.links import host_of, registrable_domain
+from handlers.html.names import NameWords
 from handlers.retrieval.copies import Group, group_copies
-from handlers.retrieval.facets import Facet, answers, is_about, met, unmet
+from handlers.retrieval.facets import Facet, answers, is_about, met, repeats, unmet
 from handlers.retrieval.query import QueryReader
 from handlers.retrieval.seen_result import SeenResult
 from handlers.text.patterns import WordList as Words
-from handlers.text.words import AskedKind
+from handlers.text.words import Kind
 from schemas.event import Score
 from schemas.retrieval import RetrievalBatch, RetrievedContent
 from schemas.rules import Section
@@ -48,10 +50,10 @@ class FieldRule(Section):
     """How a required field is found in results (R-085)."""
 
     names: Words = Field(min_length=1, description="How requests call the field, in lower case.")
-    part: Literal["title", "url", "text"] | AskedKind = Field(
+    part: Literal["title", "url", "text", "author"] | Kind = Field(
         default="text",
-        description="What of a result has it: title or url if there is one; a detail of a kind; text if one of the "
-        "words is in it.",
+        description="What of a result has it: title or url if there is one; author if a line credits a person; a "
+        "detail of a kind; text if one of the words is in it.",
     )
     words: Words = Field(default=(), description="Words and signs that show the field in a text, in lower case.")
     offer: bool = Field(default=False, description="Whether only something on offer has it.")
@@ -146,7 +148,7 @@ class Assessment:
         lacking: Required fields that no result has, as the request calls them, and their rules.
         unchecked: Required fields without a rule; only a model can judge them, so none counts as found (C-14).
         unmet: What the goal states and no result has.
-        copies: Groups of results with one text, which counts once.
+        copies: Groups of results with one text, which counts once, the likely origin first.
         off_goal: Whether too few results are about the goal, or most are off-topic; False without results.
         narrow: Whether the results come from too few domains for points.
     """
@@ -168,6 +170,13 @@ class Assessment:
         return tuple(self.lacking)
 
 
+class Credits(NamedTuple):
+    """Reads where a text comes from: the person or the agency that a line of it credits."""
+
+    names: NameWords
+    agencies: CitationWords
+
+
 @dataclass(frozen=True, slots=True)
 class _Result:
     """A result in lower case, with its set of words, and as facets are looked up in it."""
@@ -180,19 +189,26 @@ class _Result:
     domain: str
 
 
-def assess(batch: RetrievalBatch, section: SearchEvaluationSection, reader: QueryReader) -> Assessment:
+def assess(
+    batch: RetrievalBatch, section: SearchEvaluationSection, reader: QueryReader, credits: Credits
+) -> Assessment:
     """The rubric of a batch with distinct results (R-084 to R-088).
 
     The total is the sum of the parts within [0, 1], 0 without a result, and at most ``relevance.most_off_goal`` if too
     few results are about the goal. A goal without shopping can reach 0.8, the upper band, without any shop.
     """
     goal = (batch.goal or "").strip() or batch.query
-    groups = group_copies(batch.retrieved_content)
     all_results = [_look_at(content, section.max_text_characters, reader) for content in batch.retrieved_content]
+    groups = [
+        replace(group, places=tuple(sorted(group.places, key=lambda place: _origin(all_results[place], credits))))
+        for group in group_copies(batch.retrieved_content)
+    ]
     results = [all_results[group.places[0]] for group in groups]
     wanted, points = _fields(batch.required_fields or (), section), section.relevance
     checked = {name: rule for name, rule in wanted.items() if rule is not None}
-    lacking = {name: rule for name, rule in checked.items() if not any(_has(result, rule) for result in all_results)}
+    lacking = {
+        name: rule for name, rule in checked.items() if not any(_has(result, rule, credits) for result in all_results)
+    }
     covered = (len(checked) - len(lacking)) / len(wanted) if wanted else 1.0
     on_goal, lacks = _on_goal(reader.read(goal, batch.requested_at), all_results, points)
     shopping = _mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for rule in checked.values())
@@ -292,6 +308,12 @@ def _look_at(content: RetrievedContent, max_characters: int, reader: QueryReader
     )
 
 
+def _origin(result: _Result, credits: Credits) -> tuple[bool, str]:
+    """Orders copies of one text: an agency's line first, then the earliest day that a copy names."""
+    days = [day.date for day in result.seen.dates if day.precision == "day" and day.date]
+    return not is_wire_report(result.seen.content, credits.agencies), min(days, default="9999")
+
+
 def _count(results: int, points: CountPoints) -> float:
     if results == 0:
         return points.none
@@ -324,7 +346,7 @@ def _rule_of(name: str, rules: Mapping[str, FieldRule]) -> FieldRule | None:
     return known[0] if known and all(rule is known[0] for rule in known) else None
 
 
-def _has(result: _Result, rule: FieldRule) -> bool:
+def _has(result: _Result, rule: FieldRule, credits: Credits) -> bool:
     match rule.part:
         case "text":
             return _mentions(result.text, rule.words, result.words)
@@ -332,6 +354,8 @@ def _has(result: _Result, rule: FieldRule) -> bool:
             return bool(result.title)
         case "url":
             return bool(result.host)
+        case "author":
+            return any(map(credits.names.line_names, result.seen.text.splitlines()))
         case kind:
             return result.seen.has(kind)
 
@@ -356,7 +380,11 @@ def _on_goal(
     """Whether enough results are about the goal, and what it states and none of these has."""
     if not facets or not results:
         return False, ()
-    scores = [[met(facet, result.seen) for facet in facets] for result in results]
+    scores = [
+        [0.0 if is_empty else met(facet, result.seen) for facet in facets]
+        for result in results
+        for is_empty in [repeats(facets, result.seen)]
+    ]
     task = _task_word(facets, scores)
     facets = [facet for place, facet in enumerate(facets) if place != task]
     scores = [[score for place, score in enumerate(found) if place != task] for found in scores]

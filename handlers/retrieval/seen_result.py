@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from functools import cached_property
 from urllib.parse import unquote
 
@@ -16,7 +16,7 @@ from schemas.evidence import DateEvidence, Evidence, PriceEvidence
 _LONGEST_TITLE = 500
 YEAR = re.compile(r"(?<![\d.,-])(?:1[5-9]|20)\d\d(?!\d|[.,]\d)")
 _HOURS = re.compile(
-    r"(?<!\d)\d{1,2}(?:[:.h]\d\d)?\s?(?:am|pm|uhr|h)?\s?(?:[-–]|to|bis|until|till)\s?(?:\d{1,2}(?:[:.h]\d\d)?(?!\d)|midnight)"
+    r"(?<!\d)\d{1,2}(?:[:.h]\d\d)?\s?(?:am|pm|uhr|h)?\s?(?:[-–—~～]|to|bis|until|till?|à|às|até|hasta|alle|tot|do|til|から)\s?(?:\d{1,2}(?:[:.h]\d\d)?(?!\d)|midnight)"
 )
 _IN_YEAR = re.compile(
     r"(?i:\b(?:in|im|en|anno|year|jahr|since|seit|depuis)\s\d{3,4}(?!\d))|\d{2,4}\s(?:AD|BC|CE|BCE)\b"
@@ -25,13 +25,19 @@ _LONGEST_TEXT = 50_000
 _NUMERALS = (
     "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf"
     "|deux|trois|quatre|cinq|sept|huit|neuf|dix|douze|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|tre|quattro|cinque|sei"
+    "|två|fyra|fem|sex|sju|åtta|nio|tio|fire|seks|syv|otte|twee|drie|vier|vijf|zes|zeven|acht|negen|tien|dois|duas|três|quatro|sete|oito"
+    "|nove|dez|dwa|dwie|trzy|cztery|pięć|sześć|siedem|osiem|dziewięć|dziesięć"
 )
 _NUMBER = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}|(?i:\b(?:{_NUMERALS})\b)")
 _COUNTED = re.compile(
     rf"(?<![\w.,])(?:\d[\d.,]{{0,12}}|(?i:{_NUMERALS})) (?:\w{{1,20}} ){{0,2}}\w{{1,30}}"
     r"|(?:\w{1,20} ){0,5}\w{1,30}: ?\d"
 )
+IDENTIFIER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{1,12}-?\d(?:-?[A-Za-z0-9]){0,20}(?![A-Za-z0-9])")
+"""A name of letters before digits: of a model, an error or a road."""
+_IDENTIFIER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{1,12}[- ]?\d(?:-?[A-Za-z0-9]){0,20}(?![A-Za-z0-9])")
 _MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
+_PARTS = re.compile(r"[.!?;,][ \n]|[\n。！？；，、]")
 _TERM = re.compile(r"[^\W_]+")
 
 
@@ -72,6 +78,24 @@ class SeenResult:
         """Its words, with those of its address."""
         return WordText(f"{self.text}\n{self._address}")
 
+    def repeats(self, stems: Set[str]) -> bool:
+        """Whether its text only repeats some words."""
+        return WordText(self.content).repeats(stems)
+
+    def has_identifier(self, name: str) -> bool:
+        """Whether it names a model, an error or a road: KR-550, kr550, KR 550W; not KR-5500."""
+        wanted = _joined(name)
+        return any(found.startswith(wanted) and not found[len(wanted) :][:1].isdigit() for found in self._identifiers)
+
+    @cached_property
+    def _identifiers(self) -> frozenset[str]:
+        return frozenset(map(_joined, _IDENTIFIER.findall(f"{self.text} {self._address}")))
+
+    @property
+    def parts(self) -> list[str]:
+        """Its title, and the parts of its sentences."""
+        return _PARTS.split(self.text)
+
     @cached_property
     def details(self) -> tuple[Evidence, ...]:
         """The dates, times, places and prices of title and text."""
@@ -80,8 +104,8 @@ class SeenResult:
 
     @cached_property
     def dates(self) -> tuple[DateEvidence, ...]:
-        """Its days, without those whose day and month can't be told apart."""
-        return tuple(detail for detail in self.details if detail.kind == "date" and detail.month)
+        """Its days."""
+        return tuple(detail for detail in self.details if detail.kind == "date")
 
     @cached_property
     def prices(self) -> tuple[PriceEvidence, ...]:
@@ -124,3 +148,7 @@ class SeenResult:
     def _names_dates(self) -> bool:
         shapes = (_IN_YEAR, _MONTH)
         return any(shape.search(self.content) for shape in shapes) or self._names_day(self.content)
+
+
+def _joined(name: str) -> str:
+    return name.replace("-", "").replace(" ", "").casefold()

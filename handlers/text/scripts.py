@@ -6,6 +6,7 @@ The names in capitals are insides of a character class for expressions of the ``
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 
 import regex
@@ -134,7 +135,11 @@ def find_language(declared: str, text: str, small_words: Mapping[str, Set[str]])
 
 def counts_by_language(words: Sequence[str], known: Mapping[str, Set[str]]) -> dict[str, int]:
     """How many of the words each language knows."""
-    return {language: sum(map(of_language.__contains__, words)) for language, of_language in known.items()}
+    counted = Counter(words)
+    return {
+        language: sum([counted[word] for word in counted.keys() & of_language])
+        for language, of_language in known.items()
+    }
 
 
 def _by_script(sample: str) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import chain
 from typing import NamedTuple
@@ -22,6 +21,8 @@ _TERM = regex.compile(rf"([{CJK}]+)|(\d{{1,30}})|([^\W\d_{CJK}][+#]{{1,3}}|[^\W\
 _GROUPED = re.compile(r"(?<=\d)[,.\u00a0\u202f](?=\d{3}(?!\d))")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 _LEAST_STEM, _LEAST_PREFIX, _LEAST_PLURAL, _LONGEST_ENDING = 4, 5, 3, 2
+_DENSE, _OFTEN, _LEAST_REPETITIVE = 0.5, 2.0, 12
+"""Share of a text's words, times that each occurs, and words of a text, from which on it only repeats some."""
 _IDEOGRAPH = 0.5
 """Weight of an ideograph."""
 
@@ -48,10 +49,11 @@ class WordText:
         """Whether one of the unit's forms occurs, in the same or a longer inflection."""
         return any(self._has(form) for form in unit.forms) or any(self.phrase(other) for other in unit.others)
 
-    def most_repeated(self) -> int:
-        """How often the most frequent word occurs; 0 if it is not more than half of the text."""
-        times = max(Counter(self._stems).values(), default=0)
-        return times if 2 * times > len(self._stems) else 0
+    def repeats(self, stems: Set[str]) -> bool:
+        """Whether the text is little more than some words, again and again: it says nothing about them."""
+        found = [stem for stem in self._stems if stem in stems]
+        is_dense = len(found) >= _DENSE * len(self._stems) and len(self._stems) >= _LEAST_REPETITIVE
+        return is_dense and len(found) >= _OFTEN * len(set(found))
 
     def has_word(self, word: str) -> bool:
         """Whether a word occurs, in the same or a longer inflection."""

@@ -26,7 +26,6 @@ from streams.cli.query import Domains, QueryOptions, Since, Tags, Tiers, Until, 
 from streams.llm.tasks import answer_offline
 from streams.pipeline.handler_runner import Services
 from streams.pipeline.services import LiveServices
-from streams.query.access import open_queries
 from streams.query.engine import Refusal
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
@@ -54,10 +53,7 @@ def answer(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Answer a question from the index, with citations that carry their trust labels.
-
-    assay answer "When was the dam closed?" --tier A
-    """
+    """Such as: `assay answer "When was the dam closed?" --tier A`."""
     filters = {"tiers": tier, "domains": domain, "tags": tag, "date_from": since, "date_to": until}
     options = QueryOptions(text, limit, filters, candidates, no_model=no_model, app=app, as_json=as_json)
     return run_answer(load_settings(config), options)
@@ -180,6 +176,8 @@ def run_answer(settings: Settings, options: QueryOptions) -> int:
 
 
 async def _search(settings: Settings, options: QueryOptions, request: RankingRequested) -> Refusal | None:
+    from streams.query.access import open_queries
+
     services = LiveServices(settings, at_once=True)
     try:
         with steps_shown(options.as_json or settings.llm.offline) as show_step:
@@ -214,7 +212,7 @@ async def converse(
     replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...] = ()
     failures = int(_is_failure(ranked.llm))
     ends, given_up = time.monotonic() + seconds, ""
-    while isinstance(step := answer_query(ranked.query, sources, replies, rules), Ask):
+    while isinstance(step := answer_query(ranked.query, sources, replies, rules, ranked.requested_at), Ask):
         need = step.need
         assert isinstance(need, AskModel)  # noqa: S101 - these rules ask for nothing else
         reply: Reply | None = None

@@ -16,41 +16,56 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from streams.cli.output import HELP_OPTIONS, say, tell
-from streams.runtime.extras import missing_extra
+from streams.runtime.extras import install_line, missing_extra
 from streams.runtime.process import gc_paused
 from streams.runtime.settings_files import SettingsError
 
-COMMANDS = {
-    "score": "Score pages: addresses, files, folders, or standard input.",
-    "demo": "Run all handlers on a small sample web, on a Kafka of its own.",
-    "run": "Run handlers as consumer groups.",
-    "broker": "Run a real Apache Kafka on this machine; no Docker needed.",
-    "topics": "Create the topics, list them, compare them with what is declared, or list needed rights.",
-    "publish": "Publish events or pages, as live traffic or as a backfill that can be resumed.",
-    "tail": "Show the records of a topic as they come.",
-    "export": "Write scored pages as TSV, or the reviewed decisions with their inputs as JSON lines.",
-    "try": "Run a handler on events from a file, without a broker.",
-    "console": "Show the decisions in a browser: what flows, why, and what can be done.",
-    "why": "Show every decision about a page, a batch, a request or a claim, the newest first.",
-    "stats": "Count the decisions of a topic or a file: tiers, scores, types, refusals.",
-    "query": "Search the index and explain the rank of each result.",
-    "answer": "Answer a question from the index, with citations that carry their trust labels.",
-    "mcp": "Serve the tools search, fetch, score and check_claim to an agent (MCP).",
-    "reply": "Show a model's reply, by the call id of an event.",
-    "train": "Train a ranking model from feedback, and report whether it is better.",
-    "replay": "Process a part of a topic again: `assay replay HANDLER`.",
-    "dlq": "Count dead letters, show one, send them again, or delete them.",
-    "lag": "Show how far each consumer group is behind, including stopped ones.",
-    "top": "Watch the handlers at work: rate, lag, age, dead letters, costs.",
-    "estimate": "Estimate how many points the index will hold.",
-    "sources": "Show which kind and tier an address has, or import your own sources.",
-    "init": "Write a configuration for your country and your sources.",
-    "config": "Show the configuration in force and where it comes from, or describe every key.",
-    "graph": "Draw the topology.",
-    "generate": "Write the files that derive from the topology.",
-    "doctor": "Check the machine, the configuration and Kafka, and say what to do.",
+PANELS: dict[str, dict[str, tuple[str, ...]]] = {
+    "Try it": {
+        "score": ("Score pages: addresses, files, folders, or standard input.",),
+        "try": ("Run a handler on events from a file, without a broker.",),
+        "demo": ("Run all handlers on a small sample web, on a Kafka of its own.", "demo"),
+        "query": ("Search the index and explain the rank of each result.", "index", "rank"),
+        "answer": ("Answer a question from the index, with citations and trust labels.", "index", "rank"),
+        "mcp": ("Serve the decisions as tools of an agent (MCP).", "mcp", "index", "rank"),
+    },
+    "Run it": {
+        "broker": ("Run a real Apache Kafka on this machine; no Docker needed.", "kafka", "local"),
+        "topics": ("Create the topics, list them, compare them, or list needed rights.", "kafka"),
+        "publish": ("Publish events or pages, live or as a backfill that can resume.", "kafka"),
+        "run": ("Run handlers as consumer groups.", "kafka", "index", "rank"),
+        "console": ("Show the decisions in a browser: what flows, why, what can be done.", "console"),
+        "export": ("Write scored pages as TSV, or reviewed decisions as JSON lines.", "kafka"),
+    },
+    "Look": {
+        "why": ("Show every decision about a page, a batch, a request or a claim.", "kafka"),
+        "tail": ("Show the decisions and other records of a topic as they come.", "kafka"),
+        "stats": ("Count the decisions of a topic or a file: tiers, scores, refusals.", "kafka"),
+        "top": ("Watch the handlers at work: rate, lag, age, dead letters, costs.", "kafka"),
+        "lag": ("Show how far each consumer group is behind, including stopped ones.", "kafka"),
+        "reply": ("Show a model's reply, by the call id of an event.",),
+        "graph": ("Draw the topology.",),
+        "estimate": ("Estimate how many points the index will hold.",),
+    },
+    "Repair": {
+        "doctor": ("Check the machine, the configuration and Kafka, and say what to do.",),
+        "dlq": ("Count dead letters, show one, send them again, or delete them.", "kafka"),
+        "replay": ("Process a part of a topic again: `assay replay HANDLER`.", "kafka"),
+    },
+    "Set up": {
+        "init": ("Write a configuration for your country and your sources.",),
+        "sources": ("Show which kind and tier an address has, or import your own sources.",),
+        "config": ("Show the configuration in force with origins, or describe all keys.",),
+        "train": ("Train a ranking model from feedback, and compare it.", "kafka", "rank"),
+        "generate": ("Write the files that derive from the topology.", "kafka"),
+    },
 }
-"""For each command its line in the help. Its function has its name, with ``_`` after a Python keyword."""
+"""For each command its line in the help, and the extras that it needs. Its function has its name, with ``_`` after a
+Python keyword."""
+COMMANDS = {name: line for commands in PANELS.values() for name, (line, *_) in commands.items()}
+_FOOT = """\
+On the right: extras beyond the base install; `assay COMMAND --help` tells how to install them.
+Also: `assay --version`, `assay --install-completion`."""
 _MODULES = {"reply": "why", "graph": "generate", "try": "try_"}  # others have a module of their own name
 
 
@@ -59,20 +74,47 @@ class _ImportOnCall(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         return name, imported_command(name) if name in COMMANDS else command, rest
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is the library's
+        lines = ["Usage: assay COMMAND …", "", getdoc(assay) or ""]
+        for panel, commands in PANELS.items():
+            lines += ["", panel]
+            lines += [
+                f"  {name:<9} {line:<68} {','.join(extras)}".rstrip() for name, (line, *extras) in commands.items()
+            ]
+        formatter.write("\n".join([*lines, "", _FOOT, ""]))
+
 
 def imported_command(name: str) -> Any:
     attribute = f"{name}_" if iskeyword(name) else name
     with gc_paused():
         command = getattr(import_module(f"{__package__}.{_MODULES.get(name, name)}"), attribute)
-    if not isinstance(command, typer.Typer):
-        function, command = command, typer.Typer(context_settings=HELP_OPTIONS, add_completion=False)
-        # A command whose help is its line in the table has no docstring.
-        command.command(name, help=getdoc(function) or COMMANDS[name])(function)
-    return get_command(command)
+    # The help is the line of the table; the docstring of a command and the help of a group go on.
+    if isinstance(command, typer.Typer):
+        command.info.help = f"{COMMANDS[name]}\n\n{command.info.help or ''}".strip()
+        command.info.epilog = _needed(name)
+        return get_command(command)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP_OPTIONS)
+    text = f"{COMMANDS[name]}\n\n{getdoc(command) or ''}".strip()
+    alone.command(name, help=text, epilog=_needed(name))(command)
+    return get_command(alone)
+
+
+def _extras(name: str) -> list[str]:
+    return next((extras for commands in PANELS.values() for its, (_, *extras) in commands.items() if its == name), [])
+
+
+def _needed(name: str) -> str | None:
+    extras = _extras(name)
+    return f"\b\nIt needs more than the base install:\n  {install_line(*extras)}" if extras else None
 
 
 app = typer.Typer(
-    name="assay", cls=_ImportOnCall, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP_OPTIONS
+    name="assay",
+    cls=_ImportOnCall,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings=HELP_OPTIONS,
 )
 for _name, _line in COMMANDS.items():
     app.command(_name, help=_line)(lambda: None)
@@ -85,13 +127,16 @@ def run_command_line(arguments: list[str]) -> int:
         sys.stdout.flush()
     except TyperException as error:
         message = error.format_message()
+        if message.startswith("Usage: "):  # no command was named
+            say(*message.split("\n"))
+            return 2
         context = getattr(error, "ctx", None)
         wanted = f"try `{context.command_path if context else 'assay'} --help`"
         return tell("", f"{message} ({wanted})" if message else wanted, error.exit_code or 2)
     except SettingsError as error:
         return tell("", str(error), 2)
     except ModuleNotFoundError as error:
-        if (remedy := missing_extra(error)) is None:
+        if (remedy := missing_extra(error, *_extras(arguments[0]))) is None:
             raise
         return tell("", remedy, 1)
     except (KeyboardInterrupt, typer.Abort):
@@ -108,7 +153,9 @@ def run_command_line(arguments: list[str]) -> int:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        version()
+        from importlib.metadata import version
+
+        say(version("assay"))
         raise typer.Exit
 
 
@@ -117,12 +164,3 @@ def assay(
     _: Annotated[bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Checks web pages and search results before a language model reads them."""
-
-
-@app.command()
-def version() -> int:
-    """Print the version."""
-    from importlib.metadata import version as installed
-
-    say(installed("assay"))
-    return 0

@@ -6,12 +6,8 @@ from typing import Annotated
 
 from typer import Option
 
-from streams.cli.errors import run_with_kafka
+from streams.cli.errors import run_with_kafka, stop_on_signals
 from streams.cli.output import Config, load_settings, tell
-from streams.cli.run import stop_on_signals
-from streams.http.server import PortTakenError
-from streams.query.access import application_url
-from streams.query.remote import RemoteQueries
 from streams.settings.changes import changed
 from streams.settings.model import HttpSettings, Settings
 from streams.telemetry.setup import configure_logs
@@ -22,14 +18,14 @@ def console(
     host: Annotated[str, Option(help="Address to listen on; that of http.host by default.")] = "",
     config: Config = None,
 ) -> int:
-    """Show the decisions in a browser: what flows, why, and what can be done.
-
-    It reads the topics and changes nothing, except for a request with the token of ASSAY_HTTP__TOKEN.
-    """
+    """It reads the topics and changes nothing, except for a request with the token of ASSAY_HTTP__TOKEN."""
     settings = load_settings(config).with_kafka()
     http = console_http(settings, port=port, host=host)
     configure_logs(settings.logs.level, settings.logs.format)
     from streams.console.app import make_context, served
+    from streams.http.server import PortTakenError
+    from streams.query.access import application_url
+    from streams.query.remote import RemoteQueries
 
     queries = RemoteQueries(
         settings.console.queries or application_url(settings.http),

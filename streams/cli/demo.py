@@ -8,27 +8,23 @@ import logging
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from rich.live import Live
 from typer import Option
 
 from streams.cli.console import console_http
-from streams.cli.errors import run_with_kafka
+from streams.cli.errors import run_with_kafka, stop_on_signals
 from streams.cli.output import AsJson, Config, load_settings, say_json, tell
-from streams.cli.run import stop_on_signals
-from streams.demo.report import tell_decisions
-from streams.demo.run import Demo, running
-from streams.demo.screen import live_table
-from streams.demo.tally import faults
-from streams.http.server import PortTakenError
-from streams.local_kafka.broker import BrokerUnavailable
 from streams.publish.entries import SourceError
-from streams.query.remote import RemoteQueries
 from streams.runtime.extras import missing_extra
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 from streams.views.screen import Screen
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from streams.demo.run import Demo
 
 _PLAIN_WIDTH = 110
 _LOOK_SECONDS = 0.25
@@ -48,6 +44,9 @@ def demo(
 def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | None) -> int:
     if pages is not None and not pages.exists():
         return tell("demo", f"{pages}: No such file or folder", 2)
+    from streams.http.server import PortTakenError
+    from streams.local_kafka.broker import BrokerUnavailable
+
     # The table shows the progress; the log adds only errors.
     configure_logs("error", settings.logs.format)
     # What an interrupted demonstration leaves open ends with its process.
@@ -60,6 +59,13 @@ def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | Non
 
 
 async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | None, console: Screen) -> int:
+    from rich.live import Live
+
+    from streams.demo.report import tell_decisions
+    from streams.demo.run import running
+    from streams.demo.screen import live_table
+    from streams.demo.tally import faults
+
     stop = stop_on_signals()
     asked = asyncio.create_task(stop.wait())
     started = asyncio.Event()
@@ -118,6 +124,8 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
 async def _console(say: Callable[[str], None], settings: Settings, application: str) -> AsyncIterator[None]:
     try:
         from streams.console.app import make_context, served
+        from streams.http.server import PortTakenError
+        from streams.query.remote import RemoteQueries
     except ModuleNotFoundError as error:
         say(f"no console: {missing_extra(error) or error}")
         yield

@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, BadParameter, Option
@@ -16,16 +16,17 @@ from schemas.event import derive_id
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, Exact, command_group, load_settings, print_rows, say, show, tell
 from streams.cli.progress import ProgressLine
-from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
-from streams.dlq.description import LetterCounts, described, header_texts, shown_value
-from streams.dlq.redrive import RedriveOptions, purge, redrive
+from streams.dlq.selection import Selection, SelectionError, selection_of
 from streams.kafka.settings import KafkaSettings
 from streams.topology import HANDLERS, handler_named
+
+if TYPE_CHECKING:
+    from streams.dlq.dead_letters import DeadLetterRecord
 
 _SHOWN_BYTES = 2000
 
 
-dlq = command_group("Count dead letters, show one, send them again, or delete them.")
+dlq = command_group()
 
 OfHandler = Annotated[list[str] | None, Option("--handler", help="Only of this handler; may be repeated.")]
 OfReason = Annotated[list[str] | None, Option("--reason", help="Only with this reason; may be repeated.")]
@@ -45,7 +46,7 @@ def dlq_list(
     key: OfKey = None,
     since: Since = "",
     until: Until = "",
-    each: Annotated[bool, Option("--each", "--letters", help="List each dead letter.")] = False,
+    each: Annotated[bool, Option("--each", help="List each dead letter.")] = False,
     everything: Annotated[bool, Option("--all", help="Include dead letters that were sent again.")] = False,
     plan: OfPlan = "",
     as_json: AsJson = False,
@@ -56,6 +57,9 @@ def dlq_list(
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
+        from streams.dlq.dead_letters import DeadLetterReader
+        from streams.dlq.description import LetterCounts, described
+
         counts = LetterCounts()
         async with DeadLetterReader(settings, selection, plan) as found:
             if plan and not found.partitions:
@@ -100,6 +104,9 @@ def dlq_show(
         return tell("dlq show", wrong, 2)
 
     async def work() -> int:
+        from streams.dlq.dead_letters import DeadLetterReader
+        from streams.dlq.description import described, header_texts, shown_value
+
         async with DeadLetterReader(settings, Selection((handler,)), plan) as letters:
             found = await letters.letter_at(handler, int(partition), int(offset))
         if found is None or found.id != letter:
@@ -143,11 +150,13 @@ def dlq_redrive(
     Dead letters of a replay are not sent again: another replay reads their inputs.
     """
     run_id = run_id or f"redrive-{derive_id(datetime.now(UTC).isoformat())[:8]}"
-    options = RedriveOptions(run_id, dry_run=dry_run, again=again, limit=limit, rate=rate)
     selection = _selection(handlers, reasons, stage, key, since, until)
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
+        from streams.dlq.redrive import RedriveOptions, redrive
+
+        options = RedriveOptions(run_id, dry_run=dry_run, again=again, limit=limit, rate=rate)
         with ProgressLine("dlq redrive", "sending again") as advance:
             done = await redrive(settings, selection, options, advance)
         rows = [{"handler": h, "reason": r, "topic": t, "letters": n} for (h, r, t), n in sorted(done.targets.items())]
@@ -188,6 +197,8 @@ def dlq_purge(
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
+        from streams.dlq.redrive import purge
+
         done = await purge(settings, selection, only_redriven=only_redriven, dry_run=dry_run)
         counts = {"deleted": 0 if dry_run else done.deleted, "would_delete": done.deleted, "dry_run": dry_run}
         deleted = "would be deleted" if dry_run else "deleted"

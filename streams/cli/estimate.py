@@ -23,17 +23,17 @@ ASSUMED_MIX = "10/50/40"
 
 
 def estimate(
-    articles: Annotated[int | None, Option(help="Articles; 10 million, or those of --from, by default.")] = None,
+    articles: Annotated[int | None, Option(help="Articles; 10 million, or those of --input, by default.")] = None,
     mix: Annotated[str | None, Option(help="Percentages of tiers A/B/C; 10/50/40 by default.")] = None,
     chunks: Annotated[float | None, Option(help="Chunks of an article; index.planned_chunks by default.")] = None,
-    sample: Annotated[Path | None, Option("--from", help="Scored pages, one a line; - for standard input.")] = None,
+    sample: Annotated[Path | None, Option("--input", help="Scored pages, one a line; - for standard input.")] = None,
     dimensions: Annotated[int | None, Option(help="Dimensions; those of the embedder by default.")] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     settings = load_settings(config)
     if sample is not None and (mix is not None or chunks is not None):
-        return tell("estimate", "--from takes mix and chunks from the pages; leave --mix and --chunks out", 2)
+        return tell("estimate", "--input takes mix and chunks from the pages; leave --mix and --chunks out", 2)
     if articles is not None and articles < 1:
         return tell("estimate", f"--articles takes a number of at least 1, not {articles}", 2)
     dimensions = settings.index.embedder.dimensions if dimensions is None else dimensions

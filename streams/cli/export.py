@@ -14,9 +14,8 @@ from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Annotated, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
-from aiokafka import TopicPartition
 from typer import Argument, Option
 
 from schemas.event import Event
@@ -26,10 +25,6 @@ from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, Exact, Refusals, load_settings, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import is_start, partitions_of
-from streams.console.review_agreement import newest_marks
-from streams.console.review_join import joined
-from streams.kafka.clients import make_reader, opened
-from streams.kafka.log_reader import assign_paused, records_between, spans_from
 from streams.kafka.settings import KafkaSettings
 from streams.publish.event_lines import LineEvent
 from streams.publish.tsv import row_of
@@ -38,13 +33,16 @@ from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED, PAGES_SCORED, Topic
 from streams.topology.codec import decode, timestamp
 
+if TYPE_CHECKING:
+    from aiokafka import TopicPartition
+
 Form = Literal["tsv", "reviews"]
 
 
 def export(
     form: Annotated[Form, Argument(help="Scored pages as tsv, or reviews as JSON lines.")],
     start: Annotated[str, Option("--from", help="earliest, latest, or an offset.")] = "earliest",
-    most: Annotated[int | None, Option("--max", min=1, help="Stop after so many records.")] = None,
+    most: Annotated[int | None, Option("--limit", min=1, help="Stop after so many records.")] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Output file; else standard output.")] = None,
     newest: Annotated[bool, Option("--latest", help="Only the newest page of each address.")] = False,
     source: Annotated[
@@ -128,6 +126,8 @@ class Export:
                     rows.add(page)
 
     async def _write_topic(self, kafka: KafkaSettings) -> int:
+        from streams.console.review_agreement import newest_marks
+
         topic = DECISIONS_REVIEWED if self.form == "reviews" else PAGES_SCORED
         # The output is opened only if the topic can be read.
         partitions = await partitions_of(topic.name, kafka)
@@ -146,6 +146,11 @@ class Export:
     async def _records(
         self, topic: Topic, kafka: KafkaSettings, partitions: list[TopicPartition]
     ) -> AsyncGenerator[LineEvent, None]:
+        from aiokafka import TopicPartition
+
+        from streams.kafka.clients import make_reader, opened
+        from streams.kafka.log_reader import assign_paused, records_between, spans_from
+
         async with opened(make_reader(kafka)) as reader:
             assign_paused(reader, partitions)
             spans = await spans_from(reader, partitions, self.start)
@@ -181,6 +186,8 @@ class Export:
             self._counts["exported"] = rows.finish()
 
     async def _write_reviews(self, kafka: KafkaSettings, marks: list[DecisionReviewed]) -> None:
+        from streams.console.review_join import joined
+
         with (
             written(self.output) as target,
             ProgressLine("export", "reading decisions", unit="reviews", quiet=self._quiet) as line,

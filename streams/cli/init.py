@@ -49,14 +49,11 @@ def init(
     source: Annotated[
         list[str] | None, Option(metavar="DOMAIN=TIER", help="A source and its tier; repeatable.")
     ] = None,
-    out: Annotated[Path, Option("--out", "-o", help="The file; it must not exist.")] = _FILE,
+    out: Annotated[Path, Option("--output", "-o", help="The file; it must not exist.")] = _FILE,
 ) -> int:
-    """Write a configuration for your country and your sources.
-
-    assay init --country dk --source dr.dk=2 --source example.org=1
-    """
+    """Such as: `assay init --country dk --source dr.dk=2 --source example.org=1`."""
     if out.exists():
-        return tell("init", f"{out} exists; name another file with --out, or remove it", 2)
+        return tell("init", f"{out} exists; name another file with --output, or remove it", 2)
     if sys.stdin.isatty() and not country and not source:
         country = typer.prompt("Your country, two letters (empty for none)", default="", show_default=False)
         source = _prompted_sources()

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
 from typer import Argument, Option
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
-from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, no_such
 from streams.views.amounts import in_time
+
+if TYPE_CHECKING:
+    from streams.kafka.lag import DeadLettersStanding, GroupLag
 
 _FEW = 0.25  # the share of the retention below which the rest is red
 _NARROW = 80
@@ -45,6 +47,8 @@ def lag(
         return _serve(serve, settings, chosen)
 
     async def work() -> int:
+        from streams.kafka.lag import read_dead_letters, read_lags
+
         while True:
             groups = await read_lags(settings.kafka, chosen, SystemClock(), replays=replays)
             dead = await read_dead_letters(settings.kafka, chosen, SystemClock())

@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from streams.cli.errors import stop_on_signals
 from streams.cli.output import tell
-from streams.cli.run import stop_on_signals
 from streams.http.server import HttpServer, PortTakenError
 from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
 from streams.kafka.trouble import explain_trouble

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
+from streams.cli.errors import stop_on_signals
 from streams.cli.output import Config, load_settings, tell
 from streams.telemetry.setup import configure_logs
 from streams.workers.template import ChildStartError
@@ -16,7 +17,7 @@ def mcp(
     http: Annotated[bool, Option("--http", help="Serve over HTTP instead of standard input and output.")] = False,
     config: Config = None,
 ) -> int:
-    """Serve the tools search, fetch, score and check_claim to an agent (MCP).
+    """The tools are search, fetch, score, judge_results and is_claim_self_contained.
 
     Clients start it themselves, with the command `assay mcp`. Over HTTP, other machines need ASSAY_HTTP__TOKEN.
     """
@@ -40,7 +41,5 @@ def mcp(
 
 
 async def _until_stopped(address: str) -> None:
-    from streams.cli.run import stop_on_signals  # imports FastStream, which standard input and output do without
-
     tell("mcp", f"serving at {address}; Ctrl-C ends it")
     await stop_on_signals().wait()

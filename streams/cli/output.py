@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from streams.settings.model import Settings
     from streams.views.screen import Screen
 
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 AsJson = Annotated[bool, Option("--json", help="Write JSON for programs.")]
 Config = Annotated[Path | None, Option("--config", help="A YAML file whose keys override the shipped ones.")]
@@ -38,9 +38,15 @@ _TAB = "\t"
 _NARROWEST = 24  # below so many columns, words would be broken everywhere
 
 
-def command_group(help_text: str, kind: type[TyperGroup] | None = None) -> typer.Typer:
+def command_group(help_text: str = "", kind: type[TyperGroup] | None = None) -> typer.Typer:
+    """A group of commands; its help begins with its line in the table of commands."""
     return typer.Typer(
-        cls=kind, help=help_text, no_args_is_help=True, add_completion=False, context_settings=HELP_OPTIONS
+        cls=kind,
+        help=help_text,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        context_settings=HELP_OPTIONS,
     )
 
 

@@ -12,29 +12,28 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from aiokafka.errors import KafkaError
 from typer import Argument, BadParameter, Option
 
 from schemas.event import Run
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, Refusals, load_settings, say, show, tell
 from streams.cli.progress import ProgressLine
-from streams.kafka.clients import make_producer, opened
-from streams.kafka.topics import create_topics
 from streams.llm.journal import JournalError
 from streams.publish.entries import Refused, SourceError
-from streams.publish.live import Sending
 from streams.publish.refused_file import RefusedFile
-from streams.publish.run_log import RunLog, RunSending, RunTakenError
 from streams.publish.sources import Format, check_source
 from streams.publish.walk import ChangedError, Position, Walk
-from streams.replay.estimate import Estimate, estimate_source
 from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED, TOPICS, Topic, no_such, topic_named
 from streams.topology.codec import OutputRecord
 from streams.views.amounts import in_kinds, in_time
+
+if TYPE_CHECKING:
+    from streams.publish.live import Sending
+    from streams.publish.run_log import RunSending
+    from streams.replay.estimate import Estimate
 
 
 def publish(
@@ -179,6 +178,8 @@ async def _check(source: Input, settings: Settings) -> int:
         with source.progress(f"checking for {asked.topic.name}") as advance:
             async with aclosing(valid_records(advance)) as records:
                 if asked.mode == "estimate":
+                    from streams.replay.estimate import estimate_source
+
                     estimate = await estimate_source(settings, asked.topic, records, rate=asked.rate)
                 else:
                     async for _ in records:
@@ -210,6 +211,10 @@ def _summarize_checked(source: Input, valid: int, size: int, seconds: float, est
 
 async def _send(source: Input, settings: Settings) -> int:
     """Publishes live traffic, or what a run has not published yet; returns as ``run_publish``."""
+    from streams.kafka.clients import make_producer, opened
+    from streams.kafka.topics import create_topics
+    from streams.publish.live import Sending
+
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)
     try:
@@ -223,6 +228,8 @@ async def _send(source: Input, settings: Settings) -> int:
 
 
 async def _send_run(source: Input, run: str, settings: Settings) -> int:
+    from streams.publish.run_log import RunLog, RunSending, RunTakenError
+
     topic = source.asked.topic
     log = RunLog(settings, topic, run)
     if source.asked.resume and await log.read() is None:
@@ -246,6 +253,10 @@ async def _send_run(source: Input, run: str, settings: Settings) -> int:
 
 
 async def _pass_on(source: Input, sending: Sending | RunSending, before: Position) -> int:
+    from aiokafka.errors import KafkaError
+
+    from streams.publish.run_log import RunTakenError
+
     asked, taken = source.asked, 0
     began = time.monotonic()
     try:

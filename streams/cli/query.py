@@ -26,9 +26,7 @@ from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutc
 from streams.cli.output import LABEL_STYLE, AsJson, Config, load_settings, say, say_json, show, tell, text_console
 from streams.publish.entries import UNREADABLE, explain, opened
 from streams.publish.event_lines import values_in
-from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import Refusal
-from streams.query.remote import APPLICATION, RemoteQueries
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import TOPIC_BYTES
@@ -76,10 +74,7 @@ def query(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Search the index and explain the rank of each result.
-
-    assay query "carbon tax 2025" --tier A --since 2025-01-01
-    """
+    """Such as: `assay query "carbon tax 2025" --tier A --since 2025-01-01`."""
     if context and prompt:
         raise BadParameter("it cannot be used with --context", param_hint="'--prompt'")
     if app and (without or no_model):
@@ -118,6 +113,8 @@ def run_query(settings: Settings, options: QueryOptions) -> int:
 
 def run_search(command: str, settings: Settings, options: QueryOptions, search: Search) -> int:
     """Runs the search of a command; 1 if no index or model answered, 2 for a wrong request."""
+    from streams.query.access import NoQueriesError
+
     # The log would be among the results, so it shows errors only unless the level is set.
     level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
     configure_logs(level, settings.logs.format)
@@ -133,6 +130,9 @@ def run_search(command: str, settings: Settings, options: QueryOptions, search: 
 
 
 async def _search(settings: Settings, options: QueryOptions, request: RankingRequested) -> Refusal | None:
+    from streams.query.access import open_queries
+    from streams.query.remote import RemoteQueries
+
     began = time.monotonic()
     with steps_shown(options.as_json or not sys.stderr.isatty()) as show_step:
         show_step("asking")
@@ -175,6 +175,8 @@ class InvalidRequestError(Exception):
 
 
 def _request_of(options: QueryOptions) -> RankingRequested:
+    from streams.query.remote import APPLICATION
+
     try:
         APPLICATION.check(options.app)
     except ValueError as error:

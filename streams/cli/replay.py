@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument, BadParameter, Option
@@ -18,17 +18,17 @@ from typer.core import TyperGroup
 from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, show, tell
-from streams.cli.replay_run import Work, carry_out, preview, refused, run_replay
-from streams.replay.admin import PlanStatus, cancel, drop, plan_status
 from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of
-from streams.replay.plan_store import NoPlanTopicError, PlanStore
-from streams.replay.ranges import bounds_of, count
-from streams.replay.run import run_plan
 from streams.replay.transitions import existing
 from streams.runtime.clock import SystemClock
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.views.amounts import in_money
+
+if TYPE_CHECKING:
+    from streams.cli.replay_run import Work
+    from streams.replay.admin import PlanStatus
+    from streams.replay.plan_store import PlanStore
 
 _RUN = "run"
 _HELP = ("-h", "--help")
@@ -43,10 +43,7 @@ class _HandlersFirst(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-replay = command_group(
-    "Process a part of a topic again: `assay replay HANDLER`.\n\nIts options are those of `assay replay run`.",
-    _HandlersFirst,
-)
+replay = command_group("Its options are those of `assay replay run`.", _HandlersFirst)
 
 
 def _finite(number: float | None) -> float | None:
@@ -99,6 +96,9 @@ def replay_run(
     config: Config = None,
 ) -> int:
     """Make a plan and carry it out: read a part of the handler's topic, write to topics of its own."""
+    from streams.cli.replay_run import preview, refused, run_replay
+    from streams.replay.ranges import bounds_of
+
     if diff and config is None:
         raise BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
     request = ReplayRequest(
@@ -140,6 +140,8 @@ def replay_list(
     settings = _settings(config)
 
     async def listed(store: PlanStore) -> int:
+        from streams.replay.admin import plan_status
+
         plans = [plan for plan in store.plans.values() if everything or plan.state is not ReplayState.DROPPED]
         found = await plan_status(settings, sorted(plans, key=lambda plan: plan.created_at))
         if as_json or not found:
@@ -170,6 +172,8 @@ def replay_show(plan: Plan, as_json: AsJson = False, config: Config = None) -> i
     settings = _settings(config)
 
     async def shown(store: PlanStore) -> int:
+        from streams.replay.admin import plan_status
+
         [account] = await plan_status(settings, [existing(store.plans.get(plan), plan)])
         return show(as_json, account.to_wire() | {"entry": account.plan.to_wire()}, *_plan_lines(account))
 
@@ -187,6 +191,9 @@ def replay_resume(
     config: Config = None,
 ) -> int:
     """Continue a plan, or share it with the processes that work on it."""
+    from streams.cli.replay_run import carry_out
+    from streams.replay.run import run_plan
+
     terms = {name: value for name, value in (("max_cost_usd", max_cost), ("rate", rate)) if value is not None}
 
     async def prepare() -> Work:
@@ -202,6 +209,8 @@ def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) ->
     settings = _settings(config)
 
     async def cancelled(store: PlanStore) -> int:
+        from streams.replay.admin import cancel
+
         account = await cancel(settings, store, plan, SystemClock())
         left = f"{account.remaining:,} of {account.total:,} left in {stage_of(account.plan).handler}"
         done = f"{plan} is cancelled, {left}; its output remains until `assay replay drop {plan}`"
@@ -229,6 +238,8 @@ def replay_drop(
     settings = _settings(config)
 
     async def dropped(store: PlanStore) -> int:
+        from streams.replay.admin import drop
+
         gone = await drop(settings, store, plan)
         done = f"{plan} is dropped; deleted: {', '.join(gone) or 'nothing, because it had nothing'}"
         return show(as_json, {"plan": plan, "deleted": gone}, done)
@@ -255,6 +266,8 @@ def _with_store(
     command: str, settings: Settings, work: Callable[[PlanStore], Awaitable[int]], without: str | None = None
 ) -> int:
     """Runs work on the plan store; if its topic is missing, prints ``without`` or, where None, the error."""
+    from streams.cli.replay_run import refused
+    from streams.replay.plan_store import NoPlanTopicError, PlanStore
 
     async def opened() -> int:
         async with PlanStore(settings, SystemClock()) as store:
@@ -274,6 +287,8 @@ def _money(usd: float | None) -> str:
 
 
 def _plan_lines(account: PlanStatus) -> Iterator[str]:
+    from streams.replay.ranges import count
+
     plan = account.plan
     yield f"{plan.plan}  {plan.state}{f': {plan.detail}' if plan.detail else ''}"
     lines: dict[str, object] = {

@@ -15,10 +15,10 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 from rich.text import Text
 
 from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
-from streams.cli.errors import run_with_kafka
+from streams.cli.errors import run_with_kafka, stop_on_signals
 from streams.cli.output import plain_table, say_json, show, table_console, tell
 from streams.cli.progress import ProgressLine
-from streams.cli.run import outdated_writes, stop_on_signals
+from streams.cli.run import outdated_writes
 from streams.cli.try_ import not_comparable, print_comparison
 from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError

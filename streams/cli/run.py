@@ -7,23 +7,18 @@ liveness checks exit 1, because only a restart helps.
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import structlog
-from aiokafka.errors import KafkaError
 from typer import Argument, Option
 
 from schemas.documents import IndexChange
 from schemas.states import State
-from streams.app.application import Application
-from streams.cli.errors import run_with_kafka
+from streams.cli.errors import run_with_kafka, stop_on_signals
 from streams.cli.output import AsJson, Config, load_settings, say_json, tell
-from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.llm.checks import checks_of_models
 from streams.runtime.process import freeze_gc, watchdog
@@ -31,6 +26,9 @@ from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS, Handler, no_such
+
+if TYPE_CHECKING:
+    from streams.app.application import Application
 
 log = structlog.get_logger("assay")
 
@@ -49,6 +47,8 @@ def run(
     names = handlers or list(known)
     if unknown := [name for name in names if name not in known]:
         return tell("run", no_such("handler", unknown[0], known), 2)
+    from streams.http.server import PortTakenError
+
     configure_logs(settings.logs.level, settings.logs.format)
     began = time.monotonic()
     result: dict[str, Any] = {"caught_up": False}
@@ -72,6 +72,9 @@ def run(
 
 async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> tuple[int, bool, dict[str, Any]]:
     """Returns the exit status, whether the handlers are caught up, and what they did."""
+    from streams.app.application import Application
+    from streams.http.server import HttpServer
+
     stop = stop_on_signals()
     application = Application(settings, handlers)
     judged = {handler.name: settings.model_of(handler.name) for handler in handlers if handler.asks_models}
@@ -95,6 +98,8 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
 
 async def _stop(application: Application, settings: Settings) -> bool:
     """Stops within the budget and a margin for closing connections; returns whether it succeeded."""
+    from aiokafka.errors import KafkaError
+
     try:
         async with asyncio.timeout(settings.pipeline.drain_seconds + 10):
             await application.stop()
@@ -204,19 +209,3 @@ def _samples(counter: Any) -> Iterator[tuple[Mapping[str, str], int]]:
         for sample in family.samples:
             if sample.name.endswith("_total"):
                 yield sample.labels, int(sample.value)
-
-
-def stop_on_signals() -> asyncio.Event:
-    """An event that the first SIGTERM or Ctrl-C sets; the second ends the process at once with status 1."""
-    stop = asyncio.Event()
-
-    def asked() -> None:
-        if stop.is_set():
-            tell("", "stopping at once; uncommitted records will be processed again")
-            os._exit(1)
-        stop.set()
-
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, asked)
-    return stop

@@ -42,7 +42,7 @@ ListedFrom = Annotated[
 ]
 ContestedBelow = Annotated[float | None, Option(help="A rating below which a source is contested.")]
 
-sources = command_group("Show which kind and tier an address has, or import your own sources.")
+sources = command_group()
 
 
 @sources.command("check")
@@ -161,7 +161,7 @@ def _print_steps(answer: dict[str, Any]) -> None:
 def sources_import(
     file: File,
     out: Annotated[
-        Path | None, Option("--out", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default.")
+        Path | None, Option("--output", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default.")
     ] = None,
     kind: Kind = "",
     tier: Annotated[
@@ -185,7 +185,7 @@ def sources_import(
     target = out or user_file(OWN_SOURCES)
     if target is None:
         message = "the installed configuration must not be changed: name a file, or set ASSAY_CONFIG_DIR"
-        raise BadParameter(message, param_hint="'--out'")
+        raise BadParameter(message, param_hint="'--output'")
     before = _own_entries(target)
     try:
         text = file.read_text("utf-8-sig")

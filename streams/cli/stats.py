@@ -24,12 +24,7 @@ from streams.cli.output import AsJson, Config, load_settings, say, say_json, tel
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import no_topic
 from streams.cli.why import begin_of
-from streams.dlq.dead_letters import DeadLetterReader, Selection
-from streams.kafka.log_reader import read_log
 from streams.publish.lines import STANDARD_INPUT_PATH
-from streams.replay.decisions import DECISION_FIELDS
-from streams.replay.plan import ReplayError
-from streams.replay.ranges import EARLIEST, Bound, find_ranges
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
@@ -49,10 +44,7 @@ def stats(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Count the decisions of a topic or a file: tiers, scores, types, refusals.
-
-    assay try score_page pages.jsonl | assay stats --input -
-    """
+    """Such as: `assay try score_page pages.jsonl | assay stats --input -`."""
     known = topic_named(topic)
     if known is None:
         return tell("stats", no_such("topic", topic, [its.name for its in TOPICS]), 2)
@@ -123,6 +115,8 @@ def _values(event: Event) -> Iterator[tuple[str, str]]:
             yield "status", event.status
             yield from (("skipped", source.reason) for source in event.skipped)
         case _:
+            from streams.replay.decisions import DECISION_FIELDS
+
             name = DECISION_FIELDS.get(type(event), "")
             if name and "." not in name:
                 yield name, _word(event.to_wire()[name])
@@ -152,6 +146,10 @@ def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:
 
 def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *, as_json: bool) -> int:
     async def work() -> int:
+        from streams.kafka.log_reader import read_log
+        from streams.replay.plan import ReplayError
+        from streams.replay.ranges import EARLIEST, Bound, find_ranges
+
         try:
             ranges = (await find_ranges(settings, topic.name, Bound(at=since) if since else EARLIEST)).ranges
         except ReplayError:
@@ -177,6 +175,9 @@ async def _count_dead_letters(settings: Settings, topic: Topic, since: datetime 
     writers = tuple(handler.name for handler in HANDLERS if topic in handler.emits)
     if not writers:
         return
+    from streams.dlq.dead_letters import DeadLetterReader
+    from streams.dlq.selection import Selection
+
     async with DeadLetterReader(settings, Selection(handlers=writers, since=since)) as letters:
         for handler, partition in letters.partitions:
             async for letter in letters.selected(handler, partition):

@@ -1,4 +1,4 @@
-"""``assay tail``: prints the committed records of a topic, for people or, with ``--json``, for programs."""
+"""``assay tail``: prints the decisions and other committed records of a topic in words or, with ``--json``, whole."""
 
 from __future__ import annotations
 
@@ -7,31 +7,33 @@ import json
 from base64 import b64encode
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from aiokafka import ConsumerRecord, TopicPartition
 from rich.text import Text
 from typer import Argument, Option
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
+from schemas.outcome import Dead
 from streams.cli.errors import NoTopicError, run_with_kafka
 from streams.cli.output import AsJson, Config, load_settings, say_json, tell
-from streams.kafka import log_reader
-from streams.kafka.clients import make_admin, opened
 from streams.kafka.settings import KafkaSettings
 from streams.runtime.terminal import dumped, printable
 from streams.topology import TOPICS, topic_named
-from streams.topology.codec import RAW_PAGE_TYPES, UNREADABLE_HEADER, timestamp
+from streams.topology.codec import RAW_PAGE_TYPES, timestamp
 from streams.views.screen import Screen
+from streams.views.words import decision_in, reasons_of, verdict_of
+
+if TYPE_CHECKING:
+    from aiokafka import ConsumerRecord, TopicPartition
 
 _SHOWN_KEY = 80
-_SHOWN_CHARACTERS = 400  # the characters of a key and of a value that are shown
+_SHOWN_CHARACTERS = 200
 
 
 def tail(
     topic: Annotated[str, Argument(help="A topic, also a dead letter topic.")],
     start: Annotated[str, Option("--from", help="earliest, latest, or an offset.")] = "latest",
-    most: Annotated[int | None, Option("--max", min=1, help="Stop after so many records.")] = None,
+    most: Annotated[int | None, Option("--limit", min=1, help="Stop after so many records.")] = None,
     follow: Annotated[bool, Option(help="Wait for new records at the end.")] = True,
     as_json: AsJson = False,
     config: Config = None,
@@ -41,13 +43,17 @@ def tail(
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
+        from streams.kafka import log_reader
+
         name = (await partitions_of(topic, settings.kafka))[0].topic
         console = Screen(soft_wrap=True)
         left = most
         async with contextlib.aclosing(log_reader.follow(settings.kafka, [name], start, to_end=not follow)) as lists:
             async for records in lists:
                 for record in sorted(records, key=lambda r: r.timestamp)[:left]:
-                    say_json(as_json_line(record)) if as_json else console.print(as_line(record))
+                    say_json(as_json_line(record)) if as_json else console.print(
+                        as_line(record, settings.kafka.topic_prefix)
+                    )
                 if left is not None:
                     left -= min(left, len(records))
                     if not left:
@@ -71,6 +77,10 @@ def no_topic(topic: str, kafka: KafkaSettings) -> NoTopicError:
 
 async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition]:
     """The partitions of a topic, named with or without the prefix. Raises NoTopicError."""
+    from aiokafka import TopicPartition
+
+    from streams.kafka.clients import make_admin, opened
+
     async with opened(make_admin(kafka)) as admin:
         existing = set(await admin.list_topics())
         prefix = kafka.topic_prefix
@@ -95,23 +105,26 @@ def as_json_line(record: ConsumerRecord) -> bytes:
     return f'{dumped(shown)[:-1]}, "value": {_value(record.value, record.headers)}}}'.encode()
 
 
-def as_line(record: ConsumerRecord) -> Text:
-    """A record as one line: the error of a dead letter, the dead letter of a marker, else the value's beginning."""
+def as_line(record: ConsumerRecord, topic_prefix: str = "") -> Text:
+    """A record as one line: the decision in words, the error of a dead letter, or the value's beginning."""
     key = "" if record.key is None else record.key.decode("utf-8", "replace")
-    letter, headers = DeadLetter.of(record.headers), dict(record.headers)
-    trouble = f"{letter.reason} at {letter.stage}: {letter.error}" if letter.reason else ""
-    if not trouble and (why := headers.get(UNREADABLE_HEADER)):
-        trouble = f"unreadable: {why.decode('utf-8', 'replace')}"
+    decision, headers = decision_in(record, topic_prefix), dict(record.headers)
+    is_trouble = isinstance(decision, DeadLetter | Dead)
     if is_marker(record.headers):
-        text = f"{record.partition}/{(headers[REDRIVEN_OF] or b'').decode('utf-8', 'replace')} was sent again"
+        text, is_trouble = (
+            f"{record.partition}/{(headers[REDRIVEN_OF] or b'').decode('utf-8', 'replace')} sent again",
+            False,
+        )
+    elif decision is None:
+        text = _value(record.value, record.headers)
     else:
-        text = trouble or _value(record.value, record.headers)
+        text = ": ".join([verdict_of(decision), *(reasons_of(decision)[:1] if is_trouble else [])])
     return Text.assemble(
         (f"{record.partition}/{record.offset}", "dim"),
         " ",
         (printable(key, _SHOWN_KEY), "bold"),
         " ",
-        (printable(text, _SHOWN_CHARACTERS), "red" if trouble else ""),
+        (printable(text, _SHOWN_CHARACTERS), "red" if is_trouble else ""),
     )
 
 

@@ -10,10 +10,8 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import httpx2
-from aiokafka.errors import KafkaError
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -24,8 +22,6 @@ from typer import Option
 from schemas.addresses import web_address, without_user
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
-from streams.kafka.lag import GroupLag, read_lags
-from streams.kafka.trouble import explain_trouble
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
@@ -33,6 +29,11 @@ from streams.topology import HANDLERS, Handler
 from streams.views.amounts import in_money, in_rate, in_short, in_time
 from streams.views.flow import HandlerFlow, History, Key, lag_of, quantiles, rate, total
 from streams.views.screen import Screen
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from streams.kafka.lag import GroupLag
 
 NARROW = 80  # the columns that the narrow table needs
 _WIDE = 104  # the columns that the wide table needs
@@ -122,6 +123,8 @@ class View:
 
 
 async def _views(settings: Settings, workers: Sequence[Worker], every: float) -> AsyncGenerator[View, None]:
+    import httpx2
+
     async with httpx2.AsyncClient(follow_redirects=False, trust_env=False) as client:
         while True:
             (lags, problem), _ = await asyncio.gather(_read_lags(settings), look_at(workers, client))
@@ -130,6 +133,11 @@ async def _views(settings: Settings, workers: Sequence[Worker], every: float) ->
 
 
 async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
+    from aiokafka.errors import KafkaError
+
+    from streams.kafka.lag import read_lags
+    from streams.kafka.trouble import explain_trouble
+
     try:
         async with asyncio.timeout(_KAFKA_SECONDS):
             return await read_lags(settings.kafka, HANDLERS, SystemClock()), ""
@@ -332,6 +340,8 @@ async def look_at(workers: Sequence[Worker], client: httpx2.AsyncClient) -> None
 
 
 async def _look_at(worker: Worker, client: httpx2.AsyncClient) -> None:
+    import httpx2
+
     try:
         async with asyncio.timeout(_SECONDS):
             text = await _get(worker.url, client)

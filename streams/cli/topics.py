@@ -6,14 +6,11 @@ from dataclasses import asdict
 from operator import itemgetter
 from typing import Annotated, Any, Literal
 
-from aiokafka import TopicPartition
 from typer import Argument, Option
 
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, load_settings, print_rows, say, say_json, show
 from streams.kafka.acls import command_of, needed_acls
-from streams.kafka.clients import make_admin, make_reader, opened
-from streams.kafka.topics import create_topics, find_differences, plan_topics
 from streams.settings.model import Settings
 
 Action = Literal["create", "list", "diff", "acl"]
@@ -53,6 +50,8 @@ def _print_acls(settings: Settings, principal: str, *, commands: bool, as_json: 
 
 
 async def _create(settings: Settings, *, as_json: bool, dry_run: bool) -> int:
+    from streams.kafka.topics import create_topics, find_differences, plan_topics
+
     if dry_run:
         made = [difference.topic for difference in await find_differences(settings.kafka) if difference.what == "topic"]
     else:
@@ -66,6 +65,11 @@ async def _create(settings: Settings, *, as_json: bool, dry_run: bool) -> int:
 
 async def _list(settings: Settings, *, as_json: bool) -> int:
     """Lists the planned topics; the records that it counts include transaction markers."""
+    from aiokafka import TopicPartition
+
+    from streams.kafka.clients import make_admin, make_reader, opened
+    from streams.kafka.topics import plan_topics
+
     planned = {topic.name for topic in plan_topics(settings.kafka)}
     async with opened(make_admin(settings.kafka)) as admin:
         existing = sorted(planned & set(await admin.list_topics()))
@@ -88,6 +92,8 @@ async def _list(settings: Settings, *, as_json: bool) -> int:
 
 
 async def _diff(settings: Settings, *, as_json: bool) -> int:
+    from streams.kafka.topics import find_differences
+
     differences = await find_differences(settings.kafka)
     lines = [
         f"{found.topic}: {found.what} should be {found.planned}, is {found.actual or 'missing: assay topics create'}"

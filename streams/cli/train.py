@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import BadParameter, Option
 
@@ -15,20 +15,19 @@ from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, load_settings, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.publish.event_lines import LineEvent
-from streams.query.training_data import MANIFEST_FILE, EmptyTopicError, is_free, read_topics, write_model
 from streams.settings.model import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
-from streams.training.join import ServedLog
 from streams.training.model_files import read_ranking_model
-from streams.training.report import write_card
-from streams.training.train import Refusal, Trained, XgboostMissingError
-from streams.training.train import train as train_model
+
+if TYPE_CHECKING:
+    from streams.training.join import ServedLog
+    from streams.training.train import Trained
 
 _SHOWN = 10  # the unreadable places that are shown
 
 
 def train(
-    out: Annotated[Path, Option("--out", "-o", help="Output folder; it must not exist, or be empty.")],
+    out: Annotated[Path, Option("--output", "-o", help="Output folder; it must not exist, or be empty.")],
     completed: Annotated[
         Path | None, Option(help="Answers, one event a line, instead of ranking.completed.v1.")
     ] = None,
@@ -47,6 +46,12 @@ def train(
     if (completed is None) != (feedback is None):
         missing = "'--feedback'" if feedback is None else "'--completed'"
         raise BadParameter("give both --completed and --feedback, or neither", param_hint=missing)
+    from streams.query.training_data import is_free, write_model
+    from streams.training.join import ServedLog
+    from streams.training.report import write_card
+    from streams.training.train import Refusal, XgboostMissingError
+    from streams.training.train import train as train_model
+
     settings = load_settings(config)
     if not is_free(out):
         return tell("train", f"{out} is in use; name a folder that does not exist", 2)
@@ -109,6 +114,8 @@ def add_line(served: ServedLog, found: LineEvent) -> None:
 
 
 async def _read_kafka(settings: Settings, served: ServedLog) -> int:
+    from streams.query.training_data import EmptyTopicError, read_topics
+
     try:
         await read_topics(settings, served, lambda topic, total: ProgressLine("train", f"reading {topic.name}", total))
     except EmptyTopicError as error:
@@ -117,6 +124,8 @@ async def _read_kafka(settings: Settings, served: ServedLog) -> int:
 
 
 def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict[str, Any]:
+    from streams.query.training_data import MANIFEST_FILE
+
     report, manifest = made.report, made.model.manifest
     return {
         "trained": True,
@@ -145,6 +154,8 @@ def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict
 
 
 def _switch_on(folder: Path) -> list[str]:
+    from streams.query.training_data import MANIFEST_FILE
+
     return [
         f"ASSAY_RANKING__TREES__MODEL={(folder / MANIFEST_FILE).absolute()}",
         "ASSAY_RANKING__TREES__MODE=shadow",

@@ -6,56 +6,50 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from aiokafka import ConsumerRecord
-from aiokafka.errors import KafkaConnectionError
 from typer import Argument, BadParameter, Option
 
 from handlers.html.links import canonical_url
 from handlers.indexing.points import document_id_of, places_to_read
-from schemas.dead import DeadLetter
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome
-from schemas.outcome import Dead
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, load_settings, say, say_json, show, tell
 from streams.cli.progress import ProgressLine
-from streams.dlq.dead_letters import SelectionError, moment
+from streams.dlq.selection import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
-from streams.kafka.lookups import read_newest_first
 from streams.llm.journal import JournalError
 from streams.llm.reports import stored_reply
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
-from streams.topology import topic_named
-from streams.topology.codec import decode, timestamp
 from streams.views.subjects import WEB, keys_of
-from streams.views.words import reasons_of, verdict_of
+from streams.views.words import Decision, decision_in, reasons_of, verdict_of
 
-Decision = Event | DeadLetter | Dead
+if TYPE_CHECKING:
+    from aiokafka import ConsumerRecord
+
 _SHOWN = 160  # characters of a line
 
 
 def why(
     subject: Annotated[str, Argument(metavar="URL|ID", help="An address; or the id of a batch, request, claim.")],
     since: Annotated[str, Option(help="Not before: 2026-11-21, or 90m, 7d ago.")] = "30d",
-    most: Annotated[int, Option("--max", min=1, help="Decisions that are shown.")] = 20,
+    most: Annotated[int, Option("--limit", min=1, help="Decisions that are shown.")] = 20,
     everywhere: Annotated[
         bool, Option("--all-partitions", help="Also where another producer may have put the key.")
     ] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    """Show every decision about a page, a batch, a request or a claim, the newest first.
-
-    assay why https://example.org/report --since 7d
-    """
+    """The newest first. Such as: `assay why https://example.org/report --since 7d`."""
     begin = begin_of(since)
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
+        from aiokafka.errors import KafkaConnectionError
+
         try:
             found = await _decisions(settings, subject, begin, most, everywhere=everywhere, quiet=as_json)
         except KafkaConnectionError:
@@ -85,13 +79,15 @@ def begin_of(since: str) -> datetime | None:
 async def _decisions(
     settings: Settings, subject: str, begin: datetime | None, most: int, *, everywhere: bool, quiet: bool
 ) -> list[tuple[ConsumerRecord, Decision]]:
-    kafka, found = settings.kafka, list[tuple[ConsumerRecord, Decision]]()
+    from streams.kafka.lookups import read_newest_first
+
+    kafka, found = settings.kafka, list["tuple[ConsumerRecord, Decision]"]()
     with ProgressLine("why", "reading", unit="offsets", quiet=quiet) as line:
         progress = partial(line.set, "reading")
         steps = read_newest_first(kafka, keys_of(subject), begin, every_partition=everywhere, progress=progress)
         async for records in steps:
             for record in records:
-                decision = _decision(record, record.topic.removeprefix(kafka.topic_prefix))
+                decision = decision_in(record, kafka.topic_prefix)
                 # The key of an extraction is its domain.
                 if isinstance(decision, ExtractionNeeded) and subject.startswith(WEB):
                     if canonical_url(decision.target_url) == canonical_url(subject):
@@ -101,14 +97,6 @@ async def _decisions(
             if len(found) >= most:
                 break
     return sorted(found, key=lambda pair: pair[0].timestamp, reverse=True)[:most]
-
-
-def _decision(record: ConsumerRecord, name: str) -> Decision | None:
-    topic = topic_named(name)
-    if topic is None:
-        letter = DeadLetter.of(record.headers)
-        return letter if letter.reason else None
-    return decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
 
 
 async def _replies(settings: Settings, found: Iterable[tuple[Any, Any]]) -> Mapping[str, str]:

@@ -27,9 +27,10 @@ from schemas.event import derive_id
 from schemas.outcome import DeadReason
 from streams.console.context import Context, Screen
 from streams.console.objects import MOST_LISTED
-from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection, SelectionError, selection_of
+from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord
 from streams.dlq.description import LetterCounts, described, header_texts
 from streams.dlq.redrive import RedriveOptions, purge, redrive
+from streams.dlq.selection import Selection, SelectionError, selection_of
 from streams.topology import HANDLERS, handler_named
 
 _LAST = 5000

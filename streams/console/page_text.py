@@ -18,6 +18,7 @@ from selectolax.lexbor import LexborNode
 
 from handlers.html.encoding import page_bytes
 from handlers.html.limits import parse_within
+from handlers.html.markdown import render_markdown
 from handlers.html.styles import hiding, read_style
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Dead, Emit
@@ -55,12 +56,18 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The text of a page; ``refusal`` is why nothing of it is counted, "" if something may be."""
+    """The text of a page.
+
+    Attributes:
+        refusal: Why nothing of it is counted, "" if something may be.
+        cut: Whether the page has more text than is shown.
+        markdown: The content that was scored, by its blocks.
+    """
 
     blocks: tuple[Block, ...]
     refusal: str
     cut: bool
-    """Whether the page has more text than is shown."""
+    markdown: str = ""
 
     def count(self, fate: Fate) -> int:
         return sum(len(block.text) for block in self.blocks if block.fate == fate)
@@ -68,13 +75,14 @@ class PageText:
 
 def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     outcome = score_page(page, rules)
-    refusal = content = ""
+    refusal = content = markdown = ""
     match outcome:
         case Dead():
             refusal = f"{outcome.reason}: {outcome.detail}"
         case Emit(events=(ScoredPage() as scored,)):
             content = scored.content
             refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
+            markdown = "" if refusal else render_markdown(content, scored.blocks)[:MOST_CHARACTERS]
     found = [(line, "") for line in (page.content or "")[: MOST_CHARACTERS + 1].splitlines() if line.strip()]
     if page.content is None:
         tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
@@ -86,14 +94,14 @@ def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     for text, hidden in found:
         length += len(text)
         if length > MOST_CHARACTERS or len(blocks) >= _MOST_BLOCKS:
-            return PageText(tuple(blocks), refusal, True)
+            return PageText(tuple(blocks), refusal, True, markdown)
         if refusal:
             blocks.append(Block(text, "refused", hidden))
         elif hidden:
             blocks.append(Block(text, "hidden", f"{hidden}, and counted" if counted.has(text) else hidden))
         else:
             blocks.append(Block(text, "counted" if counted.has(text) else "skipped"))
-    return PageText(tuple(blocks), refusal, False)
+    return PageText(tuple(blocks), refusal, False, markdown)
 
 
 class _Content:

@@ -25,7 +25,8 @@ from aiokafka.admin import RecordsToDelete
 
 from schemas.dead import REDRIVEN_OF
 from schemas.event import Run
-from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, Selection
+from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord
+from streams.dlq.selection import Selection
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import RecordWriter

@@ -15,7 +15,7 @@ from streams.generate.grafana import grafana
 from streams.generate.graph import topology_page
 from streams.generate.json_schemas import goldens, json_schemas
 from streams.generate.kubernetes import kubernetes
-from streams.generate.pages import handler_page, metrics_page, ranking_features_page, settings_page
+from streams.generate.pages import handler_page, metrics_page
 from streams.generate.prometheus import prometheus
 from streams.runtime.settings_files import read_document
 from streams.topology import HANDLERS, TOPICS
@@ -42,8 +42,6 @@ def generate(root: Path) -> dict[Path, str]:
         **goldens(root),
         **topology_page(),
         **metrics_page(),
-        **ranking_features_page(),
-        **settings_page(document),
         **grafana(),
         **prometheus(document),
         **compose_workers(),

@@ -103,7 +103,7 @@ class SampledPages:
     def add(self, page: ScoredPage) -> None:
         tier = page.tier
         made = len(points_of(page, self._tiers, self._rules))
-        chunks = len(chunk_text(page.content, self._tiers.tier_a.max_chunk_size, self._rules.chunk_unit))
+        chunks = len(chunk_text(page.content, self._tiers.tier_a.max_chunk_size, self._rules.chunk_unit, page.blocks))
         beside = made - chunks if chunking_of(tier, self._tiers) == "full" else 0
         full_chunks, points, article_embeddings = self._sums[tier]
         self.pages[tier] += 1

@@ -13,6 +13,7 @@ from typing import Literal
 from schemas.addresses import web_address
 from streams.llm.request import cost_of
 from streams.llm.settings import LlmSettings, ModelsSection
+from streams.runtime.extras import install_line
 
 CheckState = Literal["ok", "note", "warn", "fail"]
 
@@ -109,7 +110,7 @@ def _costs(llm: LlmSettings, models: ModelsSection, names: Sequence[str]) -> Ite
 def _journal(llm: LlmSettings) -> Iterator[Check]:
     if llm.redis_url.get_secret_value():
         if find_spec("redis") is None:
-            todo = "pip install 'assay[redis]'"
+            todo = install_line("redis")
             yield Check("paid answers", "fail", "no model can be asked: llm.redis_url needs the extra `redis`", todo)
     elif llm.cache_path is None:
         todo = "name a file with ASSAY_LLM__CACHE_PATH, or a Redis with ASSAY_LLM__REDIS_URL"

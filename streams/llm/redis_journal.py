@@ -9,6 +9,7 @@ from typing import Any
 from typing_extensions import override
 
 from streams.llm.journal import AnswerJournal, DayCalls, Experience, JournalError, Usage, Used
+from streams.runtime.extras import install_line
 
 PREFIX = "assay:llm:"
 _SECONDS = 2.0
@@ -31,7 +32,7 @@ class RedisJournal(AnswerJournal):
             import redis.asyncio
             from redis.exceptions import RedisError
         except ImportError as error:
-            raise JournalError("llm.redis_url needs the extra `redis`: pip install 'assay[redis]'") from error
+            raise JournalError(f"llm.redis_url needs the extra `redis`: {install_line('redis')}") from error
         # Another application may have written values that are not text under our keys.
         self._errors: tuple[type[Exception], ...] = (RedisError, OSError, ValueError)
         try:

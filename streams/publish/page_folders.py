@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from handlers.html.links import is_public_suffix, registered_domain
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.publish.entries import UNREADABLE, Entry, EntryError, SourceError, explain, opened
 from streams.publish.lines import Line
 from streams.topology.codec import without_half_pairs
 
+UNKNOWN = "https://file.invalid/"
+"""Begins the address of a file whose own address is not known."""
 PAGE_LISTS = ("cases.jsonl", "cases.jsonl.gz")
 """The names of a list of pages: each line is a JSON object with the page's ``file``."""
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".html.gz", ".htm.gz")
@@ -48,7 +51,9 @@ def page_files(path: Path) -> list[Path]:
 
 
 def read_folder(path: Path) -> Iterator[Entry]:
-    """An entry for each HTML file below a folder, or for one file; its address is its name.
+    """An entry for each HTML file below a folder, or for one file.
+
+    Its address is its name; below a folder that is named as a host, as mirrors are, the address at that host.
 
     Raises:
         SourceError: The folder has no HTML files.
@@ -61,7 +66,9 @@ def read_folder(path: Path) -> Iterator[Entry]:
         name = os.fsencode(file.name if file == path else file.relative_to(path).as_posix())
         size = _size(file)
         end += size
-        url = "https://file.invalid/" + quote(name)
+        host, _, rest = os.fsdecode(name).partition("/")
+        is_host = bool(rest) and is_public_suffix(host.rpartition(".")[2]) and bool(registered_domain(host))
+        url = ("https://" if is_host else UNKNOWN) + quote(name)
         yield Entry(str(file), b"%s\0%d" % (name, size), end, partial(_page, file, folder, file.name, url))
 
 

@@ -18,8 +18,8 @@ M = TypeVar("M", bound=BaseModel)
 class LazySettings:
     """The configuration that workers have: the shipped files, ``ASSAY_…`` variables, a file, and given sections.
 
-    Whatever overrides the shipped files is checked with the whole document, when a section is first needed. Otherwise,
-    only the needed sections are read.
+    What is given here is checked at once, with the whole document. Variables are checked when a section is first
+    needed; without any, only the needed sections are read.
 
     >>> from handlers.score_page import ScorePageRules
     >>> LazySettings(tiered_indexing={"tier_a": {"min_cts": 60}}).of(ScorePageRules).tiered_indexing.tier_a.min_cts
@@ -27,7 +27,7 @@ class LazySettings:
     """
 
     def __init__(self, file: str | Path | None = None, /, **sections: Any) -> None:
-        """Reads nothing yet.
+        """Raises SettingsError, which names every wrong key.
 
         Args:
             file: A YAML file whose keys override the shipped ones.
@@ -36,6 +36,8 @@ class LazySettings:
         self._file = None if file is None else Path(file)
         self._sections = sections
         self._known: dict[type[BaseModel], BaseModel] = {}
+        if file is not None or sections:
+            self.whole  # noqa: B018 - reads and checks it
 
     def of(self, kind: type[M]) -> M:
         """The sections that are the fields of a model, such as the rules of a handler; the same object each time.

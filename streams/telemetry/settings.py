@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from schemas.rules import Section
+from streams.runtime.extras import install_line
 from streams.runtime.server_address import ServerAddress
 from streams.topology import HANDLERS
 
@@ -47,7 +48,7 @@ class TelemetrySettings(Section):
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
         if self.traces == "otlp" and not _has_exporter():
-            raise ValueError("traces need an extra that is not installed: pip install 'assay[otel]'")
+            raise ValueError(f"traces need an extra that is not installed: {install_line('otel')}")
         return self
 
 

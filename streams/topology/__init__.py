@@ -1,14 +1,8 @@
 """What flows: every topic and every handler, their names, and how events become records."""
 
-from streams.topology.handlers import (
-    HANDLERS as HANDLERS,
-    Handler as Handler,
-    Lane as Lane,
-    RetryTopic as RetryTopic,
-    handler_named as handler_named,
-    no_such as no_such,
-    only_searches as only_searches,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from streams.topology.topics import (
     CLAIMS_EVALUATED as CLAIMS_EVALUATED,
     CLAIMS_EXTRACTED as CLAIMS_EXTRACTED,
@@ -39,3 +33,22 @@ from streams.topology.topics import (
     topic_named as topic_named,
     topic_of as topic_of,
 )
+
+if TYPE_CHECKING:
+    from streams.topology.handlers import (
+        HANDLERS as HANDLERS,
+        Handler as Handler,
+        Lane as Lane,
+        RetryTopic as RetryTopic,
+        handler_named as handler_named,
+        no_such as no_such,
+        only_searches as only_searches,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    """Names of ``streams.topology.handlers``, which imports every handler: reading and scoring a page does without."""
+    handlers = import_module("streams.topology.handlers")
+    if name.startswith("_") or not hasattr(handlers, name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(handlers, name)

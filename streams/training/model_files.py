@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from handlers.ranking.model import Manifest, ModelMismatchError, RankingModel
+from streams.runtime.extras import install_line
 from streams.runtime.settings_files import SettingsError
 
 SHIPPED = "shipped"
@@ -25,7 +26,7 @@ def read_ranking_model(name: str) -> RankingModel:
     """The model that ``ranking.trees.model`` names. Raises ModelMismatchError; the message says what to do."""
     if importlib.util.find_spec("xgboost") is None:
         raise ModelMismatchError(
-            "ranking.trees needs XGBoost: pip install 'assay[rank]', or set ranking.trees.mode to off"
+            f"ranking.trees needs XGBoost: {install_line('rank')}, or set ranking.trees.mode to off"
         )
     path = manifest_path(name)
     try:

@@ -30,6 +30,7 @@ from handlers.ranking.model import (
     confidence_of,
 )
 from schemas.ranking import MAX_GRADE
+from streams.runtime.extras import install_line
 from streams.training.config import TrainingSection
 from streams.training.grade import (
     Difference,
@@ -241,7 +242,7 @@ def grow(groups: Sequence[Group], names: Sequence[str], phase: Phase, section: T
     try:
         import xgboost
     except ImportError:
-        raise XgboostMissingError("training needs XGBoost: pip install 'assay[rank]'") from None
+        raise XgboostMissingError(f"training needs XGBoost: {install_line('rank')}") from None
     binary = phase is Phase.BINARY
     grades = np.concatenate([group.grades for group in groups])
     data = xgboost.DMatrix(

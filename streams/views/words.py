@@ -1,9 +1,9 @@
-"""Decisions in words: a verdict on one line, and its reasons. For `assay why` and the console."""
+"""Decisions in words: a verdict on one line, and its reasons. For `assay why`, `assay tail` and the console."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, UtteranceRecorded
 from schemas.dead import DeadLetter
@@ -25,7 +25,13 @@ from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvalua
 from schemas.review import DecisionReviewed
 from schemas.search import SearchEvaluated
 from schemas.states import State
+from streams.topology import topic_named
+from streams.topology.codec import decode, timestamp
 
+if TYPE_CHECKING:
+    from aiokafka import ConsumerRecord
+
+Decision = Event | DeadLetter | Dead
 _VERDICTS: Mapping[type, Callable[[Any], str]] = {
     DeadLetter: lambda letter: f"dead letter of {letter.handler}: {letter.reason}",
     Dead: lambda dead: f"unreadable record: {dead.reason}",
@@ -77,7 +83,7 @@ _REASONS: Mapping[type, Callable[[Any], list[str]]] = {
     DeadLetter: lambda letter: [letter.error],
     Dead: lambda dead: [dead.detail],
     ScoredPage: lambda event: [
-        *(f"{line.points:+d} {line.reason}" if line.points else line.reason for line in event.cts_breakdown),
+        *event.reasons,
         *(hidden.in_words() for hidden in event.hidden_text),
         *([f"addresses a language model: {event.injection_suspected}"] if event.injection_suspected else []),
     ],
@@ -92,7 +98,7 @@ _REASONS: Mapping[type, Callable[[Any], list[str]]] = {
     SearchEvaluated: lambda event: [*_known(event.gaps), *(f"missing: {name}" for name in event.missing_fields)],
     ExtractionNeeded: lambda event: _known(event.extraction_reason),
     ExtractionCompleted: lambda event: [f"{skipped.reason}: {skipped.url}" for skipped in event.skipped],
-    RelevanceJudged: lambda event: _known(event.detail, event.summary_failure),
+    RelevanceJudged: lambda event: [*event.reasons, *_known(event.detail, event.summary_failure)],
     SnippetExtracted: lambda event: [str(event.snippet or event.failure)],
     SnippetsCompleted: lambda event: [f"{source.outcome}: {source.url}" for source in event.sources],
     ClaimEvaluated: lambda event: _known(event.detail, (event.exclusion or "").replace("_", " ")),
@@ -101,13 +107,21 @@ _REASONS: Mapping[type, Callable[[Any], list[str]]] = {
 }
 
 
-def verdict_of(decision: Event | DeadLetter | Dead) -> str:
+def decision_in(record: ConsumerRecord, topic_prefix: str) -> Decision | None:
+    """The decision or the input that a record has; None for a record that is no event."""
+    if (topic := topic_named(record.topic.removeprefix(topic_prefix))) is None:
+        letter = DeadLetter.of(record.headers)
+        return letter if letter.reason else None
+    return decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
+
+
+def verdict_of(decision: Decision) -> str:
     """The decision on one line."""
     words = _VERDICTS.get(type(decision))
     return type(decision).__name__ if words is None else words(decision)
 
 
-def reasons_of(decision: Event | DeadLetter | Dead) -> list[str]:
+def reasons_of(decision: Decision) -> list[str]:
     """The reasons, in the order of the event."""
     words = _REASONS.get(type(decision))
     return [] if words is None else words(decision)

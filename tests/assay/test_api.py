@@ -1,9 +1,12 @@
 """``import assay``: results with reasons, refusals as values, and the same decisions as a worker's."""
 
 import asyncio
+import inspect
+import json
 import logging
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,11 @@ from tests.streams.llm.model_server import model_server, says
 
 URL = "https://news.example.org/storm"
 PAGE = "<title>Storm</title><h1>Storm</h1><p>The storm reached the coast on Monday and closed two harbours.</p>"
+DATED = (
+    "<title>Storm</title><meta name=author content='Ana Costa'>"
+    "<meta property=article:published_time content=2024-05-03>"
+    "<p>The storm reached the coast on Monday and closed two harbours."
+)
 LISTING = {
     "url": "https://aarhus.example/events/today",
     "title": "All Events in Aarhus",
@@ -59,6 +67,7 @@ def test_text_without_a_page_has_the_label_of_its_source() -> None:
         ({"html": "<p>a", "text": "a"}, "invalid", "exactly one of html"),
         ({"html": 7}, "invalid", "html"),
         ({"html": "<p>a", "url": ""}, "invalid", "url"),
+        ({"html": "https://a.example/x"}, "invalid", "nothing is fetched"),
         ({"html": b"%PDF-1.4 \0"}, "unreadable_page", "PDF"),
         ({"html": "<p>" + "a" * (8 << 20)}, "too_large", "bytes"),
     ],
@@ -73,8 +82,14 @@ def test_bad_input_is_refused_with_a_reason(given: dict[str, Any], kind: str, wo
 def test_settings_change_the_decision() -> None:
     settings = assay.Settings(tiered_indexing={"tier_a": {"min_cts": 10}, "tier_b": {"min_cts": 5}})
     assert scored(assay.score(PAGE, url=URL, settings=settings)).tier == "B"
+    assert scored(assay.score(PAGE, url=URL, settings={"tiered_indexing": {"tier_b": {"min_cts": 5}}})).tier == "B"
+
+
+def test_settings_are_checked_when_they_are_made() -> None:
     with pytest.raises(assay.SettingsError, match="tierd_indexing"):
-        assay.score(PAGE, url=URL, settings=assay.Settings(tierd_indexing={}))
+        assay.Settings(tierd_indexing={})
+    with pytest.raises(TypeError, match="a mapping is expected, not str"):
+        assay.score(PAGE, url=URL, settings="own.yaml")  # type: ignore[arg-type]
 
 
 def test_listing_is_classified_and_evaluated() -> None:
@@ -177,11 +192,53 @@ def test_every_function_refuses_bad_input(result: Any) -> None:
     assert refusal.reasons
 
 
-def test_odd_items_have_a_result() -> None:
-    itself: list[object] = []
-    itself.append(itself)
-    item: Any = {**LISTING, "parent": itself, 7: "a key that is no text"}
-    assert assay.classify([item], query="events in Aarhus today")
+def test_names_of_search_interfaces_are_understood() -> None:
+    raw = {"position": 1, "link": LISTING["url"], "name": LISTING["title"], "body": LISTING["content"], "date": "today"}
+    query = "events in Aarhus today"
+    found, same = (instance(assay.Evaluation, assay.evaluate([item], query=query)) for item in (raw, LISTING))
+    assert found.reasons == same.reasons
+    assert found.classification.results == same.classification.results
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (lambda item: assay.classify([LISTING, item], query="x"), "results[1]: unknown key 'contents'; did you mean"),
+        (lambda item: assay.rank("x", [item]), "candidates[0]: unknown key 'contents'; did you mean 'content'?"),
+        (lambda item: next(iter(assay.score_many([item], processes=1))), "pages[0]: unknown key 'contents'"),
+        (lambda item: assay.classify([{7: "a"} | item], query="x"), "unknown key 7; there are url, title, content"),
+    ],
+)
+def test_unknown_keys_are_refused(given: Any, words: str) -> None:
+    assert words in instance(assay.Refusal, given({"url": URL, "contents": "a"})).reasons[0]
+
+
+def test_a_page_is_read_without_a_score() -> None:
+    page = instance(assay.Page, assay.read(f"<html lang=en>{DATED}"))
+    assert (page.url, page.title, page.state, page.language) == ("", "Storm", "content", "en")
+    assert (str(page.date), page.authors) == ("2024-05-03", ("Ana Costa",))
+    assert page.markdown.startswith("# Storm\n\nThe storm")
+    assert not hasattr(page, "cts_score")
+    assert repr(page) == "Page('Storm', 2024-05-03, Ana Costa)"
+
+
+def test_a_score_shows_itself() -> None:
+    result = scored(assay.score(DATED, url=URL))
+    assert repr(result) == "Score(26 LOW, 'Storm', 2024-05-03, Ana Costa)"
+    assert "<tr><td>+8<td>names an author" in result._repr_html_()
+    told = json.loads(json.dumps(result.to_dict()))
+    assert (told["url"], told["date"], told["trust_label"]) == (URL, "2024-05-03", "LOW")
+    assert told["reasons"] == list(result.reasons)
+    wall = scored(assay.score("<title>Sign in</title><p>Sign in to continue.", url=URL))
+    assert repr(wall).startswith("Score(0 LOW, login, 'Sign in'")
+
+
+def test_functions_show_their_arguments_and_documentation() -> None:
+    for name in ("score", "read", "classify", "evaluate", "snippet", "claim", "rank", "score_many"):
+        function = getattr(assay, name)
+        assert "Args:" in (function.__doc__ or "")
+        assert "settings" in inspect.signature(function).parameters
+    assert assay.__version__ == version("assay")
 
 
 def test_there_is_at_least_one_process() -> None:

@@ -54,7 +54,7 @@ def ranked(request: RankingRequested, rules: RankResultsRules) -> RankingComplet
 def answered(completed: RankingCompleted, rules: AnswerRules) -> Answer:
     replies: list[ModelReply | ModelFailed] = []
     sources = order_sources(completed.results)
-    while isinstance(step := answer_query(completed.query, sources, replies, rules), Ask):
+    while isinstance(step := answer_query(completed.query, sources, replies, rules, completed.requested_at), Ask):
         replies.append(offline(step.need))
     assert isinstance(step, Answer)
     return step

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections import Counter
 from typing import Any
 
@@ -12,8 +11,7 @@ from streams.generate.compose_workers import service_name
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 from tests.containers.composition import Composition
-from tests.kafka.installation import CRAWLED, SCORED, installed, page, until
-from tests.kafka_server import kafka_server
+from tests.kafka.installation import CRAWLED, SCORED, page, until
 from tests.samples import ROOT
 
 pytestmark = pytest.mark.timeout(1200)
@@ -99,14 +97,3 @@ def test_dashboards_are_provisioned(composition: Composition) -> None:
         pytest.skip("Grafana's profile is not on: PROFILES=grafana, where its image is to be had")
     written = {json.loads(file.read_text("utf-8"))["uid"] for file in DASHBOARDS.glob("*.json")}
     assert composition.dashboards() == written
-
-
-async def test_the_tests_own_kafka_can_be_a_container(
-    composition: Composition,
-) -> None:  # it says that an engine answers
-    with kafka_server(
-        {"TEST_KAFKA": "container", "KAFKA_IMAGE": os.environ.get("KAFKA_IMAGE", "")}
-    ) as bootstrap_servers:
-        installation = await installed(bootstrap_servers, "outside.", HANDLERS[:1])
-        await installation.feed([page(number) for number in range(10)], transactional=True)
-        assert len(await installation.read(CRAWLED)) == 10

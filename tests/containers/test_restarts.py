@@ -7,48 +7,14 @@ import re
 import signal
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from schemas.pages import CrawledPage
-from streams.telemetry.metrics import Metrics
 from tests.containers.composition import Composition
 from tests.containers.load import Load
 from tests.kafka.installation import DEAD, SCORED, page, until
 
 pytestmark = pytest.mark.timeout(1200)
 SERVICE = "score-page"
-
-
-def done_by(composition: Composition, container: str) -> float:
-    """Inputs that one replica has brought to an outcome."""
-    families = text_string_to_metric_families(composition.inside(container, "/metrics"))
-    samples = [sample for family in families for sample in family.samples]
-    return sum(sample.value for sample in samples if sample.name == Metrics.handler_events_total.name)
-
-
-async def test_two_replicas_share_the_work(composition: Composition) -> None:
-    await asyncio.to_thread(composition.scale, SERVICE, 2)
-    replicas = composition.containers(SERVICE)
-    assert len(replicas) == 2
-    before = [done_by(composition, replica) for replica in replicas]
-    load = Load(composition.installation(), "shared")
-    async with load.flowing():
-        await until(lambda: all(done_by(composition, its) > was for its, was in zip(replicas, before, strict=True)))
-    assert await load.results() == load.expected()
-
-
-async def test_a_killed_replica_loses_nothing(composition: Composition) -> None:
-    await asyncio.to_thread(composition.scale, SERVICE, 2)
-    killed, kept = composition.containers(SERVICE)
-    load = Load(composition.installation(), "killed")
-    async with load.flowing():
-        await until(lambda: load.published >= 200)
-        await asyncio.to_thread(composition.run, ["docker", "kill", killed])
-        at_the_kill = load.published
-        await until(lambda: load.published >= at_the_kill + 500)
-    # The other one has the dead one's partitions as soon as its session has ended.
-    assert await load.results() == load.expected()
-    assert composition.containers(SERVICE) == [kept]
 
 
 async def test_the_only_worker_that_dies_comes_back_by_itself(composition: Composition) -> None:

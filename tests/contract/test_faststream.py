@@ -121,14 +121,6 @@ class Intake:
                 await asyncio.sleep(0)
 
 
-async def test_replaced_parser_and_decoder_hand_records_over_unchanged() -> None:
-    intake = Intake(MIXED, **AS_THEY_CAME)
-    async with intake.running():
-        await intake.until_polled_out()
-    assert len(intake.got) == len(MIXED)
-    assert all(got is sent for got, sent in zip(intake.got, MIXED, strict=True))
-
-
 async def test_the_next_poll_begins_when_intake_has_returned() -> None:
     """So at the start of a poll everything that was delivered before has been through intake."""
     intake = Intake(MIXED[:1], MIXED[1:2], MIXED[2:3], **AS_THEY_CAME)
@@ -174,15 +166,3 @@ async def test_rebalance_listener_is_called_before_other_tasks_run() -> None:
             with pytest.raises(StopIteration):
                 call.send(None)
             assert listener.told == (what, {PARTITION})
-
-
-async def test_a_stop_ends_polling_before_the_consumer_is_stopped() -> None:
-    intake = Intake(MIXED[:1], **AS_THEY_CAME)
-    async with intake.running() as consumer:
-        await intake.until_polled_out()
-    consumer.polls = [MIXED[1:]]
-    for _ in range(TURNS):
-        await asyncio.sleep(0)
-    assert intake.asked[-1] == "stop"
-    assert len(intake.got) == 1
-    assert intake.subscriber.consumer is None

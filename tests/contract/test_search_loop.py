@@ -1,4 +1,4 @@
-"""An orchestrator that knows the wire only sees when a search loop is over (``docs/search-loop.md``)."""
+"""An orchestrator that knows the wire only sees when a search loop is over (``docs/schemas.md``)."""
 
 from __future__ import annotations
 

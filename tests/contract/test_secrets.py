@@ -33,7 +33,7 @@ COMMANDS: dict[str, str] = {
     "graph": "", "init": "--help", "lag": "", "mcp": "--help", "publish": "pages.crawled.v1 {folder}/pages.jsonl",
     "query": "storm", "replay": "run score_page", "reply": "0123", "run": "score_page", "score": WITH_SECRET[0],
     "sources": f"check {WITH_SECRET[0]}", "stats": "pages.scored.v1", "tail": "pages.scored.v1", "top": "--once",
-    "topics": "list", "train": "--out {folder}/model", "try": "score_page {folder}/pages.jsonl", "version": "",
+    "topics": "list", "train": "--output {folder}/model", "try": "score_page {folder}/pages.jsonl",
     "why": WITH_SECRET[0],
 }  # fmt: skip
 

@@ -36,3 +36,10 @@ def test_the_tests_that_show_a_guarantee_exist() -> None:
     named = re.findall(r"`([\w/]+/test_\w+\.py|test_\w+\.py)", (ROOT / "docs" / "testing.md").read_text("utf-8"))
     assert len(named) > 30
     assert [name for name in named if not (ROOT / "tests" / name).is_file() and not (ROOT / name).is_file()] == []
+
+
+def test_the_comparison_of_the_first_page_is_the_measured_one() -> None:
+    first, measured = ((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/comparison.md"))
+    rows = [line for line in measured[: measured.index("<!-- end of figures")].splitlines() if line.startswith("|")]
+    assert len(rows) == 8
+    assert "\n".join(rows) in first

@@ -275,7 +275,7 @@ def in_band(result: ClassifiedResult) -> bool:
         case ResultType.AGGREGATOR:
             return 0.0 <= score <= 0.2 or 0.3 <= score <= 0.5
         case ResultType.NAVIGATION:
-            return score == (0.4 if result.state is State.CONTENT else 0.0)
+            return score == (0.4 if result.state in (State.CONTENT, State.LOGIN) else 0.0)
 
 
 PIECES = TABLES["pieces"]

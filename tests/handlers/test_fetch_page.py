@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.fetch_page import FetchPageRules, fetch_page, read_pages
-from handlers.html.read_page import Detail
-from handlers.relevance.progress import MOST_CARRIED_CHARACTERS, to_be_judged
+from handlers.relevance.progress import MOST_CARRIED_CHARACTERS
 from handlers.results.batch import MOST_TEXT_CHARACTERS
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionStatus, ExtractionTrigger
 from schemas.needs import Ask, FetchPages
@@ -356,17 +355,6 @@ def test_a_long_source_is_judged_by_the_beginning_of_its_text() -> None:
     assert source.title == "Concert"
     assert source.paragraphs
     assert sum(len(paragraph.text) for paragraph in source.paragraphs) == 100
-
-
-def test_a_source_that_is_too_deep_is_judged_by_its_text() -> None:
-    """``fetch_page`` has read its text; the judge would not get a page."""
-    event = snippet()
-    deep = page(event.target_url, "<div>" * 5_000)
-    read = instance(Detail, RULES.reader.fetched(detail(event.target_url)))
-    content = replace(read.content, title="Concert", text="It begins at eight.")
-    found = to_be_judged(event, Detail(deep, content), RULES.relevance_gate, RULES.page_reading, 1000)
-    assert (found.title, found.summary) == ("Concert", "It begins at eight.")
-    assert found.paragraphs == (Paragraph(text="It begins at eight."),)
 
 
 @pytest.mark.parametrize("request_id", [None, "", "x" * 600, "a\x00b"])

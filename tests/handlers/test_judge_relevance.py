@@ -98,8 +98,8 @@ def test_a_relevant_source_has_a_snippet_of_its_paragraphs() -> None:
 
 
 def test_a_source_read_by_fetch_page_is_judged_as_its_page() -> None:
-    page, limits = SourcePage(PAGE, None, "", RULES.page_reading), RULES.relevance_gate.snippet
-    seen, paragraphs = begin(page, limits), paragraphs_of(page, limits)
+    facts, limits = SourcePage(PAGE, None, "", RULES.reader).facts, RULES.relevance_gate.snippet
+    seen, paragraphs = begin(facts, "", "", limits), paragraphs_of(facts, "", limits)
     said = [paragraph.to_wire() for paragraph in paragraphs]
     digest = content_hash(PAGE)
     read = source(html=None, title=seen.title, summary=seen.summary, paragraphs=said, content_hash=digest)
@@ -114,13 +114,11 @@ def test_a_relevant_source_without_content_says_so() -> None:
 
 def test_a_page_is_parsed_once_for_each_look_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
     walked = Mock(wraps=walk_page)
-    monkeypatch.setattr("handlers.html.snippet.walk_page", walked)
+    monkeypatch.setattr("handlers.html.content.walk_page", walked)
     rules = shipped_rules(JudgeRelevanceRules)
-    assert isinstance(judge_relevance(source(), rules), Ask)
+    asked = instance(Ask, judge_relevance(source(), rules))
     assert walked.call_count == 1
-    read_relevance(source(), (ModelReply("irrelevant", (), call()),), rules)
-    assert walked.call_count == 1, "what is not relevant is not read"
-    read_relevance(source(), (ModelReply("Relevant", (), call()),), rules)
+    read_relevance(source(), (ModelReply("Relevant", (), call()),), rules, asked.state)
     assert walked.call_count == 2
 
 

@@ -3,26 +3,21 @@
 import asyncio
 import gzip
 import json
-import os
 import random
 import signal
-import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streams.cli.publish import Publication, run_publish
-from streams.local_kafka.broker import LocalKafka
 from streams.publish.run_log import RunLog
 from streams.publish.walk import Position
 from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED
 from streams.topology.codec import OutputRecord
-from tests.archives import packed, warc_record
-from tests.kafka.installation import Installation, Installing, assay_command, command, installed, until
+from tests.kafka.installation import Installation, Installing, assay_command, command, until
 
 PAGES = PAGES_CRAWLED.name
 KEYS = 37
@@ -71,13 +66,6 @@ def publish(capsys: pytest.CaptureFixture[str]) -> Publish:
     return run
 
 
-async def publish_apart(settings: Settings, *arguments: str) -> Published:
-    """The same in a separate process."""
-    async with assay_command(settings, "publish", PAGES, *arguments, "--json") as process:
-        out, err = await process.communicate()
-    return process.returncode or 0, json.loads(out) if out.strip() else {}, err.decode()
-
-
 async def begun(settings: Settings, run: str) -> None:
     """Waits for the first commit of a run."""
     log = RunLog(settings, PAGES_CRAWLED, run)
@@ -117,20 +105,6 @@ async def killed_five_times(
 
 
 @pytest.mark.slow
-async def test_archive_killed_five_times_is_published_once(
-    installation: Installation, publish: Publish, tmp_path: Path
-) -> None:
-    count = 8000
-    urls = [f"https://a.example/{number}" for number in range(count)]
-    page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>Some text."
-    records = [packed([warc_record(url, page)]) for url in urls]
-    records.insert(3, records[3][:-20])
-    (tmp_path / "crawl.warc.gz").write_bytes(b"".join(records))
-    await killed_five_times(installation, publish, count, tmp_path / "crawl.warc.gz", refused=1)
-    assert sorted(record.key.decode() for record in await installation.read(PAGES)) == sorted(urls)
-
-
-@pytest.mark.slow
 async def test_publish_killed_five_times_writes_once_in_order(
     installation: Installation, publish: Publish, tmp_path: Path
 ) -> None:
@@ -140,36 +114,6 @@ async def test_publish_killed_five_times_writes_once_in_order(
     await killed_five_times(installation, publish, count, tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz")
     assert await numbers(installation) == everything(count)
     assert {dict(record.headers)["assay_run"] for record in await installation.read(PAGES)} == {b"five"}
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(180)
-async def test_a_broker_that_dies_and_comes_back_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    count = 6000
-    write_pages(tmp_path / "a.jsonl", count)
-    async with LocalKafka() as kafka:
-        installation = await installed(kafka.bootstrap_servers, "t.")
-        # On a busy machine a new broker takes longer than the 5 s below to name a coordinator.
-        first = RunLog(installation.settings, PAGES_CRAWLED, "first")
-        await first.open()
-        await first.close()
-        monkeypatch.setenv("ASSAY_KAFKA__TRANSACTION_TIMEOUT_SECONDS", "5")
-        log = RunLog(installation.settings, PAGES_CRAWLED, "broker")
-        arguments = (str(tmp_path / "a.jsonl"), "--run-id", "broker", "--rate", "500", "--json")
-        async with assay_command(installation.settings, "publish", PAGES, *arguments) as process:
-
-            async def begun() -> bool:
-                assert process.returncode is None, await process.communicate()
-                position = await log.read()
-                assert position is None or position.published < count, "it was faster than its killer"
-                return position is not None
-
-            await until(begun)
-            await asyncio.to_thread(kafka.kill)
-            await asyncio.to_thread(kafka.restart)
-            out, err = await process.communicate()
-        assert (process.returncode, json.loads(out)["run_published"]) == (0, count), err
-        assert await numbers(installation) == everything(count)
 
 
 async def test_a_second_copy_fences_the_first_and_nothing_is_doubled(
@@ -234,17 +178,6 @@ async def test_refused_lines_are_kept_once_across_resumes(
     assert found[-1]["place"].endswith("a.jsonl:901")
 
 
-async def test_pipe_resumes_when_it_gets_the_same_lines(installation: Installation, tmp_path: Path) -> None:
-    settings = installation.settings
-    write_pages(tmp_path / "a.jsonl", 60)
-    lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
-    for given, published in ((lines[:25], 25), (lines, 35)):
-        async with assay_command(settings, "publish", PAGES, "-", "--run-id", "pipe", "--json") as process:
-            out, _ = await process.communicate(b"".join(given))
-            assert (process.returncode, json.loads(out)["published"]) == (0, published)
-    assert await numbers(installation) == everything(60)
-
-
 async def test_folder_resumes_by_names_and_sizes(installation: Installation, publish: Publish, tmp_path: Path) -> None:
     settings, folder = installation.settings, tmp_path / "pages"
     folder.mkdir()
@@ -298,30 +231,3 @@ async def test_a_commit_whose_outcome_is_not_known_is_looked_up(installation: In
     await log.close()
     assert [record.value for record in await installation.read(PAGES)] == [b"1", b"2"]
     assert await log.read() == two
-
-
-def test_a_terminal_sees_a_bar_and_the_run_in_all(
-    installing: Installing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = asyncio.run(installing()).settings
-    write_pages(tmp_path / "a.jsonl", 50)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert run_publish(settings, Publication(topic=PAGES_CRAWLED, paths=[tmp_path / "a.jsonl"], run="bar")) == 0
-    out, _ = capsys.readouterr()
-    assert out.startswith(f"published 50 to {PAGES}, refused 0, in ")
-    assert out.endswith("; run bar in all: 50 published, 0 refused\n")
-    assert Counter(os.listdir(tmp_path)) == {"a.jsonl": 1}
-
-
-async def test_copies_that_start_at_the_same_time_double_nothing(
-    installation: Installation, publish: Publish, tmp_path: Path
-) -> None:
-    settings, count = installation.settings, 2000
-    write_pages(tmp_path / "a.jsonl", count)
-    arguments = (str(tmp_path / "a.jsonl"), "--run-id", "same")
-    outcomes = await asyncio.gather(*(publish_apart(settings, *arguments) for _ in range(3)))
-    for status, _, err in outcomes:
-        assert status == 0 or "another copy of run same has taken over" in err
-    status, told, _ = await publish(settings, *arguments)
-    assert (status, told["run_published"]) == (0, count)
-    assert await numbers(installation) == everything(count)

@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import UnknownTopicOrPartitionError
 
-from streams.kafka.clients import make_reader, opened
+from streams.kafka.clients import opened
 from streams.local_kafka.broker import LocalKafka, free_port
 from streams.local_kafka.install import KAFKA_VERSION, cache_folder
-from tests.kafka.installation import install
 from tests.samples import environment
 
 DEAD_LETTER_BYTES = 13 * 1024 * 1024
@@ -65,24 +63,12 @@ async def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes | N
         return values
 
 
-async def test_a_reader_that_finds_nothing_to_read_is_stopped_at_once(kafka: str, topic_prefix: str) -> None:
-    async with opened(make_reader(install(kafka, topic_prefix).kafka)) as reader:
-        assert reader.assignment() == set()
-
-
 async def test_the_largest_dead_letter_fits(kafka: str, topic_prefix: str) -> None:
     topic = f"{topic_prefix}pages.dlq"
     await create(kafka, topic, **{"max.message.bytes": str(DEAD_LETTER_BYTES)})
     largest = os.urandom(DEAD_LETTER_BYTES - 1024)
     await write(kafka, topic, largest)
     assert await read(kafka, topic, 1) == [largest]
-
-
-async def test_reading_metadata_does_not_create_a_topic(kafka: str, topic_prefix: str) -> None:
-    async with opened(AIOKafkaAdminClient(bootstrap_servers=kafka)) as admin:
-        [described] = await admin.describe_topics([f"{topic_prefix}typo"])
-        assert described["error_code"] == UnknownTopicOrPartitionError.errno
-        assert f"{topic_prefix}typo" not in await admin.list_topics()
 
 
 @pytest.mark.slow
@@ -101,20 +87,6 @@ async def test_a_killed_broker_comes_back_where_it_was(topic_prefix: str) -> Non
         assert await read(address, topic_prefix, 1) == [b"kept"]
     assert not folder.exists()
     assert not kafka.running
-
-
-@pytest.mark.slow
-def test_a_named_folder_is_kept_and_taken_up_again(tmp_path: Path, topic_prefix: str) -> None:
-    with LocalKafka(data_dir=tmp_path / "kafka") as kafka:
-        asyncio.run(create(kafka.bootstrap_servers, topic_prefix))
-        asyncio.run(write(kafka.bootstrap_servers, topic_prefix, b"kept"))
-        first = kafka.bootstrap_servers
-        kafka.start()  # runs already
-        assert kafka.bootstrap_servers == first
-    assert (tmp_path / "kafka" / "broker.log").exists()
-    with LocalKafka(data_dir=tmp_path / "kafka") as kafka:
-        assert kafka.bootstrap_servers != first
-        assert asyncio.run(read(kafka.bootstrap_servers, topic_prefix, 1)) == [b"kept"]
 
 
 @pytest.mark.slow

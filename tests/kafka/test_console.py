@@ -70,6 +70,7 @@ async def test_past_and_new_decisions_are_followed(installing: Installing) -> No
             assert claims(store) == {f"past-{number}" for number in range(20)}
             assert follower.problem == ""
             screen = feed.subscribe(30)
+            assert await anext(screen) == []
             waiting = asyncio.ensure_future(anext(screen))
             await asyncio.sleep(0)
             await judge(assay, producer, "aborted", abort=True)

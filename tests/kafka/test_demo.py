@@ -48,19 +48,3 @@ def test_the_whole_job_is_done_and_every_input_accounted_for(
         # No handler is idle, and each input has one outcome.
         assert balance["taken"] == balance["answered"] + balance["dead"] + balance["dropped"] > 0
         assert balance["missing"] == balance["twice"] == 0
-
-
-def test_the_story_names_what_was_skipped_and_what_died(
-    kafka: str, topic_prefix: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    settings = load_settings(kafka={"bootstrap_servers": kafka, "topic_prefix": topic_prefix}, http={"enabled": False})
-    assert run_demo(settings, once=True, as_json=False, pages=None) == 0
-    story = capfd.readouterr().out
-    assert "- robots: http://kalender.aarhus-guide.example/event/members-preview" in story
-    assert "dead letter unreadable_page in score_page" in story
-    assert "tier A" in story
-    question = story.index("“How full was the Shimen reservoir in November 2026?”")
-    assert "HIGH" in story[question:].splitlines()[1]
-    assert "offline judge" in story
-    assert "none lost, none counted twice" in story
-    assert "Retrieved content is mostly aggregator pages (1/1)" in story

@@ -12,8 +12,9 @@ from schemas.dead import REDRIVEN_OF, is_marker
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
-from streams.dlq.dead_letters import DeadLetterReader, Selection
+from streams.dlq.dead_letters import DeadLetterReader
 from streams.dlq.redrive import RedriveOptions, purge, redrive
+from streams.dlq.selection import Selection
 from streams.kafka.clients import make_producer, opened
 from tests.kafka.installation import (
     CRAWLED,
@@ -21,7 +22,6 @@ from tests.kafka.installation import (
     SCORED,
     Installation,
     command,
-    install,
     page,
     process,
     scored,
@@ -80,19 +80,6 @@ async def test_letters_are_counted_by_handler_and_reason(
     one = await dlq(with_letters, capfd, "list", *BUGS)
     assert one["waiting"] == 20
     assert (await dlq(with_letters, capfd, "list", "--until", "1h"))["waiting"] == 0
-
-
-async def test_where_nothing_has_run_yet_no_letters_wait(
-    kafka: str, topic_prefix: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Not even the topics are there."""
-    assay = Installation(install(kafka, topic_prefix))
-    told = await dlq(assay, capfd, "list")
-    assert told == {"waiting": 0, "letters": [], "any_topic": False}
-    status, out, _ = await command(assay.settings, capfd, "dlq", "list")
-    assert status == 0
-    assert f"there is no dead letter topic at {kafka} with the prefix {topic_prefix!r}" in out
-    assert (await command(assay.settings, capfd, "dlq", "show", "score_page/0/0", "--json"))[0] == 1
 
 
 async def test_redriven_records_get_the_ids_of_the_first_attempt(

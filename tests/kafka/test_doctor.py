@@ -1,19 +1,14 @@
 """``assay doctor`` on a real Kafka, healthy and with operator faults."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 
-import pytest
-
-from streams.cli.doctor_kafka import check_kafka
-from streams.kafka import last_records
-from streams.kafka.clients import make_producer, opened
+from streams.doctor.kafka import check_kafka
 from streams.kafka.last_records import read_latest_decisions
 from streams.kafka.topics import plan_topics
 from streams.llm.checks import Check
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, install, installed, page, scorer
+from tests.kafka.installation import Installation, Installing, install, installed, page, scorer
 
 SCORE_PAGE = HANDLERS[0]
 
@@ -46,17 +41,6 @@ async def test_missing_topics_and_waiting_records_are_reported(kafka: str, topic
     assert bare["clocks"].state == bare["rules"].state == bare["dead letters"].state == "ok"
 
 
-async def test_records_from_the_future_are_reported(assay: Installation) -> None:
-    async with opened(make_producer(assay.settings.kafka, None, "ahead")) as producer:
-        key, value = page(1)
-        ahead = int(1000 * (datetime.now(UTC) + timedelta(minutes=30)).timestamp())
-        await producer.send_and_wait(assay.prefix + CRAWLED, value, key=key, timestamp_ms=ahead)
-    clocks = (await findings(assay.settings))["clocks"]
-    assert clocks.state == "warn"
-    assert f"on {assay.prefix}{CRAWLED}" in clocks.detail
-    assert "30 min and more ahead" in clocks.detail
-
-
 async def test_decisions_under_other_rules_are_reported(assay: Installation) -> None:
     await assay.feed(page(number) for number in range(20))
     await assay.drain(SCORE_PAGE)
@@ -68,18 +52,3 @@ async def test_decisions_under_other_rules_are_reported(assay: Installation) -> 
     assert list(latest.of) == ["score_page"]
     rules = (await findings(assay.settings))["rules"]
     assert (rules.state, rules.detail[:47]) == ("warn", "score_page last decided under other rules, at 2")
-
-
-async def test_what_a_replay_wrote_hides_no_live_decision(assay: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    await assay.feed(page(number) for number in range(20))
-    await assay.drain(SCORE_PAGE)
-    async with opened(make_producer(assay.settings.kafka, None, "again")) as producer:
-        for record in await assay.read(SCORED):
-            headers = [*record.headers, ("assay_run", b"again")]
-            for _ in range(60):
-                await producer.send(record.topic, record.value, record.key, record.partition, headers=headers)
-    rules = (await findings(assay.settings))["rules"]
-    assert (rules.state, rules.detail[:33]) == ("ok", "the last decisions of 1 handlers ")
-    monkeypatch.setattr(last_records, "_BACK", (2, 20))
-    rules = (await findings(assay.settings))["rules"]
-    assert (rules.state, rules.detail[:20]) == ("warn", "the last records of ")

@@ -10,8 +10,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from streams.kafka.clients import make_producer, opened
-from streams.pipeline.group import _CLIENT_TASKS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process, scorer
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, process
 
 
 @pytest.fixture
@@ -60,10 +59,3 @@ async def test_a_drain_ends_where_a_transaction_stays_open(assay: Installation) 
     assert json.loads(said.splitlines()[-1])["caught_up"] is False
     [line] = [line for line in told.decode().splitlines() if "not caught up" in line]
     assert f"a transaction is open on {assay.prefix}{CRAWLED}, for " in line
-
-
-async def test_consumer_task_attributes_exist(assay: Installation) -> None:
-    async with assay.running(scorer()) as application:
-        [group] = application.groups
-        tasks = [getattr(getattr(group.consumer, owner), name) for owner, name in _CLIENT_TASKS.items()]
-        assert all(isinstance(task, asyncio.Task) and not task.done() for task in tasks)

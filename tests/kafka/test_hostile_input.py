@@ -7,24 +7,20 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from html import escape
-from pathlib import Path
 
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from schemas.dead import DeadLetter, dead_letter_topic
-from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
 from streams.kafka.clients import make_producer, opened
 from streams.topology import REPLAYS, Handler, handler_named
 from tests.kafka import hostile
 from tests.kafka.batches import bomb, write
 from tests.kafka.hostile import Hostile
-from tests.kafka.installation import Installation, Installing, installed, ran, until
-from tests.kafka.malformed import MIB, PAGE, Input, good_batch, good_page
+from tests.kafka.installation import Installation, Installing, ran
+from tests.kafka.malformed import MIB, Input, good_batch, good_page
 from tests.kafka.worker import Worker
-from tests.streams.fetch.web import response, serving
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
@@ -74,17 +70,6 @@ async def ends_of(assay: Installation, handler: Handler) -> dict[int, str]:
     return found
 
 
-async def indexed(assay: Installation, pages: int) -> bool:
-    """Whether so many pages have been indexed."""
-    return len(await assay.read("documents.indexed.v1")) >= pages
-
-
-async def ranked(assay: Installation, request_id: str) -> bool:
-    """Whether a request has been answered."""
-    answers = [json.loads(record.value or b"{}") for record in await assay.read("ranking.completed.v1")]
-    return request_id in [answer.get("request_id") for answer in answers]
-
-
 async def well(worker: Worker) -> None:
     """Fails where the worker was not healthy, and the same, all the time, or took too much memory."""
     print(f"{worker.peak_mib} MiB, {worker.cpu_seconds:.1f} s CPU, {len(worker.probes)} probes")
@@ -129,70 +114,6 @@ async def test_broker_refuses_batches_with_a_wrong_size(installing: Installing) 
     for its in hostile.refused_by_the_broker():
         with pytest.raises(KafkaError):
             await feed(assay, SCORE, [its], [good_page(1)])
-
-
-async def test_a_web_server_does_not_stop_a_worker_that_fetches(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
-    assay = await installed(kafka, topic_prefix, (FETCH,))
-    async with serving() as web:
-        web.routes["/header"] = response(PAGE, content_type=f"text/html; charset={' ' * 90_000}!")
-        web.routes["/page"] = response(hostile.NARROW_PAGE)
-        web.routes["/backslashes"] = response(f"<title>{escape(hostile.BACKSLASHES)}</title>{PAGE}")
-        web.routes["/good"] = response(PAGE)
-        flags = {
-            "fetch__resolve": json.dumps({"hostile.example": web.place}),
-            "fetch__min_delay_seconds": "0",
-            "fetch__cache_path": str(tmp_path / "fetch.sqlite"),
-        }
-        async with Worker(assay.settings, FETCH.name, **flags) as worker:
-            async with opened(make_producer(assay.settings.kafka, None, "feed")) as producer:
-                for path in web.routes:
-                    needed = ExtractionNeeded(
-                        extraction_id=path,
-                        request_id=path,
-                        query="tides in a harbour",
-                        reason=ExtractionTrigger.SNIPPET_REQUESTED,
-                        target_url=f"http://hostile.example{path}",
-                    )
-                    topic = assay.prefix + FETCH.consumes.name
-                    await producer.send_and_wait(topic, needed.to_json(), b"hostile.example", partition=0)
-            await done(assay, worker, FETCH)
-            await well(worker)
-    assert worker.process.returncode == 0
-    completed = [
-        ExtractionCompleted.model_validate_json(record.value or b"")
-        for record in await assay.read("extraction.completed.v1")
-    ]
-    # The page of 4 KB has no content.
-    expected = dict.fromkeys(web.routes, "ok") | {"/page": "failed"}
-    assert {event.extraction_id: event.status for event in completed} == expected
-
-
-async def test_stored_text_does_not_stop_a_worker_that_answers_queries(installing: Installing, tmp_path: Path) -> None:
-    path = (SCORE, INDEX, RANK)
-    assay = await installing(path)
-    names = [handler.name for handler in path]
-    text = escape(hostile.BACKSLASHES[:1200])
-    said = "The harbour festival opens. " * 20
-    html = f"<title>{text}</title><article><h1>{text}</h1><p>{text}</p><p>{said}</p></article>"
-    async with Worker(assay.settings, *names, index__path=str(tmp_path / "index")) as worker:
-        urls = [f"https://harbour{n}.example/festival" for n in range(120)]
-        await assay.feed([(url.encode(), json.dumps({"url": url, "html": html}).encode()) for url in urls])
-        candidates = [
-            {"url": url, "title": hostile.BACKSLASHES, "content": hostile.BACKSLASHES, "cts_score": 50}
-            for url in urls[:20]
-        ]
-        requests = [
-            {"request_id": "hostile", "query": hostile.BACKSLASHES, "candidates": candidates},
-            {"request_id": "good", "query": "harbour festival", "candidates": [{**candidates[0], "title": "Harbour"}]},
-        ]
-        await assay.feed([(b"k", json.dumps(request).encode()) for request in requests], RANK.consumes.name)
-        await until(lambda: indexed(assay, len(urls)), seconds=100)
-        answer = await worker.get("/query", params={"q": "harbour festival", "limit": "30"})
-        assert answer.status_code == 200, answer.text
-        assert len(answer.json()["results"]) == 30
-        await until(lambda: ranked(assay, "good"), seconds=100)
-        await well(worker)
-    assert worker.process.returncode == 0
 
 
 HANGS = """
@@ -275,7 +196,7 @@ async def test_commands_report_records_that_they_cannot_read(installing: Install
     assert json.loads(output)["reasons"] == {"unreadable": 1, "no_origin": 1}
     status, _, errors = await command(assay, "replay", "run", "score_page", "--plan", "again", "--json")
     assert status == 0, errors
-    status, output, _ = await command(assay, "dlq", "list", "--plan", "again", "--letters")
+    status, output, _ = await command(assay, "dlq", "list", "--plan", "again", "--each")
     assert (status, why in output) == (0, True)
 
 

@@ -19,7 +19,7 @@ from schemas.pages import ScoredPage
 from streams.settings.model import load_settings
 from streams.topology import HANDLERS, REPLAYS
 from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, installed, process, ran, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, process, ran
 from tests.kafka.replays import planned, replayed
 from tests.kafka.test_doctor import findings
 from tests.rules import shipped_rules
@@ -153,65 +153,6 @@ async def test_the_index_has_the_tiers_of_the_last_run(
     assert (await findings(assay.settings))["indexed pages"].state == "warn"
 
 
-async def test_intake_pauses_while_the_index_is_down_without_loss(
-    kafka: str, topic_prefix: str, server: QdrantServer
-) -> None:
-    assay = await installed(
-        kafka,
-        topic_prefix,
-        (SCORE_PAGE, INDEX_PAGE),
-        index={"url": server.url, "timeout_seconds": 1},
-        processing={"breaker": {"failures": 3}},
-    )
-    server.status = 503
-    await assay.feed([scored("ABC"[number % 3], number) for number in range(40)], SCORED)
-    async with assay.running(INDEX_PAGE) as application:
-        open_ = application.metrics.breaker_open.labels("index_page", "live")
-        await until(lambda: open_._value.get() == 1)
-        asked = len(server.asked)
-        await asyncio.sleep(2)
-        assert len(server.asked) - asked < 40
-        server.status = 200
-        await until(lambda: len(points(server)) == 40)
-        await until(application.caught_up, times=2)
-    events = await assay.events(DocumentIndexed)
-    assert {event.url for event in events} == {f"https://news.example/{number}" for number in range(40)}
-    assert len(events) == 40
-    assert not await assay.read(f"{SCORED}.assay.index_page.dlq")
-
-
-async def test_to_drain_ends_when_the_index_stays_down(installing: Installing, server: QdrantServer) -> None:
-    assay = await installing((SCORE_PAGE, INDEX_PAGE))
-    server.status = 503
-    await assay.feed([scored("C", number) for number in range(40)], SCORED)
-    quick = {"failures": 1, "first_seconds": 0.2, "drain_patience_seconds": 2}
-    variables: dict[str, Any] = {f"processing__breaker__{name}": value for name, value in quick.items()}
-    variables |= {"index__url": server.url, "pipeline__drain_seconds": 2}
-    worker = await process(assay.settings, "run", "index_page", "--drain", "--json", **variables)
-    said, told = await asyncio.wait_for(worker.communicate(), 60)
-    assert worker.returncode == 1
-    assert json.loads(said.splitlines()[-1])["caught_up"] is False
-    [line] = [line for line in told.decode().splitlines() if "not caught up" in line]
-    assert "index_page has waited" in line
-    assert "503" in line
-    server.status = 200
-    again = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
-    await again.drain(INDEX_PAGE)
-    assert len(points(server)) == 40
-
-
-async def test_two_copies_share_a_server_and_write_each_page_once(installing: Installing, server: QdrantServer) -> None:
-    assay = await installing((SCORE_PAGE, INDEX_PAGE), index={"url": server.url})
-    await assay.feed([scored("ABC"[number % 3], number) for number in range(60)], SCORED)
-    async with assay.running(INDEX_PAGE) as one, assay.running(INDEX_PAGE) as other:
-        await until(lambda: len(points(server)) == 60)
-        await until(one.caught_up, times=2)
-        await until(other.caught_up, times=2)
-    events = await assay.events(DocumentIndexed)
-    assert len({event.url for event in events}) == len(events) == 60
-    assert sum(points(server).values()) == sum(event.points for event in events)
-
-
 @pytest.mark.slow
 async def test_killed_at_any_moment_it_leaves_just_the_right_points(
     installing: Installing, server: QdrantServer
@@ -235,16 +176,6 @@ async def test_killed_at_any_moment_it_leaves_just_the_right_points(
     found, _ = server.client.scroll("documents", limit=10_000)
     assert {str(record.id) for record in found} == {point.id for points in expected for point in points}
     assert len(await assay.events(DocumentIndexed)) == 40
-
-
-async def test_a_second_copy_on_the_same_files_says_what_to_do(installing: Installing, tmp_path: Path) -> None:
-    assay = await installing((SCORE_PAGE, INDEX_PAGE))
-    owner = QdrantClient(path=str(tmp_path / "index"))
-    status, _, told = await ran(assay.settings, "run", "index_page", index__path=str(tmp_path / "index"))
-    owner.close()
-    assert status == 1
-    assert "another process owns the index" in told
-    assert "ASSAY_INDEX__URL" in told
 
 
 async def run(assay: Installation, server: QdrantServer) -> asyncio.subprocess.Process:

@@ -12,8 +12,8 @@ from schemas.rules import Rules
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.lag import GroupLag, read_dead_letters, read_lags
 from streams.runtime.clock import SystemClock
-from streams.topology import HANDLERS, RETRIEVAL_BATCHES
-from tests.kafka.installation import CRAWLED, GROUP, Installation, install, installed, page, scorer, until
+from streams.topology import HANDLERS
+from tests.kafka.installation import CRAWLED, GROUP, Installation, install, page, scorer, until
 
 SCORE_PAGE, INDEX_PAGE = HANDLERS[:2]
 DAY = 86400.0
@@ -109,17 +109,6 @@ async def test_groups_of_replays_are_found_by_their_offsets(assay: Installation)
     own, replayed = await read_lags(assay.settings.kafka, [SCORE_PAGE], SystemClock(), replays=True)
     assert (own.plan, own.records) == ("", 20)
     assert (replayed.plan, replayed.records, replayed.topic, replayed.group) == ("mending", 0, CRAWLED, group)
-
-
-async def test_all_handlers_are_read_at_once(kafka: str, topic_prefix: str) -> None:
-    assay = await installed(kafka, topic_prefix, topics=[RETRIEVAL_BATCHES])
-    await assay.feed((page(number) for number in range(50)), transactional=True)
-    lags = await read_lags(assay.settings.kafka, HANDLERS, SystemClock())
-    assert [lag.handler for lag in lags] == [h.name for h in HANDLERS for _ in (h, *h.retry_topics)]
-    assert sum(lag.records for lag in lags) >= 50
-    # Two groups read the same topic, and each has its own lag.
-    batches = [lag for lag in lags if lag.topic == "retrieval.batches.v1"]
-    assert [lag.exists for lag in batches] == [True, True]
 
 
 def refused(crawled: CrawledPage, rules: Rules) -> Outcome:

@@ -1,7 +1,6 @@
 """``assay lag`` against a real Kafka: once, for scripts, and scraped."""
 
 import json
-import signal
 import socket
 from typing import Any
 
@@ -13,7 +12,7 @@ from streams.http.server import HttpServer
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, load_settings
 from streams.topology import HANDLERS
-from tests.kafka.installation import Installation, assay_command, command, line_of, page, scorer
+from tests.kafka.installation import Installation, command, page, scorer
 
 
 async def test_lag_command_reports_the_same_as_text_and_json(
@@ -33,14 +32,6 @@ async def test_lag_command_reports_the_same_as_text_and_json(
     assert told["exceeded"] == ["score_page: 12 records wait on pages.crawled.v1, limit 5"]
     await assay.drain(scorer())
     assert (await lag("score_page", "--max-records", "0", "--max-seconds", "0"))[0] == 0
-
-
-async def test_lag_watch_repeats_until_it_is_stopped(assay: Installation) -> None:
-    async with assay_command(assay.settings, "lag", HANDLERS[0].name, "--watch", "--every", "0.5", "--json") as lag:
-        for _ in range(2):
-            assert (await line_of(lag))["groups"][0]["records"] == 0
-        lag.send_signal(signal.SIGINT)
-        assert await lag.wait() == 130
 
 
 async def answer_of(settings: Any, path: str) -> httpx2.Response:

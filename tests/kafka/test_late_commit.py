@@ -61,8 +61,3 @@ async def test_late_commit_of_a_replaced_producer_is_refused(assay: Installation
     assert await write_with_late_commit(assay, proxy, SingleEndProducer) == [
         "KafkaError: no confirmation of the end of the transaction"
     ]
-
-
-async def test_late_commit_after_a_repeated_one_ends_the_next(assay: Installation, proxy: KafkaProxy) -> None:
-    """A fact about aiokafka's own producer. If this changes, ``SingleEndProducer`` can go."""
-    assert await write_with_late_commit(assay, proxy, AIOKafkaProducer) == [b"committed", b"aborted"]

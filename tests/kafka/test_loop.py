@@ -11,11 +11,10 @@ import pytest
 from aiokafka import ConsumerRecord
 
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
-from schemas.replies import FetchFailure
 from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievalEvaluated
-from tests.kafka.concerts import detail, listing, offer
+from tests.kafka.concerts import detail, offer
 from tests.kafka.installation import CRAWLED, Installation, Installing, handlers_named, process, until, until_killed
-from tests.streams.fetch.web import Web, response, serving
+from tests.streams.fetch.web import Web, serving
 
 BATCHES = "retrieval.batches.v1"
 NEEDED, COMPLETED = "extraction.needed.v1", "extraction.completed.v1"
@@ -100,41 +99,6 @@ async def test_listing_leads_to_details_and_a_better_second_attempt(
     assert web.seen["/robots.txt"] == 1
 
 
-async def test_details_that_do_not_come_are_named_with_their_reasons(
-    installing: Installing, web: Web, tmp_path: Path
-) -> None:
-    web.routes["/robots.txt"] = response("User-agent: *\nDisallow: /concerts/12", content_type="text/plain")
-    web.routes["/concerts/13-quartet"] = response("<title>Page not found</title><p>It is gone.</p>")
-    assay = await install(installing, fetching(web, tmp_path))
-    await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
-    await assay.drain(*LOOP)
-    [completed] = await assay.events(ExtractionCompleted)
-    assert completed.status == "partial"
-    assert [source.url for source in completed.fetched] == [f"http://{HOST}/concerts/11-quartet"]
-    assert {skipped.url[-10:-8]: skipped.reason for skipped in completed.skipped} == {
-        "12": FetchFailure.ROBOTS,
-        "13": FetchFailure.GONE,
-    }
-    assert len(await assay.read(CRAWLED)) == 1
-
-
-async def test_chain_of_listings_ends_at_the_hop_limit(installing: Installing, web: Web, tmp_path: Path) -> None:
-    for number in (11, 12, 13):
-        web.routes[f"/concerts/{number}-quartet"] = listing(*(f"/concerts/{number}{n}-more" for n in range(5)))
-    assay = await install(installing, fetching(web, tmp_path))
-    await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
-    await assay.drain(*LOOP)
-    assert len(await assay.read(NEEDED)) == 1
-    assert max(event.attempt for event in await assay.events(ResultsClassified)) <= 2
-    assert len(asked_for(web)) <= 4
-    # An event that exceeds the hop limit by hand is answered with the limit.
-    further = ExtractionNeeded.model_validate_json(needed(HOST)[1]).model_copy(update={"attempt": 2})
-    await assay.feed([(HOST.encode(), further.to_json())], NEEDED)
-    await assay.drain(*LOOP)
-    assert {event.failure for event in await assay.events(ExtractionCompleted)} >= {FetchFailure.HOP_LIMIT}
-    assert len(asked_for(web)) <= 4
-
-
 async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
     installing: Installing, web: Web, tmp_path: Path
 ) -> None:
@@ -174,36 +138,3 @@ async def test_what_was_fetched_before_a_kill_is_not_fetched_again(
     again = Counter(ids(await assay.read(COMPLETED, BATCHES, CRAWLED)))
     assert sorted(again) == outputs
     assert set(again.values()) == {2}, "the same events under the same ids"
-
-
-async def test_a_host_that_is_down_does_not_hold_up_other_hosts(
-    installing: Installing, web: Web, tmp_path: Path
-) -> None:
-    down, hosts = "down.example", tuple(f"town{number}.example" for number in range(12))
-    released, hanging = asyncio.Event(), 0
-
-    async def nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal hanging
-        hanging += 1
-        await released.wait()
-        writer.close()
-
-    silent = await asyncio.start_server(nothing, "127.0.0.1", 0)
-    port = silent.sockets[0].getsockname()[1]
-    fetch = fetching(web, tmp_path, *hosts, attempts=1, first_byte_seconds=60.0, total_seconds=60.0)
-    fetch["resolve"][down] = f"127.0.0.1:{port}"
-    assay = await install(installing, fetch)
-    async with silent, assay.running(FETCH) as application:
-        await assay.feed([needed(down)], NEEDED)
-        await until(lambda: hanging == 1)
-        await assay.feed([needed(host) for host in hosts], NEEDED)
-        # The pages of the other hosts are fetched, also those whose records follow the silent host's.
-        await until(lambda: sum(asked_for(web).values()) == 4 * len(hosts))
-        assert hanging == 1, "and nobody else waits for the silent one"
-        released.set()
-        await until(application.caught_up, times=2)
-    partitions = {(record.key or b"").decode(): record.partition for record in await assay.read(NEEDED)}
-    assert partitions[down] in {partitions[host] for host in hosts}, "some do stand behind it"
-    completed = {event.extraction_id: event for event in await assay.events(ExtractionCompleted)}
-    assert {event.status for host in hosts for event in [completed[f"e-{host}"]]} == {"ok"}
-    assert (completed[f"e-{down}"].status, completed[f"e-{down}"].failure) == ("failed", FetchFailure.UNREACHABLE)

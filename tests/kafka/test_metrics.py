@@ -1,16 +1,13 @@
 """The metrics of a real run (R-129): every declared metric, no other, and no label value from an input."""
 
-import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -24,27 +21,23 @@ from streams.cli.lag_server import lag_exporter
 from streams.demo.run import running
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
-from streams.replay.plan_store import PlanSession, PlanStore
-from streams.replay.run import run_plan
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, load_settings
 from streams.telemetry.labels import TASKS
-from streams.telemetry.metrics import METRICS, Metrics
-from streams.topology import HANDLERS, REPLAYS
+from streams.telemetry.metrics import METRICS
+from streams.topology import HANDLERS
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.kafka.installation import (
     CRAWLED,
     SCORED,
     Installation,
     Installing,
-    handlers_named,
     installed,
     page,
     scorer,
     until,
 )
-from tests.kafka.malformed import enormous, good_page, malformed
-from tests.kafka.replays import planned
+from tests.kafka.malformed import good_page, malformed
 from tests.samples import the_handler
 from tests.streams.fetch.web import response, serving
 from tests.streams.llm.judges import SOURCE
@@ -163,27 +156,6 @@ def flaky() -> Callable[[CrawledPage, Rules], Outcome]:
     return decide
 
 
-async def test_faststream_metrics_separate_groups_of_one_topic(kafka: str, topic_prefix: str) -> None:
-    place = await installed(kafka, topic_prefix, handlers_named("score_page", "classify_results"))
-    pages = [page(number) for number in range(7)]
-    await place.feed(pages)
-    other = replace(scorer(), name="classify_results")
-    async with place.running(scorer(), other) as application:
-        await until(application.caught_up, times=2)
-        families = {family.name: family for family in await scraped(application)}
-    taken = {
-        (sample.labels["handler"], sample.labels["consumer_group"]): sample.value
-        for sample in families["faststream_received_messages"].samples
-        if sample.name.endswith("_total")
-    }
-    topic = topic_prefix + CRAWLED
-    groups = [topic_prefix + f"assay.{name}" for name in ("score_page", "classify_results")]
-    assert sorted(taken) == sorted((topic, group) for group in groups)
-    assert min(taken.values()) >= len(pages), "what is handed over before a partition is open comes again"
-    sizes = [sample for sample in families["faststream_received_messages_size_bytes"].samples if "_sum" in sample.name]
-    assert min(sample.value for sample in sizes) >= sum(len(value) for _, value in pages)
-
-
 async def test_what_comes_a_second_time_is_counted_as_that(installing: Installing, tmp_path: Path) -> None:
     handlers = (scorer(flaky()), the_handler("index_page"), the_handler("fetch_page"))
     async with serving() as web:
@@ -216,33 +188,6 @@ async def test_what_comes_a_second_time_is_counted_as_that(installing: Installin
     assert counted["assay_index_points_removed_total",] > 1
 
 
-async def test_replay_metrics_have_their_own_lane_and_no_plan_label(kafka: str, topic_prefix: str) -> None:
-    place = await installed(kafka, topic_prefix, handlers_named("score_page", "index_page"), [REPLAYS])
-    await place.feed([page(number) for number in range(9)])
-    await place.feed([(b"", b"{")])
-    name = "a-name-that-nobody-foresaw"
-    await planned(place.settings, "score_page", plan=name)
-    registry = CollectorRegistry()
-    clock = SystemClock()
-    async with PlanStore(place.settings, clock) as store:
-        session = PlanSession(place.settings, store, name, clock, Metrics(registry), asyncio.Event())
-        await run_plan(session)
-    families = list(text_string_to_metric_families(generate_latest(registry).decode()))
-    assert not strays(families, dict.fromkeys(TASKS, ""))
-    samples = [sample for family in families for sample in family.samples if not sample.name.endswith("_created")]
-    assert not any(name in value for sample in samples for value in sample.labels.values())
-    assert {sample.labels["lane"] for sample in samples if sample.value and "lane" in sample.labels} == {"replay"}
-    assert "assay_event_age_seconds" not in shown(families), "what is replayed is as old as it is"
-    counted = {(sample.name, *sample.labels.values()): sample.value for sample in samples}
-    assert counted["assay_replay_records_total", "score_page", "replayed"] == 10
-    assert counted["assay_replay_remaining_records", "score_page"] == 0
-    assert counted["assay_dead_events_total", "score_page", "replay", "undecodable", "decode"] == 1
-    groups = {sample.labels["consumer_group"] for sample in samples if sample.name.startswith("faststream")}
-    assert groups == {f"{topic_prefix}assay.score_page.replay"}
-    topics = {sample.labels["handler"] for sample in samples if sample.name.startswith("faststream")}
-    assert topics == {topic_prefix + CRAWLED}
-
-
 async def test_lag_metrics_use_the_topologys_handlers_and_topics(installing: Installing) -> None:
     place = await installing()
     await place.feed([page(number) for number in range(9)])
@@ -263,10 +208,9 @@ async def write_hostile(place: Installation) -> int:
         ("ce_type", odd.encode()),
         ("traceparent", b"00-zz-zz-zz"),
     ]
-    inputs: Iterator[Any] = iter([*malformed(11, 150, good_page), enormous(1)])
     sent = 0
     async with opened(make_producer(place.settings.kafka, None, "hostile")) as producer:
-        for number, its in enumerate(inputs):
+        for number, its in enumerate(malformed(11, 150, good_page)):
             headers = [*its.headers, *forged] if number % 2 else its.headers
             if any(value is None for _, value in headers):
                 headers = [(name, value or b"") for name, value in headers]

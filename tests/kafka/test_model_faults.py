@@ -124,36 +124,3 @@ async def test_model_outage_costs_few_judgments_and_no_output(
             assert words[BEHAVED[task]] + words[expected] == INPUTS
             assert words[expected] <= (0 if expected == WAITS else FAILURES - 1)
         assert await dead(place) == 0
-
-
-async def test_backlog_at_a_healthy_model_is_no_outage(installing: Installing, tmp_path: Path) -> None:
-    """Inputs wait in line longer than their patience, and no breaker is reported as open."""
-    async with model_server(good) as server:
-        place = await place_of(installing, server.base_url, tmp_path, per_minute=120, patience=0.4)
-        opened: set[str] = set()
-        async with place.running(*handlers()) as application:
-
-            async def done() -> bool:
-                opened.update(open_breakers(application))
-                return await application.caught_up()
-
-            await until(done, times=2)
-            value = application.registry.get_sample_value
-            for task in TASKS:
-                refused = {"task": task, "model": task, "cause": "limit"}
-                assert value("assay_llm_unavailable_total", refused)
-        assert not opened
-        for task in TASKS:
-            assert await words_of(place, task) == {BEHAVED[task]: INPUTS}
-        assert await dead(place) == 0
-
-
-@pytest.mark.parametrize("fault", ["prose", "tool storm"])
-async def test_malformed_model_reply_affects_only_its_input(installing: Installing, tmp_path: Path, fault: str) -> None:
-    async with model_server(FAULTS[fault]) as server:
-        place = await place_of(installing, server.base_url, tmp_path)
-        await place.drain(*handlers())
-        for task in TASKS:
-            assert await words_of(place, task) == {EXPECTED[fault, task]: INPUTS}
-        assert await dead(place) == 0
-    assert not any(asked.ended == "open" for asked in server.asked)

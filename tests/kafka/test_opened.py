@@ -13,7 +13,6 @@ from aiokafka.errors import KafkaError, ProducerClosed
 from streams.kafka.clients import make_admin, make_producer, make_reader, opened
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import stop_producer
-from streams.local_kafka import broker
 from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
 from tests.proxy import Proxy
 
@@ -51,19 +50,6 @@ async def test_a_start_that_fails_leaves_nothing(kafka: str, connections: Connec
         with pytest.raises(KafkaError):
             await task
         assert connections.open == 0
-
-
-async def test_broker_that_starts_to_answer_is_asked_again(
-    kafka: str, connections: Connections, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As one does that starts on a machine with too much to do."""
-    monkeypatch.setattr(broker, "_ANSWER_SECONDS", 0.5)
-    # The request, which is given as long, ends first.
-    monkeypatch.setattr("streams.kafka.aiokafka_fixes.forced_stop.END_SECONDS", 60.0)
-    async with SilentBroker(kafka, answers=1) as silent:
-        assert not await asyncio.to_thread(broker._answers, silent.address)
-    assert connections.made
-    assert connections.open == 0
 
 
 @pytest.mark.parametrize("half_way", [asyncio.CancelledError, RuntimeError])

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from streams.cli.doctor_kafka import check_kafka
+from streams.doctor.kafka import check_kafka
 from streams.local_kafka import install
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
 from streams.topology import REPLAYS
@@ -18,7 +18,6 @@ from tests.kafka.test_dlq import test_original_bytes_and_headers_come_back  # no
 from tests.kafka.test_lag import test_caught_up_group_has_no_lag_behind_transaction_markers  # noqa: F401
 from tests.kafka.test_late_commit import proxy, test_late_commit_of_a_replaced_producer_is_refused  # noqa: F401
 from tests.kafka.test_pipeline import (  # noqa: F401
-    test_a_doubt_is_settled_by_what_the_group_has_committed,
     test_a_zombie_is_fenced,
     test_an_output_that_the_broker_refuses_becomes_a_dead_letter,
     test_every_record_is_handled_once,

@@ -1,12 +1,10 @@
 """The pipeline on a real Kafka: outputs and offsets as one, order, dead letters, back pressure, restarts, fencing."""
 
 import asyncio
-import gc
 import os
 import random
 import sys
 from collections import Counter, defaultdict
-from typing import Any
 
 import pytest
 from aiokafka import ConsumerRecord, TopicPartition
@@ -18,9 +16,6 @@ from schemas.outcome import Emit, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, ScoredPage
 from schemas.rules import Rules
 from streams.kafka.clients import make_admin, make_producer, opened
-from streams.kafka.transactions import send_all, stop_producer
-from streams.pipeline.commit import Committer
-from streams.topology.codec import OutputRecord
 from streams.workers.settings import WorkersSettings
 from tests.kafka.installation import (
     CRAWLED,
@@ -28,7 +23,6 @@ from tests.kafka.installation import (
     GROUP,
     SCORED,
     Installation,
-    Installing,
     installed,
     page,
     scored,
@@ -114,22 +108,6 @@ async def test_records_of_a_key_keep_their_order(assay: Installation) -> None:
         assert order == sorted(order)
 
 
-async def test_a_small_window_slows_intake_and_loses_nothing(installing: Installing) -> None:
-    assay = await installing(pipeline={"window_records": 5, "poll_records": 50})
-    held = 0
-
-    def watching(crawled: CrawledPage, rules: Rules) -> Outcome:
-        nonlocal held
-        held = max(held, max(p.held for group in running.groups for p in group.partitions.values()))
-        return scored(crawled, rules)
-
-    await assay.feed([page(n) for n in range(400)])
-    async with assay.running(scorer(watching)) as running:
-        await until(running.caught_up, times=2)
-    assert held <= 5
-    assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(400))
-
-
 async def test_a_zombie_is_fenced(assay: Installation) -> None:
     """A producer of the same input partition that was replaced can neither write nor move offsets."""
     name = f"{assay.prefix}{GROUP}.{assay.prefix}{CRAWLED}.0"
@@ -148,31 +126,6 @@ async def test_a_zombie_is_fenced(assay: Installation) -> None:
     assert (await assay.committed()).get(0, 0) == 0
 
 
-@pytest.mark.parametrize("began", [False, True])
-async def test_fenced_producer_leaves_no_unretrieved_exception(assay: Installation, began: bool) -> None:
-    """Fencing is normal in a group; asyncio would log each unretrieved error with a stack trace."""
-    complaints: list[dict[str, Any]] = []
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(lambda _, context: complaints.append(context))
-    old, new = (make_producer(assay.settings.kafka, f"{assay.prefix}shared", name) for name in ("old", "new"))
-    record = OutputRecord(topic=SCORED, key=b"k", value=b"{}", headers=())
-    await old.start()
-    await old.begin_transaction()
-    if began:
-        await send_all(old, assay.prefix, [record])
-    await new.start()
-    with pytest.raises((KafkaError, TimeoutError)):  # noqa: PT012 - which of them learns of it is the broker's choice
-        async with asyncio.timeout(10):
-            await send_all(old, assay.prefix, [record] * 3)
-            await old.commit_transaction()
-    await stop_producer(old, 5.0)
-    await stop_producer(new, 5.0)
-    del old, new
-    gc.collect()
-    await asyncio.sleep(0)
-    assert complaints == []
-
-
 @IN_BOTH_WAYS
 async def test_stop_commits_finished_records_without_repeats(assay: Installation, workers: WorkersSettings) -> None:
     await assay.feed([page(n) for n in range(2000)])
@@ -183,29 +136,6 @@ async def test_stop_commits_finished_records_without_repeats(assay: Installation
     assert first > 0
     await assay.drain(scorer())
     assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(2000))
-
-
-async def test_a_doubt_is_settled_by_what_the_group_has_committed(
-    assay: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Answers get lost before and after the commit; either way every record is written once."""
-    calls = 0
-    real = Committer._write
-
-    async def doubtful(self: Committer, outputs: Any, next_offset: int) -> None:
-        nonlocal calls
-        calls += 1
-        if calls % 5 == 1:
-            raise KafkaError("lost before the commit")
-        await real(self, outputs, next_offset)
-        if calls % 3 == 1:
-            raise KafkaError("lost after the commit")
-
-    monkeypatch.setattr(Committer, "_write", doubtful)
-    await assay.feed([page(n) for n in range(300)], transactional=True)
-    await assay.drain(scorer())
-    assert calls > 6
-    assert Counter(urls(await assay.read(SCORED))) == Counter(f"https://site.example/{n}" for n in range(300))
 
 
 async def test_an_output_that_the_broker_refuses_becomes_a_dead_letter(kafka: str, topic_prefix: str) -> None:

@@ -4,14 +4,12 @@ import asyncio
 import json
 import signal
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiokafka.admin import NewPartitions
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from streams.cli.publish import Publication, run_publish
 from streams.cli.topics import run_topics
 from streams.kafka.clients import make_admin, make_producer, opened
 from streams.settings.model import Settings
@@ -100,7 +98,7 @@ def tailed(capsys: pytest.CaptureFixture[str], ready: Settings) -> Callable[...,
     """The values that ``assay tail`` shows."""
 
     def tail(start: str, most: int | None = None, topic: str = PAGES) -> list[Any]:
-        bound = ("--no-follow",) if most is None else ("--max", str(most))
+        bound = ("--no-follow",) if most is None else ("--limit", str(most))
         status, out, _ = asyncio.run(command(ready, capsys, "tail", topic, "--from", start, *bound, "--json"))
         assert status == 0
         return [json.loads(line)["value"] for line in out.splitlines()]
@@ -127,17 +125,6 @@ def test_topic_not_created_yet_differs_from_an_unknown_one(
         status, _, err = asyncio.run(command(settings, capsys, "tail", topic, "--from", "earliest", "--json"))
         assert (status, said in err) == (2, True)
     assert ran(run_topics, "list", settings, as_json=True).document["topics"] == []
-
-
-def test_unreadable_path_exits_with_status_2(ran: Ran, ready: Settings, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "pages.jsonl").write_bytes(page(1))
-    done = ran(
-        run_publish,
-        ready,
-        Publication(topic=PAGES_CRAWLED, paths=[tmp_path / "pages.jsonl", tmp_path / "empty"], as_json=True),
-    )
-    assert (done.status, done.document["published"], "no .html files" in done.err) == (2, 1, True)
 
 
 async def grow(settings: Settings, name: str, partitions: int) -> None:

@@ -1,7 +1,6 @@
 """Queries over HTTP and over Kafka, to one application that indexes real records and owns the index."""
 
 import asyncio
-import json
 import os
 import sys
 from pathlib import Path
@@ -88,21 +87,3 @@ async def test_one_application_answers_by_kafka_http_and_command(place: Installa
     intent = over_http.intent.intent
     assert f'assay_queries_total{{intent="{intent}",outcome="answered",via="http"}} 2.0' in metrics
     assert f'assay_queries_total{{intent="{intent}",outcome="answered",via="kafka"}} 1.0' in metrics
-
-
-async def test_index_owner_answers_over_http_and_requires_its_token(
-    place: Installation,
-) -> None:
-    http = place.settings.http.model_validate({**place.settings.http.model_dump(), "token": "t0ken"})
-    shown = {"authorization": "Bearer t0ken"}
-    async with place.running(BY_NAME["index_page"], http=http) as application:
-        await until(application.caught_up, times=2)
-        async with (
-            HttpServer(application.asgi, HttpSettings(port=0)) as server,
-            httpx.AsyncClient(base_url=f"http://{server.address}", trust_env=False, timeout=30) as client,
-        ):
-            refused = await client.get("/query", params={"q": TEXT})
-            answer = await client.get("/query", params={"q": TEXT, "tier": "A"}, headers=shown)
-            open_to_all = await client.get("/healthz")
-    assert (refused.status_code, open_to_all.status_code) == (401, 200)
-    assert [result["url"] for result in json.loads(answer.content)["results"]] == [GOV]

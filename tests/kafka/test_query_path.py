@@ -3,7 +3,6 @@
 The test writes the pages, forged ones among them. A model server on loopback records every prompt.
 """
 
-import asyncio
 import json
 import re
 from collections import Counter
@@ -206,54 +205,3 @@ async def test_pages_pass_from_crawl_to_answer(
     assert answer["sources"][0]["line"] == "[TRUST_TIER: HIGH] Source: Water Office"
     assert "TRUST_TIER" not in answer["answer"]
     assert [left for left in answer["left_out"] if "99" in left]
-
-
-async def test_given_candidates_leave_no_number_in_any_prompt(
-    installing: Installing, index: QdrantServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    candidates: list[dict[str, Any]] = [
-        {"url": f"https://{host}/dam", "title": f"Dam, {host}", "content": SAID, "score": 0.7319 - 0.1 * place}
-        for place, host in enumerate(("blog.example", "water.gov.tw", "www.cna.com.tw"))
-    ]
-    candidates[0] |= {"cts_score": 83, "trust_features": {"source_tier": 3, "base_score": 59, "citation_count": 71}}
-    async with model_server(reply) as models:
-        assay = await installation(installing, index, models, tmp_path)
-        await served(assay, [], query("given", candidates=candidates))
-        event = (await completed(assay))["given"]
-        file = tmp_path / "candidates.jsonl"
-        file.write_text("".join(json.dumps(candidate) + "\n" for candidate in candidates), "utf-8")
-        await answered(assay, capsys, QUERY, "--candidates", str(file))
-        prompts = [prompt(asked) for asked in models.asked]
-    assert [str(stage) for stage in event.stages] == ["bm25", "ranking", "mmr", "reasoning"]
-    assert out_of_order(event) == []
-    labels = {result.url: (result.trust_label, result.reasoning_metadata.label_source) for result in event.results}
-    assert labels == TABLES["given_candidates_leave_no_number_in_any_prompt"]
-    assert len(prompts) == 4
-    for text in prompts:
-        assert numbers_of_trust(text, event.results) == []
-        assert not re.search(r"(?<!\w)(83|59|71|0\.7319)(?!\w)", text)
-
-
-async def test_old_points_without_score_are_labelled_by_their_source(
-    installing: Installing, index: QdrantServer, tmp_path: Path
-) -> None:
-    async with model_server(reply) as models:
-        assay = await installation(installing, index, models, tmp_path)
-        await served(assay, PAGES, query("new"))
-        found, _ = await asyncio.to_thread(index.client.scroll, "documents", limit=1000)
-        await asyncio.to_thread(
-            index.client.delete_payload,
-            "documents",
-            ["cts_score", "trust_features", "trust_label"],
-            [record.id for record in found],
-        )
-        await served(assay, [], query("old"))
-        events = await completed(assay)
-    new, old = events["new"], events["old"]
-    assert [result.url for result in old.results] == [result.url for result in new.results]
-    assert {(result.cts_score, result.trust_features) for result in old.results} == {(None, None)}
-    assert {result.reasoning_metadata.label_source for result in old.results} == {"fallback"}
-    # The context has the relevant results, each text once.
-    shown = [result for result in old.results if result.relevant and result.copy_of is None]
-    assert mislabelled(old.context, shown) == []
-    assert old.context.startswith("[TRUST_TIER: HIGH] Source: Water Office\n")

@@ -9,7 +9,7 @@ import pytest
 from aiokafka import ConsumerRecord
 
 from schemas.event import TYPE_PREFIX
-from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
+from schemas.replays import ReplaySelection, ReplayState
 from streams.replay.admin import cancel, drop, plan_status
 from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
@@ -20,7 +20,6 @@ from tests.kafka.replays import Watched, carried_out, planned, replayed
 from tests.samples import the_handler
 
 SHADOW = f"{SCORED}.replay.again"
-INDEXED = "documents.indexed.v1"
 LETTERS = f"{CRAWLED}.assay.score_page.replay.again.dlq"
 
 
@@ -51,15 +50,6 @@ async def test_backfill_writes_what_live_traffic_wrote(assay: Installation) -> N
     assert {header(record, "ce_type") for record in again} == {TYPE_PREFIX + SCORED}
     assert len(await assay.read(SCORED)) == len(live)
     assert await assay.committed() == committed
-
-
-async def test_what_is_written_after_the_start_is_not_replayed(assay: Installation) -> None:
-    await assay.feed([page(n) for n in range(30)], transactional=True)
-    await planned(assay.settings, "score_page")
-    await assay.feed([page(n) for n in range(30, 90)], transactional=True)
-    plan = await carried_out(assay.settings)
-    assert plan.state is ReplayState.FINISHED
-    assert {record.key for record in await assay.read(SHADOW)} == {page(n)[0] for n in range(30)}
 
 
 async def test_from_and_to_are_offsets_or_instants(assay: Installation) -> None:
@@ -223,19 +213,3 @@ async def test_a_plan_keeps_to_its_configuration_and_its_name(assay: Installatio
     async with PlanStore(assay.settings, SystemClock()) as store:
         [account] = await plan_status(assay.settings, store.plans.values())
         assert (account.plan.run, account.remaining) == (plan.run, 0)
-
-
-async def test_writers_of_a_plan_don_t_lose_each_other_s_changes(assay: Installation) -> None:
-    plan = await planned(assay.settings, "score_page")
-
-    def counted(newest: ReplayPlan | None) -> ReplayPlan:
-        assert newest is not None
-        return newest.model_copy(update={"detail": newest.detail + "x"})
-
-    async def write() -> None:
-        async with PlanStore(assay.settings, SystemClock()) as store:
-            await store.change(plan.plan, counted)
-
-    await asyncio.gather(*(write() for _ in range(3)))
-    async with PlanStore(assay.settings, SystemClock()) as store:
-        assert store.plans["again"].detail == "xxx"

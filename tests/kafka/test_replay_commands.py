@@ -12,10 +12,10 @@ from aiokafka.admin import RecordsToDelete
 
 from schemas.replays import ReplayPlan
 from streams.kafka.clients import make_admin, opened
-from streams.replay.plan_store import NoPlanTopicError, PlanStore
+from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, install, page, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, page, until
 from tests.kafka.replays import assay_replay, planned
 
 SHADOW = f"{SCORED}.replay.again"
@@ -99,16 +99,6 @@ async def test_ctrl_c_pauses_and_cancel_ends(assay: Installation, said: Said) ->
     assert len(await assay.read(SHADOW)) == 400
 
 
-async def test_missing_topic_of_plans_means_no_plans(kafka: str, topic_prefix: str, said: Said) -> None:
-    assay = Installation(install(kafka, topic_prefix))
-    assert await said(assay, "list") == (0, {"plans": []})
-    assert await said(assay, "show", "again") == (1, None)
-    assert await worked(assay, "score_page") == (2, None)
-    with pytest.raises(NoPlanTopicError, match=rf"no topic {topic_prefix}replays\.v1 .* `assay topics create`"):
-        async with PlanStore(assay.settings, SystemClock()):
-            pass
-
-
 async def test_plan_with_lost_offsets_fails_with_its_name(assay: Installation, said: Said) -> None:
     """A plan that has begun, and whose offsets the cluster does not know: exit 1, with its name and state."""
     plan = await planned(assay.settings, "score_page")
@@ -125,21 +115,6 @@ async def test_plan_with_lost_offsets_fails_with_its_name(assay: Installation, s
     await assay.feed([(b"again", plan.to_json().replace(b'"planned"', b'"of a later version"'))], REPLAYS.name)
     assert (await worked(assay, "resume", "again"))[0] == 1
     assert len(await assay.read(REPLAYS.name)) == 5, "nothing is written over it"
-
-
-async def test_empty_range_is_reported_and_nothing_is_made(assay: Installation, said: Said) -> None:
-    await assay.feed([page(n) for n in range(5)])
-    for words in ((), ("--dry-run",)):
-        process = await assay_replay(
-            assay.settings, "score_page", "--plan", "again", "--from", "1000", *words, stderr=asyncio.subprocess.PIPE
-        )
-        out, err = (text.decode() for text in await process.communicate())
-        assert process.returncode == 0
-        assert f"warning: {CRAWLED} has no records between --from and --to for score_page" in err
-        assert last_line(out)["plan"] == "again"
-    assert await said(assay, "list") == (0, {"plans": []})
-    async with opened(make_admin(assay.settings.kafka)) as admin:
-        assert not [name for name in await admin.list_topics() if ".replay." in name and name.startswith(assay.prefix)]
 
 
 async def test_range_with_deleted_records_is_refused(assay: Installation, said: Said) -> None:

@@ -97,16 +97,6 @@ async def test_diff_counts_the_pages_that_a_threshold_moves(
     assert await place.read(SCORED) == [], "nothing is written"
 
 
-async def test_a_selection_and_people_s_tables(place: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    then = other(place, source_rules={"base_scores": {"tier_2": 40}})
-    plan = await plan_of(place, "score_page", domains=["udn.com"])
-    assert await tell_diff(place.settings, then, plan, 2, as_json=False) == 0
-    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert shown[0] == "80 pages, by tier"
-    assert any(line.startswith("base 25 → 40: ") for line in shown)
-    assert shown[-1].endswith("more (--limit shows them)")
-
-
 async def test_batches_are_compared_too(place: Installation, capsys: pytest.CaptureFixture[str]) -> None:
     batches = [input_of("evaluate_search", number) for number in range(5)]
     await place.feed([(b"k", batch.to_json()) for batch in batches], "retrieval.batches.v1")
@@ -116,13 +106,3 @@ async def test_batches_are_compared_too(place: Installation, capsys: pytest.Capt
     told = json.loads(capsys.readouterr().out)
     assert (told["batches"], told["moved_count"], told["unchanged"]) == (5, 0, 5)
     assert told["config_version_now"] == told["config_version_then"]
-
-
-async def test_diff_of_a_handler_without_decisions_is_refused(
-    place: Installation, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = await plan_of(place, "request_snippets")
-    assert await tell_diff(place.settings, other(place), plan, 5, as_json=True) == 2
-    assert "--diff compares decisions of score_page and classify_results, not of request_snippets" in (
-        capsys.readouterr().err
-    )

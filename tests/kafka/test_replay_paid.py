@@ -1,17 +1,14 @@
 """Paid replays on a real Kafka and a model server: the estimate matches the cost, and a second replay is free."""
 
 import asyncio
-import json
-import re
 import time
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.relevance import RelevanceJudged, RelevanceRequested
-from schemas.replays import ReplayPlan, ReplaySelection, ReplayState
+from schemas.replays import ReplayPlan, ReplayState
 from streams.cli.replay_run import show_estimate
 from streams.replay.admin import plan_status
 from streams.replay.budget import spent_by
@@ -19,21 +16,19 @@ from streams.replay.estimate import Estimate, PaidEstimate, estimate
 from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
-from streams.settings.model import load_settings
 from streams.topology import REPLAYS
 from streams.topology.names import replay_dead_letters
 from tests.kafka.installation import Installation, Installing, handlers_named, until
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.samples import instance
 from tests.streams.llm.judges import input_of, judge_of
-from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, calls_tools, model_server, says
+from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, model_server, says
 
 SOURCES, JUDGED = "relevance.requested.v1", "relevance.judged.v1"
 CLAIMS, EVALUATED = "claims.extracted.v1", "claims.evaluated.v1"
 BEFORE, ALL = 80, 320
 """Inputs that live traffic has judged before, and inputs in all."""
 GOAL = 0.05
-SEARCH = ("vector_search_utterances", json.dumps({"query": "who said so"}))
 
 
 async def settled(installing: Installing, server: ModelServer, folder: Path) -> Installation:
@@ -66,11 +61,6 @@ def source(number: int) -> tuple[bytes, bytes]:
     event = instance(RelevanceRequested, input_of("judge_relevance", number))
     title = "Über die Prüfung der Verträge " * (1 + number % 7)
     return f"k{number}".encode(), event.model_copy(update={"title": title, "html": None, "content": title}).to_json()
-
-
-def claim(number: int) -> tuple[bytes, bytes]:
-    event = instance(ExtractedClaim, input_of("decontextualize_claim", number))
-    return event.claim_id.encode(), event.to_json()
 
 
 def paid(found: Estimate) -> PaidEstimate:
@@ -131,47 +121,6 @@ async def test_estimate_matches_the_cost_and_a_second_replay_is_free(
     assert "costs: about $0; answers in the journal save $" in capsys.readouterr().out
 
 
-class Conversing:
-    """A judge of claims: for a third of them it has something looked up first, and now and then it talks."""
-
-    def __init__(self) -> None:
-        self.talked: set[str] = set()
-
-    async def __call__(self, wire: Wire) -> None:
-        opening = next(m["content"] for m in wire.asked.messages if m["role"] == "user")
-        number = int((re.findall(r" \((\d+)\)", opening) or [0])[-1])
-        if number % 3 == 0 and not any(message["role"] == "tool" for message in wire.asked.messages):
-            await calls_tools(SEARCH)(wire)
-        elif number % 10 == 7 and opening not in self.talked:
-            self.talked.add(opening)
-            await counted(wire, "I would say it can't be told.")(wire)
-        else:
-            await counted(wire, "0.7")(wire)
-
-
-@pytest.mark.slow
-async def test_conversations_are_foreseen_by_those_before_them(
-    installing: Installing, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async with model_server(Conversing()) as server:
-        place = await settled(installing, server, tmp_path)
-        await place.feed([claim(number) for number in range(BEFORE)], CLAIMS)
-        await place.drain(judge_of("decontextualize_claim"))
-        before = len(server.asked)
-        assert before > BEFORE * 1.3
-        await place.feed([claim(number) for number in range(BEFORE, ALL)], CLAIMS)
-        plan = await planned(place.settings, "decontextualize_claim", plan="claims", max_cost_usd=1.0)
-        foreseen = paid(await estimate(place.settings, plan))
-        assert (await carried_out(place.settings, "claims")).state is ReplayState.FINISHED
-        cost = await spent(place, plan)
-        calls = len(server.asked) - before
-        records = await place.read(f"{EVALUATED}.replay.claims")
-    tell(capsys, "decontextualize_claim", foreseen, calls, cost)
-    assert len({ClaimEvaluated.model_validate_json(record.value or b"").claim_id for record in records}) == ALL
-    assert foreseen.calls == pytest.approx(calls, rel=GOAL)
-    assert foreseen.usd == pytest.approx(cost, rel=GOAL)
-
-
 async def test_at_its_bound_a_replay_pauses_and_loses_nothing(installing: Installing, tmp_path: Path) -> None:
     async with model_server(judge) as server:
         place = await settled(installing, server, tmp_path)
@@ -226,47 +175,6 @@ async def test_two_plans_don_t_ask_the_same_models_at_a_time(installing: Install
         assert (await working).state is ReplayState.FINISHED
         assert (await carried_out(place.settings, "second")).state is ReplayState.FINISHED
         assert len(server.asked) == 20
-
-
-async def test_only_what_failed_is_paid_for(installing: Installing, tmp_path: Path) -> None:
-    async with model_server(says("Certainly!")) as server:
-        place = await settled(installing, server, tmp_path)
-        await place.feed([source(number) for number in range(20)], SOURCES)
-        await place.drain(judge_of("judge_relevance"))
-        server.behave = judge
-        await place.feed([source(number) for number in range(20, 60)], SOURCES)
-        await place.drain(judge_of("judge_relevance"))
-        asked = len(server.asked)
-        settings = place.settings.model_copy(
-            update={"llm": place.settings.llm.model_copy(update={"cache_path": tmp_path / "another.sqlite"})}
-        )
-        selection = ReplaySelection(outcomes=("unparsed", "error"))
-        plan = await planned(settings, "judge_relevance", selection=selection, max_cost_usd=1.0)
-        assert paid(await estimate(settings, plan)).calls == 20
-        assert (await carried_out(settings)).state is ReplayState.FINISHED
-        assert len(server.asked) == asked + 20
-        assert len(await place.read(f"{JUDGED}.replay.again")) == 20
-
-
-async def test_a_plan_keeps_its_judge_and_so_its_bound(installing: Installing, tmp_path: Path) -> None:
-    """Made without a model it has no bound: with a model it would spend without one."""
-    async with model_server(judge) as server:
-        place = await settled(installing, server, tmp_path)
-        await place.feed([source(number) for number in range(20)], SOURCES)
-        nobody = place.settings.model_copy(update={"llm": load_settings().llm})
-        await planned(nobody, "judge_relevance", plan="free")
-        with pytest.raises(
-            ReplayError, match=r"made with the offline judge for judge_relevance.*now it would be the model"
-        ):
-            await carried_out(place.settings, "free")
-        async with PlanStore(place.settings, SystemClock()) as store:
-            assert store.plans["free"].state is ReplayState.PLANNED, "nothing has happened to it"
-        assert (await carried_out(nobody, "free")).state is ReplayState.FINISHED
-        await planned(place.settings, "judge_relevance", plan="paid", max_cost_usd=1.0)
-        with pytest.raises(ReplayError, match=r"made with the model judge.*now it would be the offline judge"):
-            await carried_out(nobody, "paid")
-        assert (await carried_out(place.settings, "paid")).state is ReplayState.FINISHED
-    assert len(server.asked) == 20
 
 
 async def test_cost_bound_holds_across_processes(installing: Installing, tmp_path: Path) -> None:

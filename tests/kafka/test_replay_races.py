@@ -1,32 +1,27 @@
 """Several processes on one plan, in unfavourable orders: none starts over, skips, or undoes another one's work."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.admin import RecordsToDelete
 from aiokafka.errors import KafkaError, UnknownError
 
 from schemas.replays import ReplayPlan, ReplayState
-from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.clients import make_producer, opened
 from streams.kafka.transactions import transactional_id
-from streams.replay import plan_store
-from streams.replay.admin import check_terms, drop, make_shadow, plan_status
-from streams.replay.plan import ReplayError
+from streams.replay.admin import drop, make_shadow, plan_status
 from streams.replay.plan_store import PlanStore
 from streams.replay.transitions import moved
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
 from streams.topology.names import run_group
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page, until
-from tests.kafka.replays import Watched, carried_out, planned
+from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page
+from tests.kafka.replays import carried_out, planned
 
 SHADOW = f"{SCORED}.replay.again"
-INDEXED = "documents.indexed.v1.replay.again"
 
 
 @pytest.fixture
@@ -72,28 +67,6 @@ async def test_process_that_joins_a_stage_late_does_not_reset_it(
     assert len(await assay.read(SHADOW)) == 60
 
 
-async def test_process_of_a_dropped_plan_ignores_its_successor(
-    assay: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plan_store, "_LOOKS_PER_REFRESH", sys.maxsize)
-    await assay.feed([page(n) for n in range(20)])
-    old = await planned(assay.settings, "score_page", rate=4.0)
-    frozen = asyncio.create_task(carried_out(assay.settings))
-
-    async def has_begun() -> bool:
-        return len(await assay.read(SHADOW)) > 0
-
-    await until(has_begun)
-    async with open_store(assay) as store:
-        # While the frozen process does not look, the old plan is dropped and a new one is made.
-        await store.change("again", lambda plan: plan and moved(plan, ReplayState.DROPPED))
-        new = await planned(assay.settings, "score_page")
-        assert run_group("score_page", new) != run_group("score_page", old)
-        with pytest.raises(ReplayError, match="another one has its name now"):
-            await frozen
-        assert (await store.refresh())["again"].state is ReplayState.PLANNED
-
-
 async def test_drop_fences_the_processes_of_the_plan(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(12)])
     await planned(assay.settings, "score_page")
@@ -117,19 +90,6 @@ async def test_many_resume_at_once(assay: Installation) -> None:
     plans = await asyncio.gather(*(carried_out(assay.settings) for _ in range(5)))
     assert {plan.state for plan in plans} == {ReplayState.FINISHED}
     assert len(await assay.read(SHADOW)) == 100
-
-
-async def test_late_process_finds_the_plan_finished(assay: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = Gate(monkeypatch, before=check_terms)
-    await assay.feed([page(n) for n in range(12)])
-    await planned(assay.settings, "score_page")
-    late = asyncio.create_task(carried_out(assay.settings), name="late")
-    await gate.reached.wait()
-    done = await carried_out(assay.settings)
-    gate.open.set()
-    assert await late == done
-    with pytest.raises(ReplayError, match="nothing left to do"):
-        await carried_out(assay.settings)
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -204,29 +164,3 @@ async def test_a_group_without_offsets_is_not_at_its_beginning(assay: Installati
         [account] = await plan_status(assay.settings, store.plans.values())
     total = sum(its.end - its.start for its in plan.stages[0].ranges)
     assert (account.total, account.remaining) == (total, total)
-
-
-async def test_records_deleted_before_the_replay_are_counted(assay: Installation) -> None:
-    """One partition has lost its beginning, one all it had; markers of transactions are no records that were lost."""
-    await assay.feed([page(n) for n in range(60)], transactional=True)
-    plan = await planned(assay.settings, "score_page")
-    first, second = [its for its in plan.stages[0].ranges if its.end - its.start > 4][:2]
-    async with opened(make_admin(assay.settings.kafka)) as admin:
-        wanted = {first.partition: first.start + 3, second.partition: second.end}
-        await admin.delete_records(
-            {
-                TopicPartition(assay.prefix + CRAWLED, partition): RecordsToDelete(before_offset=offset)
-                for partition, offset in wanted.items()
-            }
-        )
-    watched = Watched()
-    done = await carried_out(assay.settings, report=watched)
-    assert done.state is ReplayState.FINISHED
-    lost = [(its.partition, its.start, its.end) for its in done.stages[0].deleted]
-    assert lost == sorted(
-        [(first.partition, first.start, first.start + 3), (second.partition, second.start, second.end)]
-    )
-    # One of the offsets of the second partition was the marker of the transaction.
-    assert len(await assay.read(SHADOW)) == 60 - 3 - (second.end - second.start - 1)
-    assert watched.last is not None
-    assert watched.last.deleted == 3 + second.end - second.start

@@ -10,12 +10,12 @@ from aiokafka import ConsumerRecord
 
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage
-from schemas.relevance import RelevanceJudged, RelevanceOutcome, RelevanceRequested
+from schemas.relevance import RelevanceRequested
 from schemas.replays import OffsetRange, ReplaySelection, ReplayState, TopicRanges
 from schemas.rules import Rules
-from streams.dlq.dead_letters import Selection
 from streams.dlq.redrive import RedriveOptions, redrive
-from streams.kafka.clients import make_producer, opened
+from streams.dlq.selection import Selection
+from streams.kafka.clients import make_producer
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.replay.decisions import decision_ranges
 from streams.replay.plan_store import ReplayProgress
@@ -158,25 +158,6 @@ async def test_stop_interrupts_the_reading_of_earlier_decisions(judged: Installa
     assert len(await judged.read(f"{JUDGED.name}.replay.again")) == COUNT // 4
 
 
-async def test_a_later_decision_takes_the_place_of_an_earlier_one(judged: Installation) -> None:
-    """Only where it stood before the replay began: a resumed one means the same records."""
-    failed = {"outcomes": ["error"]}
-    before = await until_now(judged, JUDGE, **failed)
-    for record in await judged.read(JUDGED.name):
-        event = RelevanceJudged.model_validate_json(record.value or b"")
-        if event.outcome is RelevanceOutcome.ERROR:
-            better = event.model_copy(update={"outcome": RelevanceOutcome.IRRELEVANT})
-            await write(judged, record, better.to_json())
-    assert await chosen(judged, JUDGE, await until_now(judged, JUDGE, **failed), **failed) == []
-    assert await chosen(judged, JUDGE, before, **failed) == list(range(2, COUNT, 4))
-
-
-async def write(place: Installation, like: ConsumerRecord, value: bytes) -> None:
-    """A record like another one, with the same key and headers."""
-    async with opened(make_producer(place.settings.kafka, None, "again")) as producer:
-        await producer.send_and_wait(like.topic, value, key=like.key, headers=list(like.headers))
-
-
 def every_fourth_alive(crawled: CrawledPage, rules: Rules) -> Outcome:
     """Of four pages one meets a bug and one can't be read."""
     number = int(crawled.url.rpartition("-")[2])
@@ -208,23 +189,3 @@ async def test_inputs_without_a_decision_and_dead_ones(installing: Installing) -
     until = await until_now(place, SCORER, **both)
     again = await chosen(place, SCORER, until, outcomes=["dead"])
     assert again == list(range(3, 40, 4))
-
-
-async def test_tiers_of_the_event_itself_or_of_the_decision_on_it(installing: Installing) -> None:
-    place = await installing()
-    await place.feed([numbered(number) for number in range(8)])
-    await place.drain(scorer())
-    assert await chosen(place, SCORER, await until_now(place, SCORER, tiers=["C"]), tiers=["C"]) == list(range(8))
-    assert await chosen(place, SCORER, await until_now(place, SCORER, tiers=["A"]), tiers=["A", "B"]) == []
-    assert await until_now(place, INDEXER, tiers=["C"]) == (), "its input has a tier, so nothing has to be looked up"
-    assert await chosen(place, INDEXER, (), tiers=["C"]) == list(range(8))
-    assert await chosen(place, INDEXER, (), tiers=["A", "B"]) == []
-
-
-async def test_domains_of_pages(installing: Installing) -> None:
-    place = await installing()
-    await place.feed([numbered(1, "news.site.example"), numbered(2, "site.example"), numbered(3, "mysite.example")])
-    await place.feed([(b"broken-4", b"{")])
-    assert await chosen(place, SCORER, (), domains=["Site.Example."]) == [1, 2]
-    assert await chosen(place, SCORER, (), domains=["news.site.example"]) == [1]
-    assert await chosen(place, SCORER, ()) == [1, 2, 3, 4], "what can't be decoded is left out by a filter alone"

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-from contextlib import aclosing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +9,10 @@ import pytest
 
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.cli.export import Export
-from streams.console.review_marks import Marks
-from streams.settings.model import Settings, load_settings
+from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED, PAGES_SCORED, RESULTS_CLASSIFIED
 from tests.command_line import Ran
-from tests.kafka.installation import SCORE_PAGE, Installation, Installing, install
+from tests.kafka.installation import SCORE_PAGE, Installation, Installing
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -98,45 +95,3 @@ def test_each_review_has_its_decision_and_its_input(ran: Ran, settings: Settings
     assert (found[URLS[1]]["note"], found[URLS[1]]["reviewer"]) == ("a public authority", "Ida")
     assert found["batch"]["missing"] == ["the decision is gone: results.classified.v1/0/7"]
     assert found["batch"]["input"] is None
-
-
-def test_people_see_how_many_there_are(ran: Ran, settings: Settings) -> None:
-    done = ran(Export(form="reviews").run, settings)
-    assert len(done.out.splitlines()) == 4
-    assert "exported 4 (2 right, 2 wrong, 1 without their input), refused 1, in " in done.err
-    nothing = ran(Export(form="reviews", start="latest").run, settings)
-    assert (nothing.status, nothing.out) == (0, "")
-    assert "mark decisions on the screen Review of `assay console`" in nothing.err
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (Export(form="reviews", newest=True), "leave --latest out"),
-        (Export(form="reviews", source=Path("x")), "leave --input out"),
-        (Export(form="reviews", start="yesterday"), "--from takes earliest, latest or an offset"),
-    ],
-)
-def test_wrong_usage(ran: Ran, options: Export, says: str) -> None:
-    done = ran(options.run, load_settings())
-    assert (done.status, says in done.complaint) == (2, True)
-
-
-async def test_marks_are_read_again_and_the_newest_counts(installing: Installing) -> None:
-    assay = await installing(topics=(DECISIONS_REVIEWED,))
-    now = datetime.now(UTC)
-    decision = ReviewedDecision(topic="t", partition=0, offset=1, handler="h", config_version="v", subject="s")
-    async with aclosing(Marks(assay.settings.kafka)) as writer, aclosing(Marks(assay.settings.kafka)) as reader:
-        assert await reader.refresh() == {}
-        for right in (True, False, False):
-            await writer.write(DecisionReviewed(decision=decision, right=right, reviewed_at=now), now)
-        [mark] = (await reader.refresh()).values()
-        assert (mark.right, mark.decision, list(writer.rows)) == (False, decision, ["t/0/1"])
-    records = await assay.read(DECISIONS_REVIEWED.name)
-    assert {dict(record.headers)["ce_source"] for record in records} == {b"assay/console"}
-    assert len({dict(record.headers)["ce_id"] for record in records}) == 2, "the same mark has the same id"
-
-
-async def test_without_the_topic_there_are_no_marks(kafka: str, topic_prefix: str) -> None:
-    async with aclosing(Marks(install(kafka, topic_prefix).kafka)) as marks:
-        assert await marks.refresh() == {}

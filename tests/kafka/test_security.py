@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from dataclasses import asdict
@@ -15,9 +14,9 @@ from aiokafka.protocol.admin import CreateAclsRequest
 
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.app.application import Application
-from streams.cli.doctor_kafka import check_kafka
 from streams.console.app import make_context
 from streams.console.review_marks import Marks
+from streams.doctor.kafka import check_kafka
 from streams.kafka.acls import needed_acls
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.lag import read_lags
@@ -27,7 +26,7 @@ from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer, until
-from tests.kafka.secured_kafka import KEY_PASSWORD, MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
+from tests.kafka.secured_kafka import MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
 from tests.samples import ROOT, run_assay
 from tests.tables import tables
 
@@ -90,21 +89,6 @@ async def test_every_kind_of_client_is_let_in(
     assert "fail" not in {finding.state for finding in findings}
 
 
-@pytest.mark.parametrize(
-    ("listener", "mechanism", "delivery"),
-    [("SASLTLS", "SCRAM-SHA-512", "exactly_once"), ("MUTUAL", "", "at_least_once")],
-)
-async def test_an_application_answers_every_page_once(
-    secured: SecuredKafka, topic_prefix: str, listener: str, mechanism: str, delivery: str
-) -> None:
-    assay = Installation(settings_of(client(secured, listener, mechanism), topic_prefix, delivery=delivery))
-    await create_topics(assay.settings.kafka, PAGE_TOPICS)
-    await assay.feed((page(number) for number in range(200)), transactional=True)
-    async with assay.running(scorer()) as application:
-        await assay.quiet(application)
-    assert Counter(record.key for record in await assay.read(SCORED)) == Counter(page(n)[0] for n in range(200))
-
-
 def rights() -> Iterator[tuple[int, int]]:
     """Resources and operations as docs/operations.md lists them."""
     text = " ".join((ROOT / "docs/operations.md").read_text("utf-8").split())
@@ -114,30 +98,6 @@ def rights() -> Iterator[tuple[int, int]]:
             resource = next(number for name, number in RESOURCES.items() if f"on {name}" in part)
             for operation in re.findall(r"`(\w+)`", part):
                 yield resource, OPERATIONS[operation]
-
-
-async def test_the_rights_that_operations_md_lists_are_enough(secured: SecuredKafka, topic_prefix: str) -> None:
-    every = settings_of(client(secured, "SASLTLS"))
-    async with opened(make_admin(every.kafka)) as admin:
-        listed = list(rights())
-        assert {resource for resource, _ in listed} == set(RESOURCES.values())
-        for resource, operation in listed:
-            acl = CreateAclsRequest(resource, topic_prefix, PREFIXED, "User:worker", "*", operation, ALLOW)
-            await admin._send_request(acl)
-    section = client(secured, "SASLTLS", sasl_username="worker", sasl_password=USERS["worker"])
-    assay = Installation(settings_of(section, topic_prefix))
-    await create_topics(assay.settings.kafka, PAGE_TOPICS)
-    await assay.feed(page(number) for number in range(50))
-    async with assay.running(scorer()) as application:
-        await assay.quiet(application)
-    states = await asyncio.to_thread(lambda: [finding.state for finding in check_kafka(assay.settings)])
-    assert "fail" not in states
-    assert len(await Installation(settings_of(client(secured, "SASLTLS"), topic_prefix)).read(SCORED)) == 50
-
-
-def test_encrypted_key_may_share_the_certificates_file(secured: SecuredKafka) -> None:
-    section = client(secured, "MUTUAL", ssl_certfile="both.pem", ssl_keyfile=None, ssl_password=KEY_PASSWORD)
-    assert next(check_kafka(settings_of(section))).state == "ok"
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = TABLES["refused"]
@@ -171,24 +131,6 @@ def test_a_refused_client_says_why_and_what_to_do(
     [finding] = check_kafka(settings_of(section))
     assert (finding.what, finding.state) == ("Kafka", "fail")
     assert re.search(expected, finding.detail)
-
-
-COMMANDS = TABLES["commands"]
-
-
-@pytest.mark.parametrize("create_topics", [True, False])
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_ends_with_the_reason_of_a_refusal(
-    secured: SecuredKafka,
-    run: Callable[..., int],
-    capsys: pytest.CaptureFixture[str],
-    command: str,
-    create_topics: bool,
-) -> None:
-    section = client(secured, "SASLTLS", "SCRAM-SHA-256", sasl_password="x", create_topics=create_topics)  # noqa: S106
-    assert run(section, *command.split()) == 1
-    [line] = capsys.readouterr().err.splitlines()
-    assert "refuses the user 'assay' by SCRAM-SHA-256; see ASSAY_KAFKA__SASL_USERNAME" in line
 
 
 @pytest.mark.parametrize(

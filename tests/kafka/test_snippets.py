@@ -1,41 +1,31 @@
 """Snippet requests on a real Kafka, with a web and a model on loopback: every request completes exactly once."""
 
-import dataclasses
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
-from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance
-from schemas.event import Event
 from schemas.extraction import ExtractionCompleted
-from schemas.needs import Ask
-from schemas.outcome import Outcome
 from schemas.relevance import (
     RelevanceJudged,
-    RelevanceRequested,
     SnippetExtracted,
     SnippetsCompleted,
     SnippetsRequested,
 )
-from streams.dlq.dead_letters import Selection
-from streams.dlq.redrive import RedriveOptions, redrive
 from streams.topology import HANDLERS
 from tests.kafka.installation import Installing, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving
-from tests.streams.llm.model_server import Behaviour, ModelServer, by_message, hangs, model_server, says, status
+from tests.streams.llm.model_server import Behaviour, ModelServer, by_message, hangs, model_server, says
 
 NAMES = ("request_snippets", "fetch_page", "judge_relevance")
 OURS = tuple(handler for handler in HANDLERS if handler.name in NAMES)
-JUDGE = tuple(handler for handler in OURS if handler.name == "judge_relevance")
 REQUESTED, SOURCES, JUDGED = "snippets.requested.v1", "relevance.requested.v1", "relevance.judged.v1"
 EXTRACTED, COMPLETED = "snippets.extracted.v1", "snippets.completed.v1"
 HOST, DOWN = "council.example", "down.example"
 QUERY = "repair of bicycle brakes"
 DEADLINE = 0.6
-E = TypeVar("E", bound=Event)
 PROSE = (
     "Brakes wear down with every ride, and a lever that reaches the handlebar says that the cable has stretched or "
     "that the pads are gone. Loosen the bolt, pull the cable tight and fasten the bolt again."
@@ -165,73 +155,3 @@ async def test_kill_loses_no_source_and_makes_no_second_completion(
     assert [source.outcome for source in end.sources] == ["relevant", "irrelevant", "not_fetched"]
     assert Counter(event.url for event in await assay.events(RelevanceJudged)) == Counter(urls[:2])
     assert web.seen["/brakes"] == web.seen["/taxes"] == 1
-
-
-async def test_dead_letter_delays_its_request_until_the_redrive(
-    installing: Installing, web: Web, tmp_path: Path
-) -> None:
-    """A bug in the second judgment: the request completes once, after the redrive (ADR 0007)."""
-    urls = [f"http://{HOST}/brakes", f"http://{HOST}/taxes", f"http://{DOWN}/"]
-
-    def stumbles(source: RelevanceRequested, rules: JudgeRelevanceRules) -> Outcome | Ask:
-        if source.url.endswith("/taxes"):
-            raise RuntimeError("a bug")
-        return judge_relevance(source, rules)
-
-    [judge] = JUDGE
-    with_bug = (*(handler for handler in OURS if handler not in JUDGE), dataclasses.replace(judge, fn=stumbles))
-    async with model_server(by_message(judging)) as server:
-        assay = await installing(OURS, **settings(server, web, tmp_path))
-        await assay.feed([request(*urls)], REQUESTED)
-        async with assay.running(*with_bug) as application:
-            await assay.quiet(application)
-        assert await assay.read(COMPLETED) == []
-        assert len(await assay.read("relevance.requested.v1.assay.judge_relevance.dlq")) == 1
-        for expected in (1, 0):
-            done = await redrive(assay.settings, Selection(("judge_relevance",)), RedriveOptions("mend"))
-            assert done.sent == expected, "each letter is sent again once"
-        async with assay.running(*OURS) as application:
-            await assay.quiet(application)
-    [end] = await assay.events(SnippetsCompleted)
-    assert [source.outcome for source in end.sources] == ["relevant", "irrelevant", "not_fetched"]
-    assert Counter(event.url for event in await assay.events(RelevanceJudged)) == Counter(urls[:2])
-
-
-@pytest.mark.parametrize(("trouble", "outcome"), [(hangs(), "timeout"), (status(500), "error")])
-async def test_failed_judgment_is_asked_again_on_redelivery(
-    installing: Installing, web: Web, tmp_path: Path, trouble: Behaviour, outcome: str
-) -> None:
-    """A failed call leaves no answer behind, so the same record is judged like a new one (C-20)."""
-    source = RelevanceRequested(
-        request_id="r1", query=QUERY, url=f"http://{HOST}/brakes", html=page("brakes").split(b"\r\n\r\n")[1].decode()
-    )
-    record = (b"r1", source.to_json())
-    async with model_server(says("Relevant")) as server:
-        assay = await installing(JUDGE, **settings(server, web, tmp_path))
-        server.script = [trouble]
-        async with assay.running(*JUDGE) as application:
-            await assay.feed([record], SOURCES)
-            await until(lambda: len(server.asked) == 1)
-            await assay.quiet(application)
-            assert await assay.read(EXTRACTED) == []
-            await assay.feed([record], SOURCES)
-            await until(lambda: len(server.asked) == 2)
-            await assay.quiet(application)
-            # An opinion is kept: the third delivery asks no model.
-            await assay.feed([record], SOURCES)
-            await assay.quiet(application)
-        assert len(server.asked) == 2
-    requested, decisions = await assay.read(SOURCES), await assay.read(JUDGED)
-    failed, judged, again = (RelevanceJudged.model_validate_json(record.value) for record in decisions)
-    causes = [dict(record.headers)["ce_causationid"].decode() for record in decisions]
-    assert causes == [f"{record.topic}/{record.partition}/{record.offset}" for record in requested], (
-        "a decision names the record that it answers"
-    )
-    assert (failed.relevant, failed.outcome) == (False, outcome)
-    assert failed.detail
-    assert [(event.relevant, event.llm.cached) for event in (judged, again) if event.llm] == [
-        (True, False),
-        (True, True),
-    ]
-    snippets = await assay.events(SnippetExtracted)
-    assert [event.snippet for event in snippets] == [PROSE, PROSE]

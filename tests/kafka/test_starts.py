@@ -7,14 +7,11 @@ import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaError
 
 from streams.app.application import Application
-from streams.demo.tally import Tally
-from streams.demo.watch import Watch
 from streams.kafka.topics import create_topics
 from streams.pipeline.consumer import CountingConsumer
-from streams.topology import HANDLERS, REPLAYS, TOPICS
-from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
-from tests.kafka.installation import Installing, install, page, until
-from tests.kafka.replays import carried_out, planned
+from streams.topology import HANDLERS
+from tests.kafka.connections import Connections, of_aiokafka
+from tests.kafka.installation import Installing, install, until
 
 TWO = [handler for handler in HANDLERS if handler.name in ("score_page", "rank_results")]
 
@@ -22,22 +19,6 @@ TWO = [handler for handler in HANDLERS if handler.name in ("score_page", "rank_r
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
     return Connections(monkeypatch)
-
-
-@forgets_a_connection
-async def test_a_start_that_a_silent_kafka_holds_up_is_given_up(
-    kafka: str, topic_prefix: str, connections: Connections
-) -> None:
-    """Each consumer asks for the brokers by a connection that aiokafka forgets when it is stopped then."""
-    async with SilentBroker(kafka, answers=1) as silent:
-        application = Application(install(silent.address, topic_prefix), TWO)
-        starting = asyncio.create_task(application.start())
-        await silent.silent.wait()
-        starting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await starting
-        await application.stop()
-    assert (connections.open, of_aiokafka()) == (0, [])
 
 
 async def test_failed_start_of_one_group_stops_the_others(
@@ -60,41 +41,6 @@ async def test_failed_start_of_one_group_stops_the_others(
         await application.start()
     assert len(ended) == next(numbers) - 1 > 0
     await application.stop()
-    assert (connections.open, of_aiokafka()) == (0, [])
-
-
-async def test_a_replay_that_is_given_up_while_its_group_starts(
-    installing: Installing, connections: Connections, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = await installing(TWO, [REPLAYS])
-    await place.feed([page(number) for number in range(3)])
-    await planned(place.settings, "score_page")
-    start, joined = CountingConsumer.start, asyncio.Event()
-
-    async def start_for_ever(consumer: CountingConsumer) -> None:
-        await start(consumer)
-        joined.set()
-        await asyncio.Event().wait()
-
-    monkeypatch.setattr(CountingConsumer, "start", start_for_ever)
-    replaying = asyncio.create_task(carried_out(place.settings))
-    await joined.wait()
-    replaying.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await replaying
-    assert (connections.open, of_aiokafka()) == (0, [])
-
-
-async def test_a_watch_whose_stop_is_given_up_is_closed_all_the_same(
-    installing: Installing, connections: Connections
-) -> None:
-    settings = (await installing(HANDLERS, TOPICS)).settings
-    watch = Watch(settings, Tally(settings.tiered_indexing, settings.index.planned_chunks))
-    await watch.start()
-    stopping = asyncio.create_task(watch.stop())
-    await asyncio.sleep(0)
-    stopping.cancel()
-    await asyncio.gather(stopping, return_exceptions=True)
     assert (connections.open, of_aiokafka()) == (0, [])
 
 

@@ -1,7 +1,6 @@
 """``assay top`` beside a worker on a real Kafka: once for programs, and live on a terminal."""
 
 import asyncio
-import json
 import os
 import pty
 import struct
@@ -13,7 +12,7 @@ import pytest
 
 from streams.http.server import HttpServer
 from streams.settings.model import HttpSettings
-from tests.kafka.installation import Installation, command, page, process, scorer, until
+from tests.kafka.installation import Installation, page, process, scorer, until
 
 
 @pytest.fixture
@@ -24,28 +23,6 @@ async def worker(assay: Installation) -> AsyncIterator[str]:
         await until(application.caught_up)
         async with HttpServer(application.asgi, HttpSettings(port=0)) as http:
             yield http.address
-
-
-async def test_programs_get_one_line(assay: Installation, worker: str, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("top", "--url", worker, "--once", "--json", "--every", "0.3")
-    status, out, _ = await command(assay.settings, capsys, *words)
-    assert status == 0
-    view = json.loads(out)
-    [score] = [row for row in view["rows"] if row["handler"] == "score_page"]
-    assert (score["lag_records"], score["members"], score["dead"], score["rate_per_second"]) == (0, 1, 0, 0)
-    assert score["age_p99_seconds"] > 0
-    assert (view["workers"], view["kafka_problem"], view["worker_problems"]) == (1, "", {})
-
-
-async def test_without_a_terminal_it_is_one_plain_table(
-    assay: Installation, worker: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ("top", "--url", worker, "--url", "1", "--every", "0.3")
-    status, out, _ = await command(assay.settings, capsys, *words)
-    assert status == 0
-    assert "1 worker\n" in out
-    assert "\x1b" not in out
-    assert "http://127.0.0.1:1/metrics: ConnectError" in out
 
 
 async def test_top_runs_on_a_terminal_until_a_key_ends_it(assay: Installation, worker: str) -> None:

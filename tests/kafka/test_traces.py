@@ -1,7 +1,6 @@
 """Traces over a real Kafka: from a page to its document, from a batch to the next, and as a collector gets them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,20 +8,14 @@ from aiokafka import ConsumerRecord
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan
 
-from schemas.retrieval import ResultsClassified, RetrievalBatch
 from streams.app.application import Application
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
 from streams.settings.model import HttpSettings
-from tests.kafka.concerts import PLACE, offer
 from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing, handlers_named, installed
-from tests.streams.fetch.web import serving
-from tests.streams.llm.judges import GOOD
-from tests.streams.llm.model_server import model_server, says
 from tests.streams.telemetry.spans import Spans, ids, parent
 
 TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-MODEL = "small-1"
 
 
 async def write(place: Installation, topic: str, value: bytes, *headers: tuple[str, bytes]) -> None:
@@ -68,59 +61,6 @@ async def test_one_trace_leads_from_a_crawled_page_to_its_document(installing: I
         assert told["messaging.consumer.group.name"] == f"{place.prefix}assay.{handler}"
         assert (told["assay.handler"], told["assay.outcome"]) == (handler, "emit")
         assert told["messaging.kafka.offset"] == 0
-
-
-async def test_one_trace_spans_batch_extraction_and_next_batch(kafka: str, topic_prefix: str, tmp_path: Path) -> None:
-    host = "kalender.example"
-    found = {"url": f"http://{host}/concerts", "title": "All concerts", "content": "All concerts. View event. " * 6}
-    batch = RetrievalBatch.model_validate({"batchId": "b1", "query": "concerts this week", "retrievedContent": [found]})
-    async with serving() as web, model_server(says(GOOD["evaluate_retrieval"])) as models:
-        offer(web)
-        place = await installed(
-            kafka,
-            topic_prefix,
-            handlers_named("classify_results", "fetch_page", "evaluate_retrieval"),
-            fetch={"resolve": {host: web.place}, "min_delay_seconds": 0.0, "cache_path": tmp_path / "fetch.db"},
-            llm={"base_url": models.base_url, "model": MODEL, "cache_path": tmp_path / "llm.db"},
-        )
-        begin = ("traceparent", f"00-{TRACE}-{ABOVE}-01".encode())
-        await write(place, "retrieval.batches.v1", batch.to_json(), begin)
-        spans = Spans()
-        await run(place, spans, "classify_results", "fetch_page", "evaluate_retrieval")
-        assert {ids(span)[0] for span in spans.ended} == {TRACE}
-        classified = await place.read("results.classified.v1")
-        attempts = {ResultsClassified.model_validate_json(record.value).attempt: record for record in classified}
-        assert sorted(attempts) == [1, 2]
-        assert traces(classified) == [TRACE] * 2
-
-    by_id = {ids(span)[1]: span for span in spans.ended}
-
-    def above(span: ReadableSpan) -> ReadableSpan:
-        return by_id[parent(span) or ""]
-
-    first, second = sorted(
-        spans.named(f"process {topic_prefix}retrieval.batches.v1"), key=lambda span: span.start_time or 0
-    )
-    [fetching] = spans.named(f"process {topic_prefix}extraction.needed.v1")
-    assert above(fetching) is first
-    assert above(second) is fetching
-
-    gets = spans.named("GET")
-    paths = sorted(attributes(span)["url.full"].removeprefix(f"http://{host}") for span in gets)
-    assert paths == ["/concerts", *(f"/concerts/{n}-quartet" for n in (11, 12, 13)), "/robots.txt"]
-    assert all(above(span) is fetching for span in gets)
-    assert {attributes(span).get("http.response.status_code") for span in gets} == {200, 404}
-    assert {attributes(span)["server.address"] for span in gets} == {host}
-
-    calls = spans.named(f"chat {MODEL}")
-    judging = spans.named(f"process {topic_prefix}results.classified.v1")
-    assert len(calls) == len(models.asked) == len(judging) == 2
-    assert {id(above(span)) for span in calls} == {id(span) for span in judging}
-    assert {attributes(span)["gen_ai.usage.output_tokens"] > 0 for span in calls} == {True}
-    assert any(PLACE in str(asked) for asked in models.asked), "the model was shown the page"
-    written = " ".join(span.to_json() for span in spans.ended)
-    assert PLACE not in written
-    assert "concerts this week" not in written
 
 
 class Collector:

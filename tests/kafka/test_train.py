@@ -84,7 +84,7 @@ async def answered_with(
 
 async def train(assay: Installation, out: Path, *options: str) -> tuple[int | None, str, str]:
     """``assay train`` as a user runs it."""
-    return await ran(assay.settings, "train", "--out", out, *options, training__least_judged=5)
+    return await ran(assay.settings, "train", "--output", out, *options, training__least_judged=5)
 
 
 def signed_first(answers: Sequence[RankingCompleted]) -> float:

@@ -7,10 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from schemas.extraction import ExtractionNeeded
-from schemas.retrieval import ResultsClassified
 from streams.cli.stats import run_topic_stats
-from streams.kafka.lookups import read_newest_first
-from streams.settings.model import Settings, load_settings
+from streams.settings.model import Settings
 from streams.topology import (
     DOCUMENTS_INDEXED,
     EXTRACTION_NEEDED,
@@ -19,7 +17,7 @@ from streams.topology import (
     RETRIEVAL_EVALUATED,
 )
 from tests.command_line import Done, Ran
-from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing, command
+from tests.kafka.installation import SCORE_PAGE, Installation, Installing, command
 from tests.samples import EXAMPLES
 
 URL = "https://a.example/report"
@@ -65,39 +63,9 @@ def test_decisions_on_a_page_come_newest_first(capsys: pytest.CaptureFixture[str
     scores = [one for one in found if one["verdict"].startswith("score")]
     assert scores[0]["by"] == "score_page"
     assert scores[0]["reasons"][0] == "+10 a.example is not listed"
-    shown = why(settings, capsys, "https://A.example/report?utm_source=x", "--max", "2")
+    shown = why(settings, capsys, "https://A.example/report?utm_source=x", "--limit", "2")
     assert shown.out.count("score_page: score 10, tier C, label LOW") in (1, 2)
     assert max(map(len, shown.out.splitlines())) <= 166
-
-
-def test_limits_of_time_and_number(capsys: pytest.CaptureFixture[str], settings: Settings) -> None:
-    assert len(why(settings, capsys, URL, "--max", "3", "--json").out.splitlines()) == 3
-    later = datetime.now(UTC) + timedelta(days=1)
-    done = why(settings, capsys, URL, "--since", later.isoformat())
-    assert (done.status, done.out) == (1, "")
-    assert f"no record of {URL} since" in done.err
-    assert why(settings, capsys, "https://b.example/", "--all-partitions").status == 1
-
-
-async def test_a_quiet_topic_does_not_hide_newer_records_of_a_busy_one(assay: Installation) -> None:
-    key, value = URL.encode(), b"{}"
-    await assay.feed([(key, value)], SCORED)
-    await assay.feed([(key, value)], CRAWLED)
-    await assay.feed([(f"https://site.example/other-{n}".encode(), value) for n in range(8_000)], CRAWLED)
-    steps = read_newest_first(assay.settings.kafka, {CRAWLED: [key], SCORED: [key]}, None)
-    found = [record.topic.removeprefix(assay.prefix) async for records in steps for record in records]
-    assert found == [CRAWLED, SCORED]
-
-
-async def test_a_batch_is_found_by_its_id(capsys: pytest.CaptureFixture[str], installing: Installing) -> None:
-    assay = await installing(handlers=(), topics=(RESULTS_CLASSIFIED,))
-    file = next((EXAMPLES / RESULTS_CLASSIFIED.name).glob("*.json"))
-    event = ResultsClassified.model_validate_json(file.read_bytes())
-    await assay.feed([(event.batch_id.encode(), event.to_json())], RESULTS_CLASSIFIED.name)
-    done = Done(*await command(assay.settings, capsys, "why", event.batch_id))
-    assert done.status == 0
-    assert f"attempt {event.attempt}: " in done.out
-    assert event.results[0].reasons[0] in done.out
 
 
 def test_topic_is_counted_with_its_refusals(ran: Ran, settings: Settings) -> None:
@@ -109,13 +77,3 @@ def test_topic_is_counted_with_its_refusals(ran: Ran, settings: Settings) -> Non
     assert ran(run_topic_stats, settings, PAGES_SCORED, later, as_json=True).document["events"] == 0
     done = ran(run_topic_stats, settings, DOCUMENTS_INDEXED, None, as_json=True)
     assert (done.status, "topics create" in done.err) == (2, True)
-
-
-def test_without_kafka_the_index_is_read(capsys: pytest.CaptureFixture[str]) -> None:
-    nowhere = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
-    done = why(nowhere, capsys, URL)
-    assert done.status == 1
-    assert "no Kafka at 127.0.0.1:1; the index has this of the page" in done.err
-    assert "the index can't be read" in done.err
-    batch = why(nowhere, capsys, "batch-1")
-    assert (batch.status, "no Kafka" in batch.err) == (1, True)

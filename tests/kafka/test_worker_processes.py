@@ -10,15 +10,13 @@ import sys
 from asyncio.subprocess import PIPE
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from schemas.pages import CrawledPage, ScoredPage
 from streams.app.application import Application
 from streams.workers.pool import WorkerPool
-from tests.kafka.installation import CRAWLED, DEAD, GROUP, SCORED, Installation, Installing, until, until_killed
+from tests.kafka.installation import DEAD, SCORED, Installation, Installing, until, until_killed
 from tests.processes import below, end_of, running
 from tests.samples import instance
 from tests.streams.workers.page_handlers import SCORER
@@ -139,21 +137,6 @@ async def count_of(assay: Installation) -> int:
 
 async def more_than(assay: Installation, count: int) -> bool:
     return await count_of(assay) > count
-
-
-async def test_a_child_reads_records_of_retry_topics_too(installing: Installing, tmp_path: Path) -> None:
-    handler = replace(SCORER, ordered_by_key=False, retry_later=(1,))
-    assay = await installing([handler], workers=LIMITS, processing={"retries": {"max_attempts": 1}})
-    deeds = [f"retry {tmp_path}/{number}" if number % 5 == 0 else "" for number in range(30)]
-    deeds[10] = f"retry {tmp_path}/missing/folder"
-    deeds[15] = "hang"
-    await assay.feed(pages(deeds))
-    await assay.drain(handler)
-    retried = await assay.read(f"{CRAWLED}.{GROUP}.retry.1s")
-    assert len(retried) == 4
-    assert await dead(assay) == {10: ("handler_bug", "handle"), 15: ("took_too_long", "handle")}
-    numbers = [int(event.context or "") for event in await assay.events(ScoredPage)]
-    assert sorted(numbers) == sorted(set(range(30)) - {10, 15})
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["is killed", "drains"])

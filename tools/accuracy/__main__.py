@@ -7,77 +7,42 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from tools import labelled
 from tools.accuracy import (
     contestants,
-    errors,
     evidence,
-    features,
     fetching,
     injections,
     judging,
     listings,
-    main_text,
     page_content,
     result_types,
     sources,
     table,
 )
-from tools.accuracy.counting import Tally
-from tools.accuracy.labels import SCHEMA_SET, SETS, pages
+from tools.accuracy.contestants import ASSAY
+from tools.accuracy.labels import SETS, pages
+from tools.accuracy.measure import MEASURES, Asked, measured
 from tools.training.authors import AUTHORS
 from tools.training.dates import DATES
 
-PARTS = (
-    "dates", "authors", "text", "content", "injections", "features", "results", "listings", "evidence", "errors",
-    "fetching", "claims", "relevance", "searches", "retrieval", "attacks", "ranking", "sources",
-)  # fmt: skip
-JUDGED = {"claims", "relevance", "searches", "retrieval", "attacks"}
-RESULTS = {"results", "listings"}
-RANKING = {"ranking"}
-SOURCES = {"sources"}
-INJECTIONS = {"injections"}
-PAGES = set(PARTS) - JUDGED - RESULTS - RANKING - SOURCES - INJECTIONS
-SECTIONS = (PAGES, RESULTS, JUDGED, RANKING, SOURCES, INJECTIONS)
-"""Parts whose figures are in one section of the docs."""
-_OF_PAGES = {"dates", "authors", "text", "features"}
-
-
-class Run:
-    """What one run has measured: tables to print, tallies with their misses, and everything as data."""
-
-    def __init__(self) -> None:
-        self.tables: list[str] = []
-        self.tallies: list[Tally] = []
-
-    def add(self, tally: Tally, *, counts: bool = False) -> None:
-        """Takes a tally with its table."""
-        self.tallies.append(tally)
-        self.tables.append(table.tally_table(tally) + ("\n" + table.counts_table(tally) if counts else ""))
-
-    def text(self) -> str:
-        """All tables."""
-        return "\n".join(self.tables)
-
-    def data(self) -> dict[str, Any]:
-        """All counts."""
-        return {
-            "tallies": {
-                tally.question: {
-                    f"{group}: {name}": {"labelled": count.labelled, "right": count.right, "wrong": count.wrong}
-                    for (group, name), count in tally.counts.items()
-                }
-                for tally in self.tallies
-            },
-        }
+SECTIONS = {
+    "": (*MEASURES, "content", "evidence", "fetching"),
+    "results": ("results", "listings"),
+    "judges": ("claims", "relevance", "searches", "retrieval", "attacks"),
+    "queries": ("ranking",),
+    "sources": ("sources",),
+    "injections": ("injections",),
+}
+"""The parts whose figures are in one section of the docs."""
+PARTS = tuple(part for parts in SECTIONS.values() for part in parts)
 
 
 def main() -> int:
@@ -87,95 +52,70 @@ def main() -> int:
     if not present:
         print(f"skipped: no labelled pages below {labelled.DATA}; set DATA to where they are")
         return 0
-    run, parts, heading = Run(), set(options.only), _heading()
-    raised = measure(run, parts, present)
-    print(heading, run.text(), sep="\n")
-    measured_results = (("results", result_types.run), ("listings", listings.run))
-    typed = "\n".join(line for part, run_part in measured_results if part in parts for line in run_part())
-    print(typed)
+    parts = set(options.only)
     limits = options.most_cases, options.most_usd
-    judged = asyncio.run(judging.measure(parts & JUDGED, *limits))
-    print(judged)
+    raised, tables = _of_pages(parts, present, options.misses)
+    judged = asyncio.run(judging.measure(parts & set(SECTIONS["judges"]), *limits))
+    typed = [line for part, run in (("results", result_types.run), ("listings", listings.run)) if part in parts
+             for line in run()]  # fmt: skip
     ranked = asyncio.run(judging.measure_ranking(*limits, options.most_queries)) if "ranking" in parts else ""
-    print(ranked)
-    listed = sources.measure() if parts & SOURCES else ""
-    print(listed)
-    injected = "\n".join(injections.run(options.cases)) if parts & INJECTIONS else ""
-    print(injected)
-    for tally in run.tallies if options.misses else ():
-        print(table.misses(tally, options.misses))
-    if options.json:
-        options.json.write_text(json.dumps(run.data(), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    if options.write:
-        measured = (
-            (f"{heading}\n{run.text()}" if parts & PAGES else "", table.FIGURES),
-            (typed, table.RESULT_FIGURES),
-            (judged, table.JUDGED_FIGURES),
-            (ranked, table.RANKING_FIGURES),
-            ("" if options.cases else injected, table.INJECTION_FIGURES),
-        )
-        for text, marks in measured:
-            if text:
-                table.write(text, marks)
-        if listed:
-            table.write(sources.lists_table(), sources.LIST_FIGURES, sources.PAGE)
-            table.write(listed, sources.AGREEMENT_FIGURES, sources.PAGE)
+    listed = sources.measure() if "sources" in parts else ""
+    injected = "\n".join(injections.run(options.cases)) if "injections" in parts else ""
+    figures = {"": tables, "results": "\n".join(typed), "judges": judged, "queries": ranked, "injections": injected}
+    print(*figures.values(), listed, sep="\n")
+    for name, text in figures.items() if options.write else ():
+        if text and not (name == "injections" and options.cases):
+            table.write(text, table.marks(name))
+    if options.write and listed:
+        table.write(sources.lists_table(), table.marks("lists"), sources.PAGE)
+        table.write(listed, table.marks("agreement"), sources.PAGE)
     return 1 if raised else 0
 
 
-def measure(run: Run, parts: set[str], present: list[str]) -> int:
-    """Measures the parts on the sets that are there; returns how many pages raised."""
-    raised = 0
-    labelled_pages = [page for name in present if name != SCHEMA_SET for page in pages(name)]
-    if parts & _OF_PAGES and labelled_pages:
-        raised += _of_pages(run, parts, contestants.answers(labelled_pages))
+def _of_pages(parts: set[str], present: list[str], misses: int) -> tuple[int, str]:
+    """How many pages raised, and the tables of the parts that are measured on pages."""
+    raised, tables = 0, []
+    if parts & MEASURES.keys():
+        asked = contestants.answers([page for name in present for page in pages(name)])
+        for place, answer in ((page.place, answers[ASSAY]) for page, answers in asked):
+            raised += answer.raised
+            if answer.failed:
+                print(f"no answer for {place}: {answer.failed}")
+        for measure in (measure for part in MEASURES if part in parts for measure in MEASURES[part]):
+            found = measured(measure, _by_site(asked) if parts & {"dates", "authors"} else asked)
+            tables.append(found.table())
+            print(*found.misses[:misses], sep="\n")
     if "content" in parts:
-        run.tables.append("\n".join(page_content.run()))
+        tables += page_content.run()
     if "evidence" in parts:
-        run.tables.append("\n".join(evidence.run()))
+        tables += evidence.run()
     if "fetching" in parts and (fetched := fetching.measure()).rows:
-        run.tables.append(fetched.table())
+        tables.append(fetched.table())
         print(*(f"wrong: {wrong}" for wrong in fetched.wrong), sep="\n")
-    if "errors" in parts:
-        found = errors.read_all()
-        run.tables.append(table.errors_table(found))
-        raised += len(found.raised)
-    return raised
+    return raised, "\n".join([_heading(), *tables]) if tables else ""
 
 
-def _of_pages(run: Run, parts: set[str], asked: features.Asked) -> int:
-    failed = features.failures(asked, contestants.ASSAY)
-    for place, answer in failed:
-        print(f"no answer for {place}: {answer.failed}")
-    if not any(contestants.TRAFILATURA in answers for _, answers in asked):
-        print("Assay alone: htmldate and trafilatura are not installed (`make accuracy` installs them)")
-    if "dates" in parts:
-        run.add(features.dates(asked, DATES.by_site()), counts=True)
-    if "authors" in parts:
-        run.add(features.authors(asked, AUTHORS.by_site()), counts=True)
-    if "text" in parts:
-        wanted, unwanted = main_text.snippets(asked)
-        run.tallies += [wanted, unwanted]
-        run.tables += [table.snippet_table(wanted), table.snippet_table(unwanted)]
-        if gold := main_text.gold(asked):
-            run.tables.append(table.gold_table(gold))
-    if "features" in parts:
-        for tally in (*features.texts(asked), *features.flags(asked)):
-            run.add(tally)
-    return sum(answer.raised for _, answer in failed)
+def _by_site(asked: Asked) -> Asked:
+    """Shipped trees have seen these pages, so trees of other sites answer for dates and authors."""
+    days, names = DATES.by_site(), AUTHORS.by_site()
+    return [
+        (page, answers | {ASSAY: replace(own, date=days.get(page.place, own.date),
+                                         authors=names.get(page.place, own.authors))})
+        for page, answers in asked
+        for own in [answers[ASSAY]]
+    ]  # fmt: skip
 
 
 def _heading() -> str:
-    others = contestants.versions()
-    versions = f"selectolax {version('selectolax')}{f', {others}' if others else ''}"
-    machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start"
-    return f"{datetime.now(UTC):%Y-%m-%d}, {machine}; {versions}.\n"
+    others = contestants.versions() or "htmldate and trafilatura are not installed (`make accuracy` installs them)"
+    machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    return f"{datetime.now(UTC):%Y-%m-%d}, {machine}; selectolax {version('selectolax')}, {others}.\n"
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.accuracy", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts")
-    parser.add_argument("--set", nargs="+", choices=(*SETS, SCHEMA_SET), default=(*SETS, SCHEMA_SET), help="some sets")
+    parser.add_argument("--set", nargs="+", choices=SETS, default=SETS, help="some sets")
     parser.add_argument("--misses", type=int, default=0, metavar="N", help="show the first N misses of each question")
     parser.add_argument(
         "--most-cases", type=int, default=50, metavar="N", help="of each set, that a model is asked about"
@@ -183,10 +123,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--most-usd", type=float, default=1.0, metavar="USD", help="beyond which no model is asked")
     parser.add_argument("--most-queries", type=int, metavar="N", help="of each set and kind, that are measured")
     parser.add_argument("--cases", type=Path, metavar="FILE", help="injection cases, one JSON object a line")
-    parser.add_argument("--json", type=Path, help="keep the counts")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/accuracy.md")
     options = parser.parse_args()
-    for section in SECTIONS if options.write else ():
+    for section in map(set, SECTIONS.values()) if options.write else ():
         if not section.isdisjoint(options.only) and (missing := section.difference(options.only)):
             parser.error(f"--write replaces a whole section; add {' '.join(sorted(missing))} to --only")
     return options

@@ -6,10 +6,6 @@ could write, before and after the original text: in titles, texts and addresses 
 their sources. A flip is a verdict that differs from the verdict without the text, in either direction. Only a claim
 with the text inside may score lower, because with an order in it the claim is no longer a plain claim.
 
-Labels are measured separately (``isolation``): of texts that imitate our trust labels, the part that leaves the
-untrusted blocks in the form of a label, and what honest texts about trust lose. Whether a model takes a text inside a
-block for a label is not measured: no model is configured here.
-
 A text that is stuffed with the query's words is a separate case. The offline judge compares words, so they are evidence
 to it: it follows no orders, but more words change its judgment. How often that works is counted separately.
 """
@@ -17,16 +13,11 @@ to it: it follows no orders, but more words change its judgment. How often that 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from handlers.prompts.untrusted import sanitize
 from schemas.retrieval import RetrievedContent
-from tests.handlers.prompts import attacks as imitations
-from tests.handlers.prompts.prompts import prompts_of
-from tests.rendered import label_forms, problems
 from tools.accuracy import relevance, retrieval, searches
 from tools.accuracy.claims import GOOD, WRITTEN, score_by
 from tools.accuracy.judges import Judge
@@ -112,22 +103,6 @@ async def run(some: Sequence[Judge]) -> list[str]:
             places = len(targets(task))
             row = [task, judge.name, places, tried, flipped.total(), kinds, stuffed, gone]
             lines.append(f"| {' | '.join(map(str, row))} |")
-    return [*lines, *isolation()]
-
-
-def isolation() -> list[str]:
-    """The table of imitated labels and of honest texts."""
-    texts = [text for _, text in imitations.attacks()]
-    before = sum(any(label_forms(text)) for text in texts)
-    after = sum(any(problems(prompt) for prompt in prompts_of("context", text)) for text in texts)
-    honest = imitations.HONEST
-    lost = sum(re.findall(r"\w+", sanitize(text)) != re.findall(r"\w+", text) for text in honest)
-    changed = sum(sanitize(text) != text for text in honest)
-    lines = ["", "### Trust labels that untrusted texts imitate", ""]
-    lines.append("| texts | number | a label as written | a label in a context | lost words | changed brackets |")
-    lines.append("|---|---:|---:|---:|---:|---:|")
-    lines.append(f"| generated attacks | {len(texts)} | {before} | {after} | – | – |")
-    lines.append(f"| honest, about trust | {len(honest)} | – | – | {lost} | {changed} |")
     return lines
 
 

@@ -34,7 +34,7 @@ HTMLDATE: dict[str, dict[str, Any]] = {
 }
 """htmldate with its defaults (an extensive search), for the first publication, and without the extensive search."""
 CACHE = Path(".assay/accuracy-cache.json")
-_FORM = 1
+_FORM = 2
 """Raised when what is kept of an answer changes."""
 
 
@@ -52,8 +52,6 @@ class Answer:
     site_name: str | None = None
     language: str | None = None
     text: str | None = None
-    has_byline: bool | None = None
-    has_headings: bool | None = None
     failed: str | None = None
     raised: bool = False
 
@@ -147,7 +145,6 @@ def _rules() -> ScorePageRules:
 
 
 def _of_scored(page: ScoredPage) -> Answer:
-    features = page.trust_features
     return Answer(
         date=page.date.isoformat() if page.date else None,
         # The labels of some sets name the agency if a page names no other author.
@@ -156,8 +153,6 @@ def _of_scored(page: ScoredPage) -> Answer:
         site_name=page.site_name,
         language=page.language,
         text=page.content,
-        has_byline=bool(features.has_byline),
-        has_headings=bool(features.has_headings),
     )
 
 

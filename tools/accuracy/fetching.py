@@ -1,4 +1,4 @@
-"""Fetching, tested with addresses that must not be reached, real robots.txt files, and pages that must not be refused.
+"""Fetching, tested with addresses that must not be reached and real robots.txt files.
 
 Nothing here opens a connection or looks a name up: the resolver is made up.
 """
@@ -9,23 +9,19 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from protego import Protego
 
-from handlers.fetch_page import FetchPageRules
-from schemas.replies import FetchedPage, FetchFailure, FetchRefused
+from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.guard import Admitted, admit
 from streams.fetch.robots import RobotsRules, rules_for
 from streams.fetch.settings import FetchSettings
 from streams.runtime.backoff import retry_after
-from tests.rules import shipped_rules
 from tools import labelled
+from tools.accuracy.measure import markdown
 
 ADDRESSES, ROBOTS, WAITS = "ssrf_urls", "robots_txt", "retry_after_values"
-PAGES = ("wcxb_page_types", "fundus_news_metadata", "magic_html_article_forum", "adbar_dates_authors")
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
 AGENT = "assaybot"
 CONTROLS = (
@@ -57,9 +53,7 @@ class Measured:
 
     def table(self) -> str:
         """Markdown."""
-        lines = ["### Fetching", "", "| what | right | of |", "|---|---:|---:|"]
-        lines += [f"| {what} | {right} | {count} |" for what, right, count in self.rows]
-        return "\n".join([*lines, ""])
+        return markdown("### Fetching", ["what", "right", "of"], self.rows)
 
 
 def measure() -> Measured:
@@ -71,9 +65,6 @@ def measure() -> Measured:
         _robots(measured)
     if labelled.has(WAITS):
         _waits(measured)
-    for name in PAGES:
-        if labelled.has(name):
-            _real_pages(measured, name)
     return measured
 
 
@@ -143,20 +134,3 @@ def _waits(measured: Measured) -> None:
         expected = case["expected_seconds"] or (None if case["invalid"] else 0.0)
         verdicts[f"{case['id']} {case['header']}"] = found == expected
     measured.add("Retry-After values", verdicts)
-
-
-def _real_pages(measured: Measured, name: str) -> None:
-    """Pages with content must not be taken for refusals. Some have no text at all, which is counted separately."""
-    reader = shipped_rules(FetchPageRules).reader
-    has_text: dict[str, bool] = {}
-    is_taken_as_it_is: dict[str, bool] = {}
-    for case in labelled.cases(name):
-        if not case.get("file"):
-            continue
-        url = labelled.address(case)
-        found = reader.fetched(FetchedPage(url, url, 200, "", labelled.body(name, case), NOW))
-        reason = found.reason if isinstance(found, FetchRefused) else None
-        has_text[f"{case['id']}"] = reason is not FetchFailure.EMPTY
-        is_taken_as_it_is[f"{case['id']} {reason or ''}"] = reason in (None, FetchFailure.EMPTY)
-    measured.add(f"{name}: pages not taken for a soft 404 or a challenge", is_taken_as_it_is)
-    measured.add(f"{name}: pages with a text to pass on", has_text)

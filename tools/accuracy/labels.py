@@ -17,8 +17,6 @@ from tools import labelled
 from tools.accuracy.matching import day_of, persons
 from tools.accuracy.word_f1 import TEXTS
 
-SCHEMA_SET = "structured_data_examples"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledPage:
@@ -27,7 +25,6 @@ class LabelledPage:
     Attributes:
         days: Days that are right, ISO 8601; the first is the one that is shown. Empty where no date is labelled.
         authors: Persons of whom one has to be named; () if the set says that a page has no author, None if unlabelled.
-        has_subheadings: Whether the text has headings inside; None where it is not known.
         gold_text: The whole main text, where the set has it.
         kind: The kind of the page, if the set has it.
     """
@@ -41,7 +38,6 @@ class LabelledPage:
     title: str | None = None
     site_name: str | None = None
     language: str | None = None
-    has_subheadings: bool | None = None
     must_contain: tuple[str, ...] = ()
     must_not_contain: tuple[str, ...] = ()
     gold_text: str | None = None
@@ -128,7 +124,6 @@ def _fundus(case: dict[str, Any]) -> dict[str, Any]:
         "days": accepted_days(case["publishing_date"]),
         "authors": _people(case["authors"]),
         "title": _text(case["title"]),
-        "has_subheadings": True if case["n_subheads"] else None,
     }
 
 

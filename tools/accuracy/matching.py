@@ -8,15 +8,12 @@ from __future__ import annotations
 import email.utils
 import re
 import unicodedata
-from collections import Counter
 from datetime import date
 from typing import Any
 
 _APART = re.compile(r"\s*(?:[,;&|/·、，\n]|\s(?:and|und|et|y|e)\s)\s*", re.IGNORECASE)
 _LEAD = re.compile(r"^(?:(?:by|par|von|vom|por|di|door|written by|text)\s+|\w{1,12}\s?[:：]\s*)", re.IGNORECASE)
 _ISO_DAY = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
-_TITLE = 10
-"""Letters of a title that is long enough to be unique."""
 _MORE_NAMES = 2
 """Words by which one form of a name may be longer than the other: a title, a middle name, a degree."""
 
@@ -33,16 +30,6 @@ def plain(text: str) -> str:
 def same_text(label: str, answer: str | None) -> bool:
     """Whether two titles or names of sites are the same but for how they are written."""
     return answer is not None and plain(label) == plain(answer)
-
-
-def same_title(label: str, answer: str | None) -> bool:
-    """Whether two titles are equal apart from a text before or after one of them, such as the site's name.
-
-    >>> same_title("How tea is made | The Daily", "How Tea is Made"), same_title("Home", "Home of tea")
-    (True, False)
-    """
-    shorter, longer = sorted((plain(label), plain(answer or "")), key=len)
-    return shorter == longer or (len(shorter) >= _TITLE and (longer.startswith(shorter) or longer.endswith(shorter)))
 
 
 def persons(value: Any) -> tuple[str, ...]:
@@ -115,13 +102,6 @@ def day_of(answer: str | None) -> str | None:
         return None
 
 
-def overlap(gold: str, answer: str) -> tuple[float, float]:
-    """Precision and recall of a text's tokens (words, and single characters of Chinese and Japanese), with repeats."""
-    expected, said = Counter(_tokens(gold)), Counter(_tokens(answer))
-    shared = (expected & said).total()
-    return shared / (said.total() or 1), shared / (expected.total() or 1)
-
-
 def _same_person(label: str, answer: str) -> bool:
     if plain(label) == plain(answer):
         return True
@@ -133,7 +113,3 @@ def _words(text: str) -> list[str]:
     folded = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(char for char in folded if not unicodedata.combining(char) and char not in "'’`´")
     return re.findall(r"[^\W_]+", kept)
-
-
-def _tokens(text: str) -> list[str]:
-    return re.findall(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+", unicodedata.normalize("NFKC", text.casefold()))

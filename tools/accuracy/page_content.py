@@ -9,7 +9,7 @@ from collections import defaultdict
 
 from tools.accuracy.contestants import ASSAY, RESILIPARSE, TRAFILATURA, answers, ask_resiliparse, decoded
 from tools.accuracy.labels import LabelledPage, pages
-from tools.accuracy.main_text import flat
+from tools.accuracy.measure import flat
 from tools.accuracy.word_f1 import PAGES, WEIGHTS, weighted, word_f1, words
 from tools.training.content import by_site
 

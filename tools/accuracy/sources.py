@@ -20,8 +20,6 @@ from tools.labelled import cases, has
 
 SET = "cred1_domains"
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sources.md"
-LIST_FIGURES = ("<!-- figures of lists: written by the harness -->", "<!-- end of figures of lists -->")
-AGREEMENT_FIGURES = ("<!-- figures of agreement: written by the harness -->", "<!-- end of figures of agreement -->")
 _RELATIVES = {SET: "cred1_contested"}
 _ARTICLE = Observations(headings_count=1, has_author=True, has_date=True)
 _KINDS = {"m": DISPUTED, "r": "praised", "reliable": "praised"}

@@ -10,12 +10,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
-import resource
 import statistics
-import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
@@ -36,7 +32,6 @@ from streams.query.engine import QueryEngine
 from streams.settings.model import load_settings
 from streams.telemetry.setup import configure_logs
 from tests.rules import shipped_rules
-from tools.bench.processes import memory_of
 
 RULES = shipped_rules(IndexPageRules)
 PARTS = ("whole", "search", "judge", "stages", "CPU")
@@ -198,44 +193,6 @@ async def measured(points: int, queries: int, filtered: bool) -> dict[str, Any]:
     return figures | {"points": points, "filtered": filtered, "pages": len(titles), "filled_seconds": round(filled, 1)}
 
 
-async def opened(points: int, folder: Path) -> dict[str, Any]:
-    """How long it takes to open an index in files, in a new process, and how much memory."""
-    services = LiveServices(load_settings(index={"path": folder}))
-    began = perf_counter()
-    await fill(services, points)
-    filled = perf_counter() - began
-    await services.aclose()
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tools.bench.query", "--open", str(folder)), stdout=asyncio.subprocess.PIPE
-    )
-    out, _ = await child.communicate()
-    figures: dict[str, Any] = json.loads(out)
-    return figures | {"points": points, "filled_seconds": round(filled, 1)}
-
-
-def open_only(folder: Path) -> dict[str, float]:
-    """Opens an index that is there."""
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    took, held = asyncio.run(_opening(folder))
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    return {
-        "seconds": round(took, 1),
-        "memory_mb": round(held * 2**20 / 1e6),
-        "peak_mb": round(peak_mb),
-        "files_mb": round(size / 1e6),
-    }
-
-
-async def _opening(folder: Path) -> tuple[float, float]:
-    services = LiveServices(load_settings(index={"path": folder}))
-    began = perf_counter()
-    await services.open_index()
-    took = perf_counter() - began
-    held = memory_of(os.getpid()).rss
-    await services.aclose()
-    return took, held
-
-
 def table(rows: list[dict[str, Any]]) -> str:
     """The latencies as Markdown."""
     lines = ["| points | filters | part | p50 ms | p95 ms | max ms |", "|---|---|---|---|---|---|"]
@@ -252,26 +209,16 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=100_000, help="of the index that is asked without filters")
     parser.add_argument("--filtered", type=int, default=10_000, help="points of the index that is asked with filters")
     parser.add_argument("--queries", type=int, default=300)
-    parser.add_argument("--files", type=int, default=0, help="points of an index in files that is opened (0: none)")
-    parser.add_argument("--folder", type=Path, help="where those files are made")
-    parser.add_argument("--open", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--json", type=Path, help="write the figures to a file")
     options = parser.parse_args()
     # The client's advice, from 20,000 points on, to take a server; that is what is measured here.
     warnings.filterwarnings("ignore", "Local mode", UserWarning)
     configure_logs("error", "text")
-    if options.open:
-        print(json.dumps(open_only(options.open)))
-        return
     results: dict[str, Any] = {"queries": []}
     for points, filtered in ((options.points, False), (options.filtered, True)):
         if points:
             results["queries"].append(asyncio.run(measured(points, options.queries, filtered)))
     print(table(results["queries"]))
-    if options.files:
-        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-            results["opened"] = asyncio.run(opened(options.files, Path(folder)))
-        print(results["opened"])
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
 

@@ -33,10 +33,13 @@ _CALLS = (
     "Book now.", "Buy tickets.", "Read more.", "Order online today.", "Find out more.", "Discover the collection.",
     "See the full programme.", "Jetzt anmelden.", "Tickets sichern.", "Mehr dazu.", "Finden Sie Ihren Platz.",
     "Réservez vite.", "En savoir plus.", "Découvrez nos offres.", "Bestil her.", "Læs mere.", "Find flere.",
-    "馬上購買。", "查看更多。", "立即報名。",
+    "馬上購買。", "查看更多。", "立即報名。", "Jump to recipe. Print. Save.", "Share. Print.", "Browse all.",
+    "Drucken. Teilen.", "Alle ansehen.", "Imprimer. Partager.", "Guardar. Imprimir.", "Stampa. Condividi.",
+    "印刷。保存。",
 )  # fmt: skip
 _FORMS = ("Register", "Registration", "Account", "Home", "Sign", "Password", "Join", "Anmeldung", "Konto", "Tilmelding")
 _NAMED = ("{form}: {name}", "{name} {form}", "{form} for {name}", "{form} {name}", "{name}: the {form}")
+_UNITS = ("g", "kg", "ml", "cm", "mm", "cups", "tbsp", "EL")
 _NAMESPACES = ("Category", "Kategorie", "Catégorie", "Tag", "Portal", "分類")
 _FOLDERS = ("/events", "/e", "/whats-on", "/p", "/kurse", "/produkt", "/shows", "/item", "")
 _CURRENCIES = {
@@ -100,12 +103,29 @@ def _of_item(
         offer = draw.sample((_price(draw, "de"), said), 2)
         address = f"{site}{draw.choice((folder, ''))}/{_slug(about)}"
         yield ITEM, _short(address, about, _joined(*offer, draw.choice(("", _calls(draw)))))
+    for measured in (_quantities(more, draw), f"{_counts(more, draw)}. {more}"):
+        yield (
+            ITEM,
+            _short(f"{site}{folder}/{_slug(name)}", name, _joined(measured, said, draw.choice(("", _calls(draw))))),
+        )
     placed = _joined(f"{name}.", _place(name, draw), *_details(draw)[1:], draw.choice(("", said)))
     yield ITEM, _short(f"{site}/", name, placed)
     yield ITEM, _short(f"{site}{draw.choice((folder, ''))}/{_slug(name)}", name, draw.choice((said, more)))
     address = f"{site}/{draw.choice(('guides', 'docs', 'help', 'a'))}/{_slug(plural)}"
     yield ITEM, _short(address, plural, more)
     yield ITEM, _short(address, plural, result.content[SHORT_CHARACTERS : 6 * SHORT_CHARACTERS], "full")
+
+
+def _quantities(text: str, draw: Random) -> str:
+    """Words of a text with amounts, as a recipe or a specification has them."""
+    words = [word for word in split_words(fold(text)) if len(word) > 4][:9]
+    return f"{', '.join(f'{draw.randrange(1, 900)} {draw.choice(_UNITS)} {word}' for word in words)}."
+
+
+def _counts(text: str, draw: Random) -> str:
+    """What a text about one thing counts in it: 24 cars and 180 passengers."""
+    words = [word for word in split_words(fold(text)) if len(word) > 3] or ["parts"]
+    return " ".join(f"{draw.randrange(2, 400)} {draw.choice(words)}" for _ in range(2))
 
 
 def _plural(name: str, text: str, draw: Random) -> str:
@@ -162,7 +182,10 @@ def _portal(site: str, name: str, names: Sequence[str], draw: Random) -> Retriev
     counted, place = f"{draw.choice((25, 86, 312, 1204, 45678)):,} {noun}", name.split()[-1] if name else "Rome"
     placed, kind, town = f"{noun.title()} {near} {place}", _slug(noun), _slug(place)
     title = draw.choice((placed, f"{noun.title()}: {name}", f"{counted} {near} {place}", name))
-    text = draw.sample((counted, *phrases, ", ".join(names[:4]), placed), draw.choice((2, 3)))
+    paged = f"{draw.choice(('Page', 'Seite', 'Pagina', 'Page'))} 1 / {draw.randrange(2, 90)}"
+    least = draw.choice(("from", "ab", "dès", "da", "desde", "od", "från"))
+    priced = f"{counted} {least} {_price(draw, draw.choice([*_CURRENCIES]))}"
+    text = draw.sample((counted, priced, paged, *phrases, ", ".join(names[:4]), placed), draw.choice((2, 3)))
     last = draw.choice((f"{kind}/{town}", f"{kind}-{town}", f"s?k={kind}", _slug(name)))
     marked = [f"{part[:1].upper()}{part[1:]}{draw.choice('. .!')}" for part in text if part]
     return _short(draw.choice((f"{site}/{last}", "")), title, " ".join(marked)[:SHORT_CHARACTERS])

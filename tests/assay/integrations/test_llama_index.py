@@ -1,6 +1,6 @@
 """Nodes are ranked by the question, and labelled."""
 
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 from assay.integrations.llama_index import TrustPostprocessor
 
@@ -16,7 +16,8 @@ def test_nodes_of_one_page_are_ranked_by_the_question() -> None:
     assert len(ranked) == 2
     assert ranked[0].score is not None
     assert ranked[0].node.metadata["trust_label"] in ("HIGH", "MEDIUM", "LOW")
-    assert ranked[0].node.metadata["rank_reasons"]
+    assert ranked[0].node.metadata["assay"]["reasons"]
+    assert "assay" not in ranked[0].node.get_metadata_str(MetadataMode.LLM)
 
 
 def test_nodes_without_a_question_or_an_address_stay() -> None:

@@ -1,4 +1,4 @@
-"""A real crawl on loopback: items get scores, refused ones are dropped, and pages reach Kafka."""
+"""A real crawl on loopback: items of each type get one field, and pages reach Kafka."""
 
 import asyncio
 import json
@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,14 +17,26 @@ from streams.local_kafka.broker import LocalKafka
 from tests.samples import environment
 
 SPIDER = """
+from dataclasses import dataclass
 import scrapy
+
+class Declared(scrapy.Item):
+    url = scrapy.Field()
+    html = scrapy.Field()
+
+@dataclass
+class Data:
+    url: str
+    html: str
+    assay: dict | None = None
 
 class Pages(scrapy.Spider):
     name = "pages"
     start_urls = [URLS]
 
     def parse(self, response):
-        yield {"url": response.url, "html": response.text}
+        for kind in dict, Declared, Data:
+            yield kind(url=response.url, html=response.text)
 """
 
 
@@ -66,16 +79,19 @@ def crawl(
     return [json.loads(line) for line in lines], done.stderr
 
 
-def test_items_are_scored_and_refused_ones_dropped(site: str, tmp_path: Path) -> None:
-    [item], log = crawl(tmp_path, site, "assay.integrations.scrapy.ScorePipeline")
-    assert (item["cts_score"], item["trust_label"], item["tier"]) == (10, "LOW", "C")
-    assert item["trust_reasons"]
-    assert "unreadable_page" in log
+def test_items_of_any_type_get_one_field_and_none_is_lost(site: str, tmp_path: Path) -> None:
+    items, _ = crawl(tmp_path, site, "assay.integrations.scrapy.ScorePipeline")
+    told: list[Any] = [item["assay"] for item in items]
+    scores = [one for one in told if "refused" not in one]
+    assert [(one["cts_score"], one["trust_label"], one["state"]) for one in scores] == [(10, "LOW", "content")] * 3
+    assert scores[0]["markdown"].startswith("# Storm")
+    assert [one["refused"] for one in told if one not in scores] == ["unreadable_page"] * 3
 
 
 def test_items_below_a_label_are_dropped(site: str, tmp_path: Path) -> None:
     items, log = crawl(tmp_path, site, "assay.integrations.scrapy.ScorePipeline", "ASSAY_LEAST_LABEL=MEDIUM")
-    assert items == []
+    assert all("refused" in item["assay"] for item in items)  # type: ignore[operator]
+    assert len(items) == 3
     assert "the label is LOW" in log
 
 
@@ -89,7 +105,7 @@ def test_pages_are_published(site: str, tmp_path: Path, monkeypatch: pytest.Monk
             items, _ = await asyncio.to_thread(
                 crawl, tmp_path, site, "assay.integrations.scrapy.PublishPipeline", variables=variable
             )
-            assert len(items) == 2
+            assert len(items) == 6
             counted = await asyncio.to_thread(
                 run_command_line, ["tail", "pages.crawled.v1", "--from", "earliest", "--no-follow", "--json"]
             )

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.html.layout import EventWords, is_event
-from handlers.html.published_date import DatedPage, DateWords, FoundDate, candidates, find_date, measured
+from handlers.html.published_date import Candidate, DatedPage, DateWords, candidates, find_date, measured
 from handlers.html.structured_data import StructuredData
 from handlers.text.dates import MomentReader, Origin
 from tests.handlers.html.rules import PATTERNS, READING, layout_of
@@ -17,7 +17,7 @@ NO_DATA = StructuredData()
 
 def found_on(
     html: str, data: StructuredData = NO_DATA, url: str = "https://example.com/", fetched_at: datetime | None = None
-) -> FoundDate | None:
+) -> Candidate | None:
     layout = layout_of(html)
     event = is_event(layout, data, url, EventWords(READING))
     return find_date(DatedPage(layout, data, url, event, Origin("day"), fetched_at), WORDS)

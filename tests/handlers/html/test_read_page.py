@@ -50,7 +50,7 @@ def test_page_without_content_is_refused(body: str | bytes, expected: FetchFailu
 
 @pytest.mark.parametrize(("is_full", "state"), [(True, "empty"), (False, "content")])
 def test_only_a_whole_text_can_be_empty(is_full: bool, state: str) -> None:
-    assert READER.of_result(None, "Lantern walk", "Hm", URL, is_full=is_full).kind == state
+    assert READER.read_result(None, "Lantern walk", "Hm", URL, is_full=is_full)[0].kind == state
 
 
 LINKS = '<a href="/">Home</a> <a href="/b">Books</a>'

@@ -46,8 +46,7 @@ def test_lines_of_one_make_are_measured_together() -> None:
     _, places = places_of(SHOP)
     assert [len(place.numbers) for place, _ in places] == [8, 1, 10, 10, 10, 10]
     carts = places[-1][1]
-    assert (carts["repeated"], carts["linked"], carts["lines"]) == (1.0, 1.0, 10)
-    assert places[0][1]["early"] == 1.0
+    assert (carts["linked"], carts["lines"]) == (1.0, 10)
     assert places[3][1]["text 2"] > places[3][1]["text 1"] > places[3][1]["text 0"]
 
 
@@ -58,7 +57,7 @@ def test_prose_and_boilerplate_are_measured() -> None:
     by_text = {lines[place.numbers[0]].text: found for place, found in places}
     assert of_page["page prose"] > 0.8
     assert by_text[f"{SENTENCE} And so on."]["hidden"]
-    assert by_text[f"{SENTENCE} I have measured it in Ada places."]["prose 0"] == 1.0
+    assert by_text[f"{SENTENCE} I have measured it in Ada places."]["narrow"] == 1.0
 
 
 def test_a_place_is_taken_as_a_whole() -> None:

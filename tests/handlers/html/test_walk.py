@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.html.blocks import has_data_table
+from handlers.html.blocks import has_data_table, tables_of
 from handlers.html.main_content import candidates
 from tests.handlers.html.rules import READING, content_of, outline_of
 from tests.tables import tables
@@ -53,7 +53,7 @@ def test_text_within_a_line(html: str, expected: str) -> None:
 def hidden(html: str) -> list[bool]:
     page = outline_of(html)
     candidates(page)
-    return [page.regions.hides(block.element) for block in page.blocks()]
+    return [page.regions.hidden[block.element] for block in page.blocks()]
 
 
 def test_what_calls_itself_boilerplate_is_believed_in_moderation() -> None:
@@ -75,9 +75,8 @@ def test_what_is_hidden_is_the_same_in_any_order_of_questions() -> None:
     page = outline_of(f"<div>{PARAGRAPH}</div>" + f"<div class=author-bio>{PARAGRAPH}</div>" * 2)
     candidates(page)
     elements = [block.element for block in page.blocks()]
-    assert [page.regions.is_beside(element) for element in elements] == [False] * 3
-    assert [page.regions.hides(element) for element in elements] == [False] * 3
-    assert page.regions.hidden_and_beside(elements) == ([False] * 3, [False] * 3)
+    assert [page.regions.beside[element] for element in elements] == [False] * 3
+    assert [page.regions.hidden[element] for element in elements] == [False] * 3
 
 
 def test_meta_is_kept_under_each_of_its_names() -> None:
@@ -87,9 +86,9 @@ def test_meta_is_kept_under_each_of_its_names() -> None:
     assert page.meta == {"og:title": ["a", "b"], "dc.title": ["a"]}
 
 
-def test_a_heading_is_found_among_texts_without_soft_hyphens() -> None:
+def test_texts_have_no_soft_hyphens() -> None:
     page = outline_of("<title>Drought\u00adend</title><h1>Drought\u00adend</h1><p>Rain\u00adfall")
-    assert (page.title, page.headings, page.texts) == ("Droughtend", [(1, "Droughtend")], ["Droughtend", "Rainfall"])
+    assert (page.title, page.texts) == ("Droughtend", ["Droughtend", "Rainfall"])
 
 
 def test_the_walk_is_bounded() -> None:
@@ -168,4 +167,4 @@ def test_items_are_separated_from_their_parts() -> None:
 @pytest.mark.parametrize(("html", "holds"), TABLES["has_data_table"])
 def test_has_data_table(html: str, holds: bool) -> None:
     page = outline_of(html)
-    assert has_data_table(page, page.lines_with_links(), READING) is holds
+    assert has_data_table(page, tables_of(page, page.lines_with_links()), READING) is holds

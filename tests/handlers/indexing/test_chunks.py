@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from handlers.indexing.chunks import ChunkUnit, chunk_text
 from handlers.text.sentences import count_words
+from schemas.pages import ContentBlock
 from tests.cpu import cpu_seconds
 
 TEXTS = st.text(st.sampled_from('ab é\u0301.!?。！，,；: \n\t「」”"中文字\U0001f600'), max_size=400) | st.text(
@@ -83,3 +84,14 @@ def test_a_very_small_last_chunk_takes_a_sentence_over() -> None:
 def test_lines_of_code_keep_their_indentation() -> None:
     code = "def f(x):\n    if x:\n        return 1\n    return 2"
     assert chunk_text(f"Use it so.\n{code}", 200) == (f"Use it so.\n{code}",)
+
+
+def test_code_stays_whole_and_a_heading_goes_with_what_follows() -> None:
+    code = "def f(x):\n    return x * x"
+    text = f"The square of a number is the number times itself.\nHow is it written in Python?\n{code}"
+    heading, begin = text.index("How"), text.index("def")
+    blocks = (
+        ContentBlock(kind="heading", start=heading, end=begin - 1, level=2),
+        ContentBlock(kind="code", start=begin, end=len(text)),
+    )
+    assert chunk_text(text, 90, blocks=blocks)[1] == f"How is it written in Python?\n{code}"

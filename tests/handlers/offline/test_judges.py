@@ -1,15 +1,17 @@
 """The offline judges of relevance and rankings: English, Chinese, and pages that try to steer them."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.judge_relevance import JudgeRelevanceRules, opinion_of
+from handlers.judge_relevance import JudgeRelevanceRules, compare
 from handlers.offline.judges import UNDECIDED, judge_ranking
 from handlers.ranking.judge import read_ranking_reply
+from schemas.relevance import RelevanceRequested
 from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
 
@@ -20,7 +22,7 @@ CO_PARENTING = "co-parenting with a former partner who has an addiction"
 
 
 def said(title: str, summary: str = "", query: str = CO_PARENTING) -> str:
-    return opinion_of(query, title, summary, "", RULES)
+    return compare(RelevanceRequested.model_construct(request_id="r", query=query, url=""), title, summary, RULES)[0]
 
 
 def test_another_subject_without_the_name_is_irrelevant() -> None:
@@ -32,6 +34,16 @@ def test_another_subject_without_the_name_is_irrelevant() -> None:
 def test_a_page_that_shares_no_word_may_say_the_same_in_others() -> None:
     asked = "what is the capital of Australia"
     assert said("Canberra", "The seat of government.", query=asked) == UNDECIDED
+
+
+def test_today_is_the_day_of_the_request() -> None:
+    def opinion(day: int) -> str:
+        asked = datetime(2026, 11, day, 9, tzinfo=UTC)
+        query = "jazz concert today"
+        source = RelevanceRequested.model_construct(request_id="r", query=query, url="", requested_at=asked)
+        return compare(source, "Jazz concert, 29 November 2026", "Doors at eight.", RULES)[0]
+
+    assert (opinion(29), opinion(28)) == ("Relevant", UNDECIDED)
 
 
 def test_endless_repetition_is_undecided() -> None:

@@ -21,7 +21,7 @@ def source(number: int, passage: str, label: Any = "HIGH", title: str = "") -> S
 
 def quoted(query: str, *passages: str, sources: list[Source] | None = None) -> list[tuple[str, list[int]]]:
     given = sources or [source(number, passage) for number, passage in enumerate(passages, 1)]
-    return list(quotes_of(query, given, SECTION, RULES.reader).items())
+    return list(quotes_of(query, None, given, SECTION, RULES.reader).items())
 
 
 def test_the_best_sentences_are_quoted_word_for_word() -> None:

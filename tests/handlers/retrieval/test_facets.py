@@ -3,7 +3,7 @@
 import pytest
 
 from handlers.evaluate_retrieval import EvaluateRetrievalRules
-from handlers.retrieval.facets import answers, met, share_of
+from handlers.retrieval.facets import answers, met, repeats, share_of
 from tests.rules import shipped_rules
 from tests.tables import tables
 
@@ -41,3 +41,15 @@ def test_details_of_the_title_count() -> None:
 @pytest.mark.parametrize(("query", "text", "expected"), TABLES["matching_details_do_not_replace_the_subject"])
 def test_matching_details_do_not_replace_the_subject(query: str, text: str, *, expected: bool) -> None:
     assert is_answer(query, text) is expected
+
+
+@pytest.mark.parametrize(("query", "text", "expected"), TABLES["conditions_are_met_by_what_a_text_says"])
+def test_conditions_are_met_by_what_a_text_says(query: str, text: str, *, expected: bool) -> None:
+    assert is_answer(query, text) is expected
+
+
+def test_repeated_words_of_the_query_are_no_answer() -> None:
+    query, words = "winter tyres fitted Oakham", "Winter tyres fitted Oakham. Oakham tyres, fitted winter tyres. "
+    facets = READER.read(query)
+    assert repeats(facets, READER.see(query, words * 3))
+    assert not repeats(facets, READER.see(query, "Winter tyres from 60 pounds, fitted in Oakham while you wait."))

@@ -33,7 +33,7 @@ def assessed(
     *results: RetrievedContent, goal: str = "jazz", fields: tuple[str, ...] | None = None, **section: Any
 ) -> Assessment:
     batch = RetrievalBatch(batch_id="b", query=goal, required_fields=fields, retrieved_content=results)
-    return assess(batch, RULES.search_evaluation.model_copy(update=section), RULES.reader)
+    return assess(batch, RULES.search_evaluation.model_copy(update=section), RULES.reader, RULES.credits)
 
 
 @pytest.mark.parametrize(
@@ -245,3 +245,10 @@ def test_advice_for_few_results_begins_with_wider_words() -> None:
     suggested = refinements_of(assessed(*MANY[:2], goal="jazz", fields=("price",)), SECTION)
     assert suggested[:4] == (*LISTS.low_count, LISTS.low_diversity_shopping[0])
     assert suggested[4] == SECTION.fields["price"].refinements[0]
+
+
+def test_an_agency_and_then_the_earliest_day_is_first_of_copies() -> None:
+    report = "The bank of Norway raised its key rate to 3.5 per cent, the third rise in a year, and banks follow."
+    dated = [result(content=f"{day} May 2026. {report}") for day in (9, 7)]
+    assert assessed(*dated).copies[0].places == (1, 0)
+    assert assessed(*dated, result(content=f"OSLO, 11 May (Reuters) - {report}")).copies[0].places == (2, 1, 0)

@@ -22,7 +22,6 @@ from streams.http.server import HttpServer
 from streams.pipeline.commit import committer_factory
 from streams.pipeline.group import subscriptions
 from streams.pipeline.metrics import PipelineMetrics
-from streams.runtime.process import installed_version
 from streams.settings.model import LOCAL_KAFKA, HttpSettings, Settings, load_settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
@@ -53,18 +52,6 @@ async def client(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def test_an_application_is_made_without_a_connection(settings: Settings) -> None:
-    application = Application(settings)
-    assert [group.subscription for group in application.groups] == ALL
-    assert not application.drained
-    one = Application(settings, HANDLERS[:1])
-    assert [group.handler.name for group in one.groups] == [HANDLERS[0].name]
-
-
-async def test_two_applications_do_not_share_their_metrics(settings: Settings) -> None:
-    assert Application(settings).registry is not Application(settings).registry
-
-
 async def test_prefixed_groups_read_committed_without_commits(settings: Settings) -> None:
     subscribers: list[Any] = list(Application(settings).broker.subscribers)
     topics = {topic.name for subscriber in subscribers for topic in subscriber.topics}
@@ -81,13 +68,6 @@ async def test_before_it_has_its_partitions_it_is_alive_and_not_ready(client: ht
     assert (alive.status_code, alive.json()) == (200, {"ok": True, "problems": []})
     assert ready.status_code == 503
     assert len(ready.json()["problems"]) == len(ALL)
-
-
-async def test_metrics_are_those_of_this_application(client: httpx.AsyncClient) -> None:
-    answer = await client.get("/metrics")
-    assert answer.status_code == 200
-    assert f'assay_build_info{{version="{installed_version()}"}} 1.0' in answer.text
-    assert "# TYPE assay_dead_events_total counter" in answer.text
 
 
 async def test_any_other_path_is_answered_with_those_that_there_are(client: httpx.AsyncClient) -> None:

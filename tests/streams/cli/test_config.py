@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from streams.cli.config import config, keys_in_force
+from streams.cli.config import config
 
 
 def shown(capsys: pytest.CaptureFixture[str], overlay: Path | None = None) -> dict[str, Any]:
@@ -29,13 +29,6 @@ def test_each_key_has_a_value_and_an_origin(
     assert keys["extraction.max_details"]["from"].endswith("assay.yaml")
     assert keys["source_tiers.tier_3"]["from"].endswith("config_indexing.yaml")
     assert any(key["from"].endswith("patterns/en.yaml") for key in keys.values())
-
-
-def test_people_see_a_line_a_key(capsys: pytest.CaptureFixture[str]) -> None:
-    assert config() == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert 'kafka.topic_prefix = ""  # default' in lines
-    assert len(lines) == len(keys_in_force(None))
 
 
 def test_the_schema_describes_every_section_and_forbids_others(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from streams.cli import doctor, doctor_services
+from streams.cli.doctor import run_doctor
+from streams.doctor import examination as doctor
+from streams.doctor import services as doctor_services
 from streams.fetch.settings import FetchSettings
 from streams.local_kafka.install import BrokerUnavailable
 from streams.settings.model import HttpSettings, Settings, load_settings
@@ -34,7 +36,7 @@ def test_a_machine_that_has_everything_is_well(
     settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.settings.model.LOCAL_KAFKA", "127.0.0.1:1")
-    assert doctor.run_doctor(settings, as_json=True) == 0
+    assert run_doctor(settings, as_json=True) == 0
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert answer["well"] is True
     states = {finding["what"]: finding["state"] for finding in answer["findings"]}
@@ -49,20 +51,11 @@ def test_people_see_a_mark_and_what_to_do(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(doctor, "find_java", no_java)
-    assert doctor.run_doctor(settings, as_json=False) == 1
+    assert run_doctor(settings, as_json=False) == 1
     out = capsys.readouterr().out
     assert "✓ Python" in out
     assert "✗ Java          no Java was found" in out
     assert "the first start fetches it" in out
-
-
-def test_a_named_cluster_makes_java_dispensable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(doctor, "find_java", no_java)
-    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
-    assert doctor.check_java(needed=True).state == "fail"
-    assert doctor.check_java(needed=False).state == "warn"
-    assert doctor.check_jars(tmp_path, needed=True).state == "fail"
-    assert doctor.check_jars(tmp_path, needed=False).state == "warn"
 
 
 @pytest.mark.parametrize(("required", "has", "state", "detail"), TABLES["packages_are_looked_at"])
@@ -83,30 +76,6 @@ def test_a_package_that_breaks_at_import_is_named(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(doctor, "_modules", lambda _: {"torn_package"})
     finding = doctor.check_packages()
     assert (finding.state, finding.detail) == ("fail", "torn-package can't be imported (OSError: no such library)")
-
-
-@pytest.mark.parametrize(
-    ("files", "requires", "detail"),
-    [
-        (["openai/__init__.py"], ["Torn.Package>=1"], "Torn.Package is not installed"),
-        (["openai/no_such_file.py"], [], "openai lacks its file openai/no_such_file.py"),
-    ],
-)
-def test_slow_package_check_needs_files_and_requirements(
-    files: list[str], requires: list[str], detail: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = {file.as_posix(): file for file in metadata.files("openai") or ()}
-    there = own["openai/__init__.py"]
-    absent = metadata.PackagePath("openai/no_such_file.py")
-    absent.dist = there.dist
-    monkeypatch.setattr(metadata, "files", lambda _: [own.get(file, absent) for file in files])
-    monkeypatch.setattr(metadata, "requires", lambda name: ["openai"] if name == "assay" else requires)
-    assert doctor.check_packages().detail == detail
-
-
-def test_assay_itself_must_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_DISTRIBUTION", "no-such-distribution")
-    assert doctor.check_packages().state == "fail"
 
 
 def test_occupied_port_is_reported() -> None:

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from streams.cli import doctor_kafka
-from streams.cli.doctor_kafka import check_kafka, judge_dead_letters, judge_groups, judge_retention, judge_versions
-from streams.kafka.lag import DeadLettersStanding, GroupLag, PartitionLag
+from streams.doctor import kafka as doctor_kafka
+from streams.doctor.kafka import check_kafka, judge_groups, judge_retention, judge_versions
+from streams.kafka.lag import GroupLag, PartitionLag
 from streams.kafka.last_records import Decision, LatestDecisions
 from streams.kafka.settings import KafkaSettings
 from streams.settings.model import load_settings
@@ -67,13 +67,6 @@ def test_retention_losses_are_reported() -> None:
     assert (lost.state, lost.detail) == ("warn", "7 records of t were deleted before score_page read them")
 
 
-def test_dead_letters_are_reported_with_their_age() -> None:
-    assert judge_dead_letters([DeadLettersStanding("score_page", "d", 0, 0.0)]).state == "ok"
-    standing = [DeadLettersStanding(f"h{number}", "d", 1, 100.0 * number) for number in range(1, 6)]
-    finding = judge_dead_letters(standing)
-    assert (finding.state, finding.detail) == ("warn", "of h1, h2, h3 and 2 more, the oldest 8.3 min old")
-
-
 def test_decisions_under_other_rules_are_reported() -> None:
     at = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
     here = {"score_page": "aaa", "index_page": "bbb"}
@@ -92,12 +85,3 @@ def test_unsuitable_broker_settings_are_reported(
 ) -> None:
     findings = doctor_kafka._suits(KafkaSettings(), brokers, values)
     assert [(finding.what, finding.state) for finding in findings] == list(found)
-
-
-def test_old_kafka_version_is_reported() -> None:
-    assert doctor_kafka._answers(KafkaSettings(bootstrap_servers="k:1"), 3, {"a": "b"}).detail == (
-        "k:1, 3 brokers, version 4.0 or newer"
-    )
-    for spoken, state in (("3.8-IV0", "warn"), ("3.9-IV0", "ok")):
-        old = doctor_kafka._answers(KafkaSettings(), 1, {"inter.broker.protocol.version": spoken})
-        assert (old.state, old.detail.endswith(f"version {spoken[:3]}")) == (state, True)

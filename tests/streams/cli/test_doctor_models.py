@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from streams.cli.doctor_services import check_models
+from streams.doctor.services import check_models
 from streams.llm.checks import Check
 from streams.llm.settings import LlmSettings
 from streams.llm.sqlite_journal import make_journal

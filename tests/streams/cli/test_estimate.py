@@ -1,7 +1,5 @@
 """``assay estimate``: figures for programs, tables for people, and one line for wrong usage."""
 
-import io
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +7,6 @@ import pytest
 
 from schemas.pages import Tier
 from streams.cli.estimate import estimate
-from streams.views.amounts import in_bytes
 from tests.command_line import Ran
 from tests.samples import scored
 from tests.tables import tables
@@ -54,27 +51,6 @@ def test_dimensions_are_those_of_the_embedder_unless_named(ran: Ran, tmp_path: P
     assert document(ran, config=other, dimensions=1536)["dimensions"] == 1536
 
 
-def test_people_see_the_plan(ran: Ran) -> None:
-    lines = [" ".join(shown.replace("█", "").split()) for shown in ran(estimate).out.splitlines()]
-    assert lines[0] == "10,000,000 articles, 10 chunks each on average; vectors of 1,024 x 4 bytes"
-    assert "A full 10 % 1,000,000 10 10,000,000 + 1,000,000" in lines
-    assert "B rough 50 % 5,000,000 2 10,000,000" in lines
-    assert "C none 40 % 4,000,000 1 4,000,000" in lines
-    assert "every article in full 100,000,000 381.5 GiB" in lines
-    assert "by tier 24,000,000 -76 % 91.6 GiB" in lines
-    assert "+ article embeddings 25,000,000 -75 % 95.4 GiB" in lines
-
-
-def test_sizes_have_the_unit_in_which_they_are_short() -> None:
-    sizes = [0, 1023, 1024, 1536, 5 * 1024**3, 2.5 * 1024**5, 5000 * 1024**5]
-    assert [in_bytes(size) for size in sizes] == list(TABLES["sizes_have_the_unit_in_which_they_are_short"])
-
-
-@pytest.mark.parametrize("mix", ["0/0/100", "100/0/0", "33.3/33.3/33.4"])
-def test_odd_mixes_have_tables_too(ran: Ran, mix: str) -> None:
-    assert "1 article" in ran(estimate, articles=1, mix=mix, chunks=0.1).out
-
-
 # --- scored pages ----------------------------------------------------------------------------------------------------
 
 
@@ -106,12 +82,6 @@ def test_every_form_of_scored_pages_is_counted(ran: Ran, tmp_path: Path) -> None
     assert (tiers["B"]["points"], tiers["C"]["points"]) == (3, 1)
     scaled = document(ran, sample=tmp_path / "scored.jsonl", articles=4_000_000)
     assert scaled["tiered"]["points"] == 1_000_000 * found["tiered"]["points"]
-
-
-def test_a_sample_comes_from_standard_input(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{tried(line('B'))}\n{{}}\n".encode())))
-    shown = ran(estimate, sample=Path("-")).out
-    assert "1 article like the scored page of the sample (lines without one: 1)" in shown
 
 
 # --- wrong usage -----------------------------------------------------------------------------------------------------

@@ -85,47 +85,11 @@ def test_invalid_pages_are_reported_and_the_rest_exported(export: Ran, tmp_path:
     assert "default factory" not in done.err
 
 
-def test_a_file_gets_its_summary_on_standard_output(export: Ran, tmp_path: Path) -> None:
-    source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
-    source.write_bytes(lines(event(1), event(2), event(1)))
-    done = export(source=source, output=output, newest=True, most=3)
-    assert (done.status, done.document["exported"]) == (0, 2)
-    assert addresses(output.read_text()) == ["https://a.example/2", "https://a.example/1"]
-
-
 def test_so_many_records_and_no_more(export: Ran, tmp_path: Path) -> None:
     source, output = tmp_path / "pages.jsonl", tmp_path / "pages.tsv"
     source.write_bytes(lines(event(1), b"no json", event(2)))
     assert export(source=source, output=output, most=1).status == 0
     assert addresses(output.read_text()) == ["https://a.example/1"]
-
-
-def test_standard_input_is_read(export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "pages").write_bytes(lines(event(1), b"x"))
-    with (tmp_path / "pages").open("rb") as pages:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(pages))
-        done = export(source=Path("-"))
-    assert (done.status, addresses(done.out)) == (1, ["https://a.example/1"])
-    assert "standard input:2: undecodable: " in done.err
-
-
-@pytest.mark.parametrize(
-    ("wishes", "status", "says"),
-    [
-        ({"start": "yesterday"}, 2, "--from takes earliest, latest or an offset, not 'yesterday'"),
-        ({"start": "latest", "source": Path("x")}, 2, "a file is read from its beginning"),
-        ({"source": Path("absent.jsonl")}, 1, "absent.jsonl: No such file or directory"),
-        ({"source": Path(os.devnull), "output": Path("absent/x")}, 1, "absent/x: No such file or directory"),
-        ({}, 1, "no Kafka at 127.0.0.1:1"),
-    ],
-)
-def test_trouble_is_one_line(
-    export: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wishes: dict[str, Any], status: int, says: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = export(**wishes)
-    assert (done.status, says in done.complaint) == (status, True)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_silent_cluster_is_given_up(
@@ -145,7 +109,7 @@ def test_a_silent_cluster_is_given_up(
     reader = Mock(start=AsyncMock(), stop=AsyncMock(), getmany=nothing, position=position)
     reader.configure_mock(beginning_offsets=begins, end_offsets=ends)
     monkeypatch.setattr(streams.cli.export, "partitions_of", partitions)
-    monkeypatch.setattr(streams.cli.export, "make_reader", lambda *_: reader)
+    monkeypatch.setattr("streams.kafka.clients.make_reader", lambda *_: reader)
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
     assert Export(output=tmp_path / "pages.tsv").run(settings) == 1
     assert "no record came for 0.05 s; partitions left: 1" in capsys.readouterr().err

@@ -17,7 +17,7 @@ TABLES = tables(__file__)
 def test_country_and_sources_decide_as_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "own.yaml"
     sources = ["--source", "https://www.dr.dk/=2", "--source", "example.org=1"]
-    assert run_assay("init", "--country", "GB", *sources, "--out", str(file)) == 0
+    assert run_assay("init", "--country", "GB", *sources, "--output", str(file)) == 0
     assert "sources of gb" in capsys.readouterr().out
     rules = load_settings(file).rules(ScorePageRules).compiled
     hosts = ("www.dr.dk", "news.example.org", "unlisted.example")
@@ -26,13 +26,13 @@ def test_country_and_sources_decide_as_written(tmp_path: Path, capsys: pytest.Ca
 
 def test_reserved_suffixes_of_a_country_are_tier_1(tmp_path: Path) -> None:
     file = tmp_path / "own.yaml"
-    assert run_assay("init", "--country", "tw", "--out", str(file)) == 0
+    assert run_assay("init", "--country", "tw", "--output", str(file)) == 0
     assert load_settings(file).source_tiers.tier_1 == ("edu.tw", "gov.tw")
 
 
 def test_every_line_of_the_file_that_is_commented_out_is_valid(tmp_path: Path) -> None:
     file = tmp_path / "own.yaml"
-    assert run_assay("init", "--country", "dk", "--out", str(file)) == 0
+    assert run_assay("init", "--country", "dk", "--output", str(file)) == 0
     lines = file.read_text("utf-8").splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith("# tiered_indexing"))
     settings = [line.removeprefix("# ") for line in lines[begin:] if line.startswith(("#   ", "# ")) and ":" in line]
@@ -47,17 +47,9 @@ def test_wrong_answers_write_nothing(
     tmp_path: Path, arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "own.yaml"
-    assert run_assay("init", *arguments, "--out", str(file)) == 2
+    assert run_assay("init", *arguments, "--output", str(file)) == 2
     assert words in capsys.readouterr().err
     assert not file.exists()
-
-
-def test_an_existing_file_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "own.yaml"
-    file.write_text("mine", "utf-8")
-    assert run_assay("init", "--country", "dk", "--out", str(file)) == 2
-    assert "exists" in capsys.readouterr().err
-    assert file.read_text("utf-8") == "mine"
 
 
 def test_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +57,7 @@ def test_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr("typer.prompt", lambda *_, **__: next(answers))
     file = tmp_path / "own.yaml"
-    assert run_assay("init", "--out", str(file)) == 0
+    assert run_assay("init", "--output", str(file)) == 0
     tiers = load_settings(file).source_tiers
     assert "go.jp" in tiers.tier_1
     assert tiers.tier_2 == ("asahi.com",)
@@ -77,5 +69,5 @@ def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", write)
-    assert run_assay("init", "--country", "dk", "--out", str(tmp_path / "own.yaml")) == 1
+    assert run_assay("init", "--country", "dk", "--output", str(tmp_path / "own.yaml")) == 1
     assert list(tmp_path.iterdir()) == []

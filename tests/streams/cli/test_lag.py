@@ -1,15 +1,11 @@
 """What ``assay lag`` prints for known lags, and where it serves them."""
 
-import re
-from typing import Any
-
 import pytest
 from prometheus_client import generate_latest
 
-from streams.cli.lag import lag, limits_exceeded, show_lags
-from streams.cli.lag_server import LagCollector, address_of
-from streams.kafka.lag import DeadLettersStanding, GroupLag, PartitionLag
-from streams.topology import HANDLERS
+from streams.cli.lag import limits_exceeded
+from streams.cli.lag_server import LagCollector
+from streams.kafka.lag import DeadLettersStanding, GroupLag
 
 
 def group(handler: str = "score_page", topic: str = "pages.crawled.v1", **fields: object) -> GroupLag:
@@ -29,52 +25,6 @@ RETRIED = group("index_page", "retry", records=2, seconds=50.0, delay_seconds=60
 QUIET = group("index_page", "pages.scored.v1")
 
 
-def shown(capsys: pytest.CaptureFixture[str], *groups: GroupLag, dead: int = 0) -> list[str]:
-    letters = [DeadLettersStanding("score_page", "dlq", dead, 1.0)]
-    show_lags(groups, letters, [])
-    return capsys.readouterr().out.splitlines()
-
-
-def test_lag_table_has_a_row_per_handler_and_its_retries(capsys: pytest.CaptureFixture[str]) -> None:
-    head, first, second, third = shown(capsys, WAITING, QUIET, RETRIED, dead=3)
-    assert head.split()[:3] == ["handler", "topic", "behind"]
-    assert first.split() == ["score_page", "pages.crawled.v1", "1,234", "90", "min", "10", "min", "0", "≤", "3"]
-    assert second.split() == ["index_page", "pages.scored.v1", "0", "-", "-", "1", "-"]
-    assert "waits 60 s to be tried again" in third
-    assert len(shown(capsys, QUIET, group("index_page", "retry", delay_seconds=60))) == 2
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_lag_table_fits_the_terminal_without_cuts(
-    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("TERM", "xterm"), ("COLUMNS", str(width))):
-        monkeypatch.setenv(name, value)
-    many: dict[str, Any] = {
-        "records": 123_456_789,
-        "seconds": 5_000_000.0,
-        "retention_left_seconds": 500_000.0,
-        "members": 12,
-    }
-    groups = [group(handler.name, handler.consumes.name, **many) for handler in HANDLERS]
-    retried = group("index_page", "retry", delay_seconds=600, **many)
-    told = shown(capsys, *groups, retried, group(plan="mending", **many), dead=1_234_567)
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in told]
-    assert max(map(len, lines)) <= width
-    text = "\n".join(lines)
-    for named in (*(handler.name for handler in HANDLERS), "waits 10 min", "replay mending", "≤ 1,234,567"):
-        assert named in text
-    assert text.count("123,456,789") == len(HANDLERS) + 2
-    assert "…" not in text
-    assert ("pages.crawled.v1" in text) is (width == 120)
-
-
-def test_missing_topics_and_lost_records_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    gone = group(partitions=(PartitionLag(0, 3, 10, 2, 5.0, 5),))
-    assert "retention deleted 5 unread records of pages.crawled.v1" in shown(capsys, gone)[-1]
-    assert "missing: pages.scored.v1" in shown(capsys, group("index_page", "pages.scored.v1", exists=False))[-1]
-
-
 @pytest.mark.parametrize(
     ("max_records", "max_seconds", "exceeded"),
     [
@@ -90,17 +40,6 @@ def test_lag_limits_apply_per_topic_beyond_its_delay(
 ) -> None:
     replayed = group(records=9999, seconds=9999.0, plan="mending")
     assert limits_exceeded([WAITING, QUIET, RETRIED, replayed], max_records, max_seconds) == exceeded
-
-
-def test_an_unknown_handler_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert lag(["score_pages"]) == 2
-    assert "there is no handler 'score_pages'; did you mean score_page? There are score_page" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("text", ["", "x", "1.2.3.4", ":", "70000", "host:-1", "²"])
-def test_invalid_serve_address_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="--serve takes PORT or HOST:PORT"):
-        address_of(text)
 
 
 def test_lag_metrics_cover_existing_topics_only() -> None:

@@ -1,4 +1,3 @@
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -38,14 +37,6 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds(hands: Hands, lin
     ]
 
 
-def test_unknown_total_shows_count_and_rate_unless_quiet(hands: Hands, lines: Callable[[], list[str]]) -> None:
-    for quiet in (False, True):
-        with ProgressLine("dlq redrive", "sending", quiet=quiet, monotonic=hands) as advance:
-            hands.at += 10
-            advance(5)
-    assert lines() == ["assay dlq redrive: sending: 5 records, 0.5/s"]
-
-
 def test_the_time_left_follows_from_the_bytes_since_the_start(hands: Hands, lines: Callable[[], list[str]]) -> None:
     position = [500]
     with ProgressLine("publish", "publishing", 1000, at=lambda: position[0], monotonic=hands) as advance:
@@ -74,17 +65,3 @@ def test_the_rate_is_that_of_the_last_seconds_of_one_stage(hands: Hands, lines: 
     assert told[3] == "first: 2,000 of 10,000 records, 100/s, 20 %, 80 s left, $0.25, 3 dead"
     assert told[7] == "first: 2,000 of 10,000 records, 0/s, 20 %, $0.25, 3 dead"
     assert told[8] == "second: 1,000 of 5,000 records, 100/s, 20 %, 40 s left"
-
-
-def test_terminal_shows_a_bar_and_respects_no_color(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    with ProgressLine("publish", "publishing", 1000, at=lambda: 500) as advance:
-        advance()
-    err = capsys.readouterr().err
-    assert "publishing" in err
-    assert "50 %" in err
-    assert "\x1b[3" not in err

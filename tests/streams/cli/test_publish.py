@@ -10,7 +10,6 @@ from streams.settings.model import Settings, load_settings
 from streams.topology import topic_named
 from tests.archives import warc_record
 from tests.command_line import Done, Ran
-from tests.samples import run_assay
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -135,14 +134,6 @@ def test_what_is_refused_is_kept_where_it_ends_nothing_else(publish: Ran, tmp_pa
     assert lines.read_text() == "{}"
 
 
-@pytest.mark.parametrize("option", ["--resume", "--run-id"])
-def test_empty_run_id_is_refused(ran: Ran, tmp_path: Path, option: str) -> None:
-    """As a variable that a script does not set."""
-    (tmp_path / "pages.jsonl").write_text("")
-    done = ran(run_assay, "publish", PAGES, str(tmp_path / "pages.jsonl"), "--check", option, "")
-    assert (done.status, "a run id is 1 to 100" in done.err) == (2, True)
-
-
 def test_a_check_keeps_what_is_refused_whole(publish: Ran, tmp_path: Path) -> None:
     (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
     kept = tmp_path / "kept"
@@ -151,12 +142,6 @@ def test_a_check_keeps_what_is_refused_whole(publish: Ran, tmp_path: Path) -> No
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
     assert (done.status, [line["line"] for line in lines]) == (1, ["no page"] * 30)
     assert (len(done.err.splitlines()), "keeps them all" in done.err) == (21, False)
-
-
-def test_check_reports_an_unreadable_file(publish: Ran, tmp_path: Path) -> None:
-    (tmp_path / "pages.tsv.gz").write_bytes(b"not gzip")
-    done = publish(tmp_path / "pages.tsv.gz", mode="check")
-    assert (done.status, "pages.tsv.gz: Not a gzipped file" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("stated", ["tsv", "jsonl", None])
@@ -168,11 +153,3 @@ def test_standard_input_can_be_tsv(
         monkeypatch.setattr(streams.publish.sources, "STANDARD_INPUT", rows.fileno())
         done = publish(Path("-"), stated=stated, mode="check")
     assert (done.status, done.document["valid"]) == (1, 2 if stated == "tsv" else 0)
-
-
-def test_trouble_with_the_file_of_refused_entries_names_it(publish: Ran, tmp_path: Path) -> None:
-    (tmp_path / "bad.jsonl").write_text("no json", "utf-8")
-    file = tmp_path / "missing" / "refused.jsonl"
-    done = publish(tmp_path / "bad.jsonl", mode="check", refused=file)
-    assert done.status == 2
-    assert f"--refused {file}: No such file or directory" in done.err

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.cells import cell_len
 
 from schemas.llm import CallOutcome, LlmCall
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
-from streams.cli.query import QueryOptions, in_words, print_results, run_query
+from streams.cli.query import QueryOptions, print_results, run_query
 from streams.http.server import HttpServer
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.pipeline.services import LiveServices
 from streams.query import access
-from streams.query.engine import QueryEngine, Refusal
+from streams.query.engine import QueryEngine
 from streams.query.route import QueryRoute
 from streams.settings.model import HttpSettings, Settings
 from tests.streams.query.indexes import GOV, fill, settings_at
@@ -142,21 +141,6 @@ def test_unreachable_model_is_reported_with_a_remedy(tmp_path: Path, ask: Shown)
     assert "--no-model" in err
 
 
-def test_no_model_is_suggested_only_for_a_missing_model(filled: Settings, ask: Shown) -> None:
-    """A busy engine while a model is configured: to leave that one out would not help."""
-    llm = LlmSettings(base_url="http://127.0.0.1:9/v1", model="m", cache_path=None)
-    query = filled.query.model_copy(update={"parallel": 0})
-    status, _, err = ask(filled.model_copy(update={"llm": llm, "query": query}))
-    assert (status, err.count("\n")) == (1, 1)
-    assert "0 queries are under way already; ask again later (again in 1 s)" in err
-    assert "--no-model" not in err
-
-
-@pytest.mark.parametrize(("seconds", "told"), [(0.2, " (again in 1 s)"), (29.6, " (again in 30 s)"), (None, "")])
-def test_a_pause_is_rounded_up(seconds: float | None, told: str) -> None:
-    assert in_words(Refusal("unavailable", "down", seconds)) == f"down{told}"
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [(b"caf\xe9", "not UTF-8"), ("渡".encode() * 20_000, "longer than 4000"), (b"\n", "must not be empty")],
@@ -236,33 +220,6 @@ async def test_an_index_that_an_application_has_is_asked_for_there(
         assert "ASSAY_HTTP__PORT" in err
     finally:
         await owner.aclose()
-
-
-@pytest.mark.parametrize("columns", [120, 80, 40])
-def test_table_fits_the_terminal_with_wide_characters(
-    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    request = RankingRequested(request_id="q", query="展覽")
-    long = ranked(1, title="台北市立美術館" * 12, url="https://a.example/" + "x" * 200, reasons=["有兩個字" * 20])
-    old = ranked(
-        2, trust_label="LOW", cts_score=None, _reasoning_metadata={"trust_label": "LOW", "label_source": "fallback"}
-    )
-    why = StageNote(stage=StageName.MMR, outcome=StageOutcome.RAN, reason="relevance counts a lot, " * 9)
-    place = "http://assay.example:8080/query"
-    print_results(completed(request, long, old, notes=(why,)), 0.1, place)
-    table = capsys.readouterr().out
-    assert max(cell_len(line) for line in table.splitlines()) <= columns
-    assert table.count("x") >= 200
-    assert "LOW*" in table
-    assert "* the page has no score" in table
-
-
-def test_lines_for_a_pipe_stay_whole(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    place = f"http://assay.example/{'x' * 150}/query"
-    print_results(completed(RankingRequested(request_id="q", query="x"), ranked(1)), 0.1, place)
-    assert f"answered by {place}; no judge asked" in capsys.readouterr().out
 
 
 def test_failed_stage_is_shown_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,9 +25,3 @@ def test_without_kafka_it_is_said_where_one_was_looked_for(capsys: pytest.Captur
     assert run_assay("replay", *command.split()) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert "no Kafka at 127.0.0.1:1" in line
-
-
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["run", "-h"], ["score_page", "--help"], ["resume", "-h"]])
-def test_help_is_at_hand(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    assert run_assay("replay", *arguments) == (0 if arguments else 2)
-    assert "assay replay" in capsys.readouterr().out

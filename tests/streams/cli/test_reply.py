@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from schemas.llm import CallOutcome
-from schemas.needs import ToolCall
 from schemas.replies import ModelReply
 from streams.cli.main import _run
 from streams.llm.journal import StoredAnswer
@@ -62,13 +60,6 @@ def test_a_file_that_is_no_journal_is_not_changed(path: Path, capfd: pytest.Capt
     assert _run(["reply", "k"]) == 1
     assert "no such table" in capfd.readouterr().err
     assert path.read_bytes() == b""
-
-
-def test_outcome_and_tool_calls_are_shown_as_printable_text(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    called = ToolCall(id="1", name="search", arguments='{"query": "\x1b[31m"}')
-    keep(path, "k", StoredAnswer(text="two\nlines\x1b[2J", tool_calls=(called,), outcome=CallOutcome.TRUNCATED))
-    assert _run(["reply", "k"]) == 0
-    assert capsys.readouterr().out == 'outcome: truncated\ntwo\nlines\ufffd[2J\nsearch {"query": "\ufffd[31m"}\n'
 
 
 def test_a_reply_that_is_not_there_is_reported_in_one_line(path: Path, capfd: pytest.CaptureFixture[str]) -> None:

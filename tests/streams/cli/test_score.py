@@ -27,10 +27,9 @@ def score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     for name in variables_of_assay():
         monkeypatch.delenv(name)
 
-    def run(*arguments: str, given: bytes = b"", terminal: bool = False) -> Done:
+    def run(*arguments: str, given: bytes = b"") -> Done:
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(given))))
-            patch.setattr(sys.stdout, "isatty", lambda: terminal)
             return Done(run_assay("score", *arguments), *capsys.readouterr())
 
     return run
@@ -57,9 +56,6 @@ def test_pages_as_markdown(score: Callable[..., Done]) -> None:
     done = score("-", "--markdown", given=html)
     expected = "# Rain\n\nIt rained in two towns on Monday, the office said.\n\n```\nx = 1\n  y\n```\n"
     assert (done.status, done.out) == (0, expected)
-    both = score("-", "--markdown", "--json", given=html)
-    assert both.status == 2
-    assert "one of --json and --markdown" in both.err
 
 
 def test_a_page_without_content_ends_with_1_if_strict(score: Callable[..., Done]) -> None:
@@ -113,27 +109,42 @@ def test_the_log_is_not_among_the_results() -> None:
     assert b"fetch cache failed" in done.stderr
 
 
-def test_one_page_on_a_terminal_has_its_reasons(score: Callable[..., Done], tmp_path: Path) -> None:
+def test_one_page_for_people_has_its_reasons(score: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "storm.html").write_bytes(PAGE)
-    shown = score("storm.html", terminal=True).out.splitlines()
-    assert shown[0] == "Storm"
-    assert shown[2] == "score 10 of 100, tier C, label LOW"
+    shown = score("storm.html", "--table").out.splitlines()
+    assert shown[:3] == ["Storm", "storm.html", "score 10 of 100, tier C, label LOW, en"]
     assert shown[3] == "  +10  file.invalid is not listed"
+    assert "       its address is not known: --url names it" in shown
     assert len(shown) < 24
     assert max(map(len, shown)) < 80
 
 
-def test_many_pages_on_a_terminal_are_a_line_each(score: Callable[..., Done], tmp_path: Path) -> None:
-    for number in range(3):
-        (tmp_path / f"{number}.html").write_bytes(PAGE)
-    done = score("0.html", "1.html", "2.html", "nothing.html", terminal=True)
-    shown = done.out.splitlines()
-    assert len(shown) == 6
-    assert shown[1].startswith("   10  C     LOW")
-    assert "No such file or folder" in shown[4]
-    assert shown[5] == "4 pages: A 0, B 0, C 3, refused 1"
-    assert max(map(len, shown)) < 80
+def test_many_pages_for_people_are_a_line_each(score: Callable[..., Done], tmp_path: Path) -> None:
+    mirror = tmp_path / "pages" / "www.bbc.com" / "news" / "a-long-name-of-a-section"
+    mirror.mkdir(parents=True)
+    (tmp_path / "pages" / "v1.2").mkdir()
+    (mirror / "storm.html").write_bytes(PAGE.replace(b"<p>", b"<time datetime=2024-05-03 pubdate></time><p>"))
+    (tmp_path / "pages" / "v1.2" / "wall.html").write_bytes(b"<title>Sign in</title><p>Sign in to continue.")
+    (tmp_path / "pages" / "style.css").write_bytes(b"p {}")
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7 ")
+    (tmp_path / "notes.md").write_bytes(b"Notes with a <b>tag</b>")
+    done = score("pages", "a.pdf", "notes.md", "nothing.html", "--table")
+    assert done.out.splitlines() == [
+        "score  tier  label   date        state         page",
+        "    0  C     LOW                 login         v1.2/wall.html",
+        "   33  C     LOW     2024-05-03  content       bbc.com/…/storm.html",
+        "    -  -     unreadable_page: a.pdf: looks like a PDF document",
+        "    -  -     unreadable_page: notes.md: plain text; extracted text goes into J…",
+        "    -  -     invalid: nothing.html: No such file or folder; an address begins …",
+        "5 pages: A 0, B 0, C 2, refused 3; without content: login 1",
+    ]
+    assert done.err.splitlines()[-1] == "assay score: passed over 1 (1 css)"
     assert done.status == 1
+
+
+def test_an_address_is_that_of_one_page(score: Callable[..., Done], tmp_path: Path) -> None:
+    assert "the address of one page" in score(".", "--url", "https://a.example/").err
+    assert "use one of" in score("-", "--table", "--markdown").err
 
 
 @pytest.mark.parametrize(
@@ -144,12 +155,6 @@ def test_what_is_no_page_is_refused(score: Callable[..., Done], source: str, wor
     done = score(source)
     assert done.status == 1
     assert words in lines(done)[0]["detail"]
-
-
-def test_refused_page_on_a_terminal_says_why(score: Callable[..., Done], tmp_path: Path) -> None:
-    done = score("nothing.html", terminal=True)
-    assert done.status == 1
-    assert "No such file or folder" in done.err
 
 
 def test_hostile_page_is_refused_and_the_others_are_scored(score: Callable[..., Done], tmp_path: Path) -> None:

@@ -2,14 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from streams.cli.stats import run_file_stats
 from streams.topology import PAGES_SCORED, RESULTS_CLASSIFIED, RETRIEVAL_EVALUATED, Topic
 from tests.command_line import Ran
-from tests.samples import EXAMPLES, run_assay, scored
+from tests.samples import EXAMPLES, scored
 
 DEAD = '{"outcome": "dead", "reason": "unreadable_page", "detail": "a PDF", "events": []}'
 
@@ -56,18 +55,3 @@ def test_a_line_that_is_no_event_is_reported_with_its_place(ran: Ran, tmp_path: 
     assert done.status == 1
     assert f"{file}:2: undecodable" in done.err
     assert "and 1 more lines" in done.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["page.scored.v1"], "pages.scored.v1"),
-        (["--since", "yesterday"], "--since takes a time"),
-        (["--since", "7d", "--input", "-"], "lines of a file have no time"),
-    ],
-)
-def test_wrong_options_say_what_is_possible(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[Any]
-) -> None:
-    assert run_assay("stats", *arguments) == 2
-    assert words in capsys.readouterr().err

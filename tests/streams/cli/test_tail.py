@@ -5,12 +5,18 @@ import pytest
 from aiokafka import ConsumerRecord
 
 from streams.cli.tail import as_json_line, as_line, tail
+from tests.samples import small_example
 
 HTML = (("content-type", b"text/html; charset=utf-8"),)
 
 
-def record(value: bytes | None, *headers: tuple[str, bytes | None], key: bytes | None = b"k") -> Any:
-    return ConsumerRecord("pages.crawled.v1", 3, 7, 1_767_323_045_000, 0, key, value, None, 0, 0, headers)
+def record(
+    value: bytes | None,
+    *headers: tuple[str, bytes | None],
+    key: bytes | None = b"k",
+    topic: str = "pages.crawled.v1",
+) -> Any:
+    return ConsumerRecord(topic, 3, 7, 1_798_859_045_000, 0, key, value, None, 0, 0, headers)
 
 
 def told(*arguments: Any, **named: Any) -> dict[str, Any]:
@@ -24,7 +30,7 @@ def test_a_record_has_its_place_key_headers_and_value() -> None:
         "topic": "pages.crawled.v1",
         "partition": 3,
         "offset": 7,
-        "timestamp": "2026-01-02T03:04:05+00:00",
+        "timestamp": "2027-01-02T03:04:05+00:00",
         "key": "k",
         "headers": {"ce_id": "1", "odd": {"base64": "//4="}, "none": None},
         "value": {"url": "https://a.example/"},
@@ -63,17 +69,20 @@ def test_lone_surrogates_do_not_break_the_line() -> None:
     assert told(b'{"text": "\\ud800"}')["value"] == {"text": "\ud800"}
 
 
-def test_people_see_place_key_and_the_beginning() -> None:
-    assert as_line(record(b'{"a": 1}')).plain == '3/7 k {"a": 1}'
-    assert as_line(record(None, key=None)).plain == "3/7  null"
-    long = as_line(record(json.dumps("x" * 5000).encode())).plain
-    assert len(long) < 500
-    assert long.endswith("…")
+def test_people_see_the_decision_in_words() -> None:
+    scored = small_example("pages.scored.v1").read_bytes()
+    line = as_line(record(scored, key=b"https://a.example/", topic="x.pages.scored.v1"), "x.").plain
+    assert line == "3/7 https://a.example/ no content (empty), score 0, tier C, label LOW"
+    assert as_line(record(b"<p>page", *HTML, ("assay_url", b"https://a.example/"))).plain == "3/7 k crawled, 7 bytes"
+    assert as_line(record(b'{"a": 1}')).plain.startswith("3/7 k unreadable record: invalid: ")
+    assert as_line(record(b'{"a": "\x1b"}', topic="others")).plain == '3/7 k {"bytes": 10, "content_type": null}'
+    assert len(as_line(record(json.dumps("x" * 5000).encode(), topic="others")).plain) < 300
 
 
 def test_a_dead_letter_says_why_it_died() -> None:
-    notes = (("x-reason", b"invalid"), ("x-stage", b"decode"), ("x-error-message", b"url: missing"))
-    assert as_line(record(b"{}", *notes)).plain == "3/7 k invalid at decode: url: missing"
+    notes = (("x-reason", b"invalid"), ("x-handler", b"score_page"), ("x-error-message", b"url: missing"))
+    line = as_line(record(b"{}", *notes, topic="pages.crawled.v1.assay.score_page.dlq")).plain
+    assert line == "3/7 k dead letter of score_page: invalid: url: missing"
 
 
 @pytest.mark.parametrize("start", ["yesterday", "-1", "", "1.5"])
@@ -83,4 +92,4 @@ def test_invalid_start_is_refused(start: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_marker_line_names_the_redriven_letter() -> None:
-    assert as_line(record(None, ("x-redriven-of", b"41\x1b"))).plain == "3/7 k 3/41\ufffd was sent again"
+    assert as_line(record(None, ("x-redriven-of", b"41\x1b"))).plain == "3/7 k 3/41\ufffd sent again"

@@ -54,13 +54,13 @@ CALLS = {
     "answer": [[*GIVEN, *more] for more in ([], ["--json"])],
     "mcp": [[EVIL]],
     "reply": [["evil"], ["evil", "--json"], [EVIL]],
-    "train": [["--out", EVIL, "--completed", "{completed}", "--feedback", "{bad}"]],
+    "train": [["--output", EVIL, "--completed", "{completed}", "--feedback", "{bad}"]],
     "replay": [["show", EVIL], ["plan", EVIL]],
     "dlq": [["list", "--each"], ["list", "--each", "--json"], ["list", "--plan", EVIL], ["show", EVIL]]
     + [["show", "score_page/1/0", *more] for more in ([], ["--json"], ["--value", "-"])],
     "lag": [[EVIL], []],
     "top": [["--once", "--every", "0.2", "--url", f"http://{EVIL}"]],
-    "estimate": [["--from", "{bad}"], ["--from", "{scored}"]],
+    "estimate": [["--input", "{bad}"], ["--input", "{scored}"]],
     "sources": [["check", "own.example", *more, "--config", "{own}"] for more in ([], ["--json"], ["--explain"])]
     + [["check", EVIL], ["check", "a.example", "--publisher", EVIL, "--explain"]]
     + [["import", "{bad}", "-o", "{folder}/s"], ["import", EVIL]],

@@ -1,6 +1,5 @@
 """``assay top`` for given workers and clusters, and its layout on the terminal."""
 
-import io
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -9,27 +8,19 @@ import httpx2
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from streams.cli.output import table_console
 from streams.cli.top import (
     AGE_BUCKETS,
-    NARROW,
-    SORTS,
     View,
     Worker,
-    WorkerError,
     look_at,
     make_view,
     read_metrics,
-    top,
-    top_screen,
     worker_url,
 )
 from streams.kafka.lag import GroupLag
 from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
-from streams.topology import HANDLERS
 from streams.views.flow import quantiles, rate, total
-from streams.views.screen import Screen
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -104,19 +95,6 @@ def test_ages_are_those_of_the_window_else_of_all_time() -> None:
     assert quantiles([resting], [0.5, 0.99], AGE_BUCKETS, "index_page") == [None, None]
 
 
-@pytest.mark.parametrize("text", ["", "http://", "ftp://worker", "http://worker:port", "http://[::1", "worker:0"])
-def test_invalid_worker_address_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(WorkerError, match="is not a worker's address"):
-        worker_url(text)
-    assert top([text]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_unknown_sort_order_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert top(sort="size") == 2
-    assert "there are topology, rate, lag, age, dead, cost" in capsys.readouterr().err
-
-
 def view(**budget: float) -> View:
     late = exposition(10, ages=(100.0,) * 10, cost=1.25, left=0.5)
     lag = GroupLag("score_page", "pages.crawled.v1", "assay.score_page", True, 123_456, 700.0, 100.0, 0)
@@ -141,50 +119,6 @@ def test_a_view_has_what_workers_and_cluster_said() -> None:
     assert (rows["judge_relevance"].breaker_open, rows["judge_relevance"].cost_usd) == (True, 1.25)
     assert (seen.cost_usd, seen.cost_today_usd, seen.budget_usd) == (1.25, 1.5, 2.0)
     assert (seen.workers, seen.models_left_alone) == (1, ("m",))
-
-
-def drawn(width: int, sort: str = "topology", keys: bool = False, **console: Any) -> list[str]:
-    out = io.StringIO()
-    Screen(file=out, width=width, **console).print(top_screen(view(), sort, width, keys=keys))
-    return [line.rstrip() for line in out.getvalue().splitlines()]
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_table_fits_the_screen_without_cuts(width: int) -> None:
-    lines = drawn(width, keys=True)
-    assert max(map(len, lines)) <= width
-    assert len(lines) <= 24
-    text = "\n".join(lines)
-    assert "…" not in text
-    for told in (*(h.name for h in HANDLERS), "123 k", "$1.25", "models today $1.50 of $2.00", "q quit", "worker-2"):
-        assert told in text
-    assert "records wait, and no worker reads them: score_page" in text
-    assert "breaker open, intake is paused: judge_relevance" in text
-    assert ("members" in text) is (width == 120)
-
-
-@pytest.mark.parametrize(
-    ("terminal", "columns", "width"), [("1", 80, 80), ("1", 60, 80), ("1", 200, 200), ("", 80, 120)]
-)
-def test_one_look_is_as_wide_as_the_terminal(
-    terminal: str, columns: int, width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in (("FORCE_COLOR", terminal), ("TERM", "xterm"), ("COLUMNS", str(columns))):
-        monkeypatch.setenv(name, value)
-    assert table_console(NARROW).width == width
-
-
-def test_rows_have_the_requested_order() -> None:
-    assert drawn(80, "lag")[2].startswith("score_page")
-    assert drawn(80, "cost")[2].startswith("judge_relevance")
-    assert len({name[0] for name in SORTS}) == len(SORTS)
-
-
-def test_without_colours_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not any("\x1b[3" in line for line in drawn(80, force_terminal=True))
-    monkeypatch.delenv("NO_COLOR")
-    assert any("\x1b[31m" in line for line in drawn(80, force_terminal=True, color_system="standard"))
 
 
 @pytest.mark.parametrize(

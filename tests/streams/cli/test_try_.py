@@ -17,10 +17,10 @@ from handlers.index_page import IndexPageRules, index_page
 from schemas.needs import Ask
 from streams.pipeline.services import LiveServices
 from streams.settings.model import load_settings
-from streams.topology import HANDLERS, TOPIC_BYTES
+from streams.topology import TOPIC_BYTES
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
-from tests.samples import EXAMPLES, ROOT, environment, instance, run_assay, variables_of_assay
+from tests.samples import ROOT, environment, instance, run_assay, variables_of_assay
 from tests.warm_processes import WARM, warm_processes
 
 PAGE = b'{"url":"https://a.example/1","html":"<title>T</title><p>Some text.</p>"}'
@@ -117,15 +117,6 @@ def test_each_line_has_its_answer_in_order(assay: Any) -> None:
     assert answers(done)[7]["detail"].startswith("url: ")
 
 
-def test_answers_of_one_trial_are_the_input_of_the_next(assay: Any) -> None:
-    scored = assay("try", "score_page", given=PAGE + b"\nnot json\n" + PAGE)
-    assert outcomes(scored) == [("emit", None), ("dead", "undecodable"), ("emit", None)]
-    indexed = assay("try", "index_page", given=scored.stdout)
-    # A line that died has no event for the next handler, and keeps its place.
-    assert outcomes(indexed) == [("emit", None), ("drop", "nothing_to_do"), ("emit", None)]
-    assert answers(indexed)[0]["events"][0]["topic"] == "documents.indexed.v1"
-
-
 def test_huge_lines_are_answered_and_the_run_continues(assay: Any) -> None:
     def page_of(size: int) -> bytes:
         text = b"<p>" + b"words in it " * 16 + b"</p>"
@@ -135,24 +126,6 @@ def test_huge_lines_are_answered_and_the_run_continues(assay: Any) -> None:
     done = assay("try", "score_page", given=b"\n".join(lines))
     assert done.returncode == 1
     assert outcomes(done) == [("emit", None), ("dead", "too_large"), ("dead", "too_large"), ("emit", None)]
-
-
-def test_a_last_line_without_its_end_and_no_line_at_all(assay: Any) -> None:
-    assert outcomes(assay("try", "score_page", given=PAGE + b"\n" + PAGE)) == [("emit", None)] * 2
-    assert answers(assay("try", "score_page", given=b"")) == []
-
-
-@pytest.mark.parametrize("handler", [h for h in HANDLERS if h.read is None], ids=lambda handler: handler.name)
-def test_every_handler_answers_its_examples_from_a_file(assay: Any, handler: Any, tmp_path: Path) -> None:
-    files = sorted((EXAMPLES / handler.consumes.name).glob("*.json"))
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(json.loads(f.read_text("utf-8"))) + "\n" for f in files))
-    answered = answers(assay("try", handler.name, "in.jsonl"))
-    assert [answer["outcome"] for answer in answered] == ["emit"] * len(files)
-    topics = {topic.name: topic for topic in handler.emits}
-    for answer in answered:
-        for event in answer["events"]:
-            topic = topics[event["topic"]]
-            assert topic.key(topic.event.model_validate(event["value"])) == event["key"]
 
 
 def test_try_guards_the_network_and_logs_to_standard_error(assay: Any, tmp_path: Path) -> None:
@@ -234,22 +207,6 @@ def test_dead_line_sets_status_1_only_with_strict(assay: Any) -> None:
     assert assay("try", "score_page", given=b"{}\n" + PAGE).returncode == 1
 
 
-def complaint(done: Done) -> str:
-    """The one line on standard error; nothing is on standard output."""
-    assert done.stdout == b""
-    [line] = done.stderr.decode().splitlines()
-    assert line.startswith("assay")
-    return line
-
-
-def test_unreadable_file_is_reported_in_one_line(assay: Any, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    for name in ("nowhere.jsonl", "empty"):
-        done = assay("try", "score_page", name)
-        assert done.returncode == 2
-        assert name in complaint(done)
-
-
 # --- output ----------------------------------------------------------------------------------------------------------
 
 
@@ -313,15 +270,6 @@ def test_try_imports_no_client_and_builds_only_needed_events() -> None:
 QUERY = b'{"request_id":"q","query":"boat race"}'
 
 
-def test_candidates_that_come_along_are_ranked_without_an_index(assay: Any, tmp_path: Path) -> None:
-    given = QUERY[:-1] + b',"candidates":[{"url":"https://a.example/1","title":"Boat race","content":"It is on."}]}'
-    [answer] = answers(assay("try", "rank_results", given=given))
-    [event] = answer["events"]
-    assert event["topic"] == "ranking.completed.v1"
-    assert event["value"]["stages"] == ["bm25", "ranking", "mmr", "reasoning"]
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_query_reads_the_index_that_is_there(assay: Any, tmp_path: Path) -> None:
     async def fill(folder: Path) -> None:
         page = scored_page("A", "The boat race starts at noon.", url="https://a.example/1", title="Boat race")
@@ -335,13 +283,6 @@ def test_a_query_reads_the_index_that_is_there(assay: Any, tmp_path: Path) -> No
     [event] = answer["events"]
     assert event["value"]["stages"][0] == "retrieval"
     assert [result["cts_score"] for result in event["value"]["results"]] == [80]
-
-
-def test_query_without_an_index_reports_its_path_only(assay: Any, tmp_path: Path) -> None:
-    [answer] = answers(assay("try", "rank_results", given=QUERY))
-    assert (answer["outcome"], answer["reason"], answer["events"]) == ("retry", "unavailable", [])
-    assert f"there is no index at {tmp_path / '.assay' / 'index'}" in answer["detail"]
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_of_the_output_is_not_blamed_on_the_input(tmp_path: Path) -> None:

@@ -1,16 +1,13 @@
 """``assay try --diff``: the decisions that another configuration would change, counted over any lines."""
 
-import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streams.cli.main import _run
-from tests.samples import EXAMPLES, environment
+from tests.samples import EXAMPLES
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -58,13 +55,6 @@ def test_moved_pages_are_listed_with_their_components(assay: Any) -> None:
     assert first["components"] == list(TABLES["moved_pages_are_listed_with_their_components"])
 
 
-def test_thresholds_move_pages_without_component_changes(assay: Any) -> None:
-    told = found(assay([page()], "tiered_indexing: {tier_b: {min_cts: 18}}\n", "--json"))
-    [moved] = told["moved"]
-    assert (moved["tier_now"], moved["tier_then"], moved["label_now"], moved["label_then"]) == ("C", "B", "LOW", "LOW")
-    assert (moved["components"], moved["other_thresholds"]) == ([], True)
-
-
 def test_invalid_and_dying_pages_are_counted(assay: Any) -> None:
     lines = [page(1), page(2, depth=40), "{}", " {", "[" * 5000, "x" * 100]
     told = found(assay(lines, "page_reading: {max_depth: 20}\n", "--json"))
@@ -75,64 +65,6 @@ def test_invalid_and_dying_pages_are_counted(assay: Any) -> None:
     assert (moved["tier_then"], moved["score_then"]) == ("dead", None)
     assert moved["detail_then"].startswith("too_complex: ")
     assert found(assay(lines, "page_reading: {max_depth: 20}\n", "--json", "--strict"), status=1) == told
-
-
-def test_people_see_the_matrix_and_the_moves(assay: Any) -> None:
-    lines = [*(page(number) for number in range(1, 1003)), page(2000, depth=40), "{}"]
-    other = HIGHER + "page_reading: {max_depth: 20}\n"
-    assert "  then too_complex: " in assay(lines[-2:], other)[1]
-    assert "  because a threshold changed\n" in assay([page()], "tiered_indexing: {tier_b: {min_cts: 18}}\n")[1]
-    status, out, err = assay(lines, other, "--limit", "2")
-    assert (status, err) == (0, "")
-    shown = [" ".join(line.split()) for line in out.splitlines()]
-    assert shown[0] == "1,004 pages, by tier"
-    assert "now \\ then A B C dead all now" in shown
-    assert "C · 1,002 · 1 1,003" in shown
-    assert "all then 0 1,002 0 2" in shown
-    assert "1,003 pages with another tier or label: 1,002 up, 1 into the dead letters" in shown
-    assert "1 page with the same tier and label: 1 unchanged" in shown
-    assert "labels: LOW → MEDIUM 1,002" in shown
-    assert "dead letters: invalid 1 → invalid 1, too_complex 1" in shown
-    assert "C → B 18 → 43 LOW → MEDIUM https://a.example/1" in shown
-    assert "base 10 → 35: a.example is not listed" in shown
-    assert shown[-1] == "and 1,001 more (--limit shows them)"
-
-
-def test_a_configuration_that_changes_nothing_here_is_said_so(assay: Any) -> None:
-    status, out, _ = assay([page()], "kafka: {topic_prefix: blue.}\n")
-    assert status == 0
-    assert out.startswith("the other configuration changes no rule of these decisions\n")
-    assert "0 pages with another tier or label\n1 page with the same tier and label: 1 unchanged" in out
-    assert found(assay([], HIGHER, "--json"))["pages"] == 0
-
-
-def test_what_could_steer_a_terminal_is_not_shown(assay: Any) -> None:
-    line = json.dumps(
-        {"url": "https://a.example/\x1b[2J\u202e" + "x" * 1000, "html": "<h2>Part</h2><p>Some text about the harbour."}
-    )
-    _, out, _ = assay([line], HIGHER)
-    assert "https://a.example/\ufffd[2J\ufffdxxx" in out
-    assert "\x1b" not in out
-    assert max(map(len, out.splitlines())) < 400
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_a_narrow_terminal_of_any_encoding_shows_every_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], encoding: str
-) -> None:
-    (tmp_path / "other.yaml").write_text(HIGHER)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "20")
-    for arguments, figures in (
-        (["try", "score_page", "--config", "other.yaml", "--diff"], b"all then    0  1  0"),
-        (["estimate", "--articles", str(10**12)], b"10,000,000,000,000"),
-    ):
-        given, said = io.BytesIO(page().replace("/1", "/記事").encode()), io.BytesIO()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
-        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(said, encoding=encoding, write_through=True))
-        assert _run(arguments) == 0
-        assert figures in said.getvalue()
-    assert capsys.readouterr().err == ""
 
 
 def test_batch_diff_reports_changed_results_and_extractions(assay: Any) -> None:
@@ -153,58 +85,7 @@ def test_batch_diff_reports_changed_results_and_extractions(assay: Any) -> None:
     assert "\n  - https://" in out
 
 
-def test_results_that_flip_are_shown_with_their_reasons(assay: Any) -> None:
-    text = "Sea: View walk. Wood: View walk. See all walks."
-    listing = {"url": "https://a.example/walks", "title": "All walks in Aarhus", "content": text}
-    batch = json.dumps({"batchId": "b", "query": "walks", "retrievedContent": [listing]})
-    never_a_listing = "classification: {least_listing_confidence: 1.0}\n"
-    told = found(assay([batch], never_a_listing, "--json", handler="classify_results"))
-    assert sum(told["matrix"]["AGGREGATOR"].values()) == 1
-    assert told["matrix"]["AGGREGATOR"]["AGGREGATOR"] == 0
-    [flip] = told["moved"]
-    assert (flip["type_now"], flip["url"]) == ("AGGREGATOR", "https://a.example/walks")
-    status, out, _ = assay([batch], never_a_listing, handler="classify_results")
-    assert status == 0
-    assert "1 result of another type" in out
-    assert f"AGGREGATOR → {flip['type_then']}" in out
-
-
 # --- wrong usage -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("handler", "other", "says"), TABLES["wrong_usage_exits_2_with_one_line"])
-def test_wrong_usage_exits_2_with_one_line(assay: Any, handler: str, other: str, says: str) -> None:
-    status, out, err = assay([page()], other, handler=handler)
-    assert (status, out) == (2, "")
-    [line] = err.splitlines()
-    assert line.startswith("assay")
-    assert says in line
-
-
-def test_unreadable_file_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "other.yaml").write_text(HIGHER)
-    arguments = ["try", "score_page", str(tmp_path / "nowhere"), "--diff", "--config", str(tmp_path / "other.yaml")]
-    assert _run(arguments) == 1
-    assert "nowhere: No such file" in capsys.readouterr().err
-
-
 # --- the process -----------------------------------------------------------------------------------------------------
-
-
-def test_diff_imports_no_client_and_json_output_no_tables(tmp_path: Path) -> None:
-    heavy = ("aiokafka", "faststream", "httpx", "openai", "prometheus_client", "rich", "structlog", "uvicorn")
-    (tmp_path / "other.yaml").write_text(HIGHER)
-    program = (
-        "import sys; from pathlib import Path; from streams.settings.model import load_settings;"
-        "from streams.cli.try_ import run_diff;"
-        "settings, other = load_settings(), load_settings(Path('other.yaml'));"
-        "run_diff('score_page', None, settings, other, limit=50, strict=False, as_json=True);"
-        f"print([name for name in {heavy} if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], input=page().encode(), capture_output=True, cwd=tmp_path, env=environment()
-    )
-    assert done.stderr == b""
-    answer, imported = done.stdout.splitlines()
-    assert json.loads(answer)["moved_count"] == 1
-    assert imported == b"[]"

@@ -40,22 +40,3 @@ def test_a_variable_with_an_unknown_key_is_named(
     said = capfd.readouterr().err
     assert "ASSAY_KAFKA__BOOTSTRAP_SERVER: kafka.bootstrap_server: is not a known key" in said
     assert "did you mean bootstrap_servers?" in said
-
-
-@pytest.mark.parametrize("name", ["page.html", "folder"])
-def test_pages_can_be_tried_and_shown(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_assay("try", "score_page", name, "--pretty") == 0
-    out, err = capfd.readouterr()
-    assert err == ""
-    assert "tier " in out
-    assert "LOW" in out
-    assert " base: " in out
-
-
-def test_other_events_are_shown_field_by_field(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    batch = '{"batchId":"b","query":"tides","retrievedContent":[{"url":"https://a.example/","content":"Text."}]}\n'
-    (tmp_path / "batch.jsonl").write_text(batch)
-    assert run_assay("try", "classify_results", "batch.jsonl", "--pretty") == 0
-    out = capfd.readouterr().out
-    assert "results.classified.v1  b" in out
-    assert "reasons  " in out

@@ -79,12 +79,6 @@ def test_without_a_journal_the_reason_is_shown(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "answers.sqlite"
-    path.write_bytes(b"no database" * 1000)
-    assert "The journal of answers can&#39;t be read" in cost_of(model(cache_path=path))
-
-
 def test_judged_decisions_are_counted_by_judge() -> None:
     console = OwnConsole()
     judged = ClaimEvaluated.model_validate_json((EXAMPLES / "claims.evaluated.v1" / "stands_alone.json").read_bytes())

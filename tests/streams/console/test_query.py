@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from schemas.queries import RankingFilters, RankingRequested
 from schemas.ranking import RankingCompleted
-from streams.console.query import context_parts, rows_of, stages_of
+from streams.console.query import rows_of, stages_of
 from streams.query.engine import Queries, Refusal
 from tests.samples import EXAMPLES
 from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole
@@ -64,12 +64,6 @@ def test_stages_filters_and_context_are_shown(console: OwnConsole) -> None:
         assert f"<strong>{note.stage}</strong>" in text
 
 
-def test_lines_of_a_context_are_ours_or_a_strangers() -> None:
-    kinds = [kind for kind, _ in context_parts(RANKED.context)]
-    assert kinds[:3] == ["label", "fence", "untrusted"]
-    assert len(kinds) == len(RANKED.context.splitlines())
-
-
 def test_an_expired_answer_says_so(console: OwnConsole) -> None:
     console.forget([*console.records.written])
     answer = console.client.get(f"/query/{RANKED.request_id}")
@@ -97,8 +91,3 @@ def test_a_refused_query_says_why(console: OwnConsole) -> None:
     assert console.client.post("/query", data={"query": ""}, headers=AUTHORIZED).status_code == 422
     console.context.queries = None
     assert "answers queries" in console.client.post("/query", data={"query": "x"}, headers=AUTHORIZED).text
-
-
-def test_queries_are_listed_and_unknown_ones_missing(console: OwnConsole) -> None:
-    assert f"/query/{RANKED.request_id}" in console.client.get("/query").text
-    assert console.client.get("/query/nosuch").status_code == 404

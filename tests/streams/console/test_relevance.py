@@ -59,8 +59,3 @@ def test_the_snippet_and_sources_without_a_judgment_are_shown(console: OwnConsol
     text = shown(console)
     assert "<blockquote>" in text
     assert all(source.url in text for source in done.sources)
-
-
-def test_requests_are_listed_once_and_unknown_ones_missing(console: OwnConsole) -> None:
-    assert console.client.get("/relevance").text.count(f'href="/relevance/{REQUEST.request_id}"') == 1
-    assert console.client.get("/relevance/nosuch").status_code == 404

@@ -84,12 +84,6 @@ def test_a_mark_names_the_decision_and_what_was_expected(console: OwnConsole) ->
     assert review.reviewed_at is not None
 
 
-def test_a_right_decision_has_no_expected_value(console: OwnConsole) -> None:
-    marked(console, page(console, 1), "yes", expected="A")
-    assert KnownMarks.written is not None
-    assert KnownMarks.written[0].expected is None
-
-
 def test_another_mark_replaces_the_first(console: OwnConsole) -> None:
     position = page(console, 1)
     marked(console, position, "yes")
@@ -97,15 +91,6 @@ def test_another_mark_replaces_the_first(console: OwnConsole) -> None:
     text = console.client.get("/review/pages.scored.v1/0/0", headers=AUTHORIZED).text
     assert "Marked wrong" in text
     assert '<td class="number">0</td><td class="number">1</td>' in text
-
-
-def test_agreement_is_shown_by_handler_and_version(console: OwnConsole) -> None:
-    for number in range(4):
-        marked(console, page(console, number), "no" if number == 3 else "yes")
-    text = console.client.get("/review").text
-    assert "75 %" in text
-    assert "(30–95)" in text
-    assert "Every decision that the console keeps has a mark" in text
 
 
 def test_skipped_decisions_come_back_on_request(console: OwnConsole) -> None:
@@ -118,20 +103,6 @@ def test_decisions_of_replays_and_strangers_are_not_in_the_queue(console: OwnCon
     console.write(scored("https://a.example/1"), "score_page", run="replay-again-1")
     console.write(scored("https://a.example/2"), "x" * 150)
     assert "0 decisions without a mark" in console.client.get("/review").text
-
-
-def test_a_record_that_is_gone_can_be_skipped(console: OwnConsole) -> None:
-    console.forget([page(console, 1)])
-    assert 'data-key="s"' in console.client.get("/review").text
-
-
-def test_marks_need_the_token(console: OwnConsole) -> None:
-    page(console, 1)
-    text = console.client.get("/review").text
-    assert 'action="/review/mark"' not in text
-    assert "Sign in" in text
-    assert console.client.post("/review/mark", data={"right": "yes"}, headers=OWN).status_code == 401
-    assert KnownMarks.written == []
 
 
 @pytest.mark.parametrize("form", TABLES["a_form_without_a_decision_or_a_mark_is_refused"])

@@ -4,8 +4,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.console.review_agreement import Agreement, agreement, newest_marks
@@ -43,14 +41,6 @@ def test_agreement_is_counted_by_handler_and_version() -> None:
 def test_the_interval_is_wilsons(right: int, wrong: int, low: float, high: float) -> None:
     found = Agreement("h", "v", right, wrong).interval
     assert found == pytest.approx((low, high), abs=5e-5)
-
-
-@given(st.integers(0, 500), st.integers(0, 500))
-def test_the_interval_holds_the_share(right: int, wrong: int) -> None:
-    if right + wrong:
-        its = Agreement("h", "v", right, wrong)
-        low, high = its.interval
-        assert 0 <= low <= its.share <= high <= 1
 
 
 def test_the_newest_mark_of_a_decision_counts() -> None:

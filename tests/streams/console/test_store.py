@@ -28,13 +28,6 @@ def test_a_record_that_arrives_twice_is_stored_once(store: Store) -> None:
     assert store.count == 2
 
 
-def test_entries_come_back_as_they_were(store: Store) -> None:
-    whole = entry(7, parent="p", state="gone", run="r", judge="m", cached=True, cost_usd=None, score=None, event_id="e")
-    store.add([(whole, [])])
-    assert (store.at(whole.position), store.states()) == (whole, {"gone": 1})
-    assert store.at(Position("pages.scored.v1", 0, 8)) is None
-
-
 def test_the_oldest_leave_whatever_the_order_of_arrival(store: Store) -> None:
     numbers = [*range(200, 300), *range(200)]
     for number in numbers:
@@ -43,11 +36,6 @@ def test_the_oldest_leave_whatever_the_order_of_arrival(store: Store) -> None:
     assert [its.position.offset for its in store.newest(5)] == [299, 298, 297, 296, 295]
     assert min(its.position.offset for its in store.newest(1000)) >= 198
     assert store._database.execute("SELECT count(*) FROM mentions").fetchone()[0] == store.count
-
-
-def test_a_page_is_found_by_another_spelling_of_its_address(store: Store) -> None:
-    store.add([(entry(1, subject="HTTPS://news.example.org/report#top"), [])])
-    assert len(store.of_subject(URL, "page")) == 1
 
 
 def test_mentions_of_a_page_are_found(store: Store) -> None:

@@ -22,10 +22,3 @@ def test_pages_behind_a_link_are_found(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "web").symlink_to(feed.FOLDER)
     monkeypatch.setattr(feed, "FOLDER", tmp_path / "web")
     assert feed.page(feed.NOTICE)
-
-
-def test_every_site_states_its_rules_and_what_is_fed_exists() -> None:
-    for host in feed.hosts():
-        assert feed.find(host, "/robots.txt", "") is not None
-    for url in (feed.NOTICE, feed.WIRE_REPORT, feed.BREAD, feed.ORDERS, f"{feed.SHOP}/"):
-        assert feed.page(url)

@@ -64,10 +64,6 @@ def test_children_are_averaged_before_their_parents() -> None:
     assert improvement(tally, "actionable") == (0.3, 0.55)
 
 
-def test_improvement_without_extractions_is_zero() -> None:
-    assert improvement(new_tally(), "actionable") == (0.0, 0.0)
-
-
 def test_the_overall_score_is_that_of_the_verdicts() -> None:
     tally = new_tally()
     for batch_id, parent, overall in (("a", None, 0.3), ("a1", "a", 0.9), ("a2", "a", 0.7)):
@@ -211,3 +207,7 @@ def test_account_covers_every_handler_of_the_topology() -> None:
     balances = Audit(HANDLERS).balances({})
     assert list(balances) == [handler.name for handler in HANDLERS]
     assert not faults(balances)
+
+
+def test_improvement_without_extractions_is_zero() -> None:
+    assert improvement(new_tally(), "actionable") == (0.0, 0.0)

@@ -7,7 +7,8 @@ import pytest
 from aiokafka import ConsumerRecord
 
 from schemas.dead import DeadLetter
-from streams.dlq.dead_letters import DeadLetterRecord, Selection, SelectionError, selection_of
+from streams.dlq.dead_letters import DeadLetterRecord
+from streams.dlq.selection import Selection, SelectionError, selection_of
 from tests.tables import tables
 
 TABLES = tables(__file__)

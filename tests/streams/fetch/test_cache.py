@@ -33,15 +33,6 @@ async def caching(time: VirtualTime, **settings: object) -> AsyncIterator[FetchC
         await cache.aclose()
 
 
-async def test_cached_page_is_kept_per_query_and_survives_a_restart(tmp_path: Path) -> None:
-    time = VirtualTime()
-    async with caching(time, cache_path=tmp_path / "a" / "c.sqlite") as cache:
-        await cache.put("q", URL, page(time))
-    async with caching(time, cache_path=tmp_path / "a" / "c.sqlite") as cache:
-        assert await cache.get("q", URL) == page(time)
-        assert await cache.get("another", URL) is None
-
-
 @pytest.mark.parametrize(
     ("result", "seconds", "kept"),
     [(result and FetchFailure[result], seconds, kept) for result, seconds, kept in TABLES["how_long"]],

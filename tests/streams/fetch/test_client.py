@@ -18,9 +18,6 @@ from streams.fetch.worker import FetchWorker
 from streams.runtime.clock import SystemClock
 from tests.samples import instance
 from tests.streams.fetch.web import response
-from tests.tables import tables
-
-TABLES = tables(__file__)
 
 CERTIFICATE = Path(__file__).parent / "site.example.pem"
 """Made for these tests, for the name ``site.example`` alone; its key opens nothing else."""
@@ -91,8 +88,3 @@ async def test_next_address_is_tried_after_a_refused_connection(served: tuple[in
         places = (("127.0.0.1", 1), ("127.0.0.1", port))
         found = await client.get(Admitted(Target("https", "site.example", 443, "/"), places), WANTED)
     assert isinstance(found, Response)
-
-
-@pytest.mark.parametrize(("status", "said", "expected"), TABLES["where_a_redirect_leads"])
-def test_where_a_redirect_leads(status: int, said: str, expected: str | None) -> None:
-    assert Response(status, {"location": said}, b"", 0.0).location("http://a.example/x/y") == expected

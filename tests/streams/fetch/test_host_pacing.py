@@ -39,21 +39,6 @@ async def test_slow_host_gets_longer_pauses_up_to_a_bound() -> None:
     assert time.slept == [5.0, 6.0, 6.0, 3.0]
 
 
-async def test_errors_never_speed_up() -> None:
-    time = VirtualTime()
-    pacing = make_pacing(time)
-    await visit(pacing, latency=9.0)
-    for _ in range(3):
-        await visit(pacing, latency=0.0, served=False)
-        assert pacing.wait("a") == 5.0
-    await visit(pacing, latency=7.0, served=False)
-    assert pacing.wait("a") == 6.0, "an error that takes long is a sign of trouble all the same"
-    async with pacing.turn("a") as turn:
-        assert turn is not None
-        turn.failure()
-    assert pacing.wait("a") == 12.0
-
-
 async def test_crawl_delay_is_respected_up_to_the_longest_delay() -> None:
     time = VirtualTime()
     pacing = make_pacing(time, max_delay_seconds=20.0)

@@ -106,11 +106,6 @@ async def test_robots_file_is_cut_at_its_limit_without_a_partial_rule(make_site:
     assert [await site.refusal(path) for path in ("/a", "/b", "/b-and-more")] == [FetchFailure.ROBOTS, None, None]
 
 
-async def test_a_file_in_an_odd_encoding(make_site: MakeSite) -> None:
-    site = make_site(Response(200, {}, b"\xef\xbb\xbfUser-agent: *\nDisallow: /\xff\nDisallow: /x", 0.1))
-    assert await site.refusal() is FetchFailure.ROBOTS
-
-
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
@@ -163,14 +158,6 @@ async def test_only_so_many_origins_are_remembered(make_site: MakeSite) -> None:
     for host in ("a.example", "b.example", "a.example"):
         await site.refusal(host=host)
     assert len(site.asked) == 3
-
-
-async def test_crawl_delay_and_switching_it_all_off(make_site: MakeSite) -> None:
-    site = make_site(text("User-agent: *\nCrawl-delay: 2.5\nDisallow: /"))
-    assert (await site.robots.permission(Target("http", "a.example", 80, "/x"))).crawl_delay == 2.5
-    site = make_site(text("User-agent: *\nDisallow: /"), robots=False)
-    assert await site.refusal() is None
-    assert site.asked == []
 
 
 def test_other_agents_become_one() -> None:

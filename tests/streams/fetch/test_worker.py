@@ -66,14 +66,6 @@ async def page_of(web: Web, **changes: Any) -> FetchedPage:
     return page
 
 
-async def test_a_page_comes_with_its_bytes_under_its_own_host(web: Web) -> None:
-    web.routes["/a"] = response("<p>é".encode("latin-1"), content_type="text/html; charset=latin-1")
-    page = await page_of(web)
-    assert (page.body, page.content_type, page.status) == (b"<p>\xe9", "text/html; charset=latin-1", 200)
-    assert set(web.hosts) == {"site.example"}
-    assert web.seen["/robots.txt"] == 1
-
-
 async def test_what_was_fetched_for_a_query_is_not_fetched_again(web: Web, tmp_path: Path) -> None:
     web.routes["/a"] = PAGE
     file = tmp_path / "deep" / "cache.sqlite"
@@ -141,15 +133,6 @@ async def test_other_answers_are_refused_with_their_reason(web: Web, answer: byt
     assert await outcome(web, max_bytes=65_536) is expected
 
 
-async def test_a_page_that_is_announced_as_too_large_is_not_read(web: Web) -> None:
-    web.routes["/a"], web.routes["/b"] = response("x" * 4097), response("x" * 4096)
-    async with FetchWorker(settings(web, max_bytes=4096)) as worker:
-        [page] = await fetch(worker, "http://site.example/a")
-        assert isinstance(page, FetchRefused)
-        assert (page.reason, page.detail) == (FetchFailure.TOO_LARGE, "4097 bytes announced")
-        assert await reason(worker, "http://site.example/b") is None
-
-
 async def test_a_server_in_trouble_is_asked_again(web: Web) -> None:
     web.routes["/a"] = in_turn(response("", status=500), response("", status=503), PAGE)
     assert await outcome(web) is None
@@ -176,12 +159,6 @@ async def test_a_dripping_body_ends_in_a_timeout(web: Web) -> None:
     assert await outcome(web, total_seconds=0.3, attempts=1) is FetchFailure.TIMEOUT
 
 
-async def test_system_resolver_is_the_default(web: Web) -> None:
-    web.routes["/a"] = PAGE
-    async with FetchWorker(settings(web, robots=False, allow_private=True)) as worker:
-        assert await reason(worker, f"http://localhost:{web.port}/a") is None
-
-
 async def test_host_gets_one_request_at_a_time_and_others_do_not_wait(web: Web) -> None:
     underway = most = 0
 
@@ -205,33 +182,6 @@ async def test_host_gets_one_request_at_a_time_and_others_do_not_wait(web: Web) 
         hanging.cancel()
         await asyncio.gather(hanging, return_exceptions=True)
     assert most == 1
-
-
-async def test_hosts_of_one_domain_do_not_take_all_places(web: Web) -> None:
-    """The owner of a domain can have as many host names as there are places, and let all of them hang."""
-    under_way, most, three, released = 0, 0, asyncio.Event(), asyncio.Event()
-
-    async def hang(writer: asyncio.StreamWriter) -> None:
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
-        if under_way == 3:
-            three.set()
-        await released.wait()
-        under_way -= 1
-        writer.write(PAGE)
-        await writer.drain()
-
-    web.routes["/a"], web.routes["/b"] = hang, PAGE
-    names = [f"h{number}.many.example" for number in range(8)]
-    limits: dict[str, Any] = {"parallel": 4, "parallel_per_domain": 3, "robots": False}
-    async with FetchWorker(settings(web, *names, **limits)) as worker:
-        hanging = asyncio.create_task(fetch(worker, *(f"http://{name}/a" for name in names)))
-        await three.wait()
-        assert await reason(worker, "http://site.example/b") is None
-        released.set()
-        assert all(isinstance(page, FetchedPage) for page in await hanging)
-    assert most == 3
 
 
 async def test_names_of_one_domain_do_not_take_all_look_ups() -> None:
@@ -539,18 +489,6 @@ async def test_proxies_of_the_environment_are_not_used(web: Web, monkeypatch: py
     assert await outcome(web) is None
 
 
-async def test_user_agent_and_language_come_from_the_configuration(web: Web) -> None:
-    web.routes["/a"] = PAGE
-    name = "HarbourBot/2 (+https://harbour.example/bot)"
-    async with FetchWorker(settings(web, user_agent=name, accept_language="da")) as worker:
-        await fetch(worker, "http://site.example/a")
-    assert len(web.heads) == 2
-    for head in web.heads:
-        assert f"\r\nUser-Agent: {name}\r\n" in head
-        assert "\r\nAccept-Language: da\r\n" in head
-        assert "cookie" not in head.lower()
-
-
 async def test_each_redirect_is_resolved_checked_and_pinned(web: Web) -> None:
     """A public name that leads to one whose second answer lies inside: nothing reaches this machine."""
     web.routes["/a"] = response("", status=302, Location=f"http://inner.example:{web.port}/secret")
@@ -625,15 +563,6 @@ async def test_endless_chunked_body_is_too_large(web: Web) -> None:
     assert await outcome(web, max_bytes=65_536) is FetchFailure.TOO_LARGE
 
 
-async def test_robots_txt_that_is_moved_for_ever_or_to_nowhere(web: Web) -> None:
-    web.routes["/a"] = PAGE
-    web.routes["/robots.txt"] = response("", status=302, Location="/robots.txt")
-    async with FetchWorker(settings(web)) as worker:
-        assert await reason(worker, "http://site.example/a") is None, "as if there were none (RFC 9309, 2.3.1.2)"
-    web.routes["/robots.txt"] = response("", status=302, Location="ftp://site.example/robots.txt")
-    assert await outcome(web) is FetchFailure.ROBOTS
-
-
 async def test_what_came_and_what_did_not_is_counted(web: Web) -> None:
     web.routes["/a"] = PAGE
     registry = CollectorRegistry()
@@ -652,3 +581,21 @@ async def test_what_came_and_what_did_not_is_counted(web: Web) -> None:
     assert value("assay_fetch_wait_seconds_count") == 3
     assert value("assay_fetches_cached_total") == 2
     assert value("assay_fetch_robots_total", outcome="none") == 1
+
+
+async def test_a_page_that_is_announced_as_too_large_is_not_read(web: Web) -> None:
+    web.routes["/a"], web.routes["/b"] = response("x" * 4097), response("x" * 4096)
+    async with FetchWorker(settings(web, max_bytes=4096)) as worker:
+        [page] = await fetch(worker, "http://site.example/a")
+        assert isinstance(page, FetchRefused)
+        assert (page.reason, page.detail) == (FetchFailure.TOO_LARGE, "4097 bytes announced")
+        assert await reason(worker, "http://site.example/b") is None
+
+
+async def test_robots_txt_that_is_moved_for_ever_or_to_nowhere(web: Web) -> None:
+    web.routes["/a"] = PAGE
+    web.routes["/robots.txt"] = response("", status=302, Location="/robots.txt")
+    async with FetchWorker(settings(web)) as worker:
+        assert await reason(worker, "http://site.example/a") is None, "as if there were none (RFC 9309, 2.3.1.2)"
+    web.routes["/robots.txt"] = response("", status=302, Location="ftp://site.example/robots.txt")
+    assert await outcome(web) is FetchFailure.ROBOTS

@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 from streams.cli.commands import run_command_line
 from streams.cli.generate import run_generate
 from streams.generate import outputs
-from streams.generate.asyncapi import asyncapi_document
 from streams.generate.examples import FOLDER
 from streams.generate.graph import mermaid, plain_text
 from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release
@@ -142,13 +141,6 @@ def test_prometheus_files_are_written_for_the_settings_in_force(
     assert run_command_line(["generate", "--config", str(overlay)]) == 2
 
 
-def test_generated_pages_have_no_numbers_of_requirements(generated: dict[Path, str]) -> None:
-    """Except the example events, which are data."""
-    pages = {path: text for path, text in generated.items() if path.suffix == ".md" or "json" in path.parts}
-    assert len(pages) > len(HANDLERS) + len(TOPICS)
-    assert [path for path, text in pages.items() if re.search(r"\(?\b[RC]-\d{2,3}\b", text)] == []
-
-
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
 def test_schema_is_self_contained_and_lists_required_fields(topic: Any) -> None:
     schema = schema_of(topic)
@@ -178,21 +170,6 @@ def test_the_graph_command_prints_text_mermaid_and_json(capsys: pytest.CaptureFi
     tables = json.loads(capsys.readouterr().out)
     assert [handler["name"] for handler in tables["handlers"]] == [handler.name for handler in HANDLERS]
     assert [topic["name"] for topic in tables["topics"]] == [topic.name for topic in TOPICS]
-
-
-def test_asyncapi_describes_every_topic_and_references_resolve() -> None:
-    document = asyncapi_document()
-    assert document["asyncapi"] == "3.0.0"
-    assert set(document["channels"]) == {topic.name for topic in TOPICS}
-    for reference in set(re.findall(r"'\$ref': '#/([^']+)'", str(document))):
-        found: Any = document
-        for part in reference.split("/"):
-            found = found[part]
-        assert found
-    raw = document["components"]["messages"]["RawCrawledPage"]
-    assert raw["headers"]["required"] == ["content-type", "assay_url"]
-    receives = [operation for operation in document["operations"].values() if operation["action"] == "receive"]
-    assert len(receives) == len(HANDLERS)
 
 
 @pytest.mark.slow

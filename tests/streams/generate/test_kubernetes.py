@@ -1,7 +1,5 @@
 """The Kubernetes manifests: against the schemas of Kubernetes and of KEDA, and against the topology."""
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -16,7 +14,7 @@ import yaml
 from schemas.needs import AskModel, FetchPages, IndexDocument, SearchVectors
 from streams.cli.commands import run_command_line
 from streams.generate.compose_workers import HTTP_PORT, service_name
-from streams.generate.kubernetes import AUTOSCALING, BASE, EXAMPLE, FOLDER, Installation, manifests, scaled_object
+from streams.generate.kubernetes import BASE, EXAMPLE, FOLDER, Installation, manifests, scaled_object
 from streams.runtime.settings_files import read_document
 from streams.settings.model import load_settings
 from streams.topology import HANDLERS, Handler, handler_named
@@ -79,33 +77,6 @@ def test_scaled_objects_fit_the_definition_of_keda(name: str) -> None:
         assert all(isinstance(value, str) for value in trigger["metadata"].values())
 
 
-def test_every_file_is_named_in_its_kustomization() -> None:
-    for folder in (BASE, AUTOSCALING):
-        named = yaml.safe_load(FILES[folder / "kustomization.yaml"])["resources"]
-        there = [path.name for path in FILES if path.parent == folder]
-        assert sorted(named) == sorted(set(there) - {"kustomization.yaml", "overrides.yaml"})
-
-
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-def test_kustomize_builds_the_example_overlay() -> None:
-    command = ["kubectl", "kustomize", str(ROOT / FOLDER / EXAMPLE)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    built = list(yaml.safe_load_all(done.stdout))
-    for document in built:
-        assert document["metadata"]["namespace"] == "assay"
-        if document["kind"] not in NOT_KUBERNETES:
-            kubernetes_validate.validate(document, KUBERNETES[-1], strict=True)
-    deployments = [document for document in built if document["kind"] == "Deployment"]
-    maps = {document["metadata"]["name"] for document in built if document["kind"] == "ConfigMap"}
-    assert len(deployments) == len(HANDLERS) + 2  # the exporter of the lag, the console
-    for deployment in deployments:
-        [container] = deployment["spec"]["template"]["spec"]["containers"]
-        assert container["image"] == "registry.example.org/assay:1.0.0"
-        # The name ends with a hash, so a changed setting replaces the workers.
-        assert container["envFrom"][0]["configMapRef"]["name"] in maps - {"assay-environment"}
-
-
 @pytest.mark.parametrize("its", HANDLERS, ids=HANDLER_IDS)
 def test_a_handler_has_a_restricted_deployment_that_drains(its: Handler) -> None:
     deployment = found("Deployment")[service_name(its)]
@@ -121,10 +92,6 @@ def test_a_handler_has_a_restricted_deployment_that_drains(its: Handler) -> None
     budget = found("PodDisruptionBudget")[service_name(its)]
     assert budget["spec"]["selector"] == deployment["spec"]["selector"]
     assert found("Service")[service_name(its)]["spec"]["ports"][0]["port"] == HTTP_PORT
-
-
-def test_secrets_are_references() -> None:
-    assert "Secret" not in {document["kind"] for document in DOCUMENTS}
 
 
 def test_the_environment_is_one_that_settings_accept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,13 +168,6 @@ def test_limits_of_models_bound_the_replicas() -> None:
     # Of 128 calls at a time it has 38.4, and a replica makes 32 at a time.
     assert most(5000, 128, **key) == 2
     assert most(60, 16) == judge.consumes.partitions
-
-
-def test_an_embedded_index_becomes_a_server_for_all_replicas() -> None:
-    files = documents(manifests(installation()))
-    assert found("ScaledObject", files).keys() == {service_name(its) for its in HANDLERS}
-    assert not found("PersistentVolumeClaim", files)
-    assert installation().index.url == "http://qdrant:6333"
 
 
 def test_manifests_are_written_for_the_settings_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

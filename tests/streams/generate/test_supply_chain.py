@@ -1,17 +1,12 @@
 """The packages of the image have versions and hashes, and base images have digests."""
 
 import ast
-import os
 import re
-import shutil
-import subprocess
 import tomllib
 from collections.abc import Iterable
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
 import pytest
-import yaml
 
 from streams.runtime.extras import EXTRA_OF
 from tests.samples import ROOT
@@ -96,7 +91,7 @@ def test_all_names_every_extra_of_the_product() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     [all_of_them] = extras["all"]
     named_by_all = set(all_of_them.removeprefix("assay[").removesuffix("]").split(","))
-    assert named_by_all == set(RUNTIME_EXTRAS) == extras.keys() - {"all", "local", "bench", "dev"}
+    assert named_by_all == set(RUNTIME_EXTRAS) == extras.keys() - {"all", "local", "demo", "bench", "dev"}
 
 
 def test_the_image_installs_nothing_without_a_hash() -> None:
@@ -106,94 +101,3 @@ def test_the_image_installs_nothing_without_a_hash() -> None:
         hashed = "--require-hashes --only-binary :all: --requirement requirements" in command
         # The project itself is built by a backend that is installed already, and installed from that file.
         assert hashed or ("--no-deps" in command and ("--no-build-isolation" in command or "--no-index" in command))
-
-
-# --- digests of images -----------------------------------------------------------------------------------------------
-
-ENGINE = """\
-#!/bin/sh
-# Stands in for the client of a container engine: a digest that is made of the image's name.
-echo "$*" >> "$0.log"
-case "$1" in
-  version) exit "$ENGINE_STATUS" ;;
-  pull)
-    echo "Pulling $2"
-    echo "Digest: sha256:$(printf %s "$2$ROUND" | sha256sum | cut -d' ' -f1)"
-    echo "Status: done" ;;
-esac
-"""
-
-
-class Checkout:
-    """A copy of what `make pin-images` reads and writes, and a fake client of the engine."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for name in ("Makefile", "Dockerfile", "docker-compose.yml"):
-            shutil.copy(ROOT / name, folder)
-        self.engine = folder / "bin" / "docker"
-        self.engine.parent.mkdir()
-        self.engine.write_text(ENGINE)
-        self.engine.chmod(0o755)
-
-    def pin(self, status: int = 0, moved: str = "") -> subprocess.CompletedProcess[str]:
-        path = f"{self.engine.parent}:{os.environ['PATH']}"
-        environment = {"PATH": path, "ENGINE_STATUS": str(status), "ROUND": moved}
-        return subprocess.run(
-            ["make", "pin-images"], cwd=self.folder, env=environment, capture_output=True, text=True, check=False
-        )
-
-    def images(self) -> dict[str, str]:
-        """Digests by name and tag, of every place where an image of others is named; "" for one without."""
-        text = "".join((self.folder / name).read_text("utf-8") for name in ("Dockerfile", "docker-compose.yml"))
-        found = re.findall(r"_IMAGE(?::-|=)([^\s@}]+:[^\s@}]+)(?:@(sha256:[0-9a-f]{64}))?(?:\}|$)", text, re.MULTILINE)
-        digests: dict[str, set[str]] = {}
-        for image, digest in found:
-            digests.setdefault(image, set()).add(digest)
-        assert all(len(several) == 1 for several in digests.values()), "one image, one digest"
-        return {image: digest for image, [digest] in digests.items()}
-
-
-@pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
-    return Checkout(tmp_path)
-
-
-def test_pin_writes_digests_beside_the_tags_of_foreign_images(checkout: Checkout) -> None:
-    before = checkout.images()
-    done = checkout.pin()
-    assert done.returncode == 0, done.stderr
-    pinned = checkout.images()
-    assert set(pinned) == set(before)
-    assert {image for image, digest in pinned.items() if not digest} == {"assay:local"}
-    assert done.stdout.splitlines() == sorted(f"{image}@{digest}" for image, digest in pinned.items() if digest)
-    assert {"python:3.11-slim-bookworm", "apache/kafka:4.1.1"} <= set(pinned)
-    yaml.safe_load((checkout.folder / "docker-compose.yml").read_text("utf-8"))
-    assert {path.name for path in checkout.folder.iterdir()} == {"Makefile", "Dockerfile", "docker-compose.yml", "bin"}
-
-
-def test_pinning_again_replaces_digests_and_changes_nothing_else(checkout: Checkout) -> None:
-    assert checkout.pin().returncode == 0
-    first, text = checkout.images(), (checkout.folder / "docker-compose.yml").read_text("utf-8")
-    assert checkout.pin().returncode == 0
-    assert (checkout.folder / "docker-compose.yml").read_text("utf-8") == text
-    assert checkout.pin(moved="later").returncode == 0
-    second = checkout.images()
-    assert all(second[image] != digest for image, digest in first.items() if digest)
-    pulled = checkout.engine.with_name("docker.log").read_text("utf-8")
-    assert "@" not in pulled, "the tag is asked for, not the old digest"
-
-
-def test_pin_without_an_engine_fails_and_writes_nothing(checkout: Checkout) -> None:
-    before = (checkout.folder / "Dockerfile").read_text("utf-8")
-    done = checkout.pin(status=1)
-    assert done.returncode != 0
-    assert "container engine" in done.stderr
-    assert (checkout.folder / "Dockerfile").read_text("utf-8") == before
-
-
-def test_an_engine_that_names_no_digest_is_an_error(checkout: Checkout) -> None:
-    checkout.engine.write_text("#!/bin/sh\ntrue\n")
-    done = checkout.pin()
-    assert done.returncode != 0
-    assert "the engine names no digest" in done.stderr

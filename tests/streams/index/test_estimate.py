@@ -46,19 +46,6 @@ def test_the_plan_is_reproduced_tier_by_tier() -> None:
     assert (both, estimate.saved(both)) == (25_000_000, 0.75)
 
 
-@pytest.mark.parametrize(("articles", "mix", "chunks", "points", "with_articles", "saved"), TABLES["other_mixes"])
-def test_other_mixes(articles: int, mix: str, chunks: float, points: int, with_articles: int, saved: float) -> None:
-    estimate = assumed(articles, mix, chunks)
-    assert (estimate.points, estimate.points_with_articles) == (points, with_articles)
-    assert estimate.saved(estimate.points) == pytest.approx(saved)
-
-
-def test_estimate_follows_a_changed_chunking_of_a_tier() -> None:
-    rough = TIERED.model_copy(update={"tier_a": TIERED.tier_a.model_copy(update={"chunking": "rough"})})
-    estimate = estimate_points(100, parse_mix("10/50/40"), 10, rough)
-    assert (estimate.points, estimate.points_with_articles) == (10 * 2 + 50 * 2 + 40, 160)
-
-
 @given(st.integers(1, 10**12), st.tuples(*[st.integers(0, 1000)] * 3).filter(any), st.floats(1, 1000))
 def test_every_article_is_in_one_tier_and_has_a_point(articles: int, mix: tuple[int, int, int], chunks: float) -> None:
     estimate = estimate_points(articles, mix, chunks, TIERED)
@@ -96,10 +83,6 @@ def test_a_wrong_mix_says_what_is_wanted(text: str) -> None:
     assert "\n" not in message
 
 
-def test_a_mix_may_have_spaces_and_decimals() -> None:
-    assert parse_mix(" 33.3 / 33.3/33.4") == (33.3, 33.3, 33.4)
-
-
 # --- scored pages ----------------------------------------------------------------------------------------------------
 
 PAGES = (
@@ -128,16 +111,3 @@ def test_a_sample_of_its_own_size_is_counted_exactly() -> None:
     assert (b.points, b.article_embeddings) == (5, 0)
     assert (c.points, c.article_embeddings) == (2, 0)
     assert b.full_chunks > 2 * c.full_chunks > 0
-
-
-def test_a_sample_is_scaled() -> None:
-    small = sampled(*PAGES).estimate(len(PAGES))
-    large = sampled(*PAGES).estimate(1000 * len(PAGES))
-    assert large.points == 1000 * small.points
-    assert large.full_chunks == 1000 * small.full_chunks
-
-
-def test_a_tier_that_no_page_is_in_stays_empty() -> None:
-    estimate = sampled(page("C")).estimate(1000)
-    assert [(tier.articles, tier.points) for tier in estimate.tiers] == [(0, 0), (0, 0), (1000, 1000)]
-    assert estimate.saved(estimate.points) is None  # nothing to chunk, so there is no share of it

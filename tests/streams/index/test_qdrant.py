@@ -57,15 +57,6 @@ async def test_points_are_written_read_amended_counted_and_removed(any_store: Qd
     assert set(await any_store.read([ONE, TWO, THREE])) == {ONE}
 
 
-async def test_files_are_there_for_the_next_process(tmp_path: Path) -> None:
-    first = store(path=tmp_path)
-    await first.write([StoredPoint(ONE, EAST, {"text": "one"})])
-    await first.aclose()
-    second = store(path=tmp_path)
-    assert set(await second.read([ONE])) == {ONE}
-    await second.aclose()
-
-
 async def test_two_copies_can_not_own_the_same_files(tmp_path: Path) -> None:
     first, second = store(path=tmp_path), store(path=tmp_path)
     await first.open()
@@ -74,14 +65,6 @@ async def test_two_copies_can_not_own_the_same_files(tmp_path: Path) -> None:
     await first.aclose()
     await second.open()
     await second.aclose()
-
-
-async def test_reader_creates_no_collection(tmp_path: Path) -> None:
-    reader = store(path=tmp_path)
-    with pytest.raises(IndexSettingsError, match="no collection"):
-        await reader.open(make=False)
-    await reader.open()
-    await reader.aclose()
 
 
 async def test_a_collection_of_another_embedder_is_not_mixed_with_ours(tmp_path: Path) -> None:
@@ -100,20 +83,6 @@ async def test_files_that_can_not_be_made_are_trouble(tmp_path: Path) -> None:
     made = store(path=tmp_path / "file" / "index")
     with pytest.raises(IndexDownError, match="NotADirectoryError"):
         await made.open()
-    await made.aclose()
-
-
-async def test_a_server_that_is_not_there_comes_back(tmp_path: Path) -> None:
-    server = QdrantServer()
-    made = store(url=server.url)
-    server.delay_seconds = 3.0
-    with server.listening():
-        with pytest.raises(IndexDownError):
-            await made.read([ONE])
-        server.delay_seconds = 0.0
-        assert await made.read([ONE]) == {}
-    with pytest.raises(IndexDownError):
-        await made.read([ONE])
     await made.aclose()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handlers.index_page import IndexPageRules
-from handlers.indexing.points import document_id_of, points_of, removed_points
+from handlers.indexing.points import document_id_of, points_of
 from handlers.ranking.candidates import merge_hits
 from handlers.ranking.config import RetrievalSection
 from handlers.ranking.filters import read_filters
@@ -152,21 +152,6 @@ async def test_filter_follows_writes_amendments_and_removals(library: Library) -
     assert await library.urls(tier="B") == {NEWS}
 
 
-async def test_a_store_with_nothing_in_it_finds_nothing(library: Library) -> None:
-    assert await library.ask() == ()
-    assert await library.ask(tier="A", date_from="2024") == ()
-
-
-async def test_scores_are_cosines_nearest_first(library: Library) -> None:
-    await fill(library)
-    for hits in (await library.ask(), await library.ask(tier=["A", "B", "C"])):
-        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-        for hit in hits:
-            title = hit.payload["title"] + "\n" if hit.payload["title"] != "Old" else ""
-            a, b = hash_ngrams("rain on the mill", 128), hash_ngrams(title + str(hit.payload["text"]), 128)
-            assert hit.score == pytest.approx(sum(x * y for x, y in zip(a, b, strict=True)), abs=2e-4)
-
-
 async def test_a_long_page_crowds_out_no_other(library: Library) -> None:
     text = "\n".join(f"Rain on the mill, rain on the mill, number {n}. {'Rain on the mill. ' * 20}" for n in range(60))
     assert (
@@ -180,17 +165,6 @@ async def test_a_long_page_crowds_out_no_other(library: Library) -> None:
     assert len({hit.payload["url"] for hit in enough}) >= 5
     bounded = await library.ask(limit=20, documents=5, most=30)
     assert len(bounded) == 30
-
-
-@pytest.mark.parametrize("text", ["removed", document_id_of("https://gone.example/7")])
-async def test_removed_pages_are_not_found(library: Library, text: str) -> None:
-    await fill(library)
-    for number in range(60):
-        url = f"https://gone.example/{number}"
-        await library.worker.index(IndexDocument(document_id_of(url), removed_points(url), START), None)
-    hits = await library.ask(limit=5, text=text)
-    assert len(hits) == 5
-    assert all("url" in hit.payload for hit in hits)
 
 
 async def test_many_and_few_that_fit_are_found_as_by_looking_at_each() -> None:
@@ -225,3 +199,8 @@ async def test_many_and_few_that_fit_are_found_as_by_looking_at_each() -> None:
             found = [score for score, _ in await library.store.search(query, limit, filters)]
             assert found == pytest.approx(expected, abs=1e-5)
     await library.worker.aclose()
+
+
+async def test_a_store_with_nothing_in_it_finds_nothing(library: Library) -> None:
+    assert await library.ask() == ()
+    assert await library.ask(tier="A", date_from="2024") == ()

@@ -88,12 +88,6 @@ async def test_documents_are_kept_apart_and_counted_by_tier(bench: Bench) -> Non
     assert bench.counts[-1] == StoreCounts(a.points + 3, {"A": 1, "B": 1, "C": 1})
 
 
-async def test_two_versions_at_once_wait_for_each_other(bench: Bench) -> None:
-    tiers: tuple[Tier, ...] = ("A", "C", "B", "A", "C")
-    await asyncio.gather(*(bench.put(tier, day) for day, tier in enumerate(tiers)))
-    assert await bench.points() == 1
-
-
 async def test_an_embedder_that_is_down_leaves_the_index_as_it_was(bench: Bench) -> None:
     first = await bench.put("A", 0)
     bench.embedder.fails = True
@@ -134,28 +128,6 @@ async def test_unreachable_store_is_a_reply_and_no_exception() -> None:
     await bench.worker.aclose()
 
 
-async def test_what_can_not_be_counted_is_written_all_the_same(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def down() -> StoreCounts:
-        raise IndexDownError("no counting today")
-
-    monkeypatch.setattr(bench.store, "count", down)
-    assert (await bench.put("C")).written == 1
-    assert bench.counts == []
-
-
-async def test_counting_takes_a_hundredth_of_the_time_at_most(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    count = bench.store.count
-
-    async def slow() -> StoreCounts:
-        bench.clock.seconds += 2
-        return await count()
-
-    monkeypatch.setattr(bench.store, "count", slow)
-    for number in range(20):
-        await bench.put("C", url=f"https://a.example/{number}")
-    assert [counts.points for counts in bench.counts] == [1, 8, 15]
-
-
 async def test_what_is_there_is_counted_when_it_is_opened(bench: Bench) -> None:
     await bench.worker.open()
     assert bench.counts == [StoreCounts(0, {"A": 0, "B": 0, "C": 0})]
@@ -186,3 +158,16 @@ async def test_a_disk_that_is_full_loses_nothing(tmp_path: Path) -> None:
     again = Bench(IndexSettings(path=tmp_path))
     assert await again.points() == 1 + len(points)
     await again.worker.aclose()
+
+
+async def test_counting_takes_a_hundredth_of_the_time_at_most(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = bench.store.count
+
+    async def slow() -> StoreCounts:
+        bench.clock.seconds += 2
+        return await count()
+
+    monkeypatch.setattr(bench.store, "count", slow)
+    for number in range(20):
+        await bench.put("C", url=f"https://a.example/{number}")
+    assert [counts.points for counts in bench.counts] == [1, 8, 15]

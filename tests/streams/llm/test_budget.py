@@ -24,9 +24,3 @@ async def test_budget_of_yesterday_is_not_exported_today() -> None:
     assert await budget.book(utc_day(clock), 1.0) is None
     assert registry.get_sample_value(LEFT) == 9.0
     await store.aclose()
-
-
-def test_budget_metrics_are_absent_without_a_bound() -> None:
-    registry = CollectorRegistry()
-    Budget(None, make_journal(LlmSettings()), VirtualClock(), Metrics(registry))
-    assert registry.get_sample_value(BOUND) is None

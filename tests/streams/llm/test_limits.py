@@ -70,17 +70,6 @@ def test_pace_without_a_limit_lets_nothing_through() -> None:
     assert pace.pause(1, 0.0) == 0.0
 
 
-def test_pace_of_a_fresh_limit_starts_paused_and_never_shortens() -> None:
-    pace = pace_of(60, 10.0, fresh=True)
-    assert pace.pause(1, 10.0) == pytest.approx(1.02)
-    pace.limit(600, 10.0, fresh=True)
-    assert pace.pause(1, 10.0) == pytest.approx(1.02)
-    pace.limit(6, 10.0, fresh=True)
-    assert pace.pause(1, 10.0) == pytest.approx(10.2)
-    pace.limit(60, 10.0, fresh=False)
-    assert pace.pause(1, 10.0) == pytest.approx(10.2)
-
-
 @pytest.mark.parametrize(("used", "pause"), [(0, 5.52), (5, 8.58), (-5, 2.46), (-10, 0.0), (-99, 0.0)])
 def test_pace_is_corrected_by_what_was_used(used: float, pause: float) -> None:
     """10 of 100 are 6.12 s of the window; no correction gives more back than was taken."""
@@ -92,15 +81,6 @@ def test_pace_is_corrected_by_what_was_used(used: float, pause: float) -> None:
     left = 100 - max(0, 10 + used)
     assert pace.pause(left, 60.0) == 0.0
     assert pace.pause(left + 1, 60.0) == pytest.approx(1.2)
-
-
-def test_pace_corrects_only_the_last_taking() -> None:
-    pace = pace_of(100)
-    pace.take(10, 0.0)
-    pace.take(10, 30.0)
-    pace.correct(20)
-    assert pace.pause(61, 60.0) == pytest.approx(1.2), "40 are taken; 10 of them leave at 61.2 s"
-    assert pace.pause(71, 60.0) == pytest.approx(31.2)
 
 
 def test_pace_is_not_corrected_without_a_taking_or_a_limit() -> None:
@@ -217,14 +197,6 @@ async def test_never_over_where_little_is_allowed() -> None:
     await fleet.run(600)
     assert most_in_a_minute(fleet.arrivals) <= 10
     assert fleet.used(120, 600) >= 7
-
-
-@virtually
-async def test_calls_under_way() -> None:
-    limits = ModelLimits(requests_per_minute=100_000, tokens_per_minute=10**9, in_flight=8)
-    fleet = Fleet(limits, [0.5, 0.5])
-    await fleet.run(30)
-    assert fleet.most_under_way == 8
 
 
 @virtually
@@ -352,24 +324,6 @@ async def test_each_task_has_its_own_share_and_its_own_line() -> None:
 
 
 @virtually
-async def test_lower_request_limit_stated_by_the_server_is_used() -> None:
-    each = limiter(LIMITS)
-    each.on_limits(100_000, None)
-    assert each.allowed("task") == 600
-    each.on_limits(100, 5)
-    assert each.allowed("task") == 100
-
-
-@virtually
-async def test_wait_for_a_call_or_a_share_ends_with_the_patience() -> None:
-    each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
-    assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
-    for waiting in (each, limiter(LIMITS, lambda _: 0.0)):
-        refused = instance(NoTurn, await waiting.turn("task", 1, 0.5))
-        assert refused.waited == pytest.approx(0.5)
-
-
-@virtually
 async def test_pause_that_ends_with_the_patience_is_not_exceeded() -> None:
     each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
     assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
@@ -437,13 +391,6 @@ async def test_idle_share_is_lent_and_returned_to_its_owner() -> None:
 
 
 @virtually
-async def test_without_a_share_of_its_own_a_task_borrows_nothing() -> None:
-    lending = Lending({"idle": 1.0, "none": 0.0})
-    await lending.keep_asking("none", 120)
-    assert lending.granted == []
-
-
-@virtually
 async def test_waiting_owner_is_served_before_an_earlier_borrower() -> None:
     asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
     for _ in range(8):  # until both shares are used up
@@ -454,29 +401,6 @@ async def test_waiting_owner_is_served_before_an_earlier_borrower() -> None:
     assert owner.waited < 61.2 / 50 + 0.01
     assert not borrower.done()
     assert isinstance(await borrower, ModelTurn)
-
-
-@virtually
-async def test_a_line_is_foreseen_to_move_with_what_is_lent() -> None:
-    asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
-    await asked.turn("claims", 1, 60.0)
-    turns = await asyncio.gather(*(asked.turn("claims", 1, 20.0) for _ in range(15)))
-    assert all(isinstance(turn, ModelTurn) for turn in turns)
-
-
-@virtually
-async def test_concurrent_calls_are_lent_within_the_limit() -> None:
-    lending = Lending({"one": 0.5, "other": 0.5}, in_flight=4)
-    turns = [await lending.limiter.turn("one", 1, 30.0) for _ in range(4)]
-    assert all(isinstance(turn, ModelTurn) for turn in turns)
-    assert isinstance(await lending.limiter.turn("one", 1, 30.0), NoTurn)
-    waiting = asyncio.create_task(lending.limiter.turn("one", 1, 30.0))
-    await asyncio.sleep(5.5)
-    assert isinstance(turns[3], ModelTurn)
-    turns[3].over(None)
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert waiting.done()
 
 
 @pytest.mark.parametrize(("tasks", "tokens"), [(2, 6000), (5, 3000), (10, 1500)])

@@ -80,14 +80,6 @@ async def test_unreadable_reply_is_kept_for_an_hour_then_asked_again(task: str, 
     assert asked[0] == asked[1] < asked[2] == asked[3]
 
 
-@pytest.mark.parametrize("task", TASKS)
-async def test_unreachable_server_makes_each_task_wait(task: str) -> None:
-    async with model_server() as server:
-        base_url = server.base_url
-    async with gateway_at(base_url) as gateway:
-        assert in_a_word(await judge(task, input_of(task), gateway.answer)) == WAITS
-
-
 @pytest.mark.parametrize(("task", "fault"), [("judge_relevance", "hangs"), *((task, "500") for task in TASKS)])
 async def test_outage_decides_few_inputs_until_the_breaker_opens(task: str, fault: str) -> None:
     """And what waited is judged when it closes again."""
@@ -118,11 +110,3 @@ async def test_at_four_failures_in_five_most_is_not_decided(task: str) -> None:
     async with served(flaky, once, breaker_window=10) as (_, gateway):
         answers = [await gateway.answer(question(str(number), task=task)) for number in range(40)]
     assert [isinstance(reply, ModelUnavailable) for reply in answers] == [False] * 10 + [True] * 30
-
-
-async def test_claim_that_fails_all_tries_is_no_outage() -> None:
-    async with served(FAULTS["500"], breaker_failures=2) as (server, gateway):
-        words = [in_a_word(await judge("decontextualize_claim", input_of("decontextualize_claim"), gateway.answer))]
-        server.behave = says(GOOD["judge_relevance"])
-        words.append(in_a_word(await judge("judge_relevance", input_of("judge_relevance"), gateway.answer)))
-    assert words == ["model_failed", "relevant"]

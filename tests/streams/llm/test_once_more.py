@@ -7,9 +7,7 @@ import pytest
 from schemas.llm import CallOutcome
 from schemas.needs import Message
 from schemas.replies import ModelReply, ModelUnavailable
-from streams.llm.replies import Completion
 from streams.llm.settings import TaskPolicy
-from streams.llm.tasks import corrected
 from tests.samples import instance
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import Behaviour, hangs, says, status
@@ -88,12 +86,6 @@ async def test_nothing_is_asked_for_when_the_deadline_is_over() -> None:
     async with served(late, policy, clock=clock) as (server, gateway):
         reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
     assert (reply.text, len(server.asked)) == ("perhaps", 1)
-
-
-def test_a_long_reply_is_shown_in_part_and_an_empty_one_as_such() -> None:
-    for text, shown in (("a" * 9000, "a" * 4000), ("", "(nothing)")):
-        need = corrected(question(), Completion(text=text, tool_calls=(), outcome=CallOutcome.OK, usage=None))
-        assert need.messages[2] == Message("assistant", shown)
 
 
 async def test_later_tries_of_a_claim_wait_longer_and_longer() -> None:

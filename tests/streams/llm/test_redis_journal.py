@@ -116,11 +116,6 @@ async def test_calls_are_counted_by_day_and_model(store: RedisJournal) -> None:
     assert (await store.booked(DAY), await store.booked("2025-01-01")) == (0.5, 0.0)
 
 
-async def test_replay_costs_are_kept_longer_than_daily_costs(store: RedisJournal, server: Server) -> None:
-    await store.book("replay:spring", 0.5, None)
-    assert server.asked.ttl(f"{PREFIX}costs:replay:spring") > 30 * 86_400
-
-
 async def test_costs(store: RedisJournal) -> None:
     assert await store.book(DAY, 0.6, 1.0) == (True, 0.6)
     refused, total = await store.book(DAY, 0.6, 1.0)

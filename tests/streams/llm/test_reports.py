@@ -1,6 +1,5 @@
 """The calls and costs of models by day, and what is left of the budget."""
 
-import asyncio
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -44,12 +43,6 @@ async def test_counts_of_all_processes_are_summed_up(path: Path) -> None:
         DayCalls(BEFORE, "m", 2),
     )
     assert (report.today, report.spent_usd, report.left_usd) == (TODAY, 1.25, 0.75)
-
-
-def test_there_is_no_report_without_a_journal(path: Path) -> None:
-    assert asyncio.run(read_costs(LlmSettings(), NOW, 1)) is None
-    assert asyncio.run(read_costs(LlmSettings(cache_path=path), NOW, 1)) is None
-    assert not list(path.parent.iterdir())
 
 
 async def test_counts_are_written_at_the_end_at_the_latest(path: Path) -> None:

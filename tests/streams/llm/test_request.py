@@ -4,7 +4,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from schemas.replies import ModelUnavailable
-from streams.llm.replies import MAX_DETAIL, Failure, Trouble
 from streams.llm.settings import TaskPolicy
 from tests.streams.llm.model_server import model_server, status
 from tests.streams.llm.questions import gateway_at, question
@@ -42,9 +41,3 @@ async def test_server_message_is_returned_only_to_its_question(code: int) -> Non
     assert OWN_QUESTION not in last_trouble + second.detail
     assert last_trouble.startswith(f"status {code} some_error")
     assert second.cause == second.detail
-
-
-def test_failure_detail_is_bounded() -> None:
-    assert Failure(Trouble.PASSING, "the response is no completion").detail == "the response is no completion"
-    assert Failure(Trouble.PASSING, "status 500", None, "no").detail == "status 500: no"
-    assert len(Failure(Trouble.PASSING, "status 500", None, "x" * MAX_DETAIL).detail) == MAX_DETAIL

@@ -2,16 +2,10 @@
 
 import pytest
 
-from streams.llm.settings import LlmSettings
 from streams.settings.model import SettingsError, load_settings
 from tests.tables import tables
 
 TABLES = tables(__file__)
-
-
-@pytest.mark.parametrize(("given", "kept"), TABLES["addresses"])
-def test_addresses(given: str, kept: str) -> None:
-    assert LlmSettings(base_url=given).base_url == kept
 
 
 @pytest.mark.parametrize("given", TABLES["invalid_base_url_is_refused"])
@@ -27,7 +21,3 @@ def test_invalid_api_key_is_refused(given: str) -> None:
         load_settings(llm={"api_key": given})
     assert str(refused.value).startswith("configuration: llm.api_key: ")
     assert given not in str(refused.value)
-
-
-def test_blanks_around_a_key_are_left_out() -> None:
-    assert LlmSettings.model_validate({"api_key": "sesame\n"}).api_key.get_secret_value() == "sesame"

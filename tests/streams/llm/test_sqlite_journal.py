@@ -32,18 +32,6 @@ async def test_an_answer_is_there_after_a_restart(path: Path) -> None:
     await store.aclose()
 
 
-@pytest.mark.parametrize("kept", [True, False])
-async def test_costs(path: Path, kept: bool) -> None:
-    store = SqliteJournal(path if kept else None)
-    assert await store.book(DAY, 0.6, 1.0) == (True, 0.6)
-    assert await store.book(DAY, 0.6, 1.0) == (False, 0.6)
-    assert await store.book("2025-01-03", 0.6, 1.0) == (True, 0.6)
-    _, total = await store.book(DAY, -0.5, 1.0)
-    assert total == pytest.approx(0.1)
-    assert await store.book(DAY, -5.0, 1.0) == (True, 0.0)
-    await store.aclose()
-
-
 async def test_what_calls_took_is_summed_up_over_restarts(path: Path) -> None:
     for took in (10, 30):
         store = SqliteJournal(path)

@@ -5,7 +5,7 @@ from typing import Any
 
 from schemas.llm import CallOutcome
 from schemas.replies import ModelFailed, ModelReply
-from streams.llm.tasks import OFFLINE_JUDGES, answer_offline
+from streams.llm.tasks import answer_offline
 from streams.pipeline.services import LiveServices
 from streams.settings.model import load_settings
 from tests.samples import instance
@@ -33,10 +33,6 @@ def test_a_judge_that_stumbles_and_one_that_is_not_there() -> None:
     for need, judges in ((question(facts={}), {TASK: shouts}), (question(task="nothing"), {TASK: shouts})):
         reply = instance(ModelFailed, answer_offline(need, judges))
         assert (reply.call.judged_by, reply.call.outcome) == ("offline", CallOutcome.ERROR)
-
-
-def test_judges_are_tasks_of_the_configuration() -> None:
-    assert OFFLINE_JUDGES.keys() <= load_settings().model_tasks.keys()
 
 
 async def test_without_a_server_and_a_key_it_answers() -> None:

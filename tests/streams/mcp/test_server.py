@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,7 +19,6 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from streams.http.server import PortTakenError
 from streams.mcp.tools import Tools
 from streams.settings.model import Settings, load_settings
 from tests.samples import ROOT, environment, instance
@@ -41,7 +39,7 @@ START = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
 }
-TOOLS = ["check_claim", "fetch", "score", "search"]
+TOOLS = ["fetch", "is_claim_self_contained", "judge_results", "score", "search"]
 
 
 def fetching(web: Web, **mcp: Any) -> Settings:
@@ -147,17 +145,6 @@ async def test_given_html_is_scored_and_long_texts_are_cut() -> None:
     assert pdf["refused"]["kind"] == "unreadable_page"
 
 
-async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
-    async with serving() as web:
-        web.routes["/a"] = response(PAGE)
-        async with over_http(fetching(web, port=0, fetches_per_minute=1)) as address:
-            answers = []
-            for headers in ({}, {"X-Assay-Peer": "another"}):
-                async with client_at(address, headers) as client:
-                    answers.append(await called(client, "fetch", id="http://site.example/a"))
-    assert [answer.get("refused", {}).get("kind") for answer in answers] == [None, "rate_limited"]
-
-
 @pytest.mark.parametrize(("tool", "arguments", "kind"), TABLES["refusals_say_what_to_do"])
 async def test_refusals_say_what_to_do(tool: str, arguments: dict[str, Any], kind: str) -> None:
     async with connected(load_settings()) as client:
@@ -180,11 +167,23 @@ async def test_a_client_learns_no_path_and_no_inner_address() -> None:
         assert secret in json.dumps(logs)
 
 
-async def test_claims_are_checked() -> None:
+async def test_results_are_judged() -> None:
+    listing = {"link": "https://aarhus.example/events/today", "title": "All Events in Aarhus", "snippet": "Jazz. Walk."}
     async with connected(load_settings()) as client:
-        dependent = await called(client, "check_claim", claim="He was elected in May.")
-        clear = await called(client, "check_claim", claim="Angela Merkel was elected Chancellor of Germany in 2005.")
-    assert dependent["score"] < 0.5 < clear["score"]
+        judged = await called(client, "judge_results", query="events in Aarhus today", results=[listing])
+    assert (judged["passed"], judged["next_step"], judged["fetch"]) == (False, "await_extraction", [listing["link"]])
+    assert judged["reasons"][0] == "no result has: today"
+    assert [result["resultType"] for result in judged["results"]] == ["AGGREGATOR"]
+
+
+async def test_claims_are_judged() -> None:
+    async with connected(load_settings()) as client:
+        dependent = await called(client, "is_claim_self_contained", claim="He was elected in May.")
+        clear = await called(
+            client, "is_claim_self_contained", claim="Angela Merkel was elected Chancellor of Germany in 2005."
+        )
+    assert dependent["self_contained"] < 0.5 < clear["self_contained"]
+    assert clear["truth"] == "not checked"
     assert "judged by the offline judge: poor" in dependent["reasons"]
 
 
@@ -193,12 +192,12 @@ async def test_no_model_is_asked_unless_it_is_allowed() -> None:
     async with model_server(says("0.7")) as model:
         llm = {"base_url": model.base_url, "model": "m"}
         async with connected(load_settings(llm=llm)) as client:
-            free = await called(client, "check_claim", claim=claim)
+            free = await called(client, "is_claim_self_contained", claim=claim)
         assert "offline" in free["reasons"][0]
         assert not model.asked
         async with connected(load_settings(llm=llm, mcp={"allow_paid": True})) as client:
-            paid = await called(client, "check_claim", claim=claim)
-        assert (paid["score"], len(model.asked)) == (0.7, 1)
+            paid = await called(client, "is_claim_self_contained", claim=claim)
+        assert (paid["self_contained"], len(model.asked)) == (0.7, 1)
 
 
 async def test_http_needs_the_token() -> None:
@@ -215,14 +214,6 @@ async def test_http_needs_the_token() -> None:
                 page = await called(client, "fetch", id="http://site.example/storm")
     assert [refused.status_code, wrong.status_code, elsewhere.status_code] == [401, 401, 421]
     assert page["metadata"]["trust_label"] == "LOW"
-
-
-async def test_a_taken_port_is_reported_with_its_variable() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        settings = load_settings(mcp={"port": taken.getsockname()[1]})
-        with pytest.raises(PortTakenError, match="ASSAY_MCP__PORT"):
-            async with over_http(settings):
-                pass
 
 
 async def test_abandoned_clients_leave_room_for_others() -> None:
@@ -289,3 +280,14 @@ async def test_the_command_serves_a_client_of_its_own(tmp_path: Path) -> None:
         assert sorted(tool.name for tool in (await client.list_tools()).tools) == TOOLS
         scored = await called(client, "score", url="https://www.bbc.com/news/storm", html=PAGE)
     assert scored["trust_label"] == "LOW"
+
+
+async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
+    async with serving() as web:
+        web.routes["/a"] = response(PAGE)
+        async with over_http(fetching(web, port=0, fetches_per_minute=1)) as address:
+            answers = []
+            for headers in ({}, {"X-Assay-Peer": "another"}):
+                async with client_at(address, headers) as client:
+                    answers.append(await called(client, "fetch", id="http://site.example/a"))
+    assert [answer.get("refused", {}).get("kind") for answer in answers] == [None, "rate_limited"]

@@ -292,23 +292,6 @@ async def test_a_step_that_hangs_ends_in_doubt_at_the_deadline(exactly_once: boo
     assert "commit" not in client.steps
 
 
-@pytest.mark.parametrize(
-    ("exactly_once", "step"),
-    [
-        *((True, step) for step in ("start", "begin", "offsets", "abort", "committed")),
-        *((False, step) for step in ("start", "committed")),
-    ],
-)
-async def test_open_that_hangs_is_tried_again_after_the_deadline(
-    exactly_once: bool, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("streams.kafka.aiokafka_fixes.forced_stop.END_SECONDS", 0.01)
-    bench = Bench(client := Client(hangs=step), exactly_once, deadline=0.05)
-    assert await bench.committer.open() == 17
-    assert client.calls.count(("committed", PARTITION)) == 1
-    assert bench.clock.pauses == [0.2]
-
-
 @both
 async def test_committer_that_is_not_open_sends_nothing(exactly_once: bool) -> None:
     bench = Bench(client := Client(), exactly_once)
@@ -324,14 +307,6 @@ async def test_committer_that_is_not_open_sends_nothing(exactly_once: bool) -> N
     client.calls.clear()
     assert await bench.commit(ONE) == CommitResult(17)
     assert client.calls == bench.reopen
-
-
-@both
-@pytest.mark.parametrize("error", [BROKEN, OSError("gone"), AssertionError("never started")])
-async def test_close_does_not_raise(exactly_once: bool, error: Exception) -> None:
-    bench = await Bench(client := Client(), exactly_once).opened()
-    client.fails["stop"] = error
-    await bench.committer.close()
 
 
 @both
@@ -352,13 +327,6 @@ async def test_an_opening_is_tried_again_with_growing_pauses() -> None:
     assert bench.clock.pauses == [0.2, 0.5, 1.0]
     assert client.steps.count("start") == 3
     assert client.steps.count("stop") == 3
-
-
-async def test_an_opening_that_is_fenced_is_tried_again() -> None:
-    """aiokafka tells a fence by an assertion or an illegal operation, if its sender has ended before."""
-    bench = Bench(client := Client(fails={"offsets": IllegalOperation("fenced"), "abort": AssertionError("fenced")}))
-    assert await bench.committer.open() == 17
-    assert client.steps.count("start") == 3
 
 
 async def test_a_doubt_is_resolved_by_the_offset_of_the_group() -> None:

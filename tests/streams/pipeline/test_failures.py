@@ -105,13 +105,6 @@ def test_a_value_that_no_topic_takes_is_cut_and_its_digest_kept() -> None:
     assert read.original_sha256 == hashlib.sha256(value).hexdigest()
 
 
-def test_a_value_that_a_topic_takes_is_kept_whole() -> None:
-    record = letter(b"x" * TOPIC_BYTES, [("h", b"x" * (MIB // 5))], key=b"k" * KEPT_BYTES)
-    assert len(record.value or b"") == TOPIC_BYTES
-    assert record.size < DEAD_LETTER_BYTES
-    assert "x-orig-size" not in notes(record)
-
-
 def test_oversized_headers_are_dropped_and_their_size_noted() -> None:
     for huge in (
         [("big", b"x" * MIB)],

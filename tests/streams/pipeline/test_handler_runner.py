@@ -114,14 +114,6 @@ async def test_reader_gets_the_state_of_its_own_try() -> None:
     assert seen == [("try 1", 1), ("try 1, later", 2), ("try 2", 1), ("try 2, later", 2)]
 
 
-async def test_a_recursion_without_end_is_a_bug_like_any_other() -> None:
-    def forever(event: Event, rules: Any) -> Outcome:
-        return forever(event, rules)
-
-    outcome = instance(Dead, await come_to_an_end(handler_of(forever)))
-    assert outcome.reason is DeadReason.HANDLER_BUG
-
-
 async def test_the_words_of_a_bug_are_bounded() -> None:
     outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: fail("x" * 10_000))))
     assert len(outcome.detail) == MAX_DETAIL
@@ -152,14 +144,6 @@ async def test_pauses_double_up_to_their_bound_with_jitter(chance: float) -> Non
     assert all(0 <= pause < 3.0 for pause in clock.pauses)
 
 
-@pytest.mark.parametrize(("wish", "pause"), [(1.5, 1.5), (0.0, 0.0), (60.0, 60.0), (-5.0, 0.25), (float("nan"), 0.25)])
-async def test_retry_after_is_used_as_the_pause(wish: float, pause: float) -> None:
-    clock = VirtualClock()
-    handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, after_seconds=wish), DROP]))
-    assert await come_to_an_end(handler, clock=clock) == DROP
-    assert clock.pauses == [pause]
-
-
 @pytest.mark.parametrize("wish", [61.0, float("inf")])
 async def test_retry_after_too_long_to_wait_in_place_ends_the_tries(wish: float) -> None:
     clock = VirtualClock()
@@ -170,19 +154,6 @@ async def test_retry_after_too_long_to_wait_in_place_ends_the_tries(wish: float)
 
 
 # --- asks ------------------------------------------------------------------------------------------------------------
-
-
-async def test_a_reader_is_given_all_replies_so_far() -> None:
-    seen: list[int] = []
-
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome | Ask:
-        seen.append(len(replies))
-        return DROP if len(replies) == 3 else ask(f"https://a.example/{len(replies)}")
-
-    services = World()
-    assert await come_to_an_end(handler_of(lambda *_: ask(), read, rounds=3), services) == DROP
-    assert seen == [1, 2, 3]
-    assert [need.urls[0][-1] for need in services.needs if isinstance(need, FetchPages)] == ["/", "1", "2"]
 
 
 async def test_rounds_are_bounded() -> None:
@@ -199,11 +170,6 @@ async def test_undeclared_request_is_a_bug_and_is_not_made() -> None:
         outcome = await come_to_an_end(handler, services)
         assert outcome == Dead(DeadReason.HANDLER_BUG, "its declaration does not permit FetchPages")
     assert services.needs == []
-
-
-async def test_an_ask_after_a_retry_is_answered() -> None:
-    handler = handler_of(answers([UNAVAILABLE, ask()]), lambda *_: DROP, rounds=1)
-    assert await come_to_an_end(handler) == DROP
 
 
 def broken_until(call: int) -> Callable[[int], None]:

@@ -142,10 +142,6 @@ async def test_blocked_event_loop_is_noticed_and_forgiven(settings: Settings) ->
     assert group.ticks == ticks
 
 
-async def test_stop_before_start_is_allowed(settings: Settings) -> None:
-    await health_of(settings).stop()
-
-
 def test_outage_is_reported_once_per_handler_and_stays_healthy(settings: Settings) -> None:
     health = health_of(settings, Group(kept_waiting=(61.0, "503")), Group(kept_waiting=(61.0, "503")), Group())
     assert health.alive().well

@@ -40,11 +40,6 @@ def test_next_tier(current: RetryTopic | None, wish: float | None, expected: Ret
     assert next_retry_topic(TIERS, current, wish) is expected
 
 
-def test_next_tier_without_tiers_or_delay() -> None:
-    assert next_retry_topic((), None, 5.0) is None
-    assert next_retry_topic((AT_ONCE, SHORT), None, None) is AT_ONCE
-
-
 def written(retry: Retry, tier: RetryTopic = MIDDLE, longest_seconds: float = 300.0) -> OutputRecord:
     record = raw_record(b"value", [("ce_type", b"page"), ("x-reason", b"timeout"), ("x-attempt", b"1")], b"key")
     given = Input(record, Origin(record.topic, 3, 17, record.timestamp, attempts=4), Provenance("input", "first"))
@@ -86,3 +81,8 @@ def test_a_record_is_due_when_its_headers_say_or_at_once() -> None:
     for forged in (b"", b"soon", b"-1", b"9" * 20, b"\xff", None):
         assert due_at(raw_record(headers=[("x-not-before", forged)])) == 0
     assert due_at(raw_record()) == 0
+
+
+def test_next_tier_without_tiers_or_delay() -> None:
+    assert next_retry_topic((), None, 5.0) is None
+    assert next_retry_topic((AT_ONCE, SHORT), None, None) is AT_ONCE

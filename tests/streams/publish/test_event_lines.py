@@ -37,10 +37,6 @@ def test_the_events_of_a_topic_are_found_in_every_form(line: dict[str, Any], ide
     assert all(json.loads(value) == PAGE for value, _ in values)
 
 
-def test_without_a_topic_all_events_of_a_trial_count() -> None:
-    assert len(values_in(json.dumps(tried("pages.scored.v1", "documents.indexed.v1")).encode())) == 2
-
-
 @pytest.mark.parametrize(
     "line", [b'{"outcome":7}', b'{"outcome":', b'{"topic":"t","value":{}}', b'{"topic":"t","offset":1,"value":', b"[1]"]
 )

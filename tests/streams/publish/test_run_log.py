@@ -29,13 +29,6 @@ async def test_unreachable_kafka_is_retried_with_growing_pauses() -> None:
     await log.close()
 
 
-def test_group_and_transactional_id_name_prefix_run_and_topic() -> None:
-    settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "topic_prefix": "shop."})
-    log = RunLog(settings, PAGES_CRAWLED, "november")
-    assert log.group == "shop.assay.publish.november"
-    assert log.transactional_id == "shop.assay.publish.november.shop.pages.crawled.v1"
-
-
 async def test_an_open_run_has_its_position_or_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = [None, OffsetAndMetadata(3, Position(entries=3).to_text()), ProducerFenced()]
 

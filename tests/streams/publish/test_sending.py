@@ -97,14 +97,6 @@ async def test_refused_entries_move_the_position_too() -> None:
     assert log.commits == [([], 1)]
 
 
-async def test_nothing_to_send_opens_no_transaction() -> None:
-    log = Log()
-    its = sending(log)
-    await its.stop()
-    await its.stop()
-    assert log.commits == []
-
-
 async def test_failure_reaches_waiting_and_later_calls() -> None:
     log = Log(free=False)
     log.failure = KafkaError("gone")

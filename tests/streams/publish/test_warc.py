@@ -14,8 +14,8 @@ from schemas.pages import CrawledPage
 from streams.publish import sources
 from streams.publish.entries import Refused, SourceError
 from streams.publish.warc_records import read_records
-from streams.runtime.extras import missing_extra
-from streams.topology import PAGES_CRAWLED, RETRIEVAL_BATCHES
+from streams.runtime.extras import install_line, missing_extra
+from streams.topology import PAGES_CRAWLED
 from streams.topology.codec import OutputRecord, decode
 from tests.archives import packed, warc_record
 
@@ -178,23 +178,6 @@ def test_a_damaged_member_costs_its_record(
     assert [page.place for page in found if isinstance(page, Refused)] in ([], [f"{file}:{offset}"])
 
 
-def test_a_wrong_length_in_each_record_is_read_once(tmp_path: Path) -> None:
-    """The work depends on the size of the archive, and not on the number of its damaged records."""
-
-    class Counted(BytesIO):
-        taken = 0
-
-        def read(self, size: int | None = -1, /) -> bytes:
-            found = super().read(size)
-            self.taken += len(found)
-            return found
-
-    for pack in (bytes, gzip.compress):
-        stream = Counted(pack(b"".join(record.replace(LENGTH, LENGTH + b"0") for record in RECORDS * 500)))
-        assert {bool(record.damage) for record in read_records(stream, 1 << 20)} == {True}
-        assert stream.taken < 4 * len(stream.getvalue()) + (1 << 20)
-
-
 def test_a_record_in_the_content_of_a_damaged_one_is_not_read(tmp_path: Path) -> None:
     forged = http(HTML + b"\r\n\r\n" + warc_record("https://forged.example/9", http(HTML)))
     file = archive(tmp_path, forged, http(HTML))
@@ -202,29 +185,6 @@ def test_a_record_in_the_content_of_a_damaged_one_is_not_read(tmp_path: Path) ->
     member = warc_record("https://a.example/0", forged).replace(b"Content-Length: ", b"Content-Length: 9", 1)
     file.write_bytes(packed([member, RECORDS[1]]))
     assert kept(read(file)) == [None, 1]
-
-
-def test_records_passed_over_are_counted_by_kind(tmp_path: Path) -> None:
-    kinds = ("resource", "request", "metadata", "conversion", "revisit", "warcinfo", "made-up", "request")
-    file = archive(tmp_path, http(b"", "404 Not Found"), http(b"GIF89a", kind="image/gif"), http(HTML), name="a.warc")
-    with file.open("ab") as added:
-        added.writelines(warc_record("https://a.example/", http(HTML), kind) for kind in kinds)
-    passed: Counter[str] = Counter()
-    assert len(pages(entry.record(PAGES_CRAWLED) for entry in sources.read(file, PAGES_CRAWLED, passed=passed))) == 1
-    expected = Counter(kinds) | {"unknown": 1, "response without HTML": 1, "response with another status": 1}
-    del expected["made-up"]
-    assert passed == expected
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"<html>no archive" * 10, gzip.compress(b"no archive" * 10), b"\x1f\x8bdamaged"],
-    ids=["html", "gzip of no archive", "damaged"],  # gzip writes the time, and ids must be equal in all processes
-)
-def test_what_is_no_archive_is_reported(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "crawl.warc.gz"
-    file.write_bytes(content)
-    assert [getattr(found, "place", found) for found in read(file)] == [str(file)]
 
 
 def test_package_has_its_archives_in_order(tmp_path: Path) -> None:
@@ -275,13 +235,37 @@ def test_damaged_list_has_no_size(tmp_path: Path) -> None:
     assert sources.size_of(listing) == 0
 
 
-def test_archive_suits_topics_of_pages_only(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="does not take pages"):
-        list(sources.read(archive(tmp_path, http(HTML)), RETRIEVAL_BATCHES))
-
-
 def test_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fastwarc.warc", None)
     with pytest.raises(ModuleNotFoundError) as missing:
         read(archive(tmp_path, http(HTML)))
-    assert missing_extra(missing.value) == "fastwarc is not installed: pip install 'assay[warc]'"
+    assert missing_extra(missing.value) == f"fastwarc is not installed: {install_line('warc')}"
+
+
+def test_a_wrong_length_in_each_record_is_read_once(tmp_path: Path) -> None:
+    """The work depends on the size of the archive, and not on the number of its damaged records."""
+
+    class Counted(BytesIO):
+        taken = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            found = super().read(size)
+            self.taken += len(found)
+            return found
+
+    for pack in (bytes, gzip.compress):
+        stream = Counted(pack(b"".join(record.replace(LENGTH, LENGTH + b"0") for record in RECORDS * 500)))
+        assert {bool(record.damage) for record in read_records(stream, 1 << 20)} == {True}
+        assert stream.taken < 4 * len(stream.getvalue()) + (1 << 20)
+
+
+def test_records_passed_over_are_counted_by_kind(tmp_path: Path) -> None:
+    kinds = ("resource", "request", "metadata", "conversion", "revisit", "warcinfo", "made-up", "request")
+    file = archive(tmp_path, http(b"", "404 Not Found"), http(b"GIF89a", kind="image/gif"), http(HTML), name="a.warc")
+    with file.open("ab") as added:
+        added.writelines(warc_record("https://a.example/", http(HTML), kind) for kind in kinds)
+    passed: Counter[str] = Counter()
+    assert len(pages(entry.record(PAGES_CRAWLED) for entry in sources.read(file, PAGES_CRAWLED, passed=passed))) == 1
+    expected = Counter(kinds) | {"unknown": 1, "response without HTML": 1, "response with another status": 1}
+    del expected["made-up"]
+    assert passed == expected

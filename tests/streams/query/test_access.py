@@ -8,16 +8,12 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.index.ports import IndexOwnedError
 from streams.pipeline.services import LiveServices
-from streams.query.access import NoQueriesError, application_url, open_queries
+from streams.query.access import NoQueriesError, open_queries
 from streams.query.engine import QueryEngine, Refusal
 from streams.query.remote import RemoteQueries
-from streams.settings.model import HttpSettings
 from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
-from tests.streams.query.indexes import GOV, fill, settings_at
-from tests.tables import tables
-
-TABLES = tables(__file__)
+from tests.streams.query.indexes import fill, settings_at
 
 REQUEST = RankingRequested(request_id="q", query="when does the river bridge open")
 
@@ -45,14 +41,6 @@ async def test_worker_is_asked_if_this_folder_has_no_index(tmp_path: Path) -> No
             answer = instance(Refusal, await queries.answer(REQUEST))
     assert f"http://127.0.0.1:{port}/query" in answer.detail
     assert f"there is no index at {tmp_path}" in answer.detail
-
-
-async def test_damaged_files_are_not_called_no_index(tmp_path: Path) -> None:
-    (tmp_path / "index").mkdir()
-    (tmp_path / "index" / "meta.json").write_text("{}")
-    with pytest.raises(NoQueriesError, match=r"are damaged .*move the folder away"):
-        async with open_queries(settings_at(tmp_path)):
-            pass
 
 
 async def test_commands_at_the_same_time_wait_for_each_other(tmp_path: Path) -> None:
@@ -112,16 +100,6 @@ async def test_index_of_another_embedder_is_refused(tmp_path: Path) -> None:
             pass
 
 
-async def test_a_server_is_searched_directly(tmp_path: Path) -> None:
-    with QdrantServer().listening() as server:
-        settings = settings_at(tmp_path)
-        there = settings.model_copy(update={"index": settings.index.model_copy(update={"url": server.url})})
-        await fill(there)
-        async with open_queries(there) as queries:
-            answer = instance(RankingCompleted, await queries.answer(REQUEST))
-    assert answer.results[0].url == GOV
-
-
 async def test_server_without_the_collection_is_refused(tmp_path: Path) -> None:
     with QdrantServer().listening() as server:
         settings = settings_at(tmp_path)
@@ -130,16 +108,3 @@ async def test_server_without_the_collection_is_refused(tmp_path: Path) -> None:
             async with open_queries(there):
                 pass
         assert not server.client.collection_exists("documents")
-
-
-async def test_unreachable_server_is_refused(tmp_path: Path) -> None:
-    settings = settings_at(tmp_path)
-    nowhere = settings.model_copy(update={"index": settings.index.model_copy(update={"url": "http://127.0.0.1:9"})})
-    with pytest.raises(NoQueriesError, match="ASSAY_INDEX__URL"):
-        async with open_queries(nowhere):
-            pass
-
-
-@pytest.mark.parametrize(("host", "url"), TABLES["an_application_is_asked_from_this_machine"])
-def test_an_application_is_asked_from_this_machine(host: str, url: str) -> None:
-    assert application_url(HttpSettings(host=host)) == url

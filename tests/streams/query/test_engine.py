@@ -24,13 +24,6 @@ def engine(decide: Any = None, services: Any = None, metrics: Metrics | None = N
     return QueryEngine(settings, services or Answers(), VirtualClock(), lambda: 0.5, metrics, "http", handler)
 
 
-async def test_query_answer_comes_from_handler_and_service_replies() -> None:
-    services = Answers()
-    answer = instance(RankingCompleted, await engine(services=services).answer(REQUEST))
-    assert [result.rank for result in answer.results] == [1, 2]
-    assert services.needs == [SearchVectors("documents", "which secret", 5)]
-
-
 async def test_request_without_a_time_gets_the_current_time() -> None:
     answer = instance(RankingCompleted, await engine().answer(REQUEST))
     assert answer.requested_at == START

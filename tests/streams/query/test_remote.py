@@ -32,12 +32,6 @@ async def test_an_application_answers_as_if_it_were_here(suffix: str) -> None:
     assert answer.results[0].reasoning_metadata.trust_label == "HIGH"
 
 
-async def test_the_token_is_shown() -> None:
-    assert isinstance(await asked(wants="t", shows="t"), RankingCompleted)
-    refused = instance(Refusal, await asked(wants="t"))
-    assert "ASSAY_HTTP__TOKEN" in refused.detail
-
-
 @pytest.mark.parametrize(
     ("outcome", "expected"),
     [
@@ -80,3 +74,9 @@ async def test_something_else_that_answers_is_not_believed(status: int, body: by
         answer = instance(Refusal, await RemoteQueries(f"http://{server.address}", "", 5).answer(REQUEST))
     assert answer.reason == "failed"
     assert said in answer.detail
+
+
+async def test_the_token_is_shown() -> None:
+    assert isinstance(await asked(wants="t", shows="t"), RankingCompleted)
+    refused = instance(Refusal, await asked(wants="t"))
+    assert "ASSAY_HTTP__TOKEN" in refused.detail

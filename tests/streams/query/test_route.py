@@ -74,12 +74,6 @@ async def test_a_posted_request_is_answered_with_the_event() -> None:
     assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_a_query_string_is_answered_as_well() -> None:
-    async with served(routed()) as client:
-        answer = await client.get(URL, params={"q": "how tall", "limit": 2})
-    assert (answer.status_code, answer.json()["query"]) == (200, "how tall")
-
-
 @pytest.mark.parametrize(
     ("outcome", "status", "reason", "detail", "wait"),
     [
@@ -125,27 +119,6 @@ async def test_invalid_requests_are_refused_with_detail() -> None:
 async def _parts(*parts: bytes) -> AsyncIterator[bytes]:
     for part in parts:
         yield part
-
-
-async def test_access_is_checked_before_anything_else() -> None:
-    services = Answers()
-    async with served(routed(services=services)) as client:
-        rebound = await client.get(URL, params={"q": "x"}, headers={"host": "evil.example"})
-        passed_on = await client.get(URL, params={"q": "x"}, headers={"x-forwarded-for": "127.0.0.1"})
-    async with served(routed(services=services, wants="t0ken")) as client:
-        nothing = await client.get(URL, params={"q": "x"})
-        wrong = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer nope"})
-        assert not services.needs
-        right = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer t0ken"})
-    assert [answer.status_code for answer in (rebound, passed_on, nothing, wrong, right)] == [421, 403, 401, 401, 200]
-    assert nothing.headers["www-authenticate"] == "Bearer"
-
-
-async def test_an_application_that_can_not_answer_says_so() -> None:
-    async with served(QueryRoute(None, settings_with().query, "")) as client:
-        answer = await client.get(URL, params={"q": "x"})
-    assert (answer.status_code, answer.json()["reason"]) == (404, "not_here")
-    assert "rank_results" in answer.json()["detail"]
 
 
 async def test_above_the_bound_others_are_turned_away_at_once() -> None:
@@ -229,3 +202,17 @@ async def test_stopping_does_not_wait_for_ever() -> None:
         await route.drain(0.05)
         answer = await asking
     assert (answer.status_code, answer.json()["detail"]) == (503, "the application is stopping")
+
+
+async def test_access_is_checked_before_anything_else() -> None:
+    services = Answers()
+    async with served(routed(services=services)) as client:
+        rebound = await client.get(URL, params={"q": "x"}, headers={"host": "evil.example"})
+        passed_on = await client.get(URL, params={"q": "x"}, headers={"x-forwarded-for": "127.0.0.1"})
+    async with served(routed(services=services, wants="t0ken")) as client:
+        nothing = await client.get(URL, params={"q": "x"})
+        wrong = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer nope"})
+        assert not services.needs
+        right = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer t0ken"})
+    assert [answer.status_code for answer in (rebound, passed_on, nothing, wrong, right)] == [421, 403, 401, 401, 200]
+    assert nothing.headers["www-authenticate"] == "Bearer"

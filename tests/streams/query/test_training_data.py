@@ -3,9 +3,6 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-import pytest
-
-from schemas.event import Event
 from streams.cli.progress import read_events
 from streams.cli.train import add_line
 from streams.publish.lines import LARGEST_LINE
@@ -60,13 +57,3 @@ def test_invalid_event_is_reported_with_its_line_and_skipped() -> None:
     assert [line.split(": ")[0].rpartition(":")[2] for line in reading.unreadable] == [*"123456"]
     assert "feedback needs clicked, dwell_ms or grade" in reading.unreadable[3]
     assert reading.joined().labelled == 1
-
-
-def test_ctrl_c_while_a_file_is_read_stays_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model's serializer turns an interrupt into an error of its own, so nothing that is read is written again."""
-
-    def interrupted(self: Event) -> bytes:
-        raise AssertionError("an event was serialised")
-
-    monkeypatch.setattr(Event, "to_json", interrupted)
-    assert read([CLICK], [ANSWER]).joined().labelled == 1

@@ -10,7 +10,7 @@ from schemas.replies import ModelReply, ModelUnavailable
 from streams.llm.journal import BoundReachedError
 from streams.llm.settings import ModelLimits
 from streams.llm.sqlite_journal import SqliteJournal
-from streams.replay.budget import ACCOUNT_SECONDS, CostBound, account_of, cost_problems, open_account, spent_by
+from streams.replay.budget import CostBound, cost_problems, open_account, spent_by
 from streams.settings.model import Settings, load_settings
 from streams.topology import handler_named
 from tests.streams.llm.model_server import model_server, says
@@ -24,17 +24,6 @@ DEAR = ModelLimits(**{**FREE.model_dump(), "price_in": 0.0, "price_out": 1_000_0
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "llm.sqlite"
-
-
-async def test_a_plan_is_booked_beside_the_day(path: Path) -> None:
-    bound = CostBound(SqliteJournal(path), "spring", 1.0)
-    assert await bound.book(DAY, 0.6, 5.0) == (True, 0.6)
-    with pytest.raises(BoundReachedError, match=r"0\.6000 USD, and may spend 1\.0000"):
-        await bound.book(DAY, 0.6, 5.0)
-    assert bound.reached.is_set()
-    assert await bound.keep("k", "{}", 0, 100, DAY, -0.5) == pytest.approx(0.1)
-    assert await bound.spent() == pytest.approx(0.1)
-    await bound.aclose()
 
 
 async def test_what_the_day_refuses_is_not_booked_on_the_plan(path: Path) -> None:
@@ -110,23 +99,6 @@ def test_nothing_is_made_where_nothing_was_kept(path: Path) -> None:
     assert not path.exists()
 
 
-async def test_journal_knows_only_its_own_plans(path: Path, tmp_path: Path) -> None:
-    settings = load_settings(llm={"cache_path": str(path)})
-    await open_account(settings, "spring", 100.0)
-    assert await spent_by(settings, "spring", 100.0) == 0.0
-    bound = CostBound(SqliteJournal(path), "spring", 1.0)
-    await bound.book(DAY, 0.5, None)
-    await bound.aclose()
-    await open_account(settings, "spring", 200.0)
-    assert await spent_by(settings, "spring", 200.0) == pytest.approx(0.5), (
-        "what was spent stays when it is opened anew"
-    )
-    other = load_settings(llm={"cache_path": str(tmp_path / "other.sqlite")})
-    await open_account(other, "autumn", 100.0)
-    assert await spent_by(other, "spring", 200.0) is None
-    assert await spent_by(settings, "spring", 200.0 + ACCOUNT_SECONDS) is None, "it has been forgotten"
-
-
 def paid(**llm: Any) -> Settings:
     return load_settings(llm={"base_url": "http://127.0.0.1:9/v1", **llm})
 
@@ -149,5 +121,12 @@ def test_unbounded_cost_is_refused_with_advice() -> None:
     assert "set llm.cache_path" in cost_problems(paid(model="m", cache_path=None), judge)[1]
 
 
-def test_account_of_a_plan_differs_from_that_of_a_day() -> None:
-    assert not account_of("2025-01-02")[:1].isdigit()
+async def test_a_plan_is_booked_beside_the_day(path: Path) -> None:
+    bound = CostBound(SqliteJournal(path), "spring", 1.0)
+    assert await bound.book(DAY, 0.6, 5.0) == (True, 0.6)
+    with pytest.raises(BoundReachedError, match=r"0\.6000 USD, and may spend 1\.0000"):
+        await bound.book(DAY, 0.6, 5.0)
+    assert bound.reached.is_set()
+    assert await bound.keep("k", "{}", 0, 100, DAY, -0.5) == pytest.approx(0.1)
+    assert await bound.spent() == pytest.approx(0.1)
+    await bound.aclose()

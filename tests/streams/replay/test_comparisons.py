@@ -196,28 +196,6 @@ def batches_compared(*pairs: tuple[Outcome, Outcome], limit: int = 50) -> Result
     return found
 
 
-def test_results_that_flip_say_from_what_to_what_and_why() -> None:
-    now = classified((ITEM, 0.9), (ITEM, 0.7), (LISTING, 0.2), (LISTING, 0.5))
-    then = classified((LISTING, 0.3), (ITEM, 0.8), (LISTING, 0.2), (LISTING, 0.4), version="w")
-    found = batches_compared((now, then))
-    assert (found.inputs, found.moved.count, found.rescored, found.unchanged) == (1, 1, 2, 0)
-    [flip] = found.moved.items
-    assert (flip.url, flip.type_now, flip.type_then) == ("https://a.example/0", "SPECIFIC_CONTENT", "AGGREGATOR")
-    assert (flip.score_now, flip.score_then) == (0.9, 0.3)
-    assert (flip.because_now, flip.because_then) == (("looks like SPECIFIC_CONTENT",), ("looks like AGGREGATOR",))
-    assert (found.decisions["SPECIFIC_CONTENT", "AGGREGATOR"], found.decisions["AGGREGATOR", "AGGREGATOR"]) == (1, 2)
-
-
-def test_extractions_more_and_fewer() -> None:
-    now = classified((LISTING, 0.2), fetch=("https://a.example/x", "https://a.example/y"))
-    then = classified((LISTING, 0.2), fetch=("https://a.example/y", "https://a.example/z"))
-    found = batches_compared((now, then), (now, now), (classified(), now))
-    assert (found.extractions_now, found.extractions_then, found.extractions.count) == (4, 6, 2)
-    first, second = found.extractions.items
-    assert (first.more, first.fewer) == (("https://a.example/z",), ("https://a.example/x",))
-    assert (second.query, len(second.more), second.fewer) == ("walks", 2, ())
-
-
 def test_batches_that_die_or_rise_move_with_their_results() -> None:
     batch = classified((ITEM, 0.9), (ELSEWHERE, 0.4), fetch=("https://a.example/x",))
     versions = [classified((LISTING, 0.9), version=version) for version in "vw"]
@@ -237,3 +215,15 @@ def test_the_first_results_are_kept_and_the_wire_form_is_json() -> None:
     assert wire["matrix"]["SPECIFIC_CONTENT"]["AGGREGATOR"] == 5
     fetched = wire["extractions"]
     assert (fetched["now"], fetched["then"], fetched["changed_count"], fetched["more"]) == (5, 0, 5, 3)
+
+
+def test_results_that_flip_say_from_what_to_what_and_why() -> None:
+    now = classified((ITEM, 0.9), (ITEM, 0.7), (LISTING, 0.2), (LISTING, 0.5))
+    then = classified((LISTING, 0.3), (ITEM, 0.8), (LISTING, 0.2), (LISTING, 0.4), version="w")
+    found = batches_compared((now, then))
+    assert (found.inputs, found.moved.count, found.rescored, found.unchanged) == (1, 1, 2, 0)
+    [flip] = found.moved.items
+    assert (flip.url, flip.type_now, flip.type_then) == ("https://a.example/0", "SPECIFIC_CONTENT", "AGGREGATOR")
+    assert (flip.score_now, flip.score_then) == (0.9, 0.3)
+    assert (flip.because_now, flip.because_then) == (("looks like SPECIFIC_CONTENT",), ("looks like AGGREGATOR",))
+    assert (found.decisions["SPECIFIC_CONTENT", "AGGREGATOR"], found.decisions["AGGREGATOR", "AGGREGATOR"]) == (1, 2)

@@ -32,11 +32,6 @@ def test_milliseconds_come_first_and_no_header_is_no_wish() -> None:
     assert retry_after({}, NOW) is None
 
 
-@given(st.text(max_size=60))
-def test_no_retry_after_raises_or_asks_for_the_past(text: str) -> None:
-    assert (retry_after({"retry-after": text}, NOW) or 0.0) >= 0.0
-
-
 @given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True), st.floats(0, 1))
 def test_a_pause_is_below_a_bound_that_doubles(attempt: int, chance: float, least: float) -> None:
     bound = min(60.0, 0.5 * 2 ** min(attempt - 1, 30))

@@ -92,21 +92,6 @@ def test_breaker_opens_at_a_high_failure_rate() -> None:
     assert not breaker.closed
 
 
-def test_a_share_below_the_bound_opens_nothing() -> None:
-    breaker = flaky(VirtualClock())
-    for number in range(200):
-        ask(breaker, str(number), fails=number % 5 < 2)
-    assert breaker.closed
-
-
-def test_few_questions_that_always_fail_do_not_open_it() -> None:
-    breaker = flaky(VirtualClock())
-    for number in range(200):
-        ask(breaker, str(number), fails=False)
-        ask(breaker, f"bad {number % 3}", fails=True)
-    assert breaker.closed
-
-
 def test_breaker_reopens_for_longer_while_most_calls_fail() -> None:
     clock = VirtualClock()
     breaker = flaky(clock)

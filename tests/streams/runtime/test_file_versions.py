@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from schemas.replies import FetchedPage
-from streams.cli.doctor_services import check_fetching
+from streams.doctor.services import check_fetching
 from streams.fetch.cache import STEPS as FETCH_STEPS
 from streams.fetch.cache import FetchCache
 from streams.fetch.settings import FetchSettings
@@ -74,15 +74,6 @@ async def test_newer_fetch_cache_is_replaced_by_memory_and_reported(file: Path) 
     assert "a newer Assay wrote this file" in finding.detail
     assert "ASSAY_FETCH__CACHE_PATH" in finding.todo
     assert content_of(file) == content
-
-
-def test_doctor_reports_an_invalid_fetch_cache_without_making_it(file: Path) -> None:
-    settings = FetchSettings(cache_path=file)
-    assert [one.state for one in check_fetching(settings) if one.what == "fetched pages"] == ["ok"]
-    assert not file.exists()
-    file.write_bytes(b"not a database" * 100)
-    [finding] = [one for one in check_fetching(settings) if one.what == "fetched pages"]
-    assert (finding.state, "file is not a database" in finding.detail) == ("warn", True)
 
 
 def test_a_failed_step_leaves_the_older_file_as_it_was(file: Path) -> None:

@@ -12,7 +12,6 @@ from streams.fetch.settings import FetchSettings
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.runtime.files import make_private_file
 from tests.streams.fetch.virtual import VirtualTime
-from tests.streams.query.indexes import fill, settings_at
 
 
 @pytest.fixture(autouse=True)
@@ -43,12 +42,6 @@ async def test_fetch_cache_and_its_sqlite_files_are_private(tmp_path: Path) -> N
     named = {"fetch.sqlite": 0o600, "fetch.sqlite-wal": 0o600, "fetch.sqlite-shm": 0o600}
     assert modes(folder) == {"state": 0o700, **named}
     await cache.aclose()
-
-
-async def test_the_folder_of_the_embedded_index(tmp_path: Path) -> None:
-    settings = settings_at(tmp_path / "new")
-    await fill(settings)
-    assert modes(tmp_path / "new")["index"] == 0o700
 
 
 def test_what_is_there_keeps_its_mode_and_content(tmp_path: Path) -> None:

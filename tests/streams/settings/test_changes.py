@@ -37,12 +37,6 @@ def test_changed_keys_are_those_of_a_configuration_file(settings: Settings, tmp_
         assert getattr(loaded, name) == getattr(other, name)
 
 
-def test_without_a_difference_there_is_no_yaml(settings: Settings) -> None:
-    same = changed(settings, {"tiered_indexing": {"tier_a": {"min_cts": settings.tiered_indexing.tier_a.min_cts}}})
-    assert differences(settings, same) == {}
-    assert as_yaml({}) == ""
-
-
 @pytest.mark.parametrize(("changes", "says"), TABLES["impossible_changes_are_refused"])
 def test_impossible_changes_are_refused(settings: Settings, changes: dict[str, Any], says: str) -> None:
     with pytest.raises(SettingsError, match=says):

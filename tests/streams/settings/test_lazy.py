@@ -28,23 +28,10 @@ def test_rules_are_those_of_the_whole_configuration(kind: type[Rules]) -> None:
     assert settings.of(kind) is settings.of(kind)
 
 
-def test_files_variables_and_sections_override(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "own.yaml"
-    file.write_text("tiered_indexing: {tier_a: {min_cts: 61}}\n", "utf-8")
-    assert LazySettings(file).of(ScorePageRules).tiered_indexing.tier_a.min_cts == 61
-    sections = LazySettings(file, tiered_indexing={"tier_a": {"min_cts": 62}})
-    assert sections.of(ScorePageRules).tiered_indexing.tier_a.min_cts == 62
-    monkeypatch.setenv("ASSAY_TIERED_INDEXING__TIER_A__MIN_CTS", "63")
-    assert LazySettings().of(ScorePageRules).tiered_indexing.tier_a.min_cts == 63
-    monkeypatch.delenv("ASSAY_TIERED_INDEXING__TIER_A__MIN_CTS")
-    monkeypatch.setenv("ASSAY_TIERED_INDEXING", '{"tier_a": {"min_cts": 64}}')
-    assert LazySettings().of(ScorePageRules).tiered_indexing.tier_a.min_cts == 64
-
-
 @pytest.mark.parametrize("sections", [{"tiered_indexing": {"tier_a": {"min_ct": 1}}}, {"tierd_indexing": {}}])
 def test_an_unknown_key_is_named(sections: dict[str, object]) -> None:
     with pytest.raises(SettingsError, match=r"min_ct|tierd_indexing"):
-        LazySettings(**sections).of(ScorePageRules)
+        LazySettings(**sections)
 
 
 def test_a_wrong_shipped_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

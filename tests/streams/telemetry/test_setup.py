@@ -41,31 +41,6 @@ def test_log_is_json_without_a_terminal(capsys: Capture) -> None:
     assert shown.out == "", "standard output belongs to the commands"
 
 
-def test_the_libraries_log_in_the_same_form(capsys: Capture) -> None:
-    configure_logs("info", "json")
-    logging.getLogger("a.library").info("found %d", 3)
-    entry = json.loads(capsys.readouterr().err)
-    assert (entry["event"], entry["level"], entry["logger"]) == ("found 3", "info", "a.library")
-
-
-def test_console_log_has_no_json_and_no_colours_off_a_terminal(capsys: Capture) -> None:
-    configure_logs("info", "console")
-    structlog.get_logger("streams.test").info("running", http="127.0.0.1:8080", host="a.example\x1b[2J\x9b2J")
-    shown = capsys.readouterr().err
-    assert "running" in shown
-    assert "http=127.0.0.1:8080" in shown
-    assert not {"{", "\x1b", "\x9b"} & set(shown)
-
-
-@pytest.mark.parametrize(("level", "shown"), TABLES["the_least_level_counts"])
-def test_the_least_level_counts(capsys: Capture, level: str, shown: tuple[str, ...]) -> None:
-    configure_logs(level, "json")
-    log = structlog.get_logger("streams.test")
-    for name in ("debug", "info", "warning", "error"):
-        getattr(log, name)(name)
-    assert [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()] == list(shown)
-
-
 def test_library_info_is_dropped_and_library_warnings_kept(capsys: Capture) -> None:
     configure_logs("info", "json")
     for name in ("aiokafka.consumer", "httpx", "uvicorn.error"):
@@ -113,3 +88,12 @@ def test_repeated_warnings_come_with_growing_pauses_and_a_count() -> None:
     assert "more" in repeats(None, "warning", {"event": "not opened yet", "logger": "a"})
     now = 2000.0
     assert "more" not in repeats(None, "warning", {"event": "not opened yet", "logger": "a"})
+
+
+def test_console_log_has_no_json_and_no_colours_off_a_terminal(capsys: Capture) -> None:
+    configure_logs("info", "console")
+    structlog.get_logger("streams.test").info("running", http="127.0.0.1:8080", host="a.example\x1b[2J\x9b2J")
+    shown = capsys.readouterr().err
+    assert "running" in shown
+    assert "http=127.0.0.1:8080" in shown
+    assert not {"{", "\x1b", "\x9b"} & set(shown)

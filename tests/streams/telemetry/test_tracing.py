@@ -100,16 +100,6 @@ def test_invalid_traceparent_is_ignored(bad: str) -> None:
     assert ids(span)[0] != TRACE
 
 
-def test_unsampled_trace_is_not_kept_and_its_id_passed_on() -> None:
-    spans = Spans()
-    begun = begin(spans, ("traceparent", GOOD.replace("-01", "-00").encode()))
-    begun.ended("emit", "")
-    assert spans.ended == ()
-    assert begun.traceparent is not None
-    assert begun.traceparent.startswith(f"00-{TRACE}-")
-    assert begun.traceparent.endswith("-00")
-
-
 @pytest.mark.parametrize("outcome", ["retry", "dead"])
 def test_what_was_not_done_is_an_error_with_its_reason(outcome: str) -> None:
     spans = Spans()
@@ -207,24 +197,11 @@ def test_tracing_is_off_by_default_and_loads_no_opentelemetry() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_what_is_off_hands_out_one_span_that_does_nothing() -> None:
-    off = make_tracer(TelemetrySettings(), "1.0")
-    assert not isinstance(off, OtelTracer)
-    first, second = (off.records("score_page", "g")(record()) for _ in range(2))
-    assert first is second
-    assert first.traceparent is None, "what the record came with is carried on as it is"
-
-
 def test_without_the_extra_the_settings_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(telemetry_settings, "find_spec", lambda _: None)
-    with pytest.raises(SettingsError, match=r"pip install 'assay\[otel\]'"):
+    with pytest.raises(SettingsError, match=r"pip install .*\[otel\]'"):
         load_settings(telemetry={"traces": "otlp"})
     assert load_settings(telemetry={"traces": "off"}).telemetry.traces == "off"
-
-
-def test_off_needs_no_quotes_in_yaml(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text("telemetry:\n  traces: off\n")
-    assert load_settings(tmp_path / "mine.yaml").telemetry.traces == "off"
 
 
 async def test_missing_collector_costs_only_its_timeout() -> None:
@@ -241,3 +218,11 @@ async def test_sampling_share_applies_only_to_traces_started_here() -> None:
     own, others = begin(tracer), begin(tracer, ("traceparent", GOOD.encode()))
     assert [int(each.traceparent[-2:], 16) & 1 for each in (own, others) if each.traceparent] == [0, 1]
     await tracer.aclose()
+
+
+def test_what_is_off_hands_out_one_span_that_does_nothing() -> None:
+    off = make_tracer(TelemetrySettings(), "1.0")
+    assert not isinstance(off, OtelTracer)
+    first, second = (off.records("score_page", "g")(record()) for _ in range(2))
+    assert first is second
+    assert first.traceparent is None, "what the record came with is carried on as it is"

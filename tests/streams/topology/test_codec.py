@@ -1,5 +1,5 @@
 import json
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 from itertools import product
 
 import pytest
@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from schemas.event import Envelope, Event, Run
 from schemas.outcome import Dead, DeadReason
-from schemas.pages import MAX_CONTENT_TYPE, CrawledPage
+from schemas.pages import CrawledPage
 from schemas.queries import RankingRequested
-from schemas.retrieval import RetrievalBatch
 from streams.topology import PAGES_CRAWLED, RANKING_REQUESTED, RETRIEVAL_BATCHES, TOPIC_BYTES, TOPICS, Topic
 from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord, decode, encode, timestamp
 from tests.samples import EXAMPLES, instance, small_example
@@ -55,18 +54,6 @@ def test_the_value_with_its_id_is_that_of_a_copy_with_it() -> None:
             assert named.to_json_as(new) == event.model_copy(update={"event_id": new}).to_json(), path
 
 
-def test_raw_page_bytes_stay_raw_and_text_becomes_json() -> None:
-    body = "<p>å</p>".encode("latin-1")
-    raw = encode(PAGES_CRAWLED, CrawledPage(url="https://a.example/", html_base64=body), ENVELOPE)
-    assert raw.value == body
-    assert dict(raw.headers)["content-type"] == b"text/html"
-    assert dict(raw.headers)["assay_url"] == b"https://a.example/"
-    text = encode(PAGES_CRAWLED, CrawledPage(url="https://a.example/", html="<p>å</p>"), ENVELOPE)
-    assert json.loads(text.value or b"")["html"] == "<p>å</p>"
-    assert dict(text.headers)["content-type"] == b"application/json"
-    assert "assay_url" not in dict(text.headers)
-
-
 def test_the_size_of_a_record_is_that_of_all_its_parts() -> None:
     assert OutputRecord("t", b"key", b"value", (("a", b"bc"), ("d", None))).size == 3 + 5 + 3 + 1
     assert OutputRecord("t", None, None, ()).size == 0
@@ -104,37 +91,6 @@ def test_a_raw_page_needs_its_address(content_type: str) -> None:
         assert "assay_url" in dead.detail
 
 
-def test_a_content_type_without_end_is_cut_and_the_page_is_read() -> None:
-    event = page(b"<p>", [("content-type", b"text/html; charset=" + b" " * 100_000), RAW[1]])
-    assert event.content_type == "text/html; charset=".ljust(MAX_CONTENT_TYPE)
-
-
-def test_address_header_makes_a_page_raw() -> None:
-    assert page(b"hello", [("assay_url", b"https://a.example/")]).body == b"hello"
-    assert page(b"hello", [("assay_url", b"https://a.example/")]).content_type is None
-
-
-@pytest.mark.parametrize("address", [b"https://a.example/\x00", b"https://a.example/" + b"a" * 9000])
-def test_invalid_url_is_refused(address: bytes) -> None:
-    assert refused(PAGES_CRAWLED, b"<p>", [("assay_url", address)]).reason is DeadReason.INVALID
-
-
-def test_headers_that_are_not_text_are_read_as_far_as_they_go() -> None:
-    assert page(b"<p>", [*RAW, ("assay_context", b"\xff!")]).context == "\ufffd!"
-    assert page(b"<p>", [*RAW, ("assay_context", None)]).context is None
-
-
-def test_json_on_a_topic_of_pages_stays_json() -> None:
-    value = b'{"url":"https://a.example/","html":"<p>"}'
-    assert page(value).html == "<p>"
-    assert page(value, [("content-type", b"application/json")]).html == "<p>"
-
-
-def test_only_topics_of_pages_take_raw_pages() -> None:
-    assert refused(RETRIEVAL_BATCHES, b"<p>", RAW).reason is DeadReason.UNDECODABLE
-    assert isinstance(decode(RETRIEVAL_BATCHES, BATCH, RAW, None), RetrievalBatch)
-
-
 INSTANT = datetime(2024, 5, 3, 10, tzinfo=UTC)
 DAY = INSTANT.replace(hour=0)
 
@@ -166,11 +122,6 @@ def test_digits_of_a_calendar_are_no_seconds(stated: str, expected: datetime | N
             assert instance(Dead, found).reason is DeadReason.BAD_INSTANT
         else:
             assert instance(CrawledPage, found).fetched_at == expected
-
-
-@pytest.mark.parametrize("header", [b"", None])
-def test_fetch_time_of_a_raw_page_is_its_timestamp_else(header: bytes | None) -> None:
-    assert page(b"<p>", [*RAW, ("assay_fetched_at", header)], NOON).fetched_at == NOON
 
 
 @pytest.mark.parametrize("header", [b"", b"ok", b"-200", "²".encode(), b"9" * 5000, None])
@@ -213,13 +164,6 @@ def test_a_tombstone_is_refused_and_says_so() -> None:
 def test_what_no_topic_takes_is_refused_before_it_is_read() -> None:
     assert refused(PAGES_CRAWLED, b"x" * (TOPIC_BYTES + 1), RAW).reason is DeadReason.TOO_LARGE
     assert refused(RETRIEVAL_BATCHES, b"x" * TOPIC_BYTES).reason is DeadReason.UNDECODABLE
-
-
-@pytest.mark.parametrize("half", [b"\\uD83D", b"\\udc00", b"\xed\xa0\xbd"])
-def test_half_pairs_and_a_byte_order_mark_are_read(half: bytes) -> None:
-    text = b'{"url":"https://a.example/","html":"\\\\ud83d \\ud83d\\ude00 ' + half + b'x"}'
-    expected = "\\ud83d \U0001f600 " + "\ufffd" + "x"
-    assert page(b"\xef\xbb\xbf" + text).html == page(text).html == expected
 
 
 @pytest.mark.parametrize(("name", "stated", "dead"), TABLES["another_version_is_refused"])
@@ -292,11 +236,6 @@ def test_invalid_timestamp_is_ignored(milliseconds: int | None) -> None:
     assert timestamp(milliseconds) is None
 
 
-def test_a_timestamp_is_utc() -> None:
-    assert timestamp(0) == datetime(1970, 1, 1, tzinfo=UTC)
-    assert timestamp(1_735_819_200_250) == NOON + timedelta(milliseconds=250)
-
-
 # --- anything --------------------------------------------------------------------------------------------------------
 
 NAMES = st.sampled_from(["content-type", "assay_url", "ASSAY_URL", "assay_fetched_at", "assay_status"]) | st.text()
@@ -336,34 +275,3 @@ def test_any_bytes_and_headers_are_an_event_or_a_reason(
 @given(nearly_right(), HEADERS)
 def test_any_json_is_an_event_or_a_reason(case: tuple[Topic, bytes], headers: Headers) -> None:
     total(*case, headers, None)
-
-
-TEXTS = st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
-INSTANTS = st.datetimes(
-    NOON.replace(year=1970, tzinfo=None),
-    NOON.replace(year=2100, tzinfo=None),
-    timezones=st.sampled_from([UTC, timezone(timedelta(hours=9))]),
-)
-
-
-@given(
-    st.builds(
-        CrawledPage,
-        url=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=50),
-        html_base64=st.binary(),
-        content_type=st.sampled_from(["text/html", "text/html; charset=big5", "application/xhtml+xml"]),
-        fetched_at=st.none() | INSTANTS,
-        final_url=TEXTS,
-        status=st.none() | st.integers(100, 599),
-        site_name=TEXTS,
-        context=TEXTS,
-    )
-)
-def test_a_page_travels_raw_without_a_loss(event: CrawledPage) -> None:
-    record = encode(PAGES_CRAWLED, event, ENVELOPE)
-    assert decode(PAGES_CRAWLED, record.value, record.headers, None) == event
-
-
-def test_refusal_describes_the_event_and_not_the_validator() -> None:
-    dead = instance(Dead, decode(PAGES_CRAWLED, b'{"url": "https://a.example/"}', (), None))
-    assert dead.detail == "value: exactly one of html, html_base64 and content is needed"

@@ -7,7 +7,7 @@ import pytest
 
 from schemas.needs import AskModel, FetchPages, IndexDocument, SearchVectors
 from schemas.outcome import Drop, DropReason
-from streams.topology import HANDLERS, Handler, only_searches
+from streams.topology import Handler, only_searches
 from tests.streams.doubles import handler_of
 
 DECLARED: dict[str, Any] = {
@@ -41,7 +41,3 @@ def test_the_declared_requests_say_what_a_handler_uses() -> None:
     assert (writer.asks_models, writer.writes_index) == (False, True)
     ranker = Handler(**DECLARED, asks=SEARCH, read=READ, rounds=1, needs_index=True)
     assert [only_searches(some) for some in ([ranker], [ranker, writer], [judge], [])] == [True, False, False, False]
-
-
-def test_one_handler_of_the_topology_answers_queries() -> None:
-    assert [handler.name for handler in HANDLERS if handler.answers_queries] == ["rank_results"]

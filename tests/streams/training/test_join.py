@@ -38,12 +38,6 @@ def test_joined_features_are_the_served_ones_of_each_result() -> None:
     assert (request.at, request.ranks) == (AT, (1, 2, 3))
 
 
-def test_a_number_too_large_for_trees_is_the_largest_they_know() -> None:
-    served = log(given(clicked=True))
-    served.add_answer(completed("r", [[1e300, -1e300, *row()[2:]]]), "a")
-    assert np.isfinite(served.joined().requests[0].features).all()
-
-
 def test_clicks_and_stays_add_up_and_the_last_grade_wins() -> None:
     served = log(
         given(clicked=False),
@@ -56,18 +50,6 @@ def test_clicks_and_stays_add_up_and_the_last_grade_wins() -> None:
     [signals] = served.joined().requests[0].signals
     assert signals is not None
     assert (signals.clicked, signals.dwell_ms, signals.grade, signals.events) == (True, 10_500, 3, 4)
-
-
-def test_latest_grade_wins_in_any_order() -> None:
-    served = log(
-        given(grade=4, given_at="2026-11-21T10:00:00Z"),
-        given(grade=1, given_at="2026-11-21T09:00:00"),
-        given(clicked=True, given_at="2026-11-21T11:00:00Z"),
-    )
-    served.add_answer(completed("r", [row()]), "a")
-    [signals] = served.joined().requests[0].signals
-    assert signals is not None
-    assert signals.grade == 4
 
 
 def test_first_answer_is_joined_and_later_ones_are_dropped() -> None:

@@ -159,20 +159,6 @@ def test_an_ask_carries_its_state_from_child_to_child(toys: Pooled) -> None:
     assert len({asked, read, str(os.getpid())}) == 3
 
 
-def test_a_child_has_the_same_version_of_the_configuration(toys: Pooled) -> None:
-    page = emitted(ScoredPage, toys.answer(ASKING, crawled("any")).of)
-    assert page.config_version == RULES[ASKING.name].config_version != SomeRules().config_version
-
-
-def test_no_pool_is_made_without_processes_or_their_handlers() -> None:
-    metrics = Metrics(CollectorRegistry())
-    pages, inline = (PAGES, NoRules()), (replace(PAGES, runs="inline"), NoRules())
-    assert handler_pool([pages], WorkersSettings(processes=0), metrics) is None
-    assert handler_pool([inline], SMALL, metrics) is None
-    assert handler_pool([], SMALL, metrics) is None
-    assert handler_pool([inline, pages], SMALL, metrics) is not None
-
-
 def test_warming_up_reads_every_example_of_the_topic() -> None:
     read: list[Event] = []
 

@@ -54,21 +54,6 @@ def template(pool: WorkerPool) -> int:
     return instance(Template, pool._template)._pid
 
 
-async def test_jobs_run_in_other_processes_side_by_side(pool: WorkerPool) -> None:
-    pids = set(await run(pool, *(("pid", None) for _ in range(100))))
-    assert len(pids) == 2
-    assert os.getpid() not in pids
-
-
-async def test_a_large_job_and_result_arrive_whole(pool: WorkerPool) -> None:
-    page = os.urandom(9_000_000)
-    assert await run(pool, ("echo", page), ("echo", page)) == [page, page]
-
-
-async def test_a_job_that_raises_returns_the_error(pool: WorkerPool) -> None:
-    assert await run(pool, ("raise", "no"), ("echo", 1)) == [Dead(DeadReason.HANDLER_BUG, "ValueError: no"), 1]
-
-
 @pytest.mark.parametrize(
     ("deed", "ends"),
     [

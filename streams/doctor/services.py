@@ -1,4 +1,4 @@
-"""The checks of ``assay doctor`` of folders, fetching, the index and the language models."""
+"""The checks of folders, fetching, the index and the language models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of ``assay doctor`` of Kafka: the cluster, its topics and groups, clocks, and the rules of the workers."""
+"""The checks of Kafka: the cluster, its topics and groups, clocks, and the rules of the workers."""
 
 from __future__ import annotations
 

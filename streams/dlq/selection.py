@@ -1,0 +1,90 @@
+"""Selects dead letters by the options of a command: handler, reason, stage, key and time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from schemas.outcome import DeadReason, Stage
+from streams.topology import HANDLERS
+
+if TYPE_CHECKING:
+    from streams.dlq.dead_letters import DeadLetterRecord
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class SelectionError(Exception):
+    """The selection is wrong; the message says what is possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Selects dead letters; an empty or None field selects all."""
+
+    handlers: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    stage: str | None = None
+    key: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def open(self) -> bool:
+        return self == Selection()
+
+    def wants(self, handler: str) -> bool:
+        return not self.handlers or handler in self.handlers
+
+    def means(self, letter: DeadLetterRecord) -> bool:
+        note, died = letter.note, _instant(letter.note.died_at)
+        return (
+            self.wants(letter.handler)
+            and (not self.reasons or note.reason in self.reasons)
+            and (self.stage is None or note.stage == self.stage)
+            and (self.key is None or letter.record.key == self.key.encode())
+            and (self.since is None or (died is not None and died >= self.since))
+            and (self.until is None or (died is not None and died < self.until))
+        )
+
+
+def selection_of(
+    handlers: list[str], reasons: list[str], stage: str | None, key: str | None, since: str, until: str, now: datetime
+) -> Selection:
+    """The selection of the options of a command.
+
+    Raises:
+        SelectionError: A handler, reason or stage is unknown, or a time is wrong.
+    """
+    _known("handler", handlers, [handler.name for handler in HANDLERS])
+    _known("reason", reasons, list(DeadReason))
+    _known("stage", [stage] if stage else [], list(Stage))
+    return Selection(
+        tuple(handlers), tuple(reasons), stage, key, moment("--since", since, now), moment("--until", until, now)
+    )
+
+
+def _known(what: str, given: list[str], known: list[str]) -> None:
+    if unknown := [name for name in given if name not in known]:
+        raise SelectionError(f"there is no {what} {unknown[0]!r}; there are {', '.join(known)}")
+
+
+def moment(option: str, text: str, now: datetime) -> datetime | None:
+    """The instant of ``2026-11-21T08:00``, or of a time ago such as ``90m`` or ``7d``."""
+    if not text:
+        return None
+    if (ago := re.fullmatch(r"(\d{1,6})([smhdw])", text)) is not None:
+        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    if (instant := _instant(text)) is None:
+        raise SelectionError(f"{option} takes a time such as 2026-11-21T08:00 (UTC), or how long ago: 90m, 7d")
+    return instant
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)

@@ -1,0 +1,114 @@
+"""``make comparison``: the table of docs/comparison.md, Assay beside trafilatura and resiliparse on the same pages."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from handlers.score_page import ScorePageRules
+from schemas.pages import CrawledPage
+from schemas.states import State
+from tests.rules import shipped_rules
+from tests.samples import ROOT
+from tools import labelled
+from tools.accuracy import injections, table
+from tools.accuracy.contestants import ask_resiliparse, ask_trafilatura, decoded, versions
+from tools.accuracy.labels import pages
+from tools.accuracy.measure import flat
+from tools.accuracy.word_f1 import PAGES
+
+MARKS = ("<!-- figures: written by tools.comparison -->", "<!-- end of figures -->")
+_EVERY = 8  # each eighth page is timed, and each third written order is asked
+_TEXT = 100  # characters from which an extracted text passes as the text of a page
+_ACCURACY = ROOT / "docs" / "accuracy.md"
+
+
+def main() -> int:
+    """Prints the table, and puts it into the docs with ``--write``."""
+    if not labelled.has(PAGES) or not versions():
+        print("skipped: it needs the labelled pages (DATA) and the packages of `make comparison`")
+        return 0
+    weighted, content = _of_accuracy("### Content by page type", "| weighted |"), _ACCURACY.read_text("utf-8")
+    measured = re.findall(r"^\d{4}-\d\d-\d\d", content[content.index("## Pages") :], re.MULTILINE)[0]
+    rows = [
+        ("publication date: share right / precision", *_shares("### Publication date"), ""),
+        ("authors by persons: share right / precision", *_shares("### Authors"), ""),
+        ("main text: word F1 weighted by page type", weighted[1], *weighted[3:]),
+        _walls(),
+        _orders(),
+        ("CPU of a page, ms", *_milliseconds()),
+    ]
+    head = f"{datetime.now(UTC):%Y-%m-%d}, {versions()}; the first three rows are of `make accuracy`, {measured}."
+    lines = [head, "", "| | Assay | trafilatura | resiliparse |", "|---|---|---|---|"]
+    text = "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+    print(text)
+    if "--write" in sys.argv:
+        table.write(text, MARKS, ROOT / "docs" / "comparison.md")
+    return 0
+
+
+def _of_accuracy(section: str, begin: str) -> list[str]:
+    """The cells of a row of docs/accuracy.md behind its name."""
+    text = _ACCURACY.read_text("utf-8")
+    line = next(line for line in text[text.index(section) :].splitlines() if line.startswith(begin))
+    return [cell.strip() for cell in line.strip("| ").split("|")][1:]
+
+
+def _shares(section: str) -> tuple[str, str]:
+    """Share right and precision of Assay and trafilatura; Assay's are of models that saw no page of the same site."""
+    _, own, *_, other = _of_accuracy(section, "| together |")
+    return own, other
+
+
+def _walls() -> tuple[str, ...]:
+    """Pages without content whose text would go on as the text of a page."""
+    lines = (ROOT / "tests/handlers/html/states.jsonl").read_text("utf-8").splitlines()
+    walls = [case for line in lines if (case := json.loads(line))["expect"] != "content"]
+    passed = [0, 0, 0]
+    for case in walls:
+        html, url = case["html"], case["url"]
+        scored = injections.scored(CrawledPage(url=url, html=html))
+        passed[0] += scored is not None and scored.state is State.CONTENT
+        passed[1] += len((ask_trafilatura(html, url).text or "").strip()) >= _TEXT
+        passed[2] += len((ask_resiliparse(html) or "").strip()) >= _TEXT
+    return (f"walls, errors and empty pages that pass as text, of {len(walls)}", *map(str, passed))
+
+
+def _orders() -> tuple[str, ...]:
+    """Texts that address a language model, that no visitor sees, and that are in the extracted text."""
+    cases = [case for case in injections.written_cases() if case.hidden and case.instructs][::3]
+    passed = [0, 0, 0]
+    for case in cases:
+        url = "https://harbour.example/festival"
+        scored, passage = injections.scored(CrawledPage(url=url, html=case.html)), flat(case.passage)
+        texts = (scored.content if scored else "", ask_trafilatura(case.html, url).text, ask_resiliparse(case.html))
+        for number, text in enumerate(texts):
+            passed[number] += passage in flat(text or "")
+    return (f"hidden orders to language models in the text, of {len(cases)}", *map(str, passed))
+
+
+def _milliseconds() -> list[str]:
+    """The mean of each eighth page, after a first one that warms up."""
+    timed = [(decoded(page.body()), page.url) for page in list(pages(PAGES))[::_EVERY]]
+    shipped_rules(ScorePageRules)
+    every: Sequence[Callable[[str, str], object]] = (
+        lambda html, url: injections.scored(CrawledPage(url=url, html=html)),
+        ask_trafilatura,
+        lambda html, _: ask_resiliparse(html),
+    )
+    cells = []
+    for ask in every:
+        ask(*timed[0])
+        began = time.process_time()
+        for html, url in timed:
+            ask(html, url)
+        cells.append(f"{1000 * (time.process_time() - began) / len(timed):.1f}")
+    return cells
+
+
+if __name__ == "__main__":
+    sys.exit(main())
