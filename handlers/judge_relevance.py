@@ -105,7 +105,10 @@ def compare(
     gate = rules.relevance_gate
     facets = rules.queries.read(source.query, source.requested_at)
     seen = rules.queries.see(title, summary, url=source.url)
-    names = {is_met: [facet.text for facet in facets if (met(facet, seen) > 0) is is_met] for is_met in (True, False)}
+    names = {
+        is_met: list(dict.fromkeys(facet.text for facet in facets if (met(facet, seen) > 0) is is_met))
+        for is_met in (True, False)
+    }
     reasons = tuple(
         f"{verb} {', '.join(names[is_met])}" for verb, is_met in (("has", True), ("lacks", False)) if names[is_met]
     )

@@ -23,7 +23,6 @@ from handlers.ranking.judge import ask_judge
 from handlers.ranking.model import VERSION_PHASE_C, RankingModel
 from handlers.ranking.query import ReadQuery, read_query
 from handlers.reasoning.context import ReasoningSection, context_of, language_of, order_sources, source_blocks
-from handlers.retrieval.facets import met
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.dates import MomentReader
@@ -39,6 +38,10 @@ from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, Ve
 
 if TYPE_CHECKING:
     from handlers.ranking.stages import Standing, Weighed
+
+
+_READ_FOR_CONDITIONS = 4000
+"""Characters of a candidate in which what the query states is looked up."""
 
 
 class RankResultsRules(AskingRules, SourcedRules):
@@ -123,14 +126,11 @@ def _begin(request: RankingRequested, found: VectorsReply | None, rules: RankRes
 
 def _against(request: RankingRequested, candidates: Sequence[Candidate], reader: QueryReader) -> list[tuple[str, ...]]:
     """For each candidate, what the query states and the candidate contradicts: another day, year or price."""
-    stated = [facet for facet in reader.read(request.query, request.requested_at) if facet.states]
+    stated = [facet for facet in reader.read(request.query, request.requested_at) if facet.contradicts]
     if not stated:
         return []
-    results = (reader.see(candidate.title, candidate.text, url=candidate.url) for candidate in candidates)
-    return [
-        tuple(facet.text for facet in stated if facet.states and seen.has(facet.states) and not met(facet, seen))
-        for seen in results
-    ]
+    results = (reader.see(each.title, each.text[:_READ_FOR_CONDITIONS], url=each.url) for each in candidates)
+    return [tuple(facet.text for facet in stated if facet.contradicts and facet.contradicts(seen)) for seen in results]
 
 
 def _source_of(candidate: Candidate, rules: RankResultsRules) -> Source:

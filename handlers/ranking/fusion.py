@@ -222,7 +222,7 @@ def fuse(
             "has the words side by side": section.enabled and together[place] > 1 - _TINY and not query.phrases,
             "best score of the retriever": place == nearest,
             "recent": 0 < news[place] >= section.temporal_boost / 2,
-            f"has another {' and '.join(against[place]) if against else ''}": bool(against and against[place]),
+            f"does not fit: {', '.join(against[place]) if against else ''}": bool(against and against[place]),
             "repeats words of the query, which counts against it": kept[place] < 1,
         }
         fused.append(

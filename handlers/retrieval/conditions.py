@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 
 from handlers.retrieval.seen_result import SeenResult
@@ -18,8 +19,13 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 _ROUNDING = 1e-9
 _LONGEST_DATE = 40
 _CLOSED = re.compile(
-    r"(?i:\b(?:closed|geschlossen|ruhetag|fermée?s?|cerrad[oa]s?|chius[oaie]|fechad[oa]s?|gesloten|lukket|stängt|zamknięt\w|nieczynn\w|zavřeno))|休|휴무"
+    r"(?i:closed|geschlossen|ruhetag|fermée?s?|cerrad[oa]s?|chius[oaie]|fechad[oa]s?|gesloten|lukket|stängt|zamknięt\w|nieczynn\w|zavřeno)"
 )
+_CLOSED_CJK = re.compile("定休|休館|休业|休業|休息日|公休|休診|휴무")
+_WORD = re.compile(r"\w+")
+_BESIDE = 3
+"""Words from a day to the word that says that something is closed."""
+_NOT = frozenset(("not", "never", "nicht", "nie", "pas", "jamais", "no", "non", "niet", "ikke", "inte"))
 _NUMBER = re.compile(r"\d+")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
@@ -27,7 +33,11 @@ _OWN_SIGNS = frozenset(("EUR", "GBP"))
 
 def names(seen: SeenResult, units: Units) -> bool:
     """Whether a result has all of some words."""
-    return share_met(units, seen.words) > 1.0 - _ROUNDING
+    return _has_all(seen.words, units)
+
+
+def _has_all(words: WordText, units: Units) -> bool:
+    return share_met(units, words) > 1.0 - _ROUNDING
 
 
 def being(named: tuple[Units, ...], details: tuple[frozenset[Kind], ...]) -> Meets:
@@ -51,6 +61,13 @@ def having(kind: AskedKind, has_name: Callable[[str, AskedKind], bool], counted:
 def identified(name: str) -> Meets:
     """The name of a model, an error or a road."""
     return lambda seen: float(seen.has_identifier(name))
+
+
+def another(stated: str, meets: Meets) -> Callable[[SeenResult], bool]:
+    """Whether a result has another day or year than a stated one; ``stated``: date or year."""
+    if stated == "year":
+        return lambda seen: len(seen.years) == 1 and bool(seen.dates) and not meets(seen)
+    return lambda seen: any(day.month for day in seen.dates) and not meets(seen)
 
 
 def on_day(day: DateEvidence, units: Units) -> Meets:
@@ -85,18 +102,32 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
     def meets(seen: SeenResult) -> float:
         if name in WEEKDAYS:
             weekday = WEEKDAYS.index(name)
-            dated = [_as_date(day, today) for day in seen.dates]
-            named = [part for part in seen.parts if share_met(units, WordText(part)) > 1.0 - _ROUNDING]
-            if named and all(_CLOSED.search(part) for part in named):
+            named = [part for part, words in seen.parts if _has_all(words, units)]
+            if named and all(_is_closed(part, units) for part in named):
                 return 0.0
-            return float(bool(named) or any(day is None or day.weekday() == weekday for day in dated))
-        if not seen.dates:
-            return float(names(seen, units) or seen.has_hours)
-        if span is None or today is None:
+            dated = [at for day in seen.dates for at in _as_dates(day, today)]
+            return float(bool(named) or any(day.weekday() == weekday for day in dated))
+        if not any(day.month for day in seen.dates) and (names(seen, units) or seen.has_hours):
             return 1.0
-        return float(any((at := _as_date(day, today)) and span[0] <= at <= span[1] for day in seen.dates))
+        if span is None or today is None:
+            return float(bool(seen.dates))
+        return float(any(span[0] <= at <= span[1] for day in seen.dates for at in _as_dates(day, today)))
 
     return meets
+
+
+def _is_closed(part: str, units: Units) -> bool:
+    """Whether a part of a text says near a day that something is closed on it."""
+    if _CLOSED_CJK.search(part):
+        return True
+    words = _WORD.findall(part)
+    days = [at for at, word in enumerate(words) if any(WordText(word).has(unit) for unit in units)]
+    closed = [
+        at
+        for at, word in enumerate(words)
+        if _CLOSED.fullmatch(word) and _NOT.isdisjoint(map(str.lower, words[:at][-1:]))
+    ]
+    return any(abs(day - at) <= _BESIDE for day in days for at in closed)
 
 
 def within(price: PriceEvidence, *, is_most: bool) -> Meets:
@@ -110,6 +141,17 @@ def within(price: PriceEvidence, *, is_most: bool) -> Meets:
         return float(Decimal(first.amount) <= bound if is_most else Decimal(first.amount) >= bound)
 
     return meets
+
+
+def out_of(price: PriceEvidence, *, is_most: bool) -> Callable[[SeenResult], bool]:
+    """Whether all prices of a result in the currency of a bound are outside of it."""
+    bound = Decimal(price.amount)
+
+    def contradicts(seen: SeenResult) -> bool:
+        same = [Decimal(other.amount) for other in seen.prices if _may_be_same(price, other)]
+        return bool(same) and all(amount > bound if is_most else amount < bound for amount in same)
+
+    return contradicts
 
 
 def _may_be_same(one: PriceEvidence, other: PriceEvidence) -> bool:
@@ -130,37 +172,38 @@ def _orders(day: DateEvidence) -> set[tuple[int, int]]:
     return {(one, other) for one, other in (numbers[:2], numbers[1::-1])} if len(numbers) > 1 else set()
 
 
-def _as_date(day: DateEvidence, today: date | None) -> date | None:
-    """A day of a result; without a year, that nearest to the day of the query. None if no calendar has it."""
-    if not day.month or not day.day:
-        return None
-    if day.date and len(day.date) == len("2024-11-29"):
-        return date.fromisoformat(day.date)
-    if today is None:
-        return None
+def _as_dates(day: DateEvidence, today: date | None) -> list[date]:
+    """The days that a date may mean: in either open order, and without a year those nearest to the day of the query."""
+    if day.month and day.date and len(day.date) == len("2024-11-29"):
+        return [date.fromisoformat(day.date)]
+    years = [int(day.date[:4])] if day.date else [today.year + more for more in (-1, 0, 1)] if today else []
     found = []
-    for year in (today.year - 1, today.year, today.year + 1):
-        try:
-            found.append(date(year, day.month, day.day))
-        except ValueError:
-            continue
-    return min(found, key=lambda at: abs(at - today), default=None)
+    for month, number in _orders(day):
+        near = []
+        for year in years:
+            try:
+                near.append(date(year, month, number))
+            except ValueError:
+                continue
+        found += [min(near, key=lambda at: abs(at - today))] if near and today else near
+    return found
 
 
-def _span(name: str, today: date) -> tuple[date, date]:
-    """The first and the last day that a word means."""
-    monday = today - timedelta(days=today.weekday())
-    first = today.replace(day=1)
-    following = (first + timedelta(days=31)).replace(day=1)
-    after = (following + timedelta(days=31)).replace(day=1)
-    day, week = timedelta(days=1), timedelta(days=7)
-    return {
-        "today": (today, today),
-        "tomorrow": (today + day, today + day),
-        "weekend": (monday + 4 * day, monday + 6 * day),
-        "next weekend": (monday + 4 * day, monday + 13 * day),
-        "week": (monday, monday + 6 * day),
-        "next week": (monday + week, monday + week + 6 * day),
-        "month": (first, following - day),
-        "next month": (following, after - day),
+def _span(name: str, today: date) -> tuple[date, date] | None:
+    """The first and the last day that a word means; None beyond the calendar."""
+    day, monday = today.toordinal(), today.toordinal() - today.weekday()
+    first = day - today.day + 1
+    following = first + monthrange(today.year, today.month)[1]
+    after = following + monthrange(today.year + today.month // 12, today.month % 12 + 1)[1]
+    start, end = {
+        "today": (day, day),
+        "tomorrow": (day + 1, day + 1),
+        "weekend": (monday + 4, monday + 6),
+        "next weekend": (monday + 4, monday + 13),
+        "week": (monday, monday + 6),
+        "next week": (monday + 7, monday + 13),
+        "month": (first, following - 1),
+        "next month": (following, after - 1),
     }[name]
+    is_known = start >= 1 and end <= date.max.toordinal()
+    return (date.fromordinal(start), date.fromordinal(end)) if is_known else None

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 
 from handlers.results.batch import RetrievalEvaluationSection
 from handlers.retrieval.conditions import Meets
 from handlers.retrieval.copies import group_copies
 from handlers.retrieval.seen_result import SeenResult
-from handlers.text.word_match import fold_words, stem_of
-from handlers.text.words import Kind
+from handlers.text.word_match import stems_of
 from schemas.retrieval import ClassifiedResult, JudgeScores, ResultType, RetrievedContent
 from schemas.states import State
 
@@ -37,7 +36,7 @@ class Facet:
         is_subject: Whether only words can meet it; any other facet needs an item and not a listing.
         is_condition: Whether a result that does not meet it can't answer.
         is_detail: Whether it asks for a kind of detail: how much, when, who.
-        states: The kind of detail that it states one of: a day, a bound of a price.
+        contradicts: Whether a result states something else, where the query states a day, a year or a bound of a price.
     """
 
     text: str
@@ -46,7 +45,7 @@ class Facet:
     is_subject: bool = False
     is_condition: bool = False
     is_detail: bool = False
-    states: Kind | None = None
+    contradicts: Callable[[SeenResult], bool] | None = None
 
 
 def met(facet: Facet, seen: SeenResult) -> float:
@@ -56,7 +55,7 @@ def met(facet: Facet, seen: SeenResult) -> float:
 
 def repeats(facets: Sequence[Facet], seen: SeenResult) -> bool:
     """Whether a result only repeats the words of the subject."""
-    return seen.repeats(frozenset(stem_of(fold_words(facet.text)) for facet in facets if facet.is_subject))
+    return seen.repeats(frozenset(chain.from_iterable(stems_of(facet.text) for facet in facets if facet.is_subject)))
 
 
 def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:

@@ -10,6 +10,7 @@ from datetime import datetime
 from handlers.retrieval.conditions import (
     Meets,
     Units,
+    another,
     being,
     having,
     identified,
@@ -17,6 +18,7 @@ from handlers.retrieval.conditions import (
     in_month,
     in_year,
     on_day,
+    out_of,
     within,
 )
 from handlers.retrieval.facets import Facet
@@ -36,40 +38,26 @@ _GOES_ON = re.compile(r"[ ,(’'-]{1,3}")
 _ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)(?!\w)")
 _PLACE_WORDS = frozenset(("at", "on", "dans", "nel", "nella", "op", "te", "na", "no"))
 """Words before a place beside those of the packs, which classify results as well."""
+_NAMED_YEAR = re.compile(r"[A-Za-z]{5,20}-?(?:19|20)\d\d")
+"""Summer2026 names a year, and GTX1660 none."""
 _ADVICE = frozenset(("to", "should", "can", "do"))
 """Words behind "who" in questions for advice."""
 _COUNTS = (
-    "many",
-    "viele",
-    "mang",
-    "combien d",
-    "cuantos",
-    "cuantas",
-    "quanti",
-    "quante",
-    "quantos",
-    "quantas",
+    "many", "viele", "mang", "combien d", "cuantos", "cuantas", "quanti", "quante", "quantos", "quantas",
     "hoeveel",
-)
+)  # fmt: skip
 """Parts of questions for a number of things, which the next word names."""
 _HOW_MUCH = (
-    "how much ",
-    "wie viel ",
-    "wieviel ",
-    "combien ",
-    "cuanto ",
-    "quanto ",
-    "hoeveel ",
-    "hvor meget ",
-    "hvor mye ",
-    "hur mycket ",
-    "kolik ",
-    "ile ",
-)
+    "how much ", "wie viel ", "wieviel ", "combien ", "cuanto ", "quanto ", "hoeveel ", "hvor meget ",
+    "hvor mye ", "hur mycket ", "kolik ", "ile ",
+)  # fmt: skip
+"""Beginnings of questions that ask for a price if a word for costs follows."""
+_COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
-_RARE, _UNKNOWN = 0.55, 0.97
-"""Rarity from which on a word with a capital is a name, and from which on one behind a word such as "in" is a place."""
+_LESS_COMMON, _RARE, _UNKNOWN = 0.45, 0.55, 0.97
+"""Rarity from which on two words with capitals are a name, one such word is, and one behind a word such as "in" is a
+place."""
 _MOST_CAPITALS = 0.6
 """Share of words with capitals, from which on they show no names, as in titles."""
 
@@ -119,9 +107,8 @@ class QueryReader:
         found: list[Facet] = []
         for detail in find_evidence(text, self.patterns.details):
             if detail.kind == "date":
-                found.append(
-                    Facet(detail.text, on_day(detail, self._units(detail.text)), is_condition=True, states="date")
-                )
+                meets = on_day(detail, self._units(detail.text))
+                found.append(Facet(detail.text, meets, is_condition=True, contradicts=another("date", meets)))
             elif detail.kind == "price":
                 facet, start = self._price(text, detail)
                 found.append(facet)
@@ -130,14 +117,17 @@ class QueryReader:
                 text = _without(text, detail.start, detail.end)
         for start, end, month in self._months(text):
             meets = in_month(month, self._units(text[start:end]))
-            found.append(Facet(text[start:end], meets, is_condition=True, states="date"))
+            found.append(Facet(text[start:end], meets, is_condition=True, contradicts=another("date", meets)))
             text = _without(text, start, end)
-        for match in YEAR.finditer(text):
-            found.append(Facet(match[0], in_year(int(match[0])), is_condition=True, states="date"))
-            text = _without(text, *match.span())
         identifiers: list[Facet] = []
         for match in IDENTIFIER.finditer(text):
+            if _NAMED_YEAR.fullmatch(match[0]):
+                continue
             identifiers.append(Facet(match[0], identified(match[0]), is_subject=True, is_condition=True))
+            text = _without(text, *match.span())
+        for match in YEAR.finditer(text):
+            meets = in_year(int(match[0]))
+            found.append(Facet(match[0], meets, is_condition=True, contradicts=another("year", meets)))
             text = _without(text, *match.span())
         language = self._language(query)
         ignored = self._ignored_in(language)
@@ -189,16 +179,20 @@ class QueryReader:
                 if not is_open and ignored.isdisjoint(beside) and self._places.isdisjoint(beside):
                     continue
                 meets = in_days(self._days[words], self._units(words), now.date() if now else None)
-                found[words] = Facet(words, meets, is_condition=True, states="date")
+                found[words] = Facet(words, meets, is_condition=True, contradicts=another("date", meets))
             else:
                 kind = self._kinds[words]
                 if kind == "name" and ((before and not is_open) or _ADVICE.intersection(after[:1])):
                     continue  # "the man who …", "who to call"
-                counted = self._counted(after, ignored) if any(sign in words for sign in _COUNTS) else ()
+                counted = (
+                    self._counted(after, ignored)
+                    if any(sign in words for sign in _COUNTS) and "temp" not in words
+                    else ()
+                )
                 meets = having(kind, self._names_beside(query), counted)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
-                is_asked |= kind == "price" and folded.startswith(_HOW_MUCH)
+                is_asked |= kind == "price" and folded.startswith(_HOW_MUCH) and words.startswith(_COSTS)
                 found[kind] = Facet(kind, meets, is_condition=is_asked, is_detail=is_asked)
             folded = _without(folded, *match.span())
         # One facet for words of one meaning: "concerts and festivals" are both met by an event.
@@ -208,7 +202,7 @@ class QueryReader:
     def _language(self, query: str) -> str | None:
         """The language of a query, by its small words; None if they leave it open."""
         counts = counts_by_language(_WORD.findall(query.lower()), self.patterns.details.small_words)
-        most = max(_FEW_SMALL, *(counts.get(language, 0) for language in self._background.languages))
+        most = max([_FEW_SMALL, *(counts.get(language, 0) for language in self._background.languages)])
         known = [language for language in self._background.languages if counts.get(language, 0) == most]
         return known[0] if len(known) == 1 else None
 
@@ -237,7 +231,8 @@ class QueryReader:
             if is_before or (is_whole and after.startswith(word)):
                 named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
                 start = len(before) - len(word) if is_before else price.start
-                return Facet(named, within(price, is_most=is_most), is_condition=True, states="price"), start
+                meets, outside = within(price, is_most=is_most), out_of(price, is_most=is_most)
+                return Facet(named, meets, is_condition=True, contradicts=outside), start
         return Facet("price", lambda seen: float(seen.has("price"))), price.start
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
@@ -270,10 +265,16 @@ class QueryReader:
                     continue
                 before = terms[place - 1][0].lower() if place else ""
                 is_first = not place or not _GOES_ON.fullmatch(text, terms[place - 1].end(), term.start())
-                after = terms[place + 1][0] if place + 1 < len(terms) else ""
-                follows = after[:1].isupper() and not known.has_word(after)
+                after = terms[place + 1] if place + 1 < len(terms) else None
+                is_beside = after is not None and _GOES_ON.fullmatch(text, term.end(), after.start()) is not None
+                next_word = after[0] if after and is_beside else ""
+                follows = next_word[:1].isupper() and not known.has_word(next_word)
+                # "Shakespeare wrote Hamlet": a rare word before a verb of the question.
+                is_said = next_word[:1].islower() and next_word not in self._small and known.has_word(next_word)
                 rarity = self._background.rarity(fold_words(term[0]))
-                is_name = follows or (rarity >= _RARE and not is_first)
+                # "Read More" has no rare word.
+                follows = follows and max(rarity, self._background.rarity(fold_words(next_word))) >= _LESS_COMMON
+                is_name = follows or (rarity >= (_UNKNOWN if is_first else _RARE) and (is_said or not is_first))
                 if is_name and (before in self._places) == (kind == "place"):
                     return True
             return False

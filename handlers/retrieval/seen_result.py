@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Set
 from functools import cached_property
+from itertools import pairwise
 from urllib.parse import unquote
 
 from handlers.text.evidence import find_evidence
@@ -23,9 +24,9 @@ _IN_YEAR = re.compile(
 )
 _LONGEST_TEXT = 50_000
 _NUMERALS = (
-    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf"
-    "|deux|trois|quatre|cinq|sept|huit|neuf|dix|douze|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|tre|quattro|cinque|sei"
-    "|två|fyra|fem|sex|sju|åtta|nio|tio|fire|seks|syv|otte|twee|drie|vier|vijf|zes|zeven|acht|negen|tien|dois|duas|três|quatro|sete|oito"
+    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|zwölf"
+    "|deux|trois|quatre|cinq|sept|huit|neuf|dix|douze|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|tre|quattro|cinque"
+    "|två|fyra|sju|åtta|seks|syv|otte|twee|drie|vier|vijf|zes|zeven|acht|negen|tien|dois|duas|três|quatro|sete|oito"
     "|nove|dez|dwa|dwie|trzy|cztery|pięć|sześć|siedem|osiem|dziewięć|dziesięć"
 )
 _NUMBER = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}|(?i:\b(?:{_NUMERALS})\b)")
@@ -35,9 +36,11 @@ _COUNTED = re.compile(
 )
 IDENTIFIER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{1,12}-?\d(?:-?[A-Za-z0-9]){0,20}(?![A-Za-z0-9])")
 """A name of letters before digits: of a model, an error or a road."""
-_IDENTIFIER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{1,12}[- ]?\d(?:-?[A-Za-z0-9]){0,20}(?![A-Za-z0-9])")
+_RUN = re.compile("[A-Za-z]+|[0-9]+")
+_BETWEEN = frozenset(("", *" -‐‑–./_\u00a0"))
+"""What may be between the letters and the digits of such a name."""
 _MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
-_PARTS = re.compile(r"[.!?;,][ \n]|[\n。！？；，、]")
+_PARTS = re.compile(r"[.!?;,][ \n]|[\n。！？；，、()（）]")
 _TERM = re.compile(r"[^\W_]+")
 
 
@@ -83,18 +86,32 @@ class SeenResult:
         return WordText(self.content).repeats(stems)
 
     def has_identifier(self, name: str) -> bool:
-        """Whether it names a model, an error or a road: KR-550, kr550, KR 550W; not KR-5500."""
-        wanted = _joined(name)
-        return any(found.startswith(wanted) and not found[len(wanted) :][:1].isdigit() for found in self._identifiers)
+        """Whether it names a model, an error or a road: KR-550, kr550, KR 550W; neither KR-5500 nor kr550s."""
+        wanted = [run.casefold() for run in _RUN.findall(name)]
+        text, runs = self._runs
+        for at in range(len(runs) - len(wanted) + 1):
+            found = runs[at : at + len(wanted)]
+            if [run[0].casefold() for run in found] != wanted:
+                continue
+            first, last = found[0], found[-1]
+            between = [text[one.end() : other.start()] for one, other in pairwise(found)]
+            # "a 4-lane road" is not the A4.
+            is_word = len(first[0]) == 1 and first[0].islower() and " " in between
+            before = text[first.start() - 1 : first.start()] if first.start() else ""
+            is_longer = text[last.end() : last.end() + 1].islower() or (before.isascii() and before.isalnum())
+            if not is_word and not is_longer and _BETWEEN.issuperset(between):
+                return True
+        return False
 
     @cached_property
-    def _identifiers(self) -> frozenset[str]:
-        return frozenset(map(_joined, _IDENTIFIER.findall(f"{self.text} {self._address}")))
+    def _runs(self) -> tuple[str, list[re.Match[str]]]:
+        text = f"{self.text} {self._address}"
+        return text, list(_RUN.finditer(text))
 
-    @property
-    def parts(self) -> list[str]:
-        """Its title, and the parts of its sentences."""
-        return _PARTS.split(self.text)
+    @cached_property
+    def parts(self) -> list[tuple[str, WordText]]:
+        """Its title, and the parts of its sentences, with their words."""
+        return [(part, WordText(part)) for part in _PARTS.split(self.text)]
 
     @cached_property
     def details(self) -> tuple[Evidence, ...]:
@@ -148,7 +165,3 @@ class SeenResult:
     def _names_dates(self) -> bool:
         shapes = (_IN_YEAR, _MONTH)
         return any(shape.search(self.content) for shape in shapes) or self._names_day(self.content)
-
-
-def _joined(name: str) -> str:
-    return name.replace("-", "").replace(" ", "").casefold()

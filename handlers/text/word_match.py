@@ -18,10 +18,11 @@ from handlers.text.scripts import CJK, has_cjk, is_ideographic
 
 _TERM = regex.compile(rf"([{CJK}]+)|(\d{{1,30}})|([^\W\d_{CJK}][+#]{{1,3}}|[^\W\d_{CJK}]{{1,60}})")
 """Ideographs, numbers and words; C++ and C# are words."""
+_IDEOGRAPHS = regex.compile(f"[{CJK}]+")
 _GROUPED = re.compile(r"(?<=\d)[,.\u00a0\u202f](?=\d{3}(?!\d))")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 _LEAST_STEM, _LEAST_PREFIX, _LEAST_PLURAL, _LONGEST_ENDING = 4, 5, 3, 2
-_DENSE, _OFTEN, _LEAST_REPETITIVE = 0.5, 2.0, 12
+_DENSE, _OFTEN, _LEAST_REPETITIVE = 0.7, 2.5, 12
 """Share of a text's words, times that each occurs, and words of a text, from which on it only repeats some."""
 _IDEOGRAPH = 0.5
 """Weight of an ideograph."""
@@ -52,7 +53,8 @@ class WordText:
     def repeats(self, stems: Set[str]) -> bool:
         """Whether the text is little more than some words, again and again: it says nothing about them."""
         found = [stem for stem in self._stems if stem in stems]
-        is_dense = len(found) >= _DENSE * len(self._stems) and len(self._stems) >= _LEAST_REPETITIVE
+        size = len(self._stems) + sum(map(len, _IDEOGRAPHS.findall(self._folded)))
+        is_dense = len(found) >= _DENSE * size and size >= _LEAST_REPETITIVE
         return is_dense and len(found) >= _OFTEN * len(set(found))
 
     def has_word(self, word: str) -> bool:
@@ -137,6 +139,11 @@ def _ideographs(run: str, ignored: Set[str], same: Sequence[tuple[str, tuple[str
             pairs = {run[i : i + 2] for i in (at - 1, at) if start <= i < end - 1} or {run[at]}
             near = [said for key, said in same if whole.find(key) in range(max(0, at - len(key) + 1), at + 1)]
             yield Unit(frozenset(pairs), tuple(chain.from_iterable(near)), _IDEOGRAPH)
+
+
+def stems_of(text: str) -> list[str]:
+    """The stems of the words of a text, and its numbers, in order."""
+    return _stems(fold_words(text))
 
 
 def _stems(folded: str) -> list[str]:

@@ -349,7 +349,7 @@ def _short(url: str, most: int) -> str:
     """An address or a path without its scheme; a long one has its host and its end.
 
     >>> _short("https://www.a.example/news/2026/storm-closes-two-harbours", 36)
-    'a.example/…/storm-closes-two-harbours'
+    'a.example/…storm-closes-two-harbours'
     """
     place = url.removeprefix(UNKNOWN).removeprefix("https://").removeprefix("http://").removeprefix("www.")
     if len(place) <= most:

@@ -457,7 +457,7 @@ def test_a_candidate_that_contradicts_the_query_sinks(query: str, fits: str, con
     candidates = [{"url": url, "title": "", "content": content} for url, content in urls.items()]
     event = completed(run(request(query=query, candidates=candidates, requested_at="2026-11-29T09:00:00Z")))
     assert [result.passage for result in event.results] == [fits, contradicts]
-    assert any(reason.startswith("has another ") for reason in event.results[1].reasons)
+    assert any(reason.startswith("does not fit: ") for reason in event.results[1].reasons)
 
 
 def test_a_long_page_is_read_where_it_answers() -> None:

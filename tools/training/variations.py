@@ -182,7 +182,7 @@ def _portal(site: str, name: str, names: Sequence[str], draw: Random) -> Retriev
     counted, place = f"{draw.choice((25, 86, 312, 1204, 45678)):,} {noun}", name.split()[-1] if name else "Rome"
     placed, kind, town = f"{noun.title()} {near} {place}", _slug(noun), _slug(place)
     title = draw.choice((placed, f"{noun.title()}: {name}", f"{counted} {near} {place}", name))
-    paged = f"{draw.choice(('Page', 'Seite', 'Pagina', 'Page'))} 1 / {draw.randrange(2, 90)}"
+    paged = f"{draw.choice(('Page', 'Seite', 'Pagina'))} 1 / {draw.randrange(2, 90)}"
     least = draw.choice(("from", "ab", "dès", "da", "desde", "od", "från"))
     priced = f"{counted} {least} {_price(draw, draw.choice([*_CURRENCIES]))}"
     text = draw.sample((counted, priced, paged, *phrases, ", ".join(names[:4]), placed), draw.choice((2, 3)))

@@ -1,5 +1,7 @@
 """The facets of a query, and how many of them a result answers."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from handlers.evaluate_retrieval import EvaluateRetrievalRules
@@ -53,3 +55,23 @@ def test_repeated_words_of_the_query_are_no_answer() -> None:
     facets = READER.read(query)
     assert repeats(facets, READER.see(query, words * 3))
     assert not repeats(facets, READER.see(query, "Winter tyres from 60 pounds, fitted in Oakham while you wait."))
+
+
+def test_the_end_of_the_calendar_is_no_day() -> None:
+    assert READER.read("museum open next month", datetime(9999, 12, 31, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "contradicted"),
+    [
+        ("jazz concerts saturday", "Jazz concerts at the club founded in 1998.", False),
+        ("headphones under $50", "Headphones for 45 EUR.", False),
+        ("headphones under $50", "Headphones, save $100, now $39.", False),
+        ("headphones under $50", "Headphones, $100.", True),
+        ("history of 1800 jewellery", "Jewellery from 1750 to 1850.", False),
+        ("fair on 3 April 2026", "The fair of 5 April 2026.", True),
+    ],
+)
+def test_only_another_value_contradicts(query: str, text: str, *, contradicted: bool) -> None:
+    seen = READER.see("", text)
+    assert any(facet.contradicts(seen) for facet in READER.read(query) if facet.contradicts) is contradicted
