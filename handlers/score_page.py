@@ -12,7 +12,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from handlers.html.content import PageFacts, clean, passage_in
+from handlers.html.content import PageFacts, clean, orders_of, passage_in
 from handlers.html.links import NO_WEB_PAGE, page_id_of
 from handlers.html.read_page import StatedReader, why_too_large
 from handlers.html.reading import PageReadingSection
@@ -106,12 +106,8 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
         return facts
     source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled.sources)
     score, components = _judged(page, facts, source, rules.compiled)
-    if because := _orders(facts):
-        lower = (
-            None if score is None else min(score, rules.compiled.labels.most_below(score, source.tier, source.standing))
-        )
-        points = lower - score if lower is not None and score is not None else 0
-        score, components = lower, (*components, Component("injection", points, because))
+    if because := orders_of(facts):
+        components = (*components, Component("injection", 0, f"{because}; the label is one step lower"))
     return Emit((_scored(page, facts, source, score, components, rules),))
 
 
@@ -158,15 +154,6 @@ def _judged(
     return trust.total, (*trust.components, Component("max_label", 0, f"{kind} source: {', '.join(bounds)}"))
 
 
-def _orders(facts: PageFacts) -> str:
-    """Why a page of which a part is written to a machine has a lower label, with visible words; "" if it is not."""
-    quarantined = sum(one.outcome == "quarantined" for one in facts.hidden)
-    found = [f"{quarantined} hidden texts are written to a machine"] * bool(quarantined)
-    if passage := passage_in(facts.text, facts.suspected):
-        found.append(f'a passage is written to a machine: "{clean(" ".join(passage.split()))[:_SHOWN]}"')
-    return f"{' and '.join(found)}; the label is one step lower" if found else ""
-
-
 def _hidden_texts(facts: PageFacts) -> tuple[HiddenText, ...]:
     """Hidden texts, the quarantined ones first."""
     ordered = sorted(facts.hidden, key=lambda one: _OUTCOMES.index(one.outcome))[:MAX_HIDDEN]
@@ -195,7 +182,7 @@ def _scored(
     if score is not None:
         tier = tier_of(score, source.tier, rules.compiled.tiers, source.standing)
         label = label_of(score, source.tier, rules.compiled.labels, source.standing)
-    elif any(component.name == "injection" for component in components):
+    if any(component.name == "injection" for component in components):
         label = next_lower(label)
     observed = {name: getattr(facts, name) for name in _OBSERVED}
     if facts.headings_count is not None:

@@ -419,6 +419,16 @@ class ScoredPage(Event):
     context: str | None = None
 
     @property
+    def gives_orders(self) -> bool:
+        """Whether a part of it is written to a machine."""
+        return any(line.component == "injection" for line in self.cts_breakdown)
+
+    @property
+    def suspected_lines(self) -> tuple[str, ...]:
+        """What is on each line of the passages that are written to a machine."""
+        return tuple(line for one in self.suspected for line in self.content[one.start : one.end].split("\n"))
+
+    @property
     def support(self) -> int | None:
         """The points for what the page shows, beside ``base_score`` for the source; None without a score."""
         if self.cts_score is None:

@@ -1,6 +1,6 @@
 """Whether a passage is written to a machine that reads the page, and not to a reader.
 
-A linear model adds up weights of words, of pairs of words near each other and of four letters, hashed, over up to three
+A linear model adds up weights of words, of four letters, and of words near each other, hashed, over up to three
 sentences that follow each other. Lines with too few of the words that such passages have are not scored.
 ``tools/training/addressed.py`` fits words, weights and limits.
 """
@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from base64 import b85decode
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import accumulate
 from math import log1p, sqrt
 from zlib import crc32
 
+from ahocorasick_rs import BytesAhoCorasick
 from pydantic import Field
 
 from schemas.rules import Section
@@ -24,23 +26,25 @@ from schemas.rules import Section
 BITS = 16
 """Of the number of a weight."""
 _MASK = (1 << BITS) - 1
-_LETTERS = 4
+_LETTERS, _NEAR = 4, 3
 SMOOTH = 20.0
 """Features that a passage has at least, for its length: very short ones say little."""
-_WINDOW, _MOST, _MOST_FOUND = 3, 3, 100
+WINDOW, _MOST, _MOST_FOUND = 3, 3, 100
 PER_LINE = 0.8
 """What the limit rises by for the logarithm of the number of scored lines."""
 _PIECE, _OVERLAP = 400, 300
 """Characters of a long line that are looked at together, and that are also in the next piece."""
-_MAX_SENTENCE, _MAX_TEXT = 300, 400_000
-_NO_BLANKS = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
-WORD = re.compile(rf"[{_NO_BLANKS}]|(?:[^\W\d_{_NO_BLANKS}]|[\u0300-\u036f\u064b-\u0655\u0900-\u0dff])+")
-_ASCII_WORD = re.compile("[a-z]+")
+_MAX_SENTENCE, _MAX_SCORED, _CHEAP = 300, 300_000, 10
+"""Characters of a sentence, of lines that are scored, and of lines that are not and cost as much as one."""
+_NO_BLANKS = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+WORD = re.compile(r"[^\s\d\x00-@\[-`{-¿×÷\u2000-\u2bff\u3000-\u303f\uff00-\uff20]+")
 _TOKEN = re.compile(rf"{WORD.pattern}|\d+|[^\w\s.,;'’()-]+")
 _ENDS = re.compile(r"[.!?…。！？•|](?:(?<=[.!?…])[\s\"'”’)»*]+|(?<=[。！？•])|(?<=\|)(?=\s))")
 _SHAPES = bytes(97 if code > 127 or chr(code).isalnum() else 32 for code in range(256))
 _APART = b" a a a a a"
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:(?:[ .·*]{1,3}|-)[^\W\d_](?![^\W_])){3,60}")
+_BLANKS = bytes(code if code > 127 or code == 10 or chr(code).isalpha() else 32 for code in range(256))
+_QUOTES = [sign.encode() for sign in "“‘«„¡¿"]
 
 
 class AddressedSection(Section):
@@ -48,13 +52,13 @@ class AddressedSection(Section):
 
     about: str = Field(default="", description="What the weights were fitted on, and when.")
     telling: dict[str, float] = Field(default={}, description="How telling words of such passages are.")
+    anchor: float = Field(default=0.0, description="How telling one word of a scored line is.")
     worth: float = Field(default=0.0, description="How telling the three most telling words of a scored line are.")
     start: float = Field(default=-9.0, description="The score before any weight is added.")
     step: float = Field(default=1.0, description="What a weight of 1 adds.")
     weights: str = Field(default="", description="Weights from -127 to 127, as the digits of base 85.")
     suspected: float = Field(default=9.0, description="The score from which on visible text is suspected.")
     quarantined: float = Field(default=9.0, description="The score from which on hidden text is quarantined.")
-    doubtful: float = Field(default=9.0, description="The score from which on surely hidden text is left out.")
 
     @cached_property
     def compiled(self) -> Addressed:
@@ -77,6 +81,9 @@ class Addressed:
     def __init__(self, section: AddressedSection) -> None:
         self.section = section
         self._telling = frozenset(section.telling)
+        self._values = {word.encode(): value for word, value in section.telling.items()}
+        self._anchors = frozenset(word for word, value in self._values.items() if value >= section.anchor)
+        self._dense = BytesAhoCorasick([word for word in self._anchors if _NO_BLANKS.match(word.decode())])
         stored = b85decode(section.weights) if section.weights else bytes(1 << BITS)
         self.weights = [(value - 256 if value > 127 else value) * section.step for value in stored]
         self._word = lru_cache(maxsize=50_000)(self._weigh_word)
@@ -86,62 +93,92 @@ class Addressed:
 
         The more parts of a text have telling words, the more likely it is about machines, and one of them by chance.
         """
-        pieces = list(self._pieces(text[:_MAX_TEXT], self.section.worth))
-        least = self.section.suspected + PER_LINE * log1p(len(pieces))
-        found = [
-            Found(begin + start, begin + end, score)
-            for begin, piece in pieces
-            for start, end, score in self._windows(piece)
-            if score >= least
-        ]
-        kept: list[Found] = []
-        for one in sorted(found, key=lambda one: -one.score)[:_MOST_FOUND]:
-            if all(one.end <= other.start or other.end <= one.start for other in kept):
-                kept.append(one)
-        return kept
+        pieces = list(self._pieces(text))
+        return _apart(self._scored(pieces, self.section.suspected + PER_LINE * log1p(len(pieces))))
 
-    def best(self, text: str, *, is_sure: bool = True) -> Found | None:
-        """The passage of a hidden text with the highest score, if any is worth one; of surely hidden text, more is."""
-        found = [
-            Found(begin + start, begin + end, score)
-            for begin, piece in self._pieces(" ".join(text.split()), self.section.worth / (1 + is_sure))
-            for start, end, score in self._windows(piece)
-        ]
-        return max(found, key=lambda one: one.score, default=None)
+    def suspects(self, text: str) -> list[Found]:
+        """What ``find`` may find in a part of a text, or what is quarantined where no visitor sees it."""
+        least = min(self.section.quarantined, self.section.suspected + PER_LINE * log1p(1))
+        return self._scored(self._pieces(text), least)
 
-    def _pieces(self, text: str, least: float) -> Iterator[tuple[int, str]]:
-        """The pieces of the lines of a text that are worth a score, each with its first character."""
-        begin = 0
-        lines, plain = text.split("\n"), normal(text).split("\n")
-        for line, its in zip(lines, plain if len(plain) == len(lines) else map(normal, lines), strict=True):
-            if self.worth(its) >= least:
-                if len(line) <= _PIECE + _OVERLAP:
-                    yield begin, line
-                else:
-                    for cut in range(0, len(line) - _OVERLAP, _PIECE):
-                        piece = line[cut : cut + _PIECE + _OVERLAP]
-                        if self.worth(normal(piece)) >= least:
-                            yield begin + cut, piece
+    def passages(self, texts: Iterable[str]) -> list[str | None]:
+        """The clearest passage of each hidden text that is written to a machine, "" without one; None if not read."""
+        flat = [" ".join(text.split()) for text in texts]
+        ends = list(accumulate(len(text) + 1 for text in flat))
+        joined = "\n".join(flat)
+        pieces = list(self._pieces(joined))
+        last = next((begin for begin, sentences in pieces if not sentences), len(joined) + 1)
+        found: list[str | None] = ["" if end <= last else None for end in ends]
+        for one in reversed(_apart(self._scored(pieces, self.section.quarantined))):
+            found[bisect_right(ends, one.start)] = joined[one.start : one.end]
+        return found
+
+    def _pieces(self, text: str) -> Iterator[tuple[int, list[tuple[int, int, list[str]]]]]:
+        """The parts of lines that are worth a score: the first character, and the sentences with their words.
+
+        One without sentences is where reading ended.
+        """
+        begin, left, plain = 0, _MAX_SCORED, folded(text)
+        for line, own, its in zip(text.split("\n"), plain.split("\n"), self._plain(plain), strict=True):
+            if self._anchors.isdisjoint(words := its.split()):
+                begin += len(line) + 1
+                continue
+            is_worth = self.worth(words) >= self.section.worth
+            left -= len(own) if is_worth else len(own) // _CHEAP
+            if left < 0:
+                yield begin, []
+                break
+            if is_worth:
+                is_long, is_same = len(own) > _PIECE + _OVERLAP, len(own) == len(line)
+                for cut in range(0, len(own) - _OVERLAP, _PIECE) if is_long else (0,):
+                    piece = own[cut : cut + _PIECE + _OVERLAP]
+                    if not is_long or self.is_worth(piece):
+                        found = [(first, last, words_of(piece[first:last])) for first, last in sentence_bounds(piece)]
+                        # Characters in another form have other places.
+                        yield begin + cut * is_same, found if is_same else [(0, len(line), one) for *_, one in found]
             begin += len(line) + 1
 
-    def worth(self, line: str) -> float:
-        """How telling the most telling words of a line in its normal form are."""
-        found = self._telling.intersection((_ASCII_WORD if line.isascii() else WORD).findall(line))
-        return sum(sorted(map(self.section.telling.__getitem__, found))[-_MOST:]) if found else 0.0
+    def _plain(self, text: str) -> list[bytes]:
+        """The words of each line of a folded text, with blanks in between."""
+        marked = text.encode("utf-8", "replace").translate(_BLANKS)
+        if text.isascii():
+            return marked.split(b"\n")
+        for sign in _QUOTES:
+            marked = marked.replace(sign, b" ")
+        is_dense = self._dense.find_matches_as_indexes
+        lines = marked.split(b"\n")
+        return (
+            [_spread(line.decode()).encode() if is_dense(line) else line for line in lines]
+            if is_dense(marked)
+            else lines
+        )
 
-    def _windows(self, line: str) -> Iterator[tuple[int, int, float]]:
-        """Up to three sentences that follow each other, each with a telling word: ends and score."""
-        sums: list[tuple[int, int, float, int]] = []
-        for first, last in sentence_bounds(line):
-            words = words_of(line[first:last])
-            if self._telling.isdisjoint(words):
-                sums.clear()
-                continue
-            sums = [*sums[1 - _WINDOW :], (first, last, *self.weigh(words))]
-            total, number = 0.0, 0
-            for start, _, own, count in reversed(sums):
-                total, number = total + own, number + count
-                yield start, last, self.section.start + total / sqrt(number + SMOOTH)
+    def is_worth(self, text: str) -> bool:
+        """Whether a folded text has words that are telling enough."""
+        words = [word for line in self._plain(text) for word in line.split()]
+        return not self._anchors.isdisjoint(words) and self.worth(words) >= self.section.worth
+
+    def worth(self, words: Iterable[bytes]) -> float:
+        """How telling the most telling words are."""
+        return sum(sorted(map(self._values.__getitem__, self._values.keys() & words))[-_MOST:])
+
+    def _scored(self, pieces: Iterable[tuple[int, list[tuple[int, int, list[str]]]]], least: float) -> list[Found]:
+        """Up to three sentences that follow each other, each with a telling word, and with a score that is enough."""
+        found = []
+        for begin, sentences in pieces:
+            sums: list[tuple[int, float, int]] = []
+            for first, last, words in sentences:
+                if self._telling.isdisjoint(words):
+                    sums.clear()
+                    continue
+                sums = [*sums[1 - WINDOW :], (first, *self.weigh(words))]
+                total, number = 0.0, 0
+                for start, own, count in reversed(sums):
+                    total, number = total + own, number + count
+                    score = self.section.start + total / sqrt(number + SMOOTH)
+                    if score >= least:
+                        found.append(Found(begin + start, begin + last, score))
+        return found
 
     def weigh(self, words: Sequence[str]) -> tuple[float, int]:
         """The sum of the weights of a sentence, and their number: as of ``numbers_of``, which takes longer."""
@@ -155,25 +192,33 @@ class Addressed:
         return numbers[0], sum(map(self.weights.__getitem__, numbers)), len(numbers)
 
 
+def _apart(found: list[Found]) -> list[Found]:
+    """The clearest of passages that overlap, the clearest first."""
+    kept: list[Found] = []
+    for one in sorted(found, key=lambda one: -one.score)[:_MOST_FOUND]:
+        if all(one.end <= other.start or other.end <= one.start for other in kept):
+            kept.append(one)
+    return kept
+
+
 def words_of(sentence: str) -> list[str]:
-    """The words, numbers and runs of signs of a sentence."""
-    return _TOKEN.findall(normal(sentence))
+    """The words, numbers and runs of signs of a folded sentence."""
+    return _TOKEN.findall(_spread(sentence))
 
 
 def numbers_of(sentence: str) -> list[int]:
-    """The numbers of the weights of a sentence: its words, their letters, and words before and near each of them."""
+    """The numbers of the weights of a folded sentence: its words, their letters, and words before and near each."""
     words = [of_word(word) for word in words_of(sentence)]
-    return [*chain.from_iterable(words), *near_each_other([one[0] for one in words])]
+    return [number for word in words for number in word] + near_each_other([one[0] for one in words])
 
 
 def near_each_other(words: Sequence[int]) -> list[int]:
-    """Numbers of each word with that before it, and with those two and three words before it."""
+    """Numbers of each word with those up to three words before it, the order of which tells."""
     own = [one * 0x9E3779B1 for one in words]
-    before = [0, *(one * 0x85EBCA77 for one in words)]
-    near = [one * 0xC2B2AE3D for one in words]
-    found = [(one + other >> 15) & _MASK for one, other in zip(own, before, strict=False)]
-    for far in (2, 3):
-        found += [(one + other >> 15) & _MASK for one, other in zip(own[far:], near, strict=False)]
+    found = []
+    for far in range(1, _NEAR + 1):
+        before = 0x85EBCA77 if far == 1 else 0xC2B2AE3D
+        found += [(one + other * before >> 15) & _MASK for one, other in zip(own[far:], words, strict=False)]
     return found
 
 
@@ -187,22 +232,32 @@ def of_word(word: str) -> tuple[int, ...]:
     return tuple(crc32(part.encode("utf-8", "replace")) & _MASK for part in parts)
 
 
-def normal(text: str) -> str:
+def folded(text: str) -> str:
     """A text in one form: compatible characters and case folded, and letters together that signs keep apart.
 
-    >>> normal("I g n o r e the ＲＵＬＥＳ")
+    >>> folded("I g n o r e the ＲＵＬＥＳ")
     'ignore the rules'
     """
     if not text.isascii() and not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", text)
     text = text.lower()
-    is_apart = _APART in b" " + text.encode("utf-8", "replace").translate(_SHAPES)
-    return _SPACED.sub(_put_together, text) if is_apart else text
+    if not _is_apart(text):
+        return text
+    return "\n".join(_SPACED.sub(_put_together, line) if _is_apart(line) else line for line in text.split("\n"))
+
+
+def _is_apart(text: str) -> bool:
+    return _APART in b" " + text.encode("utf-8", "replace").translate(_SHAPES)
 
 
 def _put_together(match: re.Match[str]) -> str:
     words = re.split(r"[^\w]{3,}", match[0])
     return " ".join(re.sub(r"[\W_]+", "", word) for word in words)
+
+
+def _spread(text: str) -> str:
+    """A text with blanks around characters of scripts that have none between words."""
+    return text if text.isascii() else _NO_BLANKS.sub(r" \g<0> ", text)
 
 
 def sentence_bounds(line: str) -> Iterator[tuple[int, int]]:

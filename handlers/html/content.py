@@ -30,7 +30,7 @@ from handlers.html.citations import (
     own_lines,
 )
 from handlers.html.encoding import whole
-from handlers.html.hidden_text import KEPT, Hidden, judge, visible
+from handlers.html.hidden_text import Hidden, judge, visible
 from handlers.html.hints import OTHERS, Hints
 from handlers.html.layout import EventWords, Layout, is_event
 from handlers.html.links import absolute_url, host_of
@@ -54,7 +54,7 @@ _TEXTS_AFTER = 12
 _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
-_MAX_PASSAGE = 500
+_MAX_PASSAGE, _QUOTED = 500, 200
 _ELSEWHERE, _NO_SUPPORT = "outside the main text", "paid, to a shop or to the same owner"
 _CITATIONS = ("doi_or_citation", "external_links", "references_section")
 _LEAST_ORDER = 16
@@ -180,10 +180,11 @@ class PageReader:
         dating = find_date(dated, self._dates)
         citations, counts, not_counted = self._support(page, body, layout, url, original)
         title = clean(find_title(page, data, _first(page, reading.title_names), layout.heading_text, site_name, host))
-        suspected = tuple(addressed.find(text))
         titles: tuple[str, ...] = (title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(layout.heading_text))
-        judged = judge(((one, KEPT) for one in titles), addressed)
-        titles = tuple("" if said else one for one, said in zip(titles, judged, strict=True))
+        suspected: tuple[Found, ...] = ()
+        if page.is_suspected:
+            suspected = tuple(addressed.find(text))
+            titles = tuple("" if said else one for one, said in zip(titles, judge(titles, addressed), strict=True))
         return PageFacts(
             title=titles[0],
             titles=titles,
@@ -305,7 +306,7 @@ def without_orders(data: StructuredData, addressed: Addressed) -> tuple[Structur
     stated = [(name, getattr(data, name)) for name in ("headline", "publisher", "description")]
     stated += [(name, text) for name in ("authors", "organizations") for text in getattr(data, name)]
     stated = [(name, text) for name, text in stated if len(text) >= _LEAST_ORDER]
-    judged = zip(stated, judge([(text, KEPT) for _, text in stated], addressed), strict=True)
+    judged = zip(stated, judge((text for _, text in stated), addressed), strict=True)
     found = [Hidden("structured_data", name, text, *said) for (name, text), said in judged if said]
     gone = [one.text for one in found]
     for name in {one.place for one in found}:
@@ -318,6 +319,15 @@ def without_orders(data: StructuredData, addressed: Addressed) -> tuple[Structur
 def passage_in(text: str, found: Sequence[Found]) -> str:
     """The clearest of the passages that are written to a machine, cut; "" without one."""
     return text[found[0].start : found[0].end][:_MAX_PASSAGE] if found else ""
+
+
+def orders_of(facts: PageFacts) -> str:
+    """What of a page is written to a machine, with visible words; "" if nothing is."""
+    quarantined = sum(one.outcome == "quarantined" for one in facts.hidden)
+    found = [f"{quarantined} hidden texts are written to a machine"] * bool(quarantined)
+    if passage := passage_in(facts.text, facts.suspected):
+        found.append(f'a passage is written to a machine: "{clean(" ".join(passage.split()))[:_QUOTED]}"')
+    return " and ".join(found)
 
 
 def short_type(name: str | None) -> str | None:

@@ -1,29 +1,26 @@
-"""Elements that no visitor sees, taken out of the tree before the walk, so that no reader of the page sees them."""
+"""Text that no visitor sees, taken out: before the walk in the usual ways, afterwards if written to a machine."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.addressed import Addressed
-from handlers.html.hidden_text import IN_DOUBT, KEPT, TOO_MUCH, Hidden, judge, place_of
-from handlers.html.outline import TEXT
-from handlers.html.sheets import Rule, Styles
-from handlers.html.styles import INHERITED, Colour, Hiding, background_of, hiding, may_hide, read_style
+from handlers.html.hidden_text import TOO_MUCH, Hidden, judge, place_of
+from handlers.html.outline import Outline
+from handlers.html.sheets import SHORT, Sheet, short_sheet
+from handlers.html.styles import INHERITED, Colour, Hiding, background_of, doubt, hiding, read_style
 from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
-_MAY_HIDE = (
-    "[style],[hidden],[aria-hidden=true],[popover],noscript,dialog,details:not([open]),font[color],body[text],"
-    "body[bgcolor],[opacity]"
-)
-_MAX_STYLED, _MAX_ELEMENTS, _MAX_PARTS = 40_000, 2_000, 20_000
-"""Elements with a style that are looked at, elements with text that is judged, and parts of them."""
+_MAY_HIDE = "[style],[hidden],[popover],noscript,dialog"
+_MAX_STYLED, _MAX_PARTS, _MOST_GROUNDS, _MAX_INSIDE = 40_000, 20_000, 40, 200
+"""Elements with a style that are looked at, parts of them that are judged, backgrounds, and elements inside."""
 _WHOLE, _SHORT, _FEW = 1_500, 250, 2
 """Characters of an element that is taken out as a whole if a part is written to a machine, or else is no article."""
 _MAIN_SHARE, _MAIN_CHARACTERS, _MOST = 0.2, 400, 0.5
@@ -33,138 +30,147 @@ Of an element with most of the page's text only parts that are written to a mach
 """
 _SHORT_PAGE, _HIDDEN_SHARE = 6_000, 0.25
 """Characters of visible text, of which a longer page has tabs and accordions."""
-_MAX_DOUBTFUL, _MAX_NODES = 3_000, 200
 _LOOKS = {"bgcolor": "background-color", "text": "color", "color": "color", "opacity": "opacity"}
+_KEPT = Hiding("style", "hidden", is_gone=False)
 
 
-def take_out_hidden(tree: LexborHTMLParser, sheets: str, addressed: Addressed) -> list[Hidden]:
-    """Removes hidden text from a tree without scripts; returns it with the text that was kept."""
-    if tree.root is None:
-        return []
-    page = _Page(tree.root, sheets, len(tree.raw_html or b""))
+class Styles:
+    """What the styles and attributes of a page hide."""
+
+    def __init__(self, root: LexborNode, sheets: str, size: int) -> None:
+        self._root, self._sheets, self._size = root, sheets, size
+        self._short = short_sheet(sheets) if len(sheets) <= SHORT and sheets.strip() else None
+        self._known: dict[int, Kind | None] = {}
+
+    def hidden(self) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
+        """Elements that are surely hidden, with what hides them."""
+        for node in self._root.css(_MAY_HIDE)[:_MAX_STYLED]:
+            attributes = node.attributes
+            style = attributes.get("style")
+            how = hiding(read_style(style)) if style else None
+            how = None if how and self._is_shown_inside(node, how) else how
+            if "hidden" in attributes:
+                yield node, "hidden_attribute", how or _KEPT
+            elif how is not None:
+                yield node, "inline_style" if how.kind == "style" else how.kind, how
+            elif node.tag == "noscript":
+                yield node, "noscript", _KEPT
+            elif "popover" in attributes or (node.tag == "dialog" and "open" not in attributes):
+                yield node, "hidden_attribute", _KEPT
+        for node, how in self._short.hidden(self._root, self._size) if self._short else ():
+            own = read_style(node.attributes.get("style") or "")
+            is_shown = how.by in own or node.tag in ("html", "head", "body") or self._is_shown_inside(node, how)
+            if not is_shown:
+                yield node, "style_sheet" if how.kind == "style" else how.kind, how
+
+    def _is_shown_inside(self, node: LexborNode, how: Hiding) -> bool:
+        """Whether an element inside of a hidden one may be visible again."""
+        if how.by not in INHERITED:
+            return False
+        for one in islice(node.traverse(), 1, _MAX_INSIDE):
+            attributes = one.attributes
+            if how.by in (attributes.get("style") or "") or (self._short and self._short.is_shown(one, how)):
+                return True
+            # Blocks in a line are apart unless the font around them has no size.
+            if how.kind == "tiny_font" and "class" in attributes and not self._short:
+                return True
+        return False
+
+    @cached_property
+    def _sheet(self) -> Sheet:
+        return self._short or Sheet(self._sheets)
+
+    @cached_property
+    def _grounds(self) -> list[Colour]:
+        """Colours of backgrounds."""
+        nodes = self._root.css("[style*=background],[bgcolor]")[:_MAX_STYLED]
+        own = (background_of(read_style(_presented(node.attributes))) for node in nodes)
+        return [*self._sheet.grounds, *filter(None, dict.fromkeys(own))][:_MOST_GROUNDS]
+
+    def doubt(self, node: LexborNode | None) -> Kind | None:
+        """What may hide the text of an element: it, or one around it. Rules beyond the limits may hide any."""
+        path = []
+        while node is not None and node.mem_id not in self._known:
+            path.append(node)
+            node = node.parent
+        found = self._known[node.mem_id] if node is not None else "style_sheet" if self._sheet.is_cut else None
+        for one in reversed(path):
+            found = self._known[one.mem_id] = found or self._doubt(one)
+        return found
+
+    def _doubt(self, node: LexborNode) -> Kind | None:
+        attributes = node.attributes
+        if "hidden" in attributes or "popover" in attributes or node.tag == "dialog":
+            return "hidden_attribute"
+        if node.tag == "details":
+            return None if "open" in attributes else "hidden_attribute"
+        if attributes.get("aria-hidden") == "true":
+            return "aria_hidden"
+        if node.tag == "noscript":
+            return "noscript"
+        style = _presented(attributes)
+        if style and (kind := doubt(read_style(style, self._sheet.variables), self._grounds)):
+            return "inline_style" if kind == "style" else kind
+        kind = self._sheet.doubt(node)
+        return "style_sheet" if kind == "style" else kind
+
+
+def take_out_hidden(tree: LexborHTMLParser, styles: Styles, addressed: Addressed) -> list[Hidden]:
+    """Removes what is surely hidden from a tree without scripts; returns it with the text that was kept."""
     seen: set[int] = set()
     hidden: list[tuple[LexborNode, Kind, Hiding, str]] = []
-    for node, kind, how in page.hidden():
-        if node.mem_id in seen or (not how.is_sure and len(hidden) >= _MAX_ELEMENTS):
-            continue
-        if text := (node.text(separator=" ") if how.is_sure else _text_of(node)).strip():
+    for node, kind, how in styles.hidden():
+        if node.mem_id not in seen and node.first_child and (text := node.text(separator=" ").strip()):
             hidden.append((node, kind, how, text))
-            if how.is_sure:
-                seen |= {one.mem_id for one in node.traverse()}
+            seen.update(one.mem_id for one in node.traverse())
     if not hidden:
         return []
     makes = Counter(_make(node) for node, *_ in hidden)
-    faded = sum(how.by == ("opacity",) for _, _, how, _ in hidden)
-    is_read = any(how.is_sure or len(text) > _MAIN_CHARACTERS for _, _, how, text in hidden)
-    characters = len(tree.body.text_lexbor()) if is_read and tree.body is not None else 0
-    judged = judge(((text, how) for _, _, how, text in hidden), addressed)
-    unseen = sum(len(text) for _, _, how, text in hidden if how.is_sure)
+    faded = sum(how.by == "opacity" for _, _, how, _ in hidden)
+    characters = len(tree.body.text_lexbor()) if tree.body is not None else 0
+    unseen = sum(len(text) for *_, text in hidden)
     # A short page that has little hidden text has no tabs.
     is_short = unseen < _HIDDEN_SHARE * (characters - unseen) < _HIDDEN_SHARE * _SHORT_PAGE
     found: list[Hidden] = []
     removed: dict[int, tuple[LexborNode, Hidden]] = {}
-    searched: set[int] = set()
-    for (node, kind, how, text), said in zip(hidden, judged, strict=True):
+    for (node, kind, how, text), said in zip(hidden, judge((text for *_, text in hidden), addressed), strict=True):
         is_page = _is_main(text, characters, _MOST)
         if said:
-            most = _WHOLE if said[0] == "quarantined" else _SHORT
-            is_whole = not _is_main(text, characters) if said == TOO_MUCH else not is_page and len(text) <= most
-            parts = [(node, said)] if is_whole else list(_parts(node, addressed, how, searched, is_page=is_page))
-            for part, (outcome, reason) in parts:
+            is_whole = not _is_main(text, characters) if said == TOO_MUCH else not is_page and len(text) <= _WHOLE
+            for part, (outcome, reason) in [(node, said)] if is_whole else list(_parts(node, addressed)):
                 taken = Hidden(kind, place_of(part), part.text(separator=" "), outcome, reason)
                 removed.setdefault(part.mem_id, (part, taken))
             if is_whole:
                 continue
-        if how.is_sure:
-            is_alone = is_short or (len(text) <= _SHORT and makes[_make(node)] <= _FEW)
-            is_faded = how.by == ("opacity",) and faded > _FEW
-            is_out = how.is_gone or (is_alone and not is_faded)
-            if is_out and not _is_main(text, characters, _MOST if is_short else _MAIN_SHARE):
-                taken = Hidden(kind, place_of(node), text, "left_out", "no visitor sees it")
-                removed.setdefault(node.mem_id, (node, taken))
-            else:
-                found.append(Hidden(kind, place_of(node), text, "kept"))
+        is_alone = is_short or (len(text) <= _SHORT and makes[_make(node)] <= _FEW)
+        is_out = how.is_gone or (is_alone and not (how.by == "opacity" and faded > _FEW))
+        if is_out and not _is_main(text, characters, _MOST if is_short else _MAIN_SHARE):
+            taken = Hidden(kind, place_of(node), text, "left_out", "no visitor sees it")
+            removed.setdefault(node.mem_id, (node, taken))
+        else:
+            found.append(Hidden(kind, place_of(node), text, "kept"))
     return _remove(removed) + found
 
 
-class _Page:
-    """The elements of a page that a style or an attribute hides."""
-
-    def __init__(self, root: LexborNode, sheets: str, size: int) -> None:
-        nodes = root.css(_MAY_HIDE)
-        self._exceeded = len(nodes) > _MAX_STYLED
-        self._nodes = [(node, its) for node in nodes[:_MAX_STYLED] if node.first_child for its in (node.attributes,)]
-        self._root = root
-        self._known: dict[str, tuple[dict[str, str], Hiding | None, Hiding | None]] = {}
-        self._styles = Styles(root, sheets, size) if sheets and not sheets.isspace() else None
-
-    @cached_property
-    def _grounds(self) -> list[Colour]:
-        """Colours of backgrounds of the page."""
-        own = (background_of(read_style(_presented(its))) for _, its in self._nodes)
-        return [*filter(None, dict.fromkeys(own)), *(self._styles.sheet.grounds if self._styles else ())][:40]
-
-    def hidden(self) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
-        """Elements that may be hidden, with what hides them."""
-        by_sheet = self._styles.may_hide() if self._styles else {}
-        for node, attributes in self._nodes:
-            _, rules, is_match = by_sheet.pop(node.mem_id, (node, [], True))
-            inline = _presented(attributes)
-            how = self._how(node, inline, rules, is_match=is_match) if inline or rules else None
-            if "hidden" in attributes:
-                yield node, "hidden_attribute", how or KEPT
-            elif attributes.get("aria-hidden") == "true":
-                yield node, "aria_hidden", how or IN_DOUBT
-            elif how is not None:
-                yield node, _kind(how, rules), how
-            elif node.tag in ("noscript", "dialog", "details") or "popover" in attributes:
-                is_open = node.tag == "dialog" and "open" in attributes
-                kind: Kind = "noscript" if node.tag == "noscript" else "hidden_attribute"
-                yield node, kind, IN_DOUBT if node.tag == "details" or is_open else KEPT
-        for node, rules, is_match in by_sheet.values():
-            if node.tag not in ("html", "head", "body") and (how := self._how(node, "", rules, is_match=is_match)):
-                yield node, _kind(how, rules), how
-        if self._exceeded or (self._styles is not None and self._styles.exceeded):
-            # What the rules beyond the budget hide is not known.
-            lines = (node for node in self._root.css("body *") if node.first_child and node.first_child.is_text_node)
-            yield from ((node, "style_sheet", IN_DOUBT) for node in islice(lines, _MAX_ELEMENTS))
-
-    def _how(self, node: LexborNode, inline: str, rules: list[Rule], *, is_match: bool) -> Hiding | None:
-        """How the styles of an element hide its text."""
-        own, may, _ = self._read(inline)
-        if may is None and not rules:
-            return None
-        _, _, how = self._read(";".join((*(rule.style for rule in rules), inline)))
-        if how is None:
-            # Another rule, or what is around, may give what is missing; a style of the element itself shows it.
-            is_set = may is None and any(part in own for rule in rules for part in rule.how.by)
-            return None if is_set else replace(may or rules[0].how, is_sure=False)
-        is_shown = not is_match or self._is_shown(node, own, how)
-        return replace(how, is_sure=False) if is_shown else how
-
-    def _read(self, style: str) -> tuple[dict[str, str], Hiding | None, Hiding | None]:
-        """The values of a style, how they may hide text, and how they surely do."""
-        if style not in self._known:
-            said = read_style(style, self._styles.sheet.variables if self._styles else None)
-            may = may_hide(said) or (may_hide(said, self._grounds) if "color" in said else None)
-            self._known[style] = said, may, hiding(said) if may else None
-        return self._known[style]
-
-    def _is_shown(self, node: LexborNode, own: Mapping[str, str], how: Hiding) -> bool:
-        """Whether another rule, or an element inside, may show the text of an element."""
-        if self._styles and hiding(own) is None and (how.kind == "same_colour" or self._styles.is_shown(node, how.by)):
-            return True
-        if how.by[:1] and how.by[0] in INHERITED:
-            inside = list(islice(node.traverse(), 1, _MAX_NODES))
-            is_set = any(how.by[0] in (one.attributes.get("style") or "") for one in inside)
-            return is_set or any(self._styles.is_shown(one, how.by) for one in inside if self._styles)
-        return False
-
-
-def _kind(how: Hiding, rules: list[Rule]) -> Kind:
-    if how.kind != "style":
-        return how.kind
-    return "style_sheet" if any(rule.how.by == how.by for rule in rules) else "inline_style"
+def take_out_doubtful(outline: Outline, styles: Styles, addressed: Addressed) -> list[Hidden]:
+    """Takes texts out of an outline that are written to a machine, where styles may hide them."""
+    blocks = outline.lines_with_links()
+    suspects = addressed.suspects("\n".join([block.text for block in blocks]))
+    if not suspects:
+        return []
+    outline.is_suspected = True
+    found: list[Hidden] = []
+    ends = list(accumulate(len(block.text) + 1 for block in blocks))
+    for at in dict.fromkeys(bisect_right(ends, one.start) for one in suspects):
+        start, end = blocks[at].start, blocks[at].end
+        places = {place: kind for place in range(start, end) if (kind := styles.doubt(outline.nodes[place].parent))}
+        text = " ".join(outline.texts[place] for place in places)
+        (said,) = judge([blocks[at].text if len(places) == end - start else text], addressed)
+        if places and said:
+            place, kind = next(iter(places.items()))
+            found.append(Hidden(kind, place_of(outline.nodes[place]), " ".join(text.split()), *said))
+            outline.blank(places)
+    return found
 
 
 def _presented(attributes: Mapping[str, str | None]) -> str:
@@ -199,41 +205,23 @@ def _remove(removed: dict[int, tuple[LexborNode, Hidden]]) -> list[Hidden]:
     return found
 
 
-def _text_of(node: LexborNode) -> str:
-    """The beginning of an element's text, of a bounded number of nodes: elements in doubt can hold the whole page."""
-    texts, length = [], 0
-    for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_NODES):
-        if part.tag_id == TEXT:
-            text = (part.text_content or "")[:_MAX_DOUBTFUL]
-            texts.append(text)
-            length += len(text)
-            if length >= _MAX_DOUBTFUL:
-                break
-    return " ".join(texts)
-
-
-def _parts(
-    node: LexborNode, addressed: Addressed, how: Hiding, searched: set[int], *, is_page: bool
-) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
-    """The smallest parts of a long hidden element that are written to a machine, once for each element in doubt."""
-    if not how.is_sure and node.mem_id in searched:
-        return
+def _parts(node: LexborNode, addressed: Addressed) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
+    """The smallest parts of a long hidden element that are written to a machine."""
     stack, parts = [node], list[tuple[LexborNode, str]]()
     for _ in range(_MAX_PARTS):
         if not stack:
             break
         part = stack.pop()
-        searched.add(part.mem_id)
         text = part.text(separator=" ")
         inner = [] if len(text) <= _SHORT else list(part.iter(include_text=True))
         if inner:
             stack += reversed(inner)
         elif text.strip():
             parts.append((part, text))
-    for (part, text), said in zip(parts, judge(((text, how) for _, text in parts), addressed), strict=True):
-        if said and (said[0] == "quarantined" or said == TOO_MUCH or (len(text) <= _SHORT and not is_page)):
+    for (part, _), said in zip(parts, judge((text for _, text in parts), addressed), strict=True):
+        if said:
             yield part, said
-    yield from ((part, TOO_MUCH) for part in stack if how.is_sure)
+    yield from ((part, TOO_MUCH) for part in stack)
 
 
 def _is_main(text: str, characters: int, share: float = _MAIN_SHARE) -> bool:

@@ -10,16 +10,11 @@ from typing import Protocol
 from selectolax.lexbor import LexborNode
 
 from handlers.html.addressed import Addressed
-from handlers.html.styles import Hiding
 from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
 TOO_MUCH: tuple[Outcome, str] = "left_out", "too much hidden text"
-_MAX_JUDGED = 400_000
-"""Characters of the hidden texts of a page that are judged."""
 _FIRST_WORDS, _QUOTED = 4, 100
-KEPT = Hiding("style", is_gone=False)
-IN_DOUBT = Hiding("style", is_gone=False, is_sure=False)
 _LEAST_UNSEEN, _BROKEN = 8, 4
 """Characters without width that are a message, and one in how many breaks up words: fewer are an editor's mistake."""
 _NO_WIDTH = "has no width"
@@ -65,24 +60,12 @@ def visible(text: str) -> str:
     return _UNSEEN.sub("", text) if not text.isascii() and _MAY_BE_UNSEEN.search(text) else text
 
 
-def judge(texts: Iterable[tuple[str, Hiding]], addressed: Addressed) -> list[tuple[Outcome, str] | None]:
-    """What becomes of hidden texts, each with what hides it, and why; None for one that is not written to a machine."""
-    judged: list[tuple[Outcome, str] | None] = []
-    total = 0
-    for text, how in texts:
-        total += len(text)
-        if total > _MAX_JUDGED:
-            judged.append(TOO_MUCH if how.is_sure else None)
-            continue
-        said: tuple[Outcome, str] | None = None
-        if found := addressed.best(text, is_sure=how.is_sure):
-            quoted = " ".join(text.split())[found.start : found.end][:_QUOTED]
-            if found.score >= addressed.section.quarantined:
-                said = "quarantined", f"is written to a machine: {quoted}"
-            elif how.is_sure and found.score >= addressed.section.doubtful:
-                said = "left_out", f"may be written to a machine: {quoted}"
-        judged.append(said)
-    return judged
+def judge(texts: Iterable[str], addressed: Addressed) -> list[tuple[Outcome, str] | None]:
+    """What becomes of hidden texts, and why; None for one that is not written to a machine."""
+    return [
+        TOO_MUCH if found is None else ("quarantined", f"is written to a machine: {found[:_QUOTED]}") if found else None
+        for found in addressed.passages(texts)
+    ]
 
 
 def place_of(node: LexborNode) -> str:
@@ -112,22 +95,25 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
             continue
         is_broken = unseen >= _LEAST_UNSEEN and unseen * _BROKEN > len(text)
         decoded = _decoded(text) if unseen > 1 else []
-        said = next(filter(None, judge(((one, KEPT) for one in decoded), addressed)), None)
+        said = next(filter(None, judge(decoded, addressed)), None)
         if became := said or (("left_out", _NO_WIDTH) if unseen >= _LEAST_UNSEEN else None):
             found.append(Hidden("invisible_characters", place_of(outline.nodes[place]), text, *became))
         outline.texts[place] = (_UNSEEN.sub("", text) or " ") if said is None and not is_broken else " "
-    metadata = [(name, text) for name, texts in outline.meta.items() for text in texts if len(text) >= _LEAST_TEXT]
-    metadata += [("title", outline.title)]
-    for (name, text), said in zip(metadata, judge(((text, IN_DOUBT) for _, text in metadata), addressed), strict=True):
+    stated = {text: name for name, texts in outline.meta.items() for text in texts}
+    stated |= {**dict.fromkeys(outline.comments, "comment"), outline.title: "title"}
+    stated = {text: name for text, name in stated.items() if len(text) >= _LEAST_TEXT and not _is_token(text)}
+    for (text, name), said in zip(stated.items(), judge(stated, addressed), strict=True):
         if said:
-            found.append(Hidden("attribute", name[:100], text, *said))
-            if name == "title":
-                outline.title = ""
-            outline.meta[name] = [one for one in outline.meta.get(name, ()) if one != text]
-    outline.meta = {name: texts for name, texts in outline.meta.items() if texts}
-    comments = [text for text in outline.comments if len(text) >= _LEAST_TEXT]
-    judged = zip(comments, judge(((text, IN_DOUBT) for text in comments), addressed), strict=True)
-    return found + [Hidden("comment", "comment", text, *said) for text, said in judged if said]
+            found.append(Hidden("comment" if name == "comment" else "attribute", name[:100], text, *said))
+            outline.title = "" if outline.title == text else outline.title
+            kept = {name: [one for one in texts if one != text] for name, texts in outline.meta.items()}
+            outline.meta = {name: texts for name, texts in kept.items() if texts}
+    return found
+
+
+def _is_token(text: str) -> bool:
+    """Whether a text is one word, such as an address."""
+    return text.isascii() and " " not in text
 
 
 def _decoded(text: str) -> list[str]:

@@ -7,7 +7,7 @@ elements around a text, the meaning of their class names and the blocks of text 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -120,6 +120,7 @@ class Outline:
         title: The window's title.
         language: As declared.
         hidden: Text that no visitor sees.
+        is_suspected: Whether a passage may be written to a machine.
     """
 
     hints: Hints
@@ -141,6 +142,7 @@ class Outline:
     title: str = ""
     language: str = ""
     hidden: list[Hidden] = field(default_factory=list)
+    is_suspected: bool = False
     entered: dict[int, int] = field(default_factory=dict)
     _holders: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     _lines: list[Block] | None = None
@@ -273,6 +275,12 @@ class Outline:
         """All blocks, also those that are a single link."""
         self.blocks()
         return self._all_lines
+
+    def blank(self, indices: Iterable[int]) -> None:
+        """Takes out texts."""
+        for index in indices:
+            self.texts[index] = " "
+        self._lines = None
 
     def line_at(self, index: int) -> Block | None:
         """The block that a text is in; None if it is in none."""

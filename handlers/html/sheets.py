@@ -1,15 +1,16 @@
-"""Rules of a page's style sheets that may hide text, and the elements that they match.
+"""Rules of a page's style sheets that hide text, and the elements that they match.
 
-The parser finds the elements by the last part of the selectors, in one query for all of them. What else a selector asks
-for is compared with the elements around, or is in doubt: that hides text that is written to a machine, and no other.
-Each look is a step of the page's budget. Beyond it all text is in doubt.
+The usual rules are looked up in short sheets only: longer ones hide menus and tabs, which scripts show. Whether a
+passage that is written to a machine may be hidden is asked of all rules, for the elements around it: by the last part
+of each selector, which is enough for a doubt. So each cost is linear in the page.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -18,45 +19,34 @@ from selectolax.lexbor import LexborNode, SelectolaxError
 
 from handlers.html.styles import (
     SCREEN,
+    WHITE,
     Colour,
     Hiding,
+    Kind,
     background_of,
+    doubt,
     hiding,
     lengths,
-    may_hide,
     read_style,
     unescaped,
 )
 
-STEPS = 1_000_000
-"""Looks of the selectors of a page at elements, ancestors and rules."""
-_PER_NODE, _BYTES_PER_STEP = 4, 40
-"""Names that are compared, and bytes of a page whose elements the parser passes, in the time of a look."""
-_MOST_READ, _KEPT_SHEET, _LONGEST, _MOST_GROUNDS = 700_000, 5_000, 1_000, 20
-_IN_A_QUERY, _QUERIES = 40, 8
-"""Names that are asked for in one query, above which all elements are listed, and queries for tags and attributes."""
+SHORT = 20_000
+"""Characters of sheets whose usual rules are looked up."""
+_MOST_READ, _LONGEST, _MOST_GROUNDS = 700_000, 1_000, 20
+_BYTES_QUERIED, _MOST_ELEMENTS, _MOST_SETTERS, _MOST_AROUND, _STEPS = 40_000_000, 1_000, 50, 20, 1_000_000
+"""Bytes of a page times rules, elements of a rule, rules that may show one, elements around it, and looks in doubt."""
+_USUAL = ("none", "hidden", "collapse", "opacity", "clip", "scale", "indent", "left", "top", "font", "var(")
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _SIGN = re.compile("[{};]")
 _IMPORTED = re.compile(r"@import\s{1,9}(?:url\()?\s{0,9}[\"']?data:text/css[^,]{0,40},([^\"']{1,9999})", re.IGNORECASE)
-_SIGNS = re.compile(
-    r"none|hidden|collapse|visib|opacity|clip|scale|rotate|zoom|mask|-path|var\(|transparent|perspective|translate"
-    r"|spacing|contrast|fill|:\s*-[\d.]{2}|[ (]-[\d.]{2}|font(?:-size)?\s*:\s*[0-3.](?!\d)|\d{4}|\d{3}(?:v[wh]|%)"
-    r"|(?:height|width|size)\s*:\s*[01.](?![\d.]{2})|:\s*(?:calc|min|max)\(|matrix|skew|fixed|\\",
-    re.IGNORECASE,
-)
-"""What a declaration has that may hide text."""
 _VARIABLES = re.compile(r"(--[\w-]{1,100})\s{0,9}:\s{0,9}([^;{}]{1,300})")
-_BACKGROUND = re.compile(r"background(?:-color)?\s{0,9}:([^;{}]{1,100})", re.IGNORECASE)
-_TEXT_COLOUR = re.compile(r"(?<![\w-])color\s{0,9}:\s{0,9}([^;!]{1,60})", re.IGNORECASE)
-_MAY_BE_WHITE = re.compile(
-    r"#[ef]|[a-z]{3,6}\(|w|snow|ivory|[fa][a-z]{4,}|ghost|mint|honey|seash|canvas|current", re.IGNORECASE
-)
-_PAGE = re.compile(r"(?:^|[\s,])(?:body|html|:root|\*)(?:$|[\s,])")
 _GROUP = re.compile(r"\([^()]*\)")
+_ATTRIBUTE = re.compile(r"\[[^\[\]]*\]")
 _COMPOUND = re.compile(r"(?:\[[^\[\]]*\]|\([^()]*\)|\\.|[^\s>+~])+")
 _NAMED = re.compile(r"[.#](?:\\[0-9a-fA-F]{1,6}\s?|\\.|[\w-]|[^\x00-\x7f])+")
-_PLAIN_NAME = re.compile(r"[.#][a-zA-Z_][\w-]*")
+_PLAIN = re.compile(r"[\w.# >-]+")
 _TAG = re.compile(r"[a-zA-Z][\w-]*")
 _STATES = re.compile(r"::|:(?:hover|focus|active|visited|target|checked|before|after|first-l|placeholder|disabled)")
 _FEATURE = re.compile(r"(min-|max-)?(width|height)\s*(:|[<>]=?)\s*([^()<>]+)")
@@ -70,102 +60,138 @@ class Selector(NamedTuple):
     """What a selector asks for.
 
     Attributes:
-        key: The id, class, tag or attribute by which its elements are looked up.
         names: Ids and classes of the element.
         tag: Of the element; "" for any.
         around: Ids and classes that elements around it have together.
         is_plain: Whether it asks for nothing else.
     """
 
-    key: str
     names: frozenset[str]
     tag: str
     around: frozenset[str]
     is_plain: bool
+
+    @property
+    def key(self) -> str:
+        """The id, class or tag by which it is looked up."""
+        return min(self.names, default=self.tag or "*")
 
 
 @lru_cache(maxsize=20_000)
 def read_selector(text: str) -> Selector | None:
     """A selector; None for one of elements that no visitor sees at first.
 
-    >>> read_selector("div > P.q:not(.z)")[:3]
-    ('.q', frozenset({'.q'}), 'p')
+    >>> read_selector("div > P.q:not(.z)")[:2]
+    (frozenset({'.q'}), 'p')
     """
     plain = _GROUP.sub("", _GROUP.sub("", text)) if "(" in text else text
-    if _STATES.search(plain):
+    parts = _COMPOUND.findall(plain)
+    if not parts or _STATES.search(plain):
         return None
-    parts = _COMPOUND.findall(text)
-    if not parts:
-        return None
-    last = plain.rpartition("|")[2] if len(parts) == 1 else _COMPOUND.findall(plain)[-1].rpartition("|")[2]
-    named = [_unescaped(name) for name in _NAMED.findall(re.sub(r"\[[^\[\]]*\]", "", last))]
+    last = _ATTRIBUTE.sub("", parts[-1]).rpartition("|")[2]
     found = _TAG.match(last)
+    is_plain = _PLAIN.fullmatch(text) is not None
+    around = frozenset(_unescaped(name) for part in parts[:-1] for name in _NAMED.findall(part))
     tag = found[0].lower() if found else ""
-    attribute = re.search(r"\[[^\[\]]*\]", last)
-    ids = [name for name in named if name[0] == "#"]
-    key = ids[0] if ids else named[-1] if named else attribute[0] if attribute else tag or "*"
-    is_beside = "+" in plain or "~" in plain
-    outer = [] if is_beside else parts[:-1]
-    around = frozenset(_unescaped(name) for part in outer for name in _NAMED.findall(_GROUP.sub("", part)))
-    is_plain = ":" not in text and "[" not in text and not is_beside
-    return Selector(key, frozenset(named), tag, around, is_plain)
+    return Selector(frozenset(map(_unescaped, _NAMED.findall(last))), tag, around, is_plain)
 
 
 def _unescaped(name: str) -> str:
     return name[0] + unescaped(name[1:]) if "\\" in name else name
 
 
-class Rule(NamedTuple):
-    """A rule that may hide text, if others give the place or cut the box."""
-
-    selector: Selector
-    style: str
-    how: Hiding
-
-
 class Sheet:
-    """The rules of style sheets that may hide text; of elements with names that are not on the page, only some."""
+    """The rules of the style sheets of a page."""
 
-    def __init__(self, text: str, names: Container[str] | None = None) -> None:
+    def __init__(self, text: str) -> None:
         self.is_cut = len(text) > _MOST_READ
+        self._steps = 0
         text = _plain(text[:_MOST_READ])
         self.variables = dict(_VARIABLES.findall(text)) if "var(" in text else {}
-        values = dict.fromkeys(value.strip().lower() for value in _BACKGROUND.findall(text))
-        known = (background_of(read_style(f"background:{value}", self.variables)) for value in values)
-        self.grounds = list(dict.fromkeys(filter(None, known)))[:_MOST_GROUNDS]
-        self.rules: list[Rule] = []
-        self.page: Colour | None = None
-        self._all = [rule for rule in _rules(text) if names is None or _may_be_on(rule[0], names)]
-        self._setters: dict[tuple[str, ...], dict[str, list[Selector]]] = {}
-        for selectors, style in self._all:
-            if "background" in style and _PAGE.search(selectors[:_LONGEST]):
-                self.page = background_of(read_style(style, self.variables)) or self.page
-            colours = _TEXT_COLOUR.findall(style) if "olor" in style or "OLOR" in style else ()
-            is_like = any(_MAY_BE_WHITE.match(one) or one.strip().lower() in values for one in colours)
-            if (is_like or _SIGNS.search(style)) and (how := may_hide(read_style(style, self.variables), self.grounds)):
-                read = map(read_selector, listed(selectors))
-                self.rules += [Rule(selector, style, how) for selector in read if selector is not None]
+        self.rules = list(_rules(text))
 
-    def setters(self, by: tuple[str, ...]) -> dict[str, list[Selector]]:
-        """Selectors, by their key, of rules that set properties that hide text, and do not hide it."""
-        if by not in self._setters:
-            found: dict[str, list[Selector]] = defaultdict(list)
-            for selectors, style in self._all:
-                if any(map(style.__contains__, by)) and hiding(read_style(style, self.variables)) is None:
-                    for selector in filter(None, map(read_selector, listed(selectors))):
-                        found[selector.key].append(selector)
-            self._setters[by] = found
-        return self._setters[by]
+    def _read(self, has: tuple[str, ...] = ()) -> Iterator[tuple[list[Selector], dict[str, str]]]:
+        for selectors, style in self.rules:
+            if not has or any(map(style.__contains__, has)):
+                read = read_style(style, self.variables)
+                yield list(filter(None, map(read_selector, listed(selectors)))), read
+
+    @cached_property
+    def hiding(self) -> list[tuple[Selector, Hiding]]:
+        """Plain selectors of what is surely hidden."""
+        read = ((selectors, hiding(said)) for selectors, said in self._read(_USUAL))
+        return [(one, how) for selectors, how in read if how for one in selectors if one.is_plain]
+
+    @cached_property
+    def setters(self) -> dict[str, list[tuple[Selector, frozenset[str]]]]:
+        """By their key, selectors of rules that hide nothing, with the beginnings of properties that they set."""
+        found: dict[str, list[tuple[Selector, frozenset[str]]]] = defaultdict(list)
+        for selectors, said in self._read():
+            if hiding(said) is None:
+                names = frozenset(name.partition("-")[0] for name in said)
+                for one in selectors:
+                    found[one.key].append((one, names))
+        return found
+
+    @cached_property
+    def doubtful(self) -> dict[str, list[tuple[Selector, Kind]]]:
+        """By their key, selectors of what may be hidden."""
+        found: dict[str, list[tuple[Selector, Kind]]] = defaultdict(list)
+        for selectors, said in self._read():
+            if kind := doubt(said, self.grounds):
+                for one in selectors:
+                    found[one.key].append((one, kind))
+        return found
+
+    @cached_property
+    def grounds(self) -> list[Colour]:
+        """Colours of backgrounds."""
+        grounds = (background_of(said) for _, said in self._read(("background", "BACKGROUND")))
+        return [WHITE, *dict.fromkeys(filter(None, grounds))][:_MOST_GROUNDS]
+
+    def hidden(self, root: LexborNode, size: int) -> Iterator[tuple[LexborNode, Hiding]]:
+        """The elements of a page of so many bytes that the usual rules hide, if no other rule may show them."""
+        for selector, how in self.hiding[: _BYTES_QUERIED // max(1, size)]:
+            # The parser knows no names that begin with a digit.
+            with suppress(SelectolaxError):
+                for node in root.css(selector.tag + "".join(selector.names))[:_MOST_ELEMENTS]:
+                    if selector.around <= _around(node, selector) and not self.is_shown(node, how):
+                        yield node, how
+
+    def is_shown(self, node: LexborNode, how: Hiding) -> bool:
+        """Whether another rule may show an element."""
+        names, by = names_of(node), how.by.partition("-")[0]
+        setters = [one for key in (*names, node.tag or "") for one in self.setters.get(key, ())]
+        found = (
+            by in sets and one.names <= names and one.tag in ("", node.tag) for one, sets in setters[:_MOST_SETTERS]
+        )
+        return len(setters) > _MOST_SETTERS or any(found)
+
+    def doubt(self, node: LexborNode) -> Kind | None:
+        """How a rule may hide an element; beyond the budget, any may."""
+        names = names_of(node)
+        for key in (*names, node.tag or "", "*"):
+            for one, kind in self.doubtful.get(key, ()):
+                self._steps += 1
+                if (one.names <= names and one.tag in ("", node.tag)) or self._steps > _STEPS:
+                    return kind
+        return None
 
 
-def _may_be_on(selectors: str, names: Container[str]) -> bool:
-    """Whether a page may have all the names of one of some selectors."""
-    plain = _GROUP.sub("", selectors) if "(" in selectors else selectors
-    return "\\" in plain or any(all(map(names.__contains__, _PLAIN_NAME.findall(one))) for one in plain.split(","))
+def _around(node: LexborNode, selector: Selector) -> frozenset[str]:
+    """The names of the nearest elements around an element, if a selector asks for them."""
+    found, above = frozenset[str](), node.parent
+    for _ in range(_MOST_AROUND if selector.around else 0):
+        if above is None:
+            break
+        found |= names_of(above)
+        above = above.parent
+    return found
 
 
-@lru_cache(maxsize=256)
-def _kept_sheet(text: str) -> Sheet:
+@lru_cache(maxsize=64)
+def short_sheet(text: str) -> Sheet:
+    """A short sheet, kept for the next page."""
     return Sheet(text)
 
 
@@ -251,99 +277,8 @@ def listed(selectors: str) -> list[str]:
     return [one for one in (*found, selectors[last:].strip()) if one]
 
 
-class Styles:
-    """The styles of one page: which elements its sheets may hide, and whether others show them."""
-
-    def __init__(self, root: LexborNode, text: str, size: int) -> None:
-        self.steps = 0
-        self._number = size // _BYTES_PER_STEP
-        self._root = root
-        # Most rules of a long sheet are for other pages of the site.
-        self.sheet = _kept_sheet(text) if len(text) <= _KEPT_SHEET else Sheet(text, self._index)
-        self.exceeded = self.sheet.is_cut
-        self._names: dict[int, frozenset[str]] = {}
-
-    def spend(self, steps: int) -> bool:
-        """Whether so many steps are left. Without them it is not known what the rest would hide."""
-        self.steps += steps
-        self.exceeded = self.exceeded or self.steps > STEPS
-        return not self.exceeded
-
-    @cached_property
-    def _index(self) -> dict[str, list[LexborNode]]:
-        """The elements of the page by their ids and classes."""
-        found: dict[str, list[LexborNode]] = defaultdict(list)
-        for node in self._root.css("[class],[id]"):
-            for name in names_of(node):
-                found[name].append(node)
-        return found
-
-    def may_hide(self) -> dict[int, tuple[LexborNode, list[Rule], bool]]:
-        """The elements that rules may hide, with these rules, and whether one of them surely matches."""
-        by_key: dict[str, list[Rule]] = defaultdict(list)
-        for rule in self.sheet.rules:
-            by_key[rule.selector.key].append(rule)
-        found: dict[int, tuple[LexborNode, list[Rule], bool]] = {}
-        for node, keys in self._looked_up(list(by_key)):
-            names = {*names_of(node)}
-            for key in keys:
-                if not self.spend(len(by_key[key]) + len(names) // _PER_NODE):
-                    return found
-                for rule in by_key[key]:
-                    selector = rule.selector
-                    is_it = selector.names <= names and selector.tag in ("", node.tag)
-                    if is_it and (not selector.around or selector.around <= self._around(node)):
-                        _, rules, is_sure = found.get(node.mem_id, (node, [], False))
-                        found[node.mem_id] = node, [*rules[-_QUERIES:], rule], is_sure or selector.is_plain
-        return found
-
-    def _looked_up(self, keys: list[str]) -> Iterator[tuple[LexborNode, list[str]]]:
-        """The elements that have one of the keys, each with its keys."""
-        named = [key for key in keys if key[0] in ".#"]
-        others = [key for key in keys if key[0] not in ".#"]
-        if named and self.spend(self._number):
-            if "_index" not in self.__dict__ and len(named) <= _IN_A_QUERY and all(map(_PLAIN_NAME.fullmatch, named)):
-                known = frozenset(named)
-                for node in self._root.css(",".join(named)):
-                    yield node, list(known.intersection(names_of(node)))
-            else:
-                yield from ((node, [name]) for name in named for node in self._index.get(name, ()))
-        for key in others[:_QUERIES]:
-            if self.spend(self._number):
-                try:
-                    for node in self._root.css(key if key != "*" else "[class],[id]"):
-                        yield node, [key]
-                except SelectolaxError:
-                    self.exceeded = True
-        self.exceeded = self.exceeded or len(others) > _QUERIES
-
-    def _around(self, node: LexborNode | None) -> frozenset[str]:
-        """The names of the elements around an element."""
-        path = []
-        above = node.parent if node is not None else None
-        while above is not None and above.mem_id not in self._names:
-            path.append(above)
-            above = above.parent
-        found = self._names[above.mem_id] if above is not None else frozenset[str]()
-        for one in reversed(path):
-            found = found.union(names_of(one)) if self.spend(1 + len(found) // _PER_NODE) else found
-            self._names[one.mem_id] = found
-        return found
-
-    def is_shown(self, node: LexborNode, by: tuple[str, ...]) -> bool:
-        """Whether a rule may give an element other values of properties that hide it."""
-        names = frozenset(names_of(node))
-        self.spend(1 + len(names))
-        setters = self.sheet.setters(by)
-        others = [one for key in (*names, node.tag or "") for one in setters.get(key, ())]
-        if not others or not self.spend(len(others)):
-            return bool(others)
-        around = self._around(node)
-        return any(one.names <= names and one.tag in ("", node.tag) and one.around <= around for one in others)
-
-
-def names_of(node: LexborNode) -> list[str]:
+def names_of(node: LexborNode) -> frozenset[str]:
     """The id and the classes of an element, as in selectors."""
     attributes = node.attributes
     names = [f".{name}" for name in (attributes.get("class") or "").split()]
-    return [f"#{identity}", *names] if (identity := attributes.get("id")) else names
+    return frozenset((*names, f"#{attributes['id']}") if attributes.get("id") else names)

@@ -7,7 +7,7 @@ from itertools import islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.displayed import write_code
-from handlers.html.hidden import take_out_hidden
+from handlers.html.hidden import Styles, take_out_doubtful, take_out_hidden
 from handlers.html.hidden_text import take_out_unseen, visible
 from handlers.html.hints import Hints
 from handlers.html.outline import (
@@ -65,7 +65,8 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
     if tree.root is None:
         return found
     found.json_ld, sheets = take_out_scripts(tree.root)
-    found.hidden = take_out_hidden(tree, sheets, hints.addressed)
+    styles = Styles(tree.root, sheets, len(tree.raw_html or b""))
+    found.hidden = take_out_hidden(tree, styles, hints.addressed)
     attributes = tree.root.attributes
     found.language = (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
     _open_controls(tree.root)
@@ -79,6 +80,7 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
         # Elements of the head belong to the whole page.
         found.entered[tree.root.mem_id] = found.place(tree.body)
     found.hidden += take_out_unseen(found, hints.addressed)
+    found.hidden += take_out_doubtful(found, styles, hints.addressed)
     found.title = visible(found.title)
     return found
 

@@ -60,7 +60,8 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
     document_id = document_id_of(page.url)
     payload = _payload(page, document_id)
     chunking = chunking_of(page.tier, tiers)
-    summary, content = page.summary.strip(), without_passages(page.content, page.suspected).strip()
+    summary, whole = page.summary.strip(), without_passages(page.content, page.suspected)
+    content = whole.strip()
     paths: list[tuple[str, ...]] = []
     if chunking == "rough":
         beginning = content[: tiers.tier_b.max_chars].strip()
@@ -71,7 +72,7 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
         article = "" if _begins_with(content, summary) else summary
         texts = [(ARTICLE, 0, _joined(article, content[: rules.article_characters].strip()))]
     if chunking == "full":
-        chunks = chunk_text(page.content, tiers.tier_a.max_chunk_size, rules.chunk_unit, page.blocks)
+        chunks = chunk_text(whole, tiers.tier_a.max_chunk_size, rules.chunk_unit, page.blocks)
         texts += [(CHUNK, ordinal, chunk) for ordinal, chunk in enumerate(chunks)]
         paths = heading_paths(page, chunks)
     return tuple(
@@ -210,6 +211,7 @@ def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
         "tier": page.tier,
         "cts_score": page.cts_score,
         "trust_label": page.trust_label,
+        **({"gives_orders": True} if page.gives_orders else {}),
         **({"source": page.source, "support_score": page.support} if page.source else {}),
         "trust_features": page.trust_features.model_dump(mode="json"),
     }

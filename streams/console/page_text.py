@@ -62,12 +62,14 @@ class PageText:
         refusal: Why nothing of it is counted, "" if something may be.
         cut: Whether the page has more text than is shown.
         markdown: The content that was scored, by its blocks.
+        suspected: Passages that are written to a machine.
     """
 
     blocks: tuple[Block, ...]
     refusal: str
     cut: bool
     markdown: str = ""
+    suspected: tuple[str, ...] = ()
 
     def count(self, fate: Fate) -> int:
         return sum(len(block.text) for block in self.blocks if block.fate == fate)
@@ -76,11 +78,12 @@ class PageText:
 def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     outcome = score_page(page, rules)
     refusal = content = markdown = ""
+    suspected: tuple[str, ...] = ()
     match outcome:
         case Dead():
             refusal = f"{outcome.reason}: {outcome.detail}"
         case Emit(events=(ScoredPage() as scored,)):
-            content = scored.content
+            content, suspected = scored.content, scored.suspected_lines
             refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
             markdown = "" if refusal else render_markdown(content, scored.blocks)[:MOST_CHARACTERS]
     found = [(line, "") for line in (page.content or "")[: MOST_CHARACTERS + 1].splitlines() if line.strip()]
@@ -94,14 +97,14 @@ def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     for text, hidden in found:
         length += len(text)
         if length > MOST_CHARACTERS or len(blocks) >= _MOST_BLOCKS:
-            return PageText(tuple(blocks), refusal, True, markdown)
+            return PageText(tuple(blocks), refusal, True, markdown, suspected)
         if refusal:
             blocks.append(Block(text, "refused", hidden))
         elif hidden:
             blocks.append(Block(text, "hidden", f"{hidden}, and counted" if counted.has(text) else hidden))
         else:
             blocks.append(Block(text, "counted" if counted.has(text) else "skipped"))
-    return PageText(tuple(blocks), refusal, False, markdown)
+    return PageText(tuple(blocks), refusal, False, markdown, suspected)
 
 
 class _Content:
@@ -172,7 +175,7 @@ def _hides(node: LexborNode) -> str:
     if (attributes.get("aria-hidden") or "").lower() == "true":
         return "aria-hidden"
     how = hiding(read_style(attributes.get("style") or ""))
-    if how is None or not how.is_sure:
+    if how is None:
         return ""
     return "its style hides it" + (f" ({how.kind.replace('_', ' ')})" if how.kind != "style" else "")
 

@@ -29,10 +29,23 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from handlers.html.addressed import BITS, PER_LINE, SMOOTH, WORD, AddressedSection, normal, numbers_of, sentence_bounds
+from handlers.html.addressed import (
+    BITS,
+    PER_LINE,
+    SMOOTH,
+    WINDOW,
+    WORD,
+    Addressed,
+    AddressedSection,
+    folded,
+    numbers_of,
+    sentence_bounds,
+    words_of,
+)
 from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
+from handlers.html.outline import HEADING_NAMES
 from handlers.html.reading import PageReadingSection
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
@@ -45,8 +58,8 @@ ABOUT = "Fitted by `python -m tools.training.addressed` on {pages} labelled page
 FOLDS, PENALTY, ORDERS = 5, 0.03, 60
 _CAPITALS = 0.2
 _SLOT = re.compile(r"<(\w+)>")
-_RARE, _LEAST_TELLING = 0.0005, 0.7
-_SCORED, _LONGEST, _SHARE, _NAME = 0.08, 6_000, 0.6, 40
+_RARE, _LEAST_TELLING, _ANCHOR, _WORTH, _LOOSE = 0.0005, 0.7, 3.0, 5.6, 1.8
+_LONGEST, _SHARE, _NAME, _ALARMS = 6_000, 0.6, 40, 2
 
 
 class Text(NamedTuple):
@@ -56,6 +69,11 @@ class Text(NamedTuple):
     group: str
     order: str
     is_addressed: bool
+
+    @property
+    def name(self) -> str:
+        """Of its framing, or of the language of it."""
+        return self.group.partition(": ")[0]
 
 
 def wordings(what: str) -> Iterator[tuple[str, str]]:
@@ -80,7 +98,7 @@ def written() -> Iterator[Text]:
                 yield Text(_put(filled, _filled(order, slots, draw)), framing, order, True)
     for language, its in given["languages"].items():
         pairs = product(its["forms"].split(" | "), its["orders"].split(" | "))
-        yield from (Text(_put(form, order), language, order, True) for form, order in pairs)
+        yield from (Text(_put(form, order), f"{language}: {form}", order, True) for form, order in pairs)
     yield from (Text(line, line, line, False) for line in given["ordinary"].split(" || "))
 
 
@@ -128,7 +146,8 @@ def pages(reading: PageReadingSection) -> Iterator[tuple[str, list[str], list[st
         if not isinstance(tree, str):
             page = walk_page(tree, Hints(reading), reading.max_nodes)
             meta = [text for texts in page.meta.values() for text in texts if " " in text]
-            others = [page.title, *(text for _, text in page.headings), *(one.text for one in page.hidden)]
+            headings = (block.text for block in page.blocks() if block.tag in HEADING_NAMES)
+            others = [page.title, *headings, *(one.text for one in page.hidden)]
             yield (
                 str(case.get("split_key") or case.get("url") or folder),
                 [block.text for block in page.lines_with_links()],
@@ -140,25 +159,25 @@ def fold(text: str) -> int:
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()[0] % FOLDS
 
 
-def telling_words(texts: Iterable[Text], lines: Sequence[str]) -> dict[str, float]:
+def telling_words(texts: Iterable[Text], usual: Counter[str], lines: int) -> dict[str, float]:
     """How much more often passages to a machine have a word than lines of pages, as a logarithm."""
-    texts = [one for one in texts if one.is_addressed]
-    sizes, often = Counter(one.group for one in texts), defaultdict[str, float](float)
+    texts = list(texts)
+    sizes, often = Counter(one.name for one in texts), defaultdict[str, float](float)
     for one in texts:
-        for word in set(WORD.findall(normal(one.text))):
-            often[word] += 1 / sizes[one.group] / len(sizes)
-    usual = Counter(word for line in lines for word in set(WORD.findall(normal(line))))
-    found = {
-        word: log((share + _RARE) * len(lines) / (usual[word] + 8)) for word, share in often.items() if share > _RARE
-    }
+        for word in {word for word in words_of(folded(one.text)) if WORD.match(word)}:
+            often[word] += 1 / sizes[one.name] / len(sizes)
+    found = {word: log((share + _RARE) * lines / (usual[word] + 8)) for word, share in often.items() if share > _RARE}
     return {word: round(value, 1) for word, value in sorted(found.items()) if value > _LEAST_TELLING}
 
 
 class Rows:
-    """Texts that are scored, with their windows as rows of a table of weights."""
+    """Texts that are worth a score, with their windows as rows of a table of weights."""
 
-    def __init__(self, telling: dict[str, float], worth: float) -> None:
-        self.judge = AddressedSection(telling=telling, worth=worth).compiled
+    def __init__(self, judges: Sequence[Addressed]) -> None:
+        self.judges = judges
+        # What is nearly worth a score shows what readers read.
+        loose = judges[-1].section.model_copy(update={"anchor": _LOOSE, "worth": 2 * _LOOSE})
+        self._loose = Addressed(loose)
         self.kinds: list[str] = []
         self.texts: list[Text] = []
         self.pages: list[int] = []
@@ -168,19 +187,20 @@ class Rows:
         self._weights: list[float] = []
 
     def add(self, kind: str, text: Text, weight: float, page: int = -1) -> None:
-        """Adds a text; of pages and documents only what is worth a score, or may be hidden."""
-        is_telling = self.judge.worth(normal(text.text)) >= self.judge.section.worth
-        if (kind in ("visible", "document") and not is_telling) or not text.text.strip():
+        """Adds a text; of those for readers, only what is nearly worth a score."""
+        # Words that tell of a framing are not known before it is seen.
+        plain = folded(text.text)
+        is_telling = self.judges[fold(text.group) if text.is_addressed else -1].is_worth(plain)
+        if not text.is_addressed and not self._loose.is_worth(plain):
             return
         found = list(windows(text.text[:_LONGEST]))
         # An order is most of its text; of other texts no window is one.
         least = _SHARE * max(map(len, found), default=0) if text.is_addressed else 0
+        number = sum(len(one) >= least for one in found) if text.is_addressed else 1
         for numbers in found:
             self._numbers.append(np.asarray(numbers, dtype=np.int32))
             self._own.append(len(self.texts))
-            self._weights.append(weight / sum(len(one) >= least for one in found) if len(numbers) >= least else 0.0)
-            if not text.is_addressed:
-                self._weights[-1] = weight
+            self._weights.append(weight / number if len(numbers) >= least else 0.0)
         self.kinds.append(kind)
         self.texts.append(text)
         self.pages.append(page)
@@ -223,28 +243,29 @@ class Rows:
 
 
 def windows(line: str) -> Iterator[list[int]]:
-    """Numbers of weights of up to three sentences that follow each other, as they are scored."""
+    """Numbers of weights of sentences that follow each other, as they are scored."""
+    line = folded(line)
     sentences = [numbers_of(line[first:last]) for first, last in sentence_bounds(line)]
     for place in range(len(sentences)):
-        numbers: list[int] = []
-        for own in sentences[place : place + 3]:
-            numbers = [*numbers, *own]
-            if numbers:
+        for end in range(place + 1, min(place + WINDOW, len(sentences)) + 1):
+            if numbers := [number for own in sentences[place:end] for number in own]:
                 yield numbers
 
 
-def all_rows(folder: Path | None, reading: PageReadingSection) -> Rows:
-    """The texts and the labelled pages."""
-    texts = [*written(), *(attacks(folder) if folder else ())]
-    read = list(pages(reading))
+def all_rows(texts: Sequence[Text], read: Sequence[tuple[str, list[str], list[str]]]) -> Rows:
+    """Attacks and texts for readers, with the labelled pages."""
     lines = [line for _, visible, _ in read for line in visible]
-    lines = random.Random(1).sample(lines, min(len(lines), 100_000))
-    telling = telling_words(texts, lines)
-    judge = AddressedSection(telling=telling).compiled
-    rows = Rows(telling, float(np.quantile([judge.worth(normal(line)) for line in lines[:20_000]], 1 - _SCORED)))
-    sizes = Counter(one.group for one in texts)
+    lines = random.Random(1).sample(lines, min(len(lines), 60_000))
+    usual = Counter(word for line in lines for word in {word for word in words_of(folded(line)) if WORD.match(word)})
+    judges = []
+    for left_out in (*range(FOLDS), None):
+        kept = [one for one in texts if one.is_addressed and left_out not in (fold(one.group), fold(one.order))]
+        telling = telling_words(kept, usual, len(lines))
+        judges.append(AddressedSection(telling=telling, anchor=_ANCHOR, worth=_WORTH).compiled)
+    rows = Rows(judges)
+    sizes = Counter(one.name for one in texts)
     for one in texts:
-        weight = 2.0 * (100 / max(100, sizes[one.group])) ** 0.5 if one.is_addressed else 3.0
+        weight = 2.0 * (100 / max(100, sizes[one.name])) ** 0.5 if one.is_addressed else 3.0
         rows.add("order" if one.is_addressed else "ordinary", one, weight)
     for one in documentation():
         rows.add("document", one, 1.0)
@@ -258,30 +279,31 @@ def all_rows(folder: Path | None, reading: PageReadingSection) -> Rows:
 
 def report(rows: Rows, scores: NDArray[np.float64]) -> dict[str, float]:
     """Prints what is found by weights that saw neither framing, order nor site, and returns limits."""
-    kinds, place = np.array(rows.kinds), np.array(rows.pages)
-    number, is_telling = place.max() + 1, np.array(rows.is_telling)
-    lines = np.bincount(place[kinds == "visible"], minlength=number)
+    kinds, place, is_telling = np.array(rows.kinds), np.array(rows.pages), np.array(rows.is_telling)
+    number, scores = place.max() + 1, np.where(is_telling, scores, -99)
+    lines = np.bincount(place[(kinds == "visible") & is_telling], minlength=number)
     limits = {}
-    for name, kind, alarms in (("suspected", "visible", 1), ("quarantined", "other", 1)):
+    for name, kind in (("suspected", "visible"), ("quarantined", "other")):
         mine = kinds == kind
         best = np.full(number, -99.0)
         by_page = scores - PER_LINE * np.log1p(lines[place]) if kind == "visible" else scores
         np.maximum.at(best, place[mine], by_page[mine])
-        limits[name] = round(float(np.sort(best)[-1 - alarms]) + 0.01, 2)
+        # Halfway between the last page that is an alarm and the next one.
+        limits[name] = round(float(np.sort(best)[-1 - _ALARMS : 1 - _ALARMS].mean()), 2)
         groups: dict[str, list[bool]] = defaultdict(list)
         least = limits[name] + (PER_LINE * np.log(3) if kind == "visible" else 0)
-        for spot in np.flatnonzero((kinds == "order") & (rows.folds[:, 0] >= 0)):
-            if len(rows.texts[spot].group) < _NAME:
-                is_scored = kind != "visible" or is_telling[spot]
-                groups[rows.texts[spot].group].append(bool(scores[spot] >= least and is_scored))
+        for spot in np.flatnonzero(kinds == "order"):
+            if len(rows.texts[spot].name) < _NAME:
+                groups[rows.texts[spot].name].append(bool(scores[spot] >= least))
         shares = {group: float(np.mean(found)) for group, found in groups.items() if len(found) > 4}
-        ordinary = float((scores[kinds == "ordinary"] >= least).mean())
-        print(f"{name} from {limits[name]}: {(best >= limits[name]).sum()} of {number} pages, ordinary {ordinary:.3f}, "
-              f"found {np.mean(list(shares.values())):.3f} as the mean over {len(shares)} framings")  # fmt: skip
+        ordinary = [rows.texts[spot].text for spot in np.flatnonzero((kinds == "ordinary") & (scores >= least))]
+        mean = float(np.mean(list(shares.values())))
+        print(f"{name} from {limits[name]}: {(best >= limits[name]).sum()} of {number} pages")
+        print(f"found {mean:.3f} as the mean over {len(shares)} framings; ordinary: {ordinary}")
         print({group: round(share, 2) for group, share in shares.items()})
         for spot in sorted(np.flatnonzero(mine), key=lambda spot: -by_page[spot])[:12]:
             print(f"{by_page[spot]:.2f} {rows.texts[spot].text[:130]!r}")
-    return limits | {"doubtful": round(limits["quarantined"] - 1.0, 2)}
+    return limits
 
 
 def main() -> int:
@@ -289,7 +311,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.training.addressed", description=__doc__)
     parser.add_argument("--attacks", type=Path, help="a folder with unpacked packages")
     options = parser.parse_args()
-    rows = all_rows(options.attacks, shipped_rules(ScorePageRules).page_reading)
+    texts = [*written(), *(attacks(options.attacks) if options.attacks else ())]
+    rows = all_rows(texts, list(pages(shipped_rules(ScorePageRules).page_reading)))
     scores = np.full(len(rows.texts), -99.0)
     for number in range(FOLDS):
         own = rows.folds[:, 0] == number
@@ -301,8 +324,9 @@ def main() -> int:
     about = ABOUT.format(
         pages=max(rows.pages) + 1, texts=rows.kinds.count("order"), day=f"{datetime.now(UTC):%Y-%m-%d}"
     )
+    judge = rows.judges[-1].section
     section = {"about": about, "start": round(float(weights[-1]), 3), "step": round(step, 6), **limits}
-    section |= {"worth": rows.judge.section.worth, "telling": rows.judge.section.telling, "weights": stored}
+    section |= {"anchor": judge.anchor, "worth": judge.worth, "telling": judge.telling, "weights": stored}
     ADDRESSED.write_text(json.dumps(section, ensure_ascii=False) + "\n", "utf-8")
     print(f"{ADDRESSED.name}: {ADDRESSED.stat().st_size} bytes")
     return 0

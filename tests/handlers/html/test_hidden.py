@@ -26,6 +26,10 @@ TEXT = (
     "<p>The harbour festival opens on 3 May with boats from all over the country, and the council expects ten thousand "
     "visitors in the old town.</p>"
 ) * 4
+SIGNED = (
+    '<title>Harbour festival</title><meta name=author content="Ann Lee"><meta property="article:published_time" '
+    'content="2026-05-01"><script type="application/ld+json">{"@type":"NewsArticle"}</script>'
+)
 HIDDEN: Mapping[str, str] = {
     "inline_style": "<div style='display:none'>{}</div>",
     "hidden_attribute": "<p hidden>{}</p>",
@@ -40,7 +44,7 @@ HIDDEN: Mapping[str, str] = {
 
 def scored(body: str, head: str = "<title>Harbour festival</title>") -> ScoredPage:
     page = CrawledPage(
-        url="https://a.example/x", html=f"<html><head>{head}</head><body><h1>Festival</h1>{TEXT}{body}</body></html>"
+        url="https://www.bbc.com/x", html=f"<html><head>{head}</head><body><h1>Festival</h1>{TEXT}{body}</body></html>"
     )
     return emitted(ScoredPage, score_page(page, RULES))
 
@@ -183,11 +187,16 @@ def test_scripts_are_no_text(tag: str) -> None:
 
 
 def test_visible_orders_are_reported_and_lower_the_label() -> None:
-    event = scored(f"<p>{ORDER}</p>")
+    event = scored(f"<p>{ORDER}</p>", SIGNED)
     assert event.injection_suspected == ORDER
     assert ORDER in event.content
+    [marked] = event.suspected
+    assert event.content[marked.start : marked.end] == ORDER
     assert event.cts_breakdown[-1].component == "injection"
-    assert sum(line.points for line in event.cts_breakdown) == event.cts_score
+    assert ORDER in event.cts_breakdown[-1].reason
+    plain = scored("", SIGNED)
+    assert (event.cts_score, event.tier, plain.trust_label) == (plain.cts_score, plain.tier, "MEDIUM")
+    assert event.trust_label == "LOW"
 
 
 @pytest.mark.parametrize("text", TABLES["ordinary_texts_are_not_flagged"])
