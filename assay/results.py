@@ -100,7 +100,7 @@ class Page:
         """The main text below its title, as Markdown: headings, lists, tables and code."""
         from handlers.html.markdown import render_markdown
 
-        return render_markdown(self.event.content, self.event.blocks, self.event.title)
+        return render_markdown(self.event.content, self.event.blocks, self.event.title, self.event.entries)
 
     @property
     def summary(self) -> str:

@@ -196,6 +196,7 @@ def _scored(
         title=facts.title,
         content=facts.text,
         blocks=facts.blocks,
+        entries=facts.entries,
         summary=facts.summary,
         date=facts.date,
         authors=facts.authors,

@@ -360,6 +360,25 @@ class ContentBlock(TypedDict, total=False):
     header: bool
 
 
+EntryKind = Literal["post", "card"]
+MAX_ENTRIES = 1_000
+
+
+class ContentEntry(TypedDict, total=False):
+    """One of the alike parts of a page's content: a post of a thread, or a card that leads to another page.
+
+    Attributes:
+        start: First character.
+        end: The character behind the last.
+        author: The person whom a post names.
+    """
+
+    kind: Required[EntryKind]
+    start: Required[Annotated[int, Field(ge=0)]]
+    end: Required[Annotated[int, Field(ge=0)]]
+    author: str
+
+
 class ScoredPage(Event):
     """A page with its content trust score (CTS), tier and label, and why.
 
@@ -372,6 +391,7 @@ class ScoredPage(Event):
         state: Content, or why the page has none: then the score is 0, and no date and no author is given.
         content: Main text without boilerplate; code keeps its lines, and a row of a table is one line.
         blocks: What the lines of the content are, at most 5,000.
+        entries: The posts of a thread or the cards of a listing, at most 1,000, in page order.
         summary: The page's own description, else leading sentences.
         site_name: The publisher as the crawler named it, else the page's own claim.
         publisher: The publisher as the crawler named it, else null; it may raise the source tier (C-42).
@@ -396,6 +416,7 @@ class ScoredPage(Event):
     title: str
     content: str = Field(max_length=MAX_PAGE_BYTES)
     blocks: Many[ContentBlock] = Field(default=(), max_length=MAX_BLOCKS)
+    entries: Many[ContentEntry] = Field(default=(), max_length=MAX_ENTRIES)
     summary: str
     date: Published = None
     authors: Many[str] = ()

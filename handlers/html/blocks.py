@@ -104,18 +104,23 @@ def _cell_of(outline: Outline, element: int) -> tuple[int, int, int]:
 
 def type_blocks(
     outline: Outline, blocks: Sequence[Block], tables: Mapping[int, Table], max_characters: int
-) -> tuple[str, tuple[ContentBlock, ...]]:
-    """The text of some lines and tables, and the blocks that they are; no blocks beyond ``MAX_BLOCKS``."""
+) -> tuple[str, tuple[ContentBlock, ...], list[tuple[int, int]]]:
+    """The text of some lines and tables, the blocks that they are, and the span of each line as far as the text goes.
+
+    There are no blocks beyond ``MAX_BLOCKS``.
+    """
     pieces: list[str] = []
     found: list[ContentBlock] = []
+    spans: list[tuple[int, int]] = []
     at = 0
-    for text, fields in _typed(outline, blocks, tables):
+    for text, fields, count in _typed(outline, blocks, tables):
         end = at + len(text)
         if at >= max_characters:
             break
         if end > max_characters:
             text, end = text[: max_characters - at], max_characters
         pieces.append(text)
+        spans += [(at, end)] * count
         if fields is not None and len(found) < MAX_BLOCKS:
             fields["start"], fields["end"] = at, end
             if "cells" in fields:
@@ -123,13 +128,13 @@ def type_blocks(
                 fields["cells"] = tuple((begin, stop) for begin, stop in cells if stop <= end)
             found.append(fields)
         at = end + 1
-    return "\n".join(pieces), tuple(found)
+    return "\n".join(pieces), tuple(found), spans
 
 
 def _typed(
     outline: Outline, blocks: Sequence[Block], tables: Mapping[int, Table]
-) -> Iterator[tuple[str, ContentBlock | None]]:
-    """The lines of the content with their kinds; spans of cells are those within the line."""
+) -> Iterator[tuple[str, ContentBlock | None, int]]:
+    """The lines of the content with their kinds, and how many lines of the page each has; cells are spans of it."""
     row_of = {
         line.start: (element, row)
         for element, table in tables.items()
@@ -146,7 +151,7 @@ def _typed(
     for place, group in groupby(blocks, key=lambda block: row_of.get(block.start)):
         if place is None:
             for block in group:
-                yield block.text, _block(outline, block, counts, items, known)
+                yield block.text, _block(outline, block, counts, items, known), 1
             continue
         element, row = place
         _pass_rows(spanning.setdefault(element, {}), outline.elements[row], passed.get(element, 0))
@@ -161,7 +166,7 @@ def _typed(
             fields["depth"] = lists
         if quotes:
             fields["quotes"] = quotes
-        yield line, fields
+        yield line, fields, sum(1 for _ in group)
 
 
 def _row(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from html import unescape
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from selectolax.lexbor import LexborHTMLParser
@@ -30,6 +30,7 @@ from handlers.html.citations import (
     own_lines,
 )
 from handlers.html.encoding import whole
+from handlers.html.entries import find_entries
 from handlers.html.hidden_text import Hidden, judge, visible
 from handlers.html.hints import OTHERS, Hints
 from handlers.html.layout import EventWords, Layout, is_event
@@ -45,7 +46,7 @@ from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
 from handlers.text.sentences import count_words, leading_sentences
-from schemas.pages import ContentBlock, CrawledPage, CrawlerMetadata, without_passages
+from schemas.pages import ContentBlock, ContentEntry, CrawledPage, CrawlerMetadata, without_passages
 
 _TAG = re.compile(r"<[^<>]{0,500}>")
 _WORD = re.compile(r"\w+")
@@ -62,6 +63,8 @@ _LEAST_ORDER = 16
 _MAX_LINES = 5_000
 """Lines at the end of an extracted text in which references are looked for."""
 Value = TypeVar("Value")
+_MAX_SUMMED = 20
+"""Lines of running text that a summary is made of."""
 _LITTLE, _LINK = 100, 70
 """Characters of a text below which other lines are counted, and what a link among them counts."""
 
@@ -93,6 +96,7 @@ class PageFacts:
     titles: tuple[str, ...]
     text: str
     blocks: tuple[ContentBlock, ...] = ()
+    entries: tuple[ContentEntry, ...] = ()
     summary: str
     date: Moment | None
     authors: tuple[str, ...]
@@ -157,7 +161,8 @@ class PageReader:
         host = host_of(url)
         text = with_description(body.text, data)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
-        layout = Layout(page, body)
+        entries = find_entries(page, body.blocks, body.spans, self._bylines.path)
+        layout = Layout(page, body, entries)
         language = find_language(
             page.language or _first(page, reading.language_names) or data.language,
             body.text,
@@ -190,7 +195,8 @@ class PageReader:
             titles=titles,
             text=text,
             blocks=body.typed,
-            summary=clean(_summary(page, data, without_passages(body.text, suspected), reading)),
+            entries=entries,
+            summary=clean(_summary(page, data, body, [text[one.start : one.end] for one in suspected], reading)),
             date=dating.value if dating else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),
@@ -284,9 +290,16 @@ def _first(page: Outline, names: tuple[str, ...]) -> str:
     return next((" ".join(page.meta[name][0].split()) for name in names if name in page.meta), "")
 
 
-def _summary(page: Outline, data: StructuredData, text: str, reading: PageReadingSection) -> str:
+def _summary(
+    page: Outline, data: StructuredData, body: Content, suspected: Iterable[str], reading: PageReadingSection
+) -> str:
+    """The page's own description, else the first sentences of its running text, without headings and credits."""
     described = _first(page, reading.description_names) or data.description
-    return leading_sentences(described or text, reading.max_summary_characters)
+    running = islice((block.text for block in body.blocks if block.running), _MAX_SUMMED)
+    said = " ".join(running) or body.text
+    for passage in suspected:
+        said = clean(said).replace(passage, " ")
+    return leading_sentences(described or said, reading.max_summary_characters)
 
 
 def with_description(text: str, data: StructuredData) -> str:

@@ -40,6 +40,15 @@ _MAX_GUTTER, _LEAST_NUMBERED = 100_000, 3
 _LABELS = frozenset(("span", "div", "button", "small"))
 _NO_LANGUAGE = frozenset(("default", "none", "notranslate", "highlight", "source"))
 _MAX_BLOCKS, _MAX_AROUND = 2_000, 8
+_NUMBER = "data-line-number"
+_CODES = frozenset(("code", "samp", "listing", "xmp"))
+_LOOSE = f"code,samp,listing,xmp,[{_NUMBER}],[style*=white-space]"
+CODE = f"pre,{_LOOSE}"
+"""Selects what may be code."""
+_PREFORMATTED = re.compile(r"white-space:\s?pre\s?(?:;|$)")
+_SEVERAL_LINES = re.compile(r"\n[ \t]|\n[^\n]*+\n")
+"""Lines that are indented, or three of them: two may be one line that is broken in the source."""
+_WRAPPERS = frozenset(("div", "span", "figure", "section", "p"))
 _CONTROLS = "button,select,textarea,clipboard-copy"
 
 
@@ -179,10 +188,14 @@ def _grouped(text: str) -> str:
 
 
 def write_code(tree: LexborHTMLParser) -> None:
-    """Replaces what is inside of each ``pre`` by its text, and removes columns of line numbers."""
+    """Replaces what is inside of each ``pre`` by its text, and removes columns of line numbers.
+
+    Code of several lines that is in no ``pre`` gets one.
+    """
     if tree.root is None:
         return
     _write_code_of_cells(tree, tree.root)
+    _write_loose_code(tree, tree.root)
     # An inner one is a part of the text of the outer one.
     blocks = [node for node in tree.root.css("pre")[:_MAX_BLOCKS] if not _is_inside_pre(node)]
     gutters: dict[int, LexborNode] = {}
@@ -219,6 +232,68 @@ def _write_code_of_cells(tree: LexborHTMLParser, root: LexborNode) -> None:
                 code.insert_child(text)
             empty(cell)
             cell.insert_child(code)
+
+
+def _write_loose_code(tree: LexborHTMLParser, root: LexborNode) -> None:
+    """Puts a ``pre`` in the place of code of several lines, and of tables that number lines by attributes."""
+    found: dict[int, LexborNode] = {}
+    known: dict[int, bool] = {}
+    for node in root.css(_LOOSE)[:_MAX_BLOCKS]:
+        whole = _numbered_table(node) if _NUMBER in node.attributes else _whole_code(node, known)
+        if whole is not None and not _is_inside_pre(whole):
+            found[whole.mem_id] = whole
+    # The inner ones first: an element that is replaced takes those inside with it.
+    for node in reversed(found.values()):
+        is_table = node.tag == "table"
+        cells = ([cell for cell in row.iter() if cell.tag == "td"] for row in node.css("tr")) if is_table else ()
+        text = "\n".join(_text(row[-1]) for row in cells if row) if is_table else _text(node)
+        if is_table or _SEVERAL_LINES.search(text):
+            code = tree.create_node("pre")
+            code.insert_child(text)
+            code.attrs[LANGUAGE] = _language(node)
+            node.replace_with(code)
+
+
+def _numbered_table(number: LexborNode) -> LexborNode | None:
+    """The table around the number of a line, if several of its rows have one."""
+    above: LexborNode | None = number
+    for _ in range(_MAX_AROUND):
+        if above is None or above.tag == "table":
+            break
+        above = above.parent
+    if above is None or above.tag != "table" or len(above.css(f"tr:has([{_NUMBER}])")) < _LEAST_NUMBERED:
+        return None
+    return above
+
+
+def _whole_code(node: LexborNode, known: dict[int, bool]) -> LexborNode | None:
+    """The outermost element that holds only some code; None for code in a line of text or in a cell."""
+    style = node.attributes.get("style") or ""
+    if node.tag not in _CODES and not ("mono" in style and _PREFORMATTED.search(style)):
+        return None
+    whole, above = node, node.parent
+    while above is not None and above.tag in _WRAPPERS and _has_only_code(above, known):
+        whole, above = above, above.parent
+    is_in_line = whole.tag_id not in NAME_OF and any(
+        beside is not None and beside.tag_id not in NAME_OF and beside.tag != "br" and beside.text().strip()
+        for beside in (whole.prev, whole.next)
+    )
+    return None if is_in_line or (above is not None and above.tag in ("td", "th")) else whole
+
+
+def _has_only_code(node: LexborNode, known: dict[int, bool], depth: int = 0) -> bool:
+    """Whether an element holds code, blanks and line breaks only."""
+    if node.mem_id not in known:
+        known[node.mem_id] = depth < _MAX_AROUND and all(
+            not (part.text_content or "").strip()
+            if part.is_text_node
+            else part.tag in _CODES
+            or part.tag == "br"
+            or part.is_comment_node
+            or (part.tag in _WRAPPERS and _has_only_code(part, known, depth + 1))
+            for part in node.iter(include_text=True)
+        )
+    return known[node.mem_id]
 
 
 def _write(node: LexborNode) -> None:

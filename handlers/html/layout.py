@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -23,6 +23,7 @@ from handlers.html.structured_data import StructuredData
 from handlers.html.template import below_headings
 from handlers.html.walk import MARK_CHARACTERS, short_text
 from schemas.addresses import web_address
+from schemas.pages import ContentEntry
 
 _BEFORE, _AFTER = 16, 20
 """Texts before and after the heading, and the beginning of the content, that are read for marks."""
@@ -64,7 +65,7 @@ class Layout:
         body: Index of the text below the heading with which the content goes on; what is between is the head.
     """
 
-    def __init__(self, outline: Outline, content: Content) -> None:
+    def __init__(self, outline: Outline, content: Content, entries: Sequence[ContentEntry] = ()) -> None:
         self.outline = outline
         self.first, self.end = content.first, content.end
         self.heading = _heading(outline, content.first)
@@ -86,6 +87,10 @@ class Layout:
         self._others = [
             range(block.start, block.end) for block, is_others in zip(below, others, strict=True) if is_others
         ]
+        # The first post is the page's own, though posts call themselves replies.
+        length = next((entry["end"] for entry in entries[:1] if entry["kind"] == "post"), 0)
+        inside = sum(end <= length for _, end in content.spans)
+        self._post = range(begin, self._ends[inside - 1] if inside else begin)
         self._said: list[int] = []
         self._of_node: dict[int, int] = {}
 
@@ -157,8 +162,10 @@ class Layout:
 
         A text below a heading such as "Comments" is others'.
         """
-        is_others = any(index in line for line in self._others)
-        return self._said_inside(index) | self._said_around(element) | OTHERS * is_others
+        said = self._said_inside(index) | self._said_around(element)
+        if index in self._post:
+            return said & ~OTHERS
+        return said | OTHERS * any(index in line for line in self._others)
 
     def _said_around(self, element: int) -> int:
         known, regions = self._said, self.outline.regions

@@ -52,6 +52,7 @@ class Content:
     Attributes:
         blocks: Its lines.
         typed: What they are.
+        spans: Where each line is in the text; none for those behind its end.
         text: The lines as text; a row of a table is one line.
         first: Index of the text with which its first running line begins.
         end: Index behind its last text.
@@ -60,6 +61,7 @@ class Content:
 
     blocks: tuple[Block, ...]
     typed: tuple[ContentBlock, ...]
+    spans: list[tuple[int, int]]
     text: str
     first: int
     end: int
@@ -76,10 +78,10 @@ def find_content(outline: Outline, forest: Forest, max_characters: int) -> Conte
     kept = _without_bare(outline, blocks, in_tables, chosen)
     starts = {block.start for block in kept}
     tables = {element: table for element, table in tables.items() if any(line.start in starts for line in table.lines)}
-    text, typed = type_blocks(outline, kept, tables, max_characters)
+    text, typed, spans = type_blocks(outline, kept, tables, max_characters)
     end = kept[-1].end if kept else len(outline.texts)
     first = next((block.start for block in kept if block.running), kept[0].start if kept else 0)
-    return Content(tuple(kept), typed, text, first, end, tables)
+    return Content(tuple(kept), typed, spans, text, first, end, tables)
 
 
 def candidates(outline: Outline) -> list[Block]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from schemas.pages import ContentBlock
+from schemas.pages import ContentBlock, ContentEntry
 
 _TICKS = re.compile("`{3,}")
 _MARK = re.compile(r"#{1,6}(?=\s)|[-+*](?=\s)|\d{1,9}[.)](?=\s)|>|`{3}|~{3}")
@@ -14,8 +14,12 @@ _MARK = re.compile(r"#{1,6}(?=\s)|[-+*](?=\s)|\d{1,9}[.)](?=\s)|>|`{3}|~{3}")
 _TAG = re.compile(r"<(?=[a-zA-Z/!])")
 
 
-def render_markdown(content: str, blocks: Sequence[ContentBlock], title: str = "") -> str:
+def render_markdown(
+    content: str, blocks: Sequence[ContentBlock], title: str = "", entries: Sequence[ContentEntry] = ()
+) -> str:
     r"""The content with the marks of its blocks, below the title unless the content has a heading of the first level.
+
+    Posts have a line between them and begin with their author.
 
     >>> render_markdown("Rain\nIt fell.", [ContentBlock(kind="heading", start=0, end=4, level=1)])
     '# Rain\n\nIt fell.'
@@ -24,11 +28,15 @@ def render_markdown(content: str, blocks: Sequence[ContentBlock], title: str = "
     indents: list[int] = []
     before: ContentBlock | None = None
     every = every_block(content, blocks)
+    posts = {entry["start"]: entry.get("author", "") for entry in entries if entry["kind"] == "post"}
     for _, group in groupby(
         every, key=lambda block: (block.get("table"), block["start"] if "table" not in block else 0)
     ):
         together = list(group)
         block = together[0]
+        if (author := posts.get(block["start"])) is not None:
+            lines += ["", "---"] if lines else []
+            lines += ["", f"**{_escaped(author).replace('*', '')}**"] if author else []
         depth = block.get("depth", 0)
         del indents[depth:]
         if "table" in block:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -215,6 +215,24 @@ def below_headings(outline: Outline, blocks: list[Block]) -> tuple[list[bool], l
     return below_others, below_link
 
 
+def extents(outline: Outline, blocks: Sequence[Block]) -> tuple[dict[int, int], dict[int, int]]:
+    """The number of the first line inside of each block element, and the number behind its last line."""
+    outer = outline.outer
+    first: dict[int, int] = {-1: 0}
+    after = {-1: len(blocks)}
+    for number, block in enumerate(blocks):
+        element = block.element
+        while element not in first:
+            first[element] = number
+            element = outer[element]
+    for number, block in zip(range(len(blocks), 0, -1), reversed(blocks), strict=True):
+        element = block.element
+        while element not in after:
+            after[element] = number
+            element = outer[element]
+    return first, after
+
+
 class _Sums:
     """Sums over the lines inside of each block element, and what is known of the elements around it.
 
@@ -238,16 +256,7 @@ class _Sums:
             for text, length in zip(texts, lengths, strict=True)
         ]
         self.heading = next((number for number, block in enumerate(blocks) if block.tag == "h1"), -1)
-        outer = outline.outer
-        self.first, self.after = first, after = {-1: 0}, {-1: len(blocks)}
-        for number, element in enumerate(elements):
-            while element not in first:
-                first[element] = number
-                element = outer[element]
-        for number, element in zip(range(len(blocks), 0, -1), reversed(elements), strict=True):
-            while element not in after:
-                after[element] = number
-                element = outer[element]
+        self.first, self.after = extents(outline, blocks)
         self.hidden, beside = ([said[element] for element in elements] for said in (regions.hidden, regions.beside))
         worth = [
             0 if is_beside else 10 * length - _LINK_COST * linked

@@ -48,7 +48,8 @@ def read_price(reading: Reading, start: int, floor: int, *, has_lead: bool) -> D
     if not _is_whole(reading, first, start, end, floor, sign):
         return None
     unit = patterns.all_currencies[word] if word else ""
-    amount = decimal_amount(written, of_unit=unit in _POINT_IS_DECIMAL or bool(_PER.match(folded, after)))
+    is_point = unit in _POINT_IS_DECIMAL and "," not in written
+    amount = decimal_amount(written, of_unit=is_point or bool(_PER.match(folded, after)))
     if not name and scale == 1:
         after = end
     if "." not in amount and folded[end : end + 1] == "€" and (cents := _CENTS.match(folded, end + 1)):

@@ -66,7 +66,7 @@ def count_words(text: str) -> int:
     >>> count_words("字數 counts two words, 五個字符")
     9
     """
-    if not has_cjk(text):
+    if not has_cjk(text) and not _CJK_SIGNS.search(text):
         return len(text.split())
     others, cjk = CJK_SIGN.subn(" ", text)
     return int(cjk) + len(_CJK_SIGNS.sub(" ", others).split())

@@ -252,7 +252,7 @@ def _markdown_writer(is_named: bool) -> Callable[[Result], None]:
             return
         if is_named:
             say(f"<!-- {result.url} -->", "")
-        say(*render_markdown(result.content, result.blocks, result.title).split("\n"), *[""] * is_named)
+        say(*render_markdown(result.content, result.blocks, result.title, result.entries).split("\n"), *[""] * is_named)
 
     return write
 

@@ -85,7 +85,9 @@ def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
         case Emit(events=(ScoredPage() as scored,)):
             content, suspected = scored.content, scored.suspected_lines
             refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
-            markdown = "" if refusal else render_markdown(content, scored.blocks)[:MOST_CHARACTERS]
+            markdown = (
+                "" if refusal else render_markdown(content, scored.blocks, entries=scored.entries)[:MOST_CHARACTERS]
+            )
     found = [(line, "") for line in (page.content or "")[: MOST_CHARACTERS + 1].splitlines() if line.strip()]
     if page.content is None:
         tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)

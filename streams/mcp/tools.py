@@ -131,7 +131,8 @@ class Tools:
         if isinstance(scored, dict):
             return scored
         most = self._settings.mcp.max_text_characters
-        text = render_markdown(without_passages(scored.content, scored.suspected), scored.blocks)
+        text = without_passages(scored.content, scored.suspected)
+        text = render_markdown(text, scored.blocks, entries=scored.entries)
         return {
             "id": url,
             "title": scored.title,

@@ -129,3 +129,18 @@ def test_a_parser_without_memory_is_out_of_memory(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("handlers.html.encoding.LexborHTMLParser", Mock(side_effect=SelectolaxError("can't parse")))
     with pytest.raises(MemoryError):
         parse_bytes(b"<p>")
+
+
+@pytest.mark.parametrize(
+    ("body", "is_page"),
+    [
+        (b'<?xml version="1.0"?>\n<!-- news --><rss version="2.0">', False),
+        (b"\xef\xbb\xbf<feed xmlns='http://www.w3.org/2005/Atom'>", False),
+        ('<?xml version="1.0"?><?xml-stylesheet href="a.xsl"?><urlset>', False),
+        ('<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN"><html>', True),
+        ("<!-- <rss> --><article><p>RSS feeds", True),
+        ("<svgs>", True),
+    ],
+)
+def test_feeds_and_site_maps_are_no_pages(body: bytes | str, is_page: bool) -> None:
+    assert (not_a_page(body, None) is None) is is_page

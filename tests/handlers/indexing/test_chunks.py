@@ -1,7 +1,7 @@
 """Chunks: never too large, nothing lost, cut where a reader would cut."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handlers.indexing.chunks import ChunkUnit, chunk_text
@@ -23,6 +23,7 @@ def test_no_chunk_is_too_large_and_nothing_is_lost(text: str, size: int) -> None
 
 
 @given(TEXTS, st.integers(1, 30))
+@example('::::::「:中 :。"', 2)  # marks of one script beside a letter of another
 def test_sizes_can_count_words(text: str, size: int) -> None:
     chunks = chunk_text(text, size, "words")
     assert all(0 < count_words(chunk) <= size or not count_words(chunk) for chunk in chunks)

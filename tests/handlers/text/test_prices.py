@@ -33,6 +33,18 @@ def test_several_prices(text: str, values: tuple[str, ...]) -> None:
     assert prices(text) == list(values)
 
 
+@pytest.mark.parametrize(
+    "form", ["{sign}{amount}", "{sign} {amount}", "{amount} {sign}", "Price {amount} {sign}. In stock"]
+)
+@pytest.mark.parametrize(
+    "sign", ["$", "£", "€", "¥", "₹", "kr", "zł", "CHF", "NT$", "GBP", "USD", "EUR", "SEK", "JPY", "PLN"]
+)
+def test_marks_between_thousands_change_no_amount(sign: str, form: str) -> None:
+    for grouped in ("1,499", "12,345", "1,234,567", "1.234.567"):
+        plain = grouped.replace(",", "").replace(".", "")
+        assert prices(form.format(sign=sign, amount=grouped)) == prices(form.format(sign=sign, amount=plain)), grouped
+
+
 @pytest.mark.parametrize("text", TABLES["no_price"])
 def test_no_price(text: str) -> None:
     assert prices(text) in ([], ["4 EUR"])
