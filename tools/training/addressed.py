@@ -59,6 +59,7 @@ FOLDS, PENALTY, ORDERS = 5, 0.03, 60
 _CAPITALS = 0.2
 _SLOT = re.compile(r"<(\w+)>")
 _RARE, _LEAST_TELLING, _ANCHOR, _WORTH, _LOOSE = 0.0005, 0.7, 3.0, 5.6, 1.8
+_MARGIN = 0.4
 _LONGEST, _SHARE, _NAME, _ALARMS = 6_000, 0.6, 40, 2
 
 
@@ -288,8 +289,8 @@ def report(rows: Rows, scores: NDArray[np.float64]) -> dict[str, float]:
         best = np.full(number, -99.0)
         by_page = scores - PER_LINE * np.log1p(lines[place]) if kind == "visible" else scores
         np.maximum.at(best, place[mine], by_page[mine])
-        # Halfway between the last page that is an alarm and the next one.
-        limits[name] = round(float(np.sort(best)[-1 - _ALARMS : 1 - _ALARMS].mean()), 2)
+        # Halfway between the last page that is an alarm and the next one, and more for kinds of texts that no page has.
+        limits[name] = round(float(np.sort(best)[-1 - _ALARMS : 1 - _ALARMS].mean()) + _MARGIN, 2)
         groups: dict[str, list[bool]] = defaultdict(list)
         least = limits[name] + (PER_LINE * np.log(3) if kind == "visible" else 0)
         for spot in np.flatnonzero(kinds == "order"):
