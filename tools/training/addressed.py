@@ -189,7 +189,7 @@ class Rows:
 
     def add(self, kind: str, text: Text, weight: float, page: int = -1) -> None:
         """Adds a text; of those for readers, only what is nearly worth a score."""
-        # Words that tell of a framing are not known before it is seen.
+        # The words of a framing are not known before it is seen.
         plain = folded(text.text)
         is_telling = self.judges[fold(text.group) if text.is_addressed else -1].is_worth(plain)
         if not text.is_addressed and not self._loose.is_worth(plain):
