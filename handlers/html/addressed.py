@@ -96,10 +96,11 @@ class Addressed:
         pieces = list(self._pieces(text))
         return _apart(self._scored(pieces, self.section.suspected + PER_LINE * log1p(len(pieces))))
 
-    def suspects(self, text: str) -> list[Found]:
-        """What ``find`` may find in a part of a text, or what is quarantined where no visitor sees it."""
+    def suspects(self, text: str) -> tuple[list[Found], int]:
+        """What ``find`` may find in a part of a text, or what is quarantined if it is hidden; where reading ended."""
         least = min(self.section.quarantined, self.section.suspected + PER_LINE * log1p(1))
-        return self._scored(self._pieces(text), least)
+        pieces = list(self._pieces(text))
+        return self._scored(pieces, least), _end(pieces, text)
 
     def passages(self, texts: Iterable[str]) -> list[str | None]:
         """The clearest passage of each hidden text that is written to a machine, "" without one; None if not read."""
@@ -107,7 +108,7 @@ class Addressed:
         ends = list(accumulate(len(text) + 1 for text in flat))
         joined = "\n".join(flat)
         pieces = list(self._pieces(joined))
-        last = next((begin for begin, sentences in pieces if not sentences), len(joined) + 1)
+        last = _end(pieces, joined)
         found: list[str | None] = ["" if end <= last else None for end in ends]
         for one in reversed(_apart(self._scored(pieces, self.section.quarantined))):
             found[bisect_right(ends, one.start)] = joined[one.start : one.end]
@@ -190,6 +191,11 @@ class Addressed:
     def _weigh_word(self, word: str) -> tuple[int, float, int]:
         numbers = of_word(word)
         return numbers[0], sum(map(self.weights.__getitem__, numbers)), len(numbers)
+
+
+def _end(pieces: list[tuple[int, list[tuple[int, int, list[str]]]]], text: str) -> int:
+    """Where the reading of a text ended."""
+    return next((begin for begin, sentences in pieces if not sentences), len(text) + 1)
 
 
 def _apart(found: list[Found]) -> list[Found]:

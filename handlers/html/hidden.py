@@ -13,14 +13,14 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from handlers.html.addressed import Addressed
 from handlers.html.hidden_text import TOO_MUCH, Hidden, judge, place_of
 from handlers.html.outline import Outline
-from handlers.html.sheets import SHORT, Sheet, short_sheet
+from handlers.html.sheets import SHORT, Sheet, names_of, short_sheet
 from handlers.html.styles import INHERITED, Colour, Hiding, background_of, doubt, hiding, read_style
 from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
 _MAY_HIDE = "[style],[hidden],[popover],noscript,dialog"
-_MAX_STYLED, _MAX_PARTS, _MOST_GROUNDS, _MAX_INSIDE = 40_000, 20_000, 40, 200
-"""Elements with a style that are looked at, parts of them that are judged, backgrounds, and elements inside."""
+_MAX_STYLED, _MAX_STYLE, _MAX_PARTS, _MOST_GROUNDS, _MAX_INSIDE = 40_000, 2_000, 20_000, 40, 200
+"""Elements that are looked at, characters of their style, parts that are judged, backgrounds, and elements inside."""
 _WHOLE, _SHORT, _FEW = 1_500, 250, 2
 """Characters of an element that is taken out as a whole if a part is written to a machine, or else is no article."""
 _MAIN_SHARE, _MAIN_CHARACTERS, _MOST = 0.2, 400, 0.5
@@ -41,6 +41,7 @@ class Styles:
         self._root, self._sheets, self._size = root, sheets, size
         self._short = short_sheet(sheets) if len(sheets) <= SHORT and sheets.strip() else None
         self._known: dict[int, Kind | None] = {}
+        self._looks: dict[int, tuple[str, frozenset[str]]] = {}
 
     def hidden(self) -> Iterator[tuple[LexborNode, Kind, Hiding]]:
         """Elements that are surely hidden, with what hides them."""
@@ -57,9 +58,12 @@ class Styles:
                 yield node, "noscript", _KEPT
             elif "popover" in attributes or (node.tag == "dialog" and "open" not in attributes):
                 yield node, "hidden_attribute", _KEPT
-        for node, how in self._short.hidden(self._root, self._size) if self._short else ():
-            own = read_style(node.attributes.get("style") or "")
-            is_shown = how.by in own or node.tag in ("html", "head", "body") or self._is_shown_inside(node, how)
+        for node, how in self._short.hidden(self._root, self._size, self._names) if self._short else ():
+            is_shown = (
+                how.by in read_style(self._look(node)[0])
+                or node.tag in ("html", "head", "body")
+                or self._is_shown_inside(node, how)
+            )
             if not is_shown:
                 yield node, "style_sheet" if how.kind == "style" else how.kind, how
 
@@ -68,13 +72,22 @@ class Styles:
         if how.by not in INHERITED:
             return False
         for one in islice(node.traverse(), 1, _MAX_INSIDE):
-            attributes = one.attributes
-            if how.by in (attributes.get("style") or "") or (self._short and self._short.is_shown(one, how)):
+            style, names = self._look(one)
+            if how.by in style or (self._short and self._short.is_shown(one, how, self._names)):
                 return True
             # Blocks in a line are apart unless the font around them has no size.
-            if how.kind == "tiny_font" and "class" in attributes and not self._short:
+            if how.kind == "tiny_font" and names and not self._short:
                 return True
         return False
+
+    def _look(self, node: LexborNode) -> tuple[str, frozenset[str]]:
+        """The style of an element, and its ids and classes; read once, since they can be long."""
+        if node.mem_id not in self._looks:
+            self._looks[node.mem_id] = (node.attributes.get("style") or "")[:_MAX_STYLE], names_of(node)
+        return self._looks[node.mem_id]
+
+    def _names(self, node: LexborNode) -> frozenset[str]:
+        return self._look(node)[1]
 
     @cached_property
     def _sheet(self) -> Sheet:
@@ -155,17 +168,20 @@ def take_out_hidden(tree: LexborHTMLParser, styles: Styles, addressed: Addressed
 def take_out_doubtful(outline: Outline, styles: Styles, addressed: Addressed) -> list[Hidden]:
     """Takes texts out of an outline that are written to a machine, where styles may hide them."""
     blocks = outline.lines_with_links()
-    suspects = addressed.suspects("\n".join([block.text for block in blocks]))
-    if not suspects:
+    whole = "\n".join([block.text for block in blocks])
+    suspects, last = addressed.suspects(whole)
+    if not suspects and last > len(whole):
         return []
     outline.is_suspected = True
     found: list[Hidden] = []
     ends = list(accumulate(len(block.text) + 1 for block in blocks))
-    for at in dict.fromkeys(bisect_right(ends, one.start) for one in suspects):
+    unread = bisect_right(ends, last)
+    for at in dict.fromkeys((*(bisect_right(ends, one.start) for one in suspects), *range(unread, len(blocks)))):
         start, end = blocks[at].start, blocks[at].end
         places = {place: kind for place in range(start, end) if (kind := styles.doubt(outline.nodes[place].parent))}
         text = " ".join(outline.texts[place] for place in places)
-        (said,) = judge([blocks[at].text if len(places) == end - start else text], addressed)
+        is_whole = len(places) == end - start
+        said = TOO_MUCH if at >= unread else judge([blocks[at].text if is_whole else text], addressed)[0]
         if places and said:
             place, kind = next(iter(places.items()))
             found.append(Hidden(kind, place_of(outline.nodes[place]), " ".join(text.split()), *said))

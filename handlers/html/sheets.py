@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -31,11 +32,13 @@ from handlers.html.styles import (
     unescaped,
 )
 
+Names = Callable[[LexborNode], frozenset[str]]
+"""Reads the ids and classes of an element."""
 SHORT = 20_000
 """Characters of sheets whose usual rules are looked up."""
 _MOST_READ, _LONGEST, _MOST_GROUNDS = 700_000, 1_000, 20
-_BYTES_QUERIED, _MOST_ELEMENTS, _MOST_SETTERS, _MOST_AROUND, _STEPS = 40_000_000, 1_000, 50, 20, 1_000_000
-"""Bytes of a page times rules, elements of a rule, rules that may show one, elements around it, and looks in doubt."""
+_BYTES_QUERIED, _MOST_ELEMENTS, _MOST_SETTERS, _MOST_AROUND, _MOST_DOUBTFUL = 40_000_000, 1_000, 50, 20, 300
+"""Bytes of a page times rules, elements of a rule, rules that may show one, elements around it, and rules in doubt."""
 _USUAL = ("none", "hidden", "collapse", "opacity", "clip", "scale", "indent", "left", "top", "font", "var(")
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
@@ -105,7 +108,6 @@ class Sheet:
 
     def __init__(self, text: str) -> None:
         self.is_cut = len(text) > _MOST_READ
-        self._steps = 0
         text = _plain(text[:_MOST_READ])
         self.variables = dict(_VARIABLES.findall(text)) if "var(" in text else {}
         self.rules = list(_rules(text))
@@ -149,44 +151,43 @@ class Sheet:
         grounds = (background_of(said) for _, said in self._read(("background", "BACKGROUND")))
         return [WHITE, *dict.fromkeys(filter(None, grounds))][:_MOST_GROUNDS]
 
-    def hidden(self, root: LexborNode, size: int) -> Iterator[tuple[LexborNode, Hiding]]:
+    def hidden(self, root: LexborNode, size: int, names: Names) -> Iterator[tuple[LexborNode, Hiding]]:
         """The elements of a page of so many bytes that the usual rules hide, if no other rule may show them."""
         for selector, how in self.hiding[: _BYTES_QUERIED // max(1, size)]:
             # The parser knows no names that begin with a digit.
             with suppress(SelectolaxError):
                 for node in root.css(selector.tag + "".join(selector.names))[:_MOST_ELEMENTS]:
-                    if selector.around <= _around(node, selector) and not self.is_shown(node, how):
+                    if _is_around(node, selector.around, names) and not self.is_shown(node, how, names):
                         yield node, how
 
-    def is_shown(self, node: LexborNode, how: Hiding) -> bool:
+    def is_shown(self, node: LexborNode, how: Hiding, names: Names) -> bool:
         """Whether another rule may show an element."""
-        names, by = names_of(node), how.by.partition("-")[0]
-        setters = [one for key in (*names, node.tag or "") for one in self.setters.get(key, ())]
-        found = (
-            by in sets and one.names <= names and one.tag in ("", node.tag) for one, sets in setters[:_MOST_SETTERS]
-        )
-        return len(setters) > _MOST_SETTERS or any(found)
+        own, by = names(node), how.by.partition("-")[0]
+        keys = (*islice(own, _MOST_SETTERS), node.tag or "")
+        setters = [one for key in keys for one in self.setters.get(key, ())[:_MOST_SETTERS]][:_MOST_SETTERS]
+        found = (by in sets and one.names <= own and one.tag in ("", node.tag) for one, sets in setters)
+        return len(own) + len(setters) >= _MOST_SETTERS or any(found)
 
     def doubt(self, node: LexborNode) -> Kind | None:
-        """How a rule may hide an element; beyond the budget, any may."""
+        """How a rule may hide an element; one of very many may."""
         names = names_of(node)
         for key in (*names, node.tag or "", "*"):
-            for one, kind in self.doubtful.get(key, ()):
-                self._steps += 1
-                if (one.names <= names and one.tag in ("", node.tag)) or self._steps > _STEPS:
+            for number, (one, kind) in enumerate(self.doubtful.get(key, ())):
+                if (one.names <= names and one.tag in ("", node.tag)) or number >= _MOST_DOUBTFUL:
                     return kind
         return None
 
 
-def _around(node: LexborNode, selector: Selector) -> frozenset[str]:
-    """The names of the nearest elements around an element, if a selector asks for them."""
-    found, above = frozenset[str](), node.parent
-    for _ in range(_MOST_AROUND if selector.around else 0):
-        if above is None:
+def _is_around(node: LexborNode, asked: frozenset[str], names: Names) -> bool:
+    """Whether the nearest elements around an element have all names that a selector asks for."""
+    above = node.parent
+    for _ in range(_MOST_AROUND):
+        if above is None or not asked:
             break
-        found |= names_of(above)
+        own = names(above)
+        asked = frozenset(name for name in asked if name not in own)
         above = above.parent
-    return found
+    return not asked
 
 
 @lru_cache(maxsize=64)
