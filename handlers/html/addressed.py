@@ -102,16 +102,16 @@ class Addressed:
         pieces = list(self._pieces(text))
         return self._scored(pieces, least), _end(pieces, text)
 
-    def passages(self, texts: Iterable[str]) -> list[str | None]:
-        """The clearest passage of each hidden text that is written to a machine, "" without one; None if not read."""
+    def passages(self, texts: Iterable[str], least: float) -> list[tuple[str, float] | None]:
+        """The clearest passage of each hidden text, with its score if that is enough, else ""; None if not read."""
         flat = [" ".join(text.split()) for text in texts]
         ends = list(accumulate(len(text) + 1 for text in flat))
         joined = "\n".join(flat)
         pieces = list(self._pieces(joined))
         last = _end(pieces, joined)
-        found: list[str | None] = ["" if end <= last else None for end in ends]
-        for one in reversed(_apart(self._scored(pieces, self.section.quarantined))):
-            found[bisect_right(ends, one.start)] = joined[one.start : one.end]
+        found: list[tuple[str, float] | None] = [("", least) if end <= last else None for end in ends]
+        for one in reversed(_apart(self._scored(pieces, least))):
+            found[bisect_right(ends, one.start)] = joined[one.start : one.end], one.score
         return found
 
     def _pieces(self, text: str) -> Iterator[tuple[int, list[tuple[int, int, list[str]]]]]:

@@ -319,7 +319,7 @@ def without_orders(data: StructuredData, addressed: Addressed) -> tuple[Structur
     stated = [(name, getattr(data, name)) for name in ("headline", "publisher", "description")]
     stated += [(name, text) for name in ("authors", "organizations") for text in getattr(data, name)]
     stated = [(name, text) for name, text in stated if len(text) >= _LEAST_ORDER]
-    judged = zip(stated, judge((text for _, text in stated), addressed), strict=True)
+    judged = zip(stated, judge((text for _, text in stated), addressed, never_seen=True), strict=True)
     found = [Hidden("structured_data", name, text, *said) for (name, text), said in judged if said]
     gone = [one.text for one in found]
     for name in {one.place for one in found}:

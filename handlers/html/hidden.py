@@ -144,11 +144,13 @@ def take_out_hidden(tree: LexborHTMLParser, styles: Styles, addressed: Addressed
     unseen = sum(len(text) for *_, text in hidden)
     # A short page that has little hidden text has no tabs.
     is_short = unseen < _HIDDEN_SHARE * (characters - unseen) < _HIDDEN_SHARE * _SHORT_PAGE
+    judged = judge((text for *_, text in hidden), addressed, never_seen=True)
     found: list[Hidden] = []
     removed: dict[int, tuple[LexborNode, Hidden]] = {}
-    for (node, kind, how, text), said in zip(hidden, judge((text for *_, text in hidden), addressed), strict=True):
+    for (node, kind, how, text), said in zip(hidden, judged, strict=True):
         is_page = _is_main(text, characters, _MOST)
-        if said:
+        # A long text has some words by chance.
+        if said and (said[0] == "quarantined" or said == TOO_MUCH or len(text) <= _SHORT):
             is_whole = not _is_main(text, characters) if said == TOO_MUCH else not is_page and len(text) <= _WHOLE
             for part, (outcome, reason) in [(node, said)] if is_whole else list(_parts(node, addressed)):
                 taken = Hidden(kind, place_of(part), part.text(separator=" "), outcome, reason)

@@ -14,7 +14,8 @@ from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
 TOO_MUCH: tuple[Outcome, str] = "left_out", "too much hidden text"
-_FIRST_WORDS, _QUOTED = 4, 100
+_FIRST_WORDS, _QUOTED, _DOUBTFUL = 4, 100, 2.0
+"""Words of a text by which it is found again, characters that are quoted, and by how much a doubtful score is lower."""
 _LEAST_UNSEEN, _BROKEN = 8, 4
 """Characters without width that are a message, and one in how many breaks up words: fewer are an editor's mistake."""
 _NO_WIDTH = "has no width"
@@ -60,12 +61,23 @@ def visible(text: str) -> str:
     return _UNSEEN.sub("", text) if not text.isascii() and _MAY_BE_UNSEEN.search(text) else text
 
 
-def judge(texts: Iterable[str], addressed: Addressed) -> list[tuple[Outcome, str] | None]:
-    """What becomes of hidden texts, and why; None for one that is not written to a machine."""
-    return [
-        TOO_MUCH if found is None else ("quarantined", f"is written to a machine: {found[:_QUOTED]}") if found else None
-        for found in addressed.passages(texts)
-    ]
+def judge(texts: Iterable[str], addressed: Addressed, *, never_seen: bool = False) -> list[tuple[Outcome, str] | None]:
+    """What becomes of hidden texts, and why; None for one that is not written to a machine.
+
+    Of what a visitor never sees, more is left out.
+    """
+    judged: list[tuple[Outcome, str] | None] = []
+    least = addressed.section.quarantined
+    for found in addressed.passages(texts, least - _DOUBTFUL * never_seen):
+        if found is None:
+            judged.append(TOO_MUCH)
+        elif passage := found[0][:_QUOTED]:
+            is_sure = found[1] >= least
+            reason = f"{'is' if is_sure else 'may be'} written to a machine: {passage}"
+            judged.append(("quarantined" if is_sure else "left_out", reason))
+        else:
+            judged.append(None)
+    return judged
 
 
 def place_of(node: LexborNode) -> str:

@@ -11,6 +11,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.content import ExtractedReader, PageFacts, PageReader
 from handlers.html.encoding import not_a_page, page_bytes
+from handlers.html.hidden_text import judge
 from handlers.html.limits import parse_within
 from handlers.html.links import session_of
 from handlers.html.reading import PageReadingSection
@@ -90,7 +91,7 @@ class StatedReader:
             # A page that scripts make may have its text in "noscript" too, which most visitors do not see.
             plain = self._parsed(_NOSCRIPT.sub(rb"\1div", utf8), *at, with_trail=with_trail)
             if isinstance(plain, PageFacts) and plain.state.is_content:
-                return found if any(self.addressed.passages([plain.text])) else plain
+                return found if any(judge([plain.text], self.addressed)) else plain
         return found
 
     def _parsed(
