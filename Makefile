@@ -6,7 +6,6 @@ ARGS   ?=
 ROUNDS ?= 30
 SCHEDULES ?= 10000
 BROKERS ?= 1
-MINUTES ?= 45
 DATA   ?= ../shared/data
 PROFILES ?= qdrant,grafana
 EXTRAS ?= kafka index llm rank redis otel embed warc mcp console
@@ -65,7 +64,7 @@ done
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-slow test-faults simulate soak test-mutants test-python test-integrations test-containers check bench comparison accuracy up roll down generate lock pin-images clean
+.PHONY: help setup demo test test-quick test-slow test-faults simulate test-mutants test-python test-integrations test-containers check bench comparison accuracy up roll down generate lock pin-images clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -110,14 +109,11 @@ test-quick: setup ## Run the tests that need no Kafka, for the inner loop
 test-slow: setup ## Run the rest: large backfills, own brokers, tests of tests, trainings, live Prometheus, the tutorial
 	$(PYTEST) -m slow $(ARGS)
 
-test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, BROKERS=3, ARGS="--seed 1 --resume FILE")
+test-faults: setup ## Rounds of faults on a real Kafka (ROUNDS=200, BROKERS=3, ARGS="--seed 1 --first 100")
 	$(BIN)/python -m tools.faults --brokers $(BROKERS) --rounds $(ROUNDS) $(ARGS)
 
 simulate: setup ## Runs of the pipeline over a simulated Kafka, in virtual time (SCHEDULES=100000, ARGS="--seed 1 --json")
 	$(BIN)/python -m tests.simulation --schedules $(SCHEDULES) $(ARGS)
-
-soak: setup ## A long run at full rate with faults, and what grows in it (MINUTES=45, BROKERS=3; docs/reliability.md)
-	$(BIN)/python -m tools.faults.soak --minutes $(MINUTES) --brokers $(BROKERS) $(ARGS)
 
 test-mutants: setup ## Make each change of tools/mutant_baseline.jsonl; fails if the tests find one no more
 	$(BIN)/python -m tools.mutant_baseline --again $(ARGS)

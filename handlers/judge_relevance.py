@@ -18,7 +18,7 @@ from handlers.html.state import PageRefusalsSection
 from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
-from handlers.relevance.progress import RelevanceGateSection, content_hash, go_on, settled
+from handlers.relevance.progress import RelevanceGateSection, completed, content_hash, go_on, settled
 from handlers.retrieval.facets import met, repeats, share_of, share_where
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
@@ -135,10 +135,15 @@ def read_relevance(
     rules: JudgeRelevanceRules,
     reasons: tuple[str, ...] | None = None,
 ) -> Outcome:
-    """Goes on with the judge's word. A failed call keeps the source out (R-121); an outage decides nothing (C-20)."""
+    """Goes on with the judge's word. A failed call keeps the source out (R-121).
+
+    An outage decides nothing (C-20), until the deadline of the request: then the request is completed, and what is
+    pending of it is not judged.
+    """
     reply = replies[-1]
     if isinstance(reply, ModelUnavailable):
-        return reply.retry()
+        late = source.answer_by is not None and reply.at is not None and reply.at >= source.answer_by
+        return _without_judgment(source, reply, rules) if late else reply.retry()
     if isinstance(reply, ModelFailed):
         outcome = _FAILED.get(reply.call.outcome, RelevanceOutcome.ERROR)
         return _verdict(source, rules, outcome, reply.call, reply.detail)
@@ -207,8 +212,18 @@ def _verdict(
         events.append(found)
     if source.sources:
         sources = settled(source.sources, source.url, SourceOutcome(outcome), **said)
-        events.append(go_on(source.request_id, source.query, sources, rules.config_version))
+        events.append(go_on(source.request_id, source.query, sources, rules.config_version, source.answer_by))
     return Emit(tuple(events))
+
+
+def _without_judgment(source: RelevanceRequested, reply: ModelUnavailable, rules: JudgeRelevanceRules) -> Emit:
+    detail = f"no model could be asked until the deadline: {reply.cause}"
+    judged, *_ = _verdict(source, rules, RelevanceOutcome.TIMEOUT, detail=detail).events
+    sources = source.sources
+    for pending in source.sources:
+        sources = settled(sources, pending.url, SourceOutcome.NOT_JUDGED)
+    ended = completed(source.request_id, source.query, sources, rules.config_version)
+    return Emit((judged, ended) if sources else (judged,))
 
 
 def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRules) -> SnippetExtracted:

@@ -7,6 +7,7 @@ tried, ``SnippetsCompleted`` says why.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from handlers.relevance.progress import Domains, RelevanceGateSection, completed, go_on, sources_of
 from handlers.text.patterns import Patterns, joined_words
@@ -41,7 +42,9 @@ def request_snippets(request: SnippetsRequested, rules: RequestSnippetsRules) ->
     sources = sources_of(given, rules.relevance_gate.max_sources)
     if not sources:
         return Emit((completed(request.request_id, query, (), version, RequestFailure.NO_SOURCES),))
-    return Emit((go_on(request.request_id, query, sources, version),))
+    wait, asked_at = request.deadline_seconds, request.requested_at
+    answer_by = asked_at + timedelta(seconds=wait) if wait is not None and asked_at is not None else None
+    return Emit((go_on(request.request_id, query, sources, version, answer_by),))
 
 
 def _failure(query: str, urls: Sequence[str] | None, domain: str, domains: Domains) -> RequestFailure | None:

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from schemas.event import Event, Part, Score, Text, Url
 from schemas.field_rules import NULL, one_case
+from schemas.instants import Instant
 from schemas.relevance import MAX_SOURCES, Sources
 from schemas.replies import FetchFailure
 
@@ -40,6 +41,7 @@ class ExtractionNeeded(Event):
         actionable_information: That batch's score, with which the next attempt is compared.
         max_details: Largest number of detail pages.
         sources: All sources of the snippet request that the target belongs to, with the outcome of the earlier ones.
+        answer_by: The deadline of the snippet request; null without one.
     """
 
     extraction_id: Text = Field(min_length=1, max_length=512)
@@ -55,6 +57,7 @@ class ExtractionNeeded(Event):
     actionable_information: Score | None = None
     max_details: int = Field(default=5, ge=1, le=100)
     sources: Sources = Field(default=(), max_length=MAX_SOURCES)
+    answer_by: Instant | None = None
 
 
 class FetchedSource(Part):

@@ -34,7 +34,7 @@ class LlmCall(Part):
         cost_usd: By the configured prices; null if the model has no price.
         cached: Whether the answer was stored by an earlier call and cost nothing now.
         outcome: How the call ended.
-        call_id: The key of the reply in the journal of model answers, for ``assay reply``. It is a hash of the
+        call_id: The key of the reply in the journal of model answers, for ``assay why --reply``. It is a hash of the
             question, so a replay writes the same id. Null if no reply is stored: for the offline judge, for a failed
             call, and if the journal could not be written. A journal in memory ends with its process.
     """

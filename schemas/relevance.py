@@ -43,6 +43,7 @@ class SourceOutcome(StrEnum):
 
     PENDING = "pending"
     NOT_FETCHED = "not_fetched"
+    NOT_JUDGED = "not_judged"
     RELEVANT = "relevant"
     IRRELEVANT = "irrelevant"
     UNDECIDED = "undecided"
@@ -97,16 +98,23 @@ class SnippetsRequested(Event):
         domain: The name of a list of approved sources. With neither ``domain`` nor ``urls``, each list counts whose
             name or title shares a word with the query.
         urls: The sources themselves, instead of a list; an empty list means no sources.
+        deadline_seconds: While no model can be asked, a request waits. So long after ``requested_at`` it is completed
+            instead, and its pending sources are ``not_judged``. Without it, a request waits until a model answers.
+        requested_at: The record's timestamp is used without it.
 
     A request with a query of more than ``MAX_QUERY_CHARACTERS`` or with more than ``MAX_SOURCES`` addresses is
     completed as too large.
     """
+
+    time_field: ClassVar[str] = "requested_at"
 
     request_id: Text = Field(min_length=1, max_length=MAX_ID_CHARACTERS)
     query: Text | None = Field(default=None, max_length=MAX_REQUEST_CHARACTERS)
     context: Text | None = Field(default=None, max_length=MAX_REQUEST_CHARACTERS)
     domain: Text | None = Field(default=None, max_length=MAX_REQUEST_CHARACTERS)
     urls: Many[TextOrUrl] | None = None
+    deadline_seconds: float | None = Field(default=None, gt=0, le=31_536_000)
+    requested_at: Instant | None = None
 
 
 class Paragraph(Part):
@@ -132,6 +140,7 @@ class RelevanceRequested(Event):
         sources: All sources of the snippet request that this one belongs to, with the state of the earlier ones. Empty
             if no request waits for this judgment.
         requested_at: When the query was asked: "today" is that day. The record's timestamp is used without it.
+        answer_by: The deadline of the snippet request; null if it waits until a model answers.
     """
 
     time_field: ClassVar[str] = "requested_at"
@@ -148,6 +157,7 @@ class RelevanceRequested(Event):
     content_hash: str | None = Field(default=None, max_length=64)
     sources: Sources = Field(default=(), max_length=MAX_SOURCES)
     requested_at: Instant | None = None
+    answer_by: Instant | None = None
 
 
 class RelevanceJudged(Event):

@@ -142,6 +142,7 @@ class ModelUnavailable:
         busy: As in ``ServiceTrouble``.
         lasting: As in ``ServiceTrouble``.
         cause: As in ``ServiceTrouble``.
+        at: When that was so; None if it is not known.
     """
 
     detail: str
@@ -149,6 +150,7 @@ class ModelUnavailable:
     busy: bool = False
     lasting: bool = False
     cause: str = "no model can be asked"
+    at: datetime | None = None
 
     def retry(self) -> Retry:
         """The outcome of a handler that cannot decide without the model."""

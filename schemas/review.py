@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from schemas.instants import Instant
 
 MAX_NOTE_CHARACTERS = 2000
 MAX_EXPECTED_CHARACTERS = 200
+Expected = Annotated[Text, Field(max_length=MAX_EXPECTED_CHARACTERS)]
 
 
 class ReviewedDecision(Part):
@@ -49,6 +50,8 @@ class DecisionReviewed(Event):
         right: Whether the editor agrees with it.
         expected: The value that the editor expected in place of the decision's, such as the tier ``A``; null if the
             editor did not say.
+        expected_facts: What the editor read on the page, where the decision has another value.
+        withdrawn: Whether the mark takes earlier ones back.
         note: The editor's words; null without a note.
         reviewer: The name that the editor gave; null if the editor gave none.
         reviewed_at: When the mark was made; the record's timestamp is used without it.
@@ -58,7 +61,9 @@ class DecisionReviewed(Event):
 
     decision: ReviewedDecision
     right: bool
-    expected: Text | None = Field(default=None, max_length=MAX_EXPECTED_CHARACTERS)
+    expected: Expected | None = None
+    expected_facts: dict[Literal["date", "author", "type", "state"], Expected] = Field(default_factory=dict)
+    withdrawn: bool = False
     note: Text | None = Field(default=None, max_length=MAX_NOTE_CHARACTERS)
     reviewer: Text | None = Field(default=None, max_length=100)
     reviewed_at: Instant | None = None

@@ -111,7 +111,6 @@ MOST_RERUNS = 2
 SHARE_WITH_BROKER = 0.8
 """Part of a run in which files with a broker begin: a long one at the end would keep one processor busy alone."""
 LONGEST = (
-    "tests/prometheus/test_live.py",
     "tests/kafka/test_worker_processes.py",
     "tests/simulation/test_simulation.py",
     "tests/test_wheel.py",

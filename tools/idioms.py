@@ -2,8 +2,8 @@
 
 It reads Markdown, and the comments of YAML files and the Makefile. In Python files it reads comments and texts. In
 tests it reads comments, docstrings and the names of tests, because their other texts are data. It also finds
-expressions that compiled code evaluates in another order. It exits with status 1 if it found an idiom, a test's name
-that is too long, or such an expression. Without a path it reads all files of the repository.
+expressions that compiled code evaluates in another order, and pronouns as names in ``streams``. It exits with status 1
+if it found one of these, or a test's name that is too long. Without a path it reads all files of the repository.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ _IDIOMS = [(re.compile(pattern), advice) for pattern, advice in _ADVICE.items()]
 _IN_NAMES = [*_IDIOMS, (re.compile(r"\bwho\b"), "name the actor")]
 """A test's name is a statement, so a "who" in it is no question."""
 _LONGEST_NAME = 60
+_NO_NAMES = re.compile(
+    "_*(its|one|some|each|rest|said|told|standing|begun|weighed|wish|home|spoiled|heir|bury|suspects)_*",
+    re.IGNORECASE,
+)
+"""A name is a noun, or a verb of the glossary; these say neither."""
 _TEXTS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
 _READ = ("*.py", "*.md", "config/*.yaml", "Makefile")
 _NOT_READ = ("CHANGELOG.md", "tools/idioms.py", "tools/test_idioms.py")
@@ -50,6 +55,8 @@ def idioms_in(name: str, text: str) -> Iterator[tuple[int, str, str]]:
     for number, test in names:
         if len(test) > _LONGEST_NAME:
             yield number, test, f"a test's name has at most {_LONGEST_NAME} characters"
+    if name.startswith("streams/") and name.endswith(".py") and not name.startswith("streams/console/"):
+        yield from ((number, given, "name the thing or the action") for number, given in sorted(_given_names(text)))
     if name.endswith(".py"):
         advice = "assign before the expression: mypyc reads the name after the assignment"
         yield from ((number, f"{read} … ({read} :=", advice) for number, read in _read_before_assigned(text))
@@ -79,6 +86,20 @@ def _read_before_assigned(text: str) -> Iterator[tuple[int, str]]:
             yield from ((operand.lineno, name) for name in inner if name in read and isinstance(operand, ast.expr))
             if isinstance(operand, ast.Name):
                 read.add(operand.id)
+
+
+def _given_names(text: str) -> Iterator[tuple[int, str]]:
+    """Names that a file gives to variables, arguments, functions and classes, and that are no nouns or verbs."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Name(id=given, ctx=ast.Store()) | ast.arg(arg=given):
+                pass
+            case ast.FunctionDef(name=given) | ast.AsyncFunctionDef(name=given) | ast.ClassDef(name=given):
+                pass
+            case _:
+                continue
+        if _NO_NAMES.fullmatch(given):
+            yield node.lineno, given
 
 
 def _is_test(name: str) -> bool:

@@ -38,6 +38,8 @@ from tools.idioms import idioms_in
         ("a.py", "f(x, g((x := 1)))\nz = x + (x := 2), [x, (x := 3)]\n", [(1, "x … (x :="), *[(2, "x … (x :=")] * 2]),
         ("a.py", "if x and (x := f(x)) != y: z = (x := 1) + x\nx = f(x)\n", []),
         ("a.yaml", "words: [nobody]\n", []),
+        ("streams/a.py", "its = [x.said for x in y]\ndef _told(one): ...\n", [(1, "its"), (2, "_told"), (2, "one")]),
+        ("handlers/a.py", "its = 1\n", []),
     ],
 )
 def test_idioms_in(name: str, text: str, idioms: list[tuple[int, str]]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -48,6 +48,9 @@ CODE = f"pre,{_LOOSE}"
 _PREFORMATTED = re.compile(r"white-space:\s?pre\s?(?:;|$)")
 _SEVERAL_LINES = re.compile(r"\n[ \t]|\n[^\n]*+\n")
 """Lines that are indented, or three of them: two may be one line that is broken in the source."""
+_NEVER_INSIDE = frozenset(("pre", "a", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary", "button", "label"))
+"""Elements that make a line of their own, or lead somewhere: code in them names something."""
+_BLOCKS_OF_TEXT = "a,p,h1,h2,h3,h4,h5,h6,ul,ol,table,img"
 _WRAPPERS = frozenset(("div", "span", "figure", "section", "p"))
 _CONTROLS = "button,select,textarea,clipboard-copy"
 
@@ -238,38 +241,67 @@ def _write_loose_code(tree: LexborHTMLParser, root: LexborNode) -> None:
     """Puts a ``pre`` in the place of code of several lines, and of tables that number lines by attributes."""
     found: dict[int, LexborNode] = {}
     known: dict[int, bool] = {}
+    tables: dict[int, bool] = {}
+    seen: set[int] = set()
     for node in root.css(_LOOSE)[:_MAX_BLOCKS]:
-        whole = _numbered_table(node) if _NUMBER in node.attributes else _whole_code(node, known)
-        if whole is not None and not _is_inside_pre(whole):
+        whole = _numbered_table(node, tables) if _NUMBER in node.attributes else _whole_code(node, known)
+        if whole is None or whole.mem_id in seen:
+            continue
+        seen.add(whole.mem_id)
+        # The lines of several codes end with breaks or blocks; a line feed between two is a blank.
+        breaks = whole.mem_id == node.mem_id or any(part.mem_id != whole.mem_id for part in whole.css("br,div,p")[:2])
+        if (breaks or whole.tag == "table" or len(whole.css("code,samp")) == 1) and not _is_inside(
+            whole, _NEVER_INSIDE, found.keys()
+        ):
             found[whole.mem_id] = whole
-    # The inner ones first: an element that is replaced takes those inside with it.
-    for node in reversed(found.values()):
+    for node in found.values():
         is_table = node.tag == "table"
         cells = ([cell for cell in row.iter() if cell.tag == "td"] for row in node.css("tr")) if is_table else ()
         text = "\n".join(_text(row[-1]) for row in cells if row) if is_table else _text(node)
-        if is_table or _SEVERAL_LINES.search(text):
+        has_breaks = node.css_first("br") is not None
+        if is_table or _SEVERAL_LINES.search(text) or (has_breaks and "\n" in text):
             code = tree.create_node("pre")
             code.insert_child(text)
             code.attrs[LANGUAGE] = _language(node)
             node.replace_with(code)
 
 
-def _numbered_table(number: LexborNode) -> LexborNode | None:
-    """The table around the number of a line, if several of its rows have one."""
+def _is_inside(node: LexborNode, tags: Set[str], elements: Set[int]) -> bool:
+    """Whether an element of some tags, or one of some elements, is around an element."""
+    above = node.parent
+    while above is not None and above.tag not in tags and above.mem_id not in elements:
+        above = above.parent
+    return above is not None
+
+
+def _numbered_table(number: LexborNode, known: dict[int, bool]) -> LexborNode | None:
+    """The table around the number of a line, if each of its rows is such a number and a line."""
     above: LexborNode | None = number
     for _ in range(_MAX_AROUND):
         if above is None or above.tag == "table":
             break
         above = above.parent
-    if above is None or above.tag != "table" or len(above.css(f"tr:has([{_NUMBER}])")) < _LEAST_NUMBERED:
+    if above is None or above.tag != "table":
         return None
-    return above
+    if above.mem_id not in known and above.css_first("td table") is not None:
+        known[above.mem_id] = False
+    if above.mem_id not in known:
+        rows = [[cell.tag for cell in row.iter() if cell.tag in ("td", "th")] for row in above.css("tr")]
+        numbers = len(above.css(f"tr > [{_NUMBER}]:first-child:empty")) + len(
+            above.css(f"tr > :first-child > [{_NUMBER}]")
+        )
+        known[above.mem_id] = (
+            len(rows) >= _LEAST_NUMBERED and all(row == ["td", "td"] for row in rows) and (numbers >= len(rows))
+        )
+    return above if known[above.mem_id] else None
 
 
 def _whole_code(node: LexborNode, known: dict[int, bool]) -> LexborNode | None:
     """The outermost element that holds only some code; None for code in a line of text or in a cell."""
     style = node.attributes.get("style") or ""
-    if node.tag not in _CODES and not ("mono" in style and _PREFORMATTED.search(style)):
+    is_code = node.tag in _CODES
+    is_styled = node.tag in _WRAPPERS and "mono" in style and _PREFORMATTED.search(style) is not None
+    if not is_code and not (is_styled and node.css_first(_BLOCKS_OF_TEXT) is None):
         return None
     whole, above = node, node.parent
     while above is not None and above.tag in _WRAPPERS and _has_only_code(above, known):
@@ -278,7 +310,8 @@ def _whole_code(node: LexborNode, known: dict[int, bool]) -> LexborNode | None:
         beside is not None and beside.tag_id not in NAME_OF and beside.tag != "br" and beside.text().strip()
         for beside in (whole.prev, whole.next)
     )
-    return None if is_in_line or (above is not None and above.tag in ("td", "th")) else whole
+    is_cell = above is not None and above.tag in ("td", "th")
+    return None if is_in_line or is_cell else whole
 
 
 def _has_only_code(node: LexborNode, known: dict[int, bool], depth: int = 0) -> bool:
@@ -309,9 +342,27 @@ def _write(node: LexborNode) -> None:
     if text:
         node.insert_child(text)
     node.attrs[LANGUAGE] = language
+    _remove_buttons(node)
     label = next((other for other in _nodes_before(node) if other.is_element_node), None)
     if label is not None and label.tag in _LABELS and language and label.text(strip=True).lower() == language:
         label.decompose()
+
+
+def _remove_buttons(node: LexborNode) -> None:
+    """Removes the buttons beside code, such as "Copy", in elements that hold nothing else."""
+    for _ in range(_MAX_AROUND):
+        above = node.parent
+        if above is None or above.tag not in _WRAPPERS:
+            break
+        others = [part for part in above.iter(include_text=True) if part.mem_id != node.mem_id]
+        buttons = [part for part in others if part.tag == "button"]
+        if len(others) > _MAX_AROUND or any(
+            part.tag != "button" and (part.text() or part.text_content or "").strip() for part in others
+        ):
+            break
+        for button in buttons:
+            button.decompose()
+        node = above
 
 
 def _nodes_before(node: LexborNode) -> Iterator[LexborNode]:

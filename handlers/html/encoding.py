@@ -59,10 +59,14 @@ _MAGIC = (
 _FIRST_BYTES = tuple(magic for magic, _ in _MAGIC)
 _FIRST = 4096
 _ROOT = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*+(?P<xml><\?xml\b)?(?:<\?[^>]*+>|<!--(?:[^-]|-(?!->))*+-->|<![^>]*+>|\s++)*+<(?P<root>[A-Za-z][\w:.-]{0,40})"
+    rb"(?:\xef\xbb\xbf)?\s*+(?P<xml><\?xml\b[^>]*+>)?"
+    rb"(?:\s++|<\?[^>]*+>|<!--(?:[^-]|-(?!->))*+-->|<!(?P<doctype>[^>]*+)>)*+<(?P<root>[A-Za-z][\w:.-]{0,40})"
 )
-_XML_ROOTS = frozenset((b"rss", b"feed", b"urlset", b"sitemapindex", b"opml", b"rdf:rdf", b"svg"))
-"""Elements that begin feeds, site maps and pictures, which may lack the line that says that they are XML."""
+_XML_ROOTS = frozenset((b"rss", b"feed", b"urlset", b"sitemapindex", b"opml", b"rdf:rdf"))
+"""Elements that begin feeds and site maps, which may lack the line that says that they are XML."""
+_HTML_ROOTS = frozenset(
+    (b"head", b"body", b"main", b"article", b"section", b"header", b"div", b"p", b"h1", b"title", b"meta")
+)
 _MOST_CONTROLS = 0.04
 _CONTROLS = bytes(sorted(set(range(32)) - set(b"\t\n\r\f\x1b")))
 
@@ -127,13 +131,11 @@ def not_a_page(body: str | bytes, content_type: str | None) -> str | None:
             return None
     if sample.startswith(_FIRST_BYTES):
         return f"looks like {next(meaning for magic, meaning in _MAGIC if sample.startswith(magic))}"
-    root = _ROOT.match(sample)
-    if (
-        root is not None
-        and not (name := root["root"].lower()).endswith(b"html")
-        and (root["xml"] or name in _XML_ROOTS)
-    ):
-        return f"looks like XML that is no page: its root is {name.decode()}"
+    if (root := _ROOT.match(sample)) is not None and b"html" not in (root["doctype"] or b"").lower():
+        name = root["root"].lower()
+        is_html = name.endswith(b"html") or name in _HTML_ROOTS
+        if not is_html and (root["xml"] or name in _XML_ROOTS):
+            return f"looks like XML that is no page: its root is {name.decode()}"
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
     if controls > _MOST_CONTROLS * len(sample):
         return f"looks like binary data: {controls} of its first {len(sample)} bytes are control characters"

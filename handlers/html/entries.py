@@ -95,6 +95,8 @@ def _author(outline: Outline, element: int, authors: re.Pattern[str]) -> str:
         return name
     bylines: list[LexborNode] = []
     for node in islice(entry.traverse(include_text=False), _MAX_NODES):
+        if node.tag == "blockquote":
+            break  # whom a post quotes is not its author
         if node.tag == "a" and authors.search(node.attributes.get("href") or "") and (name := _name(node)):
             return name
         if outline.hints.of_node(node) & BYLINE:
@@ -104,5 +106,6 @@ def _author(outline: Outline, element: int, authors: re.Pattern[str]) -> str:
 
 
 def _name(node: LexborNode) -> str:
-    text = short_text(node) or node.attributes.get("content") or ""
-    return text if 1 < len(text) <= _MAX_NAME and any(map(str.isalpha, text)) else ""
+    """The text of an element that begins with a letter or a digit, as names do and mentions do not; else ""."""
+    text = short_text(node)
+    return text if 1 < len(text) <= _MAX_NAME and text[0].isalnum() and any(map(str.isalpha, text)) else ""

@@ -87,10 +87,12 @@ class Layout:
         self._others = [
             range(block.start, block.end) for block, is_others in zip(below, others, strict=True) if is_others
         ]
-        # The first post is the page's own, though posts call themselves replies.
+        # The first post of a thread is the page's own, though it calls itself a reply. Below a text it is a comment.
         length = next((entry["end"] for entry in entries[:1] if entry["kind"] == "post"), 0)
+        first = sum(begin < entries[0]["start"] for begin, _ in content.spans) if length else 0
         inside = sum(end <= length for _, end in content.spans)
-        self._post = range(begin, self._ends[inside - 1] if inside else begin)
+        is_thread = inside and not any(block.running for block in content.blocks[:first])
+        self._post = range(begin, self._ends[inside - 1] if is_thread else begin)
         self._said: list[int] = []
         self._of_node: dict[int, int] = {}
 

@@ -132,7 +132,7 @@ def _chosen(outline: Outline, blocks: list[Block], in_tables: dict[int, int], fo
 
 
 def _whole_tables(blocks: list[Block], in_tables: dict[int, int], chosen: list[int]) -> list[int]:
-    """The chosen lines, with each table of data as a whole or not at all."""
+    """The chosen lines, with each table of data as a whole or not at all; one between chosen lines is content."""
     if not in_tables:
         return chosen
     kept, held, whole = set(chosen), Counter[int](), Counter[int]()
@@ -140,8 +140,14 @@ def _whole_tables(blocks: list[Block], in_tables: dict[int, int], chosen: list[i
         length = len(blocks[number].text)
         whole[element] += length
         held[element] += length * (number in kept)
+    ends: dict[int, tuple[int, int]] = {}
     for number, element in in_tables.items():
-        (kept.add if held[element] * 2 >= whole[element] else kept.discard)(number)
+        first, last = ends.get(element, (number, number))
+        ends[element] = min(first, number), max(last, number)
+    between = {element for element, (first, last) in ends.items() if first - 1 in kept and last + 1 in kept}
+    for number, element in in_tables.items():
+        is_content = held[element] * 2 >= whole[element] or element in between
+        (kept.add if is_content else kept.discard)(number)
     return sorted(kept)
 
 

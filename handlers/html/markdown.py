@@ -11,6 +11,8 @@ from schemas.pages import ContentBlock, ContentEntry
 _TICKS = re.compile("`{3,}")
 _MARK = re.compile(r"#{1,6}(?=\s)|[-+*](?=\s)|\d{1,9}[.)](?=\s)|>|`{3}|~{3}")
 """What a Markdown reader takes for a mark at the beginning of a line."""
+_SIGNS = re.compile(r"[\[\]()<>*_`#!|\\~]")
+"""Signs that could be marks in a name."""
 _TAG = re.compile(r"<(?=[a-zA-Z/!])")
 
 
@@ -36,7 +38,9 @@ def render_markdown(
         block = together[0]
         if (author := posts.get(block["start"])) is not None:
             lines += ["", "---"] if lines else []
-            lines += ["", f"**{_escaped(author).replace('*', '')}**"] if author else []
+            lines += ["", f"**{_SIGNS.sub('', author)}**"] if author else []
+            lines += [""] if lines else []
+            before = None
         depth = block.get("depth", 0)
         del indents[depth:]
         if "table" in block:

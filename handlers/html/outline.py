@@ -6,6 +6,7 @@ elements around a text, the meaning of their class names and the blocks of text 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -66,6 +67,9 @@ _MAX_ABOVE = 30
 """Elements within a line between a text and the link around it."""
 _MARKS_OF_LINKS = " ¶↩\ufe0e"
 """Signs that are all of the text of a link to the place of a heading or back from a note."""
+_LONGEST_MARK = 40
+_BRACKETED = re.compile(rf"(?<=\S)\s?\[[^\[\]]{{1,{_LONGEST_MARK}}}\]\Z")
+"""A link behind a heading by which its section is edited; such a link is no line either."""
 _RUNNING, _RUNNING_CJK = 40, 20
 """Characters of a line from which on it is running text."""
 _FEW = 8
@@ -326,6 +330,8 @@ def _add(found: list[Block], outline: Outline, first: int, end: int) -> None:
         text = " ".join(text.split())
     if not is_code and text[-1:] in _MARKS_OF_LINKS:
         text = text.rstrip(_MARKS_OF_LINKS)
+    if tag in HEADINGS and text[-1:] == "]" and not is_single and True in outline.links[first + 1 : end]:
+        text = _BRACKETED.sub("", text)
     if not text or place < 0:
         return
     linked = 0
@@ -335,6 +341,8 @@ def _add(found: list[Block], outline: Outline, first: int, end: int) -> None:
         linked = len(text) if link else 0
     elif link or True in outline.links[first:end]:
         linked = min(_linked(outline, first, end, link > 0), len(text))
+    if linked and text[0] == "[" and text[-1] == "]" and len(text) <= _LONGEST_MARK:
+        return
     alone = link == DIRECT and is_single and outline.links[first] and tag not in HEADINGS
     length = len(text)
     running = length >= _RUNNING_CJK and linked * 2 < length and tag not in HEADINGS

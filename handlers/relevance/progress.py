@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Self
 
@@ -137,7 +138,9 @@ def settled(sources: Sources, url: str, outcome: SourceOutcome, **said: str | No
     )
 
 
-def go_on(request_id: str, query: str, sources: Sources, config_version: str) -> ExtractionNeeded | SnippetsCompleted:
+def go_on(
+    request_id: str, query: str, sources: Sources, config_version: str, answer_by: datetime | None = None
+) -> ExtractionNeeded | SnippetsCompleted:
     """The first pending source as a page to fetch; without one, the end of the request.
 
     The extraction's id derives from the request and the address, so a redelivery asks for the same again.
@@ -155,6 +158,7 @@ def go_on(request_id: str, query: str, sources: Sources, config_version: str) ->
         follow=False,
         max_details=1,
         sources=sources,
+        answer_by=answer_by,
     )
 
 
@@ -187,6 +191,7 @@ def to_be_judged(
         paragraphs=tuple(_within(paragraphs, max_text_characters))[:MAX_ITEMS],
         content_hash=content_hash(html),
         sources=event.sources,
+        answer_by=event.answer_by,
     )
 
 
@@ -210,7 +215,7 @@ def without_source(
     if not event.sources:
         return ()
     sources = settled(event.sources, event.target_url, SourceOutcome.NOT_FETCHED, failure=failure)
-    return (go_on(_request_of(event), event.query, sources, config_version),)
+    return (go_on(_request_of(event), event.query, sources, config_version, event.answer_by),)
 
 
 def _request_of(event: ExtractionNeeded) -> str:

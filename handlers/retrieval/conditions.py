@@ -8,10 +8,10 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 
-from handlers.retrieval.seen_result import SeenResult
+from handlers.retrieval.seen_result import WITHOUT, SeenResult
 from handlers.text.word_match import Unit, WordText, share_met
 from handlers.text.words import AskedKind, Kind
-from schemas.evidence import DateEvidence, PriceEvidence
+from schemas.evidence import DateEvidence, PriceEvidence, TimeEvidence
 
 Meets = Callable[[SeenResult], float]
 Units = tuple[Unit, ...]
@@ -26,6 +26,7 @@ _WORD = re.compile(r"\w+")
 _BESIDE = 3
 """Words from a day to the word that says that something is closed."""
 _NOT = frozenset(("not", "never", "nicht", "nie", "pas", "jamais", "no", "non", "niet", "ikke", "inte"))
+_DENIALS = frozenset((*WITHOUT, "no", "zero", "kein", "keine", "keinen", "ingen", "inga", "geen", "aucun", "pas"))
 _NUMBER = re.compile(r"\d+")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
@@ -63,6 +64,11 @@ def identified(name: str) -> Meets:
     return lambda seen: float(seen.has_identifier(name))
 
 
+def naming(phrase: str) -> Meets:
+    """Some words that follow each other, such as those of a model."""
+    return lambda seen: float(seen.words.phrase(phrase))
+
+
 def another(stated: str, meets: Meets) -> Callable[[SeenResult], bool]:
     """Whether a result has another day or year than a stated one; ``stated``: date or year."""
     if stated == "year":
@@ -78,7 +84,36 @@ def on_day(day: DateEvidence, units: Units) -> Meets:
         is_year = day.date is None or other.date is None or day.date[:4] == other.date[:4]
         return is_year and not days.isdisjoint(_orders(other))
 
-    return lambda seen: float(any(map(is_same, seen.dates)) if seen.dates else names(seen, units))
+    def is_inside(first: DateEvidence, last: DateEvidence) -> bool:
+        found = [_key(one, day) for one in (first, day, last)]
+        return None not in found and found == sorted(found, key=str)
+
+    return lambda seen: float(
+        any(map(is_same, seen.dates)) or any(is_inside(*ends) for ends in seen.ranges)
+        if seen.dates
+        else names(seen, units)
+    )
+
+
+def _key(one: DateEvidence, day: DateEvidence) -> str | None:
+    """A day as it is ordered among others, with the year of ``day`` if it has none; None if either is open."""
+    if not (one.month and one.day):
+        return None
+    year = (one.date or day.date or "0000")[:4]
+    return f"{year}-{one.month:02}-{one.day:02}"
+
+
+def at_time(time: TimeEvidence) -> Meets:
+    """A time that a query states: a result has it, or hours of opening around it."""
+    asked = time.time
+
+    def is_open(begin: str, end: str) -> bool:
+        return begin <= asked <= end if begin <= end else asked >= begin or asked <= end
+
+    return lambda seen: float(
+        any(other.kind == "time" and other.time == asked for other in seen.details)
+        or any(is_open(*hours) for hours in seen.hours)
+    )
 
 
 def in_month(month: int, units: Units) -> Meets:
@@ -152,6 +187,35 @@ def out_of(price: PriceEvidence, *, is_most: bool) -> Callable[[SeenResult], boo
         return bool(same) and all(amount > bound if is_most else amount < bound for amount in same)
 
     return contradicts
+
+
+def measuring(amount: Decimal, unit: str, *, is_most: bool) -> Meets:
+    """Whether all measures of a kind that a result states are within a bound: which one is meant is not known."""
+
+    def meets(seen: SeenResult) -> float:
+        found = seen.measures.get(unit, ())
+        return float(bool(found) and all(other <= amount if is_most else other >= amount for other in found))
+
+    return meets
+
+
+def lacking(unit: Unit) -> Meets:
+    """Whether a result has nothing of a word, or says that it lacks it: without eggs, no eggs, egg-free."""
+
+    def meets(seen: SeenResult) -> float:
+        said = [part for part, words in seen.parts if words.has(unit)]
+        return float(not said or any(_is_denied(part, unit) for part in said))
+
+    return meets
+
+
+def _is_denied(part: str, unit: Unit) -> bool:
+    """Whether a part of a text has a denial beside a word."""
+    words = [word.casefold() for word in _WORD.findall(part)]
+    found = (at for at, word in enumerate(words) if WordText(word).has(unit))
+    return any(
+        not _DENIALS.isdisjoint(words[max(0, at - 1) : at]) or words[at + 1 : at + 2] == ["free"] for at in found
+    )
 
 
 def _may_be_same(one: PriceEvidence, other: PriceEvidence) -> bool:

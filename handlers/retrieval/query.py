@@ -6,25 +6,31 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice, pairwise
 
 from handlers.retrieval.conditions import (
     Meets,
     Units,
     another,
+    at_time,
     being,
     having,
     identified,
     in_days,
     in_month,
     in_year,
+    lacking,
+    measuring,
+    naming,
     on_day,
     out_of,
     within,
 )
 from handlers.retrieval.facets import Facet
-from handlers.retrieval.seen_result import IDENTIFIER, YEAR, SeenResult
+from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, WITHOUT, YEAR, SeenResult
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
+from handlers.text.measures import MEASURE, measure_of
 from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
 from handlers.text.scripts import counts_by_language, is_ideographic
 from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
@@ -53,6 +59,17 @@ _HOW_MUCH = (
 )  # fmt: skip
 """Beginnings of questions that ask for a price if a word for costs follows."""
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
+_MODEL = re.compile(rf"(?<![\w-])[A-Za-z]{{0,12}}-?\d[\w]{{0,10}}(?:{VARIANT.pattern}){{1,3}}")
+"""The number of a model with what names a variant of it: 15 Pro Max."""
+_HOMOGRAPHS = frozenset(("sans", "sin", "sem"))
+"""Words that mean "without" only in a text of their language: sans serif, sin tax, SEM image."""
+_BOUNDED_TIME = re.compile(
+    r"(?i:\b(?:before|after|until|till?|by|from|since|vor|nach|bis|ab|avant|après|antes|después|prima|dopo|før|efter))\s\Z"
+)
+"""Words before a time that do not ask for just this time."""
+_DENIED = re.compile(r"(?:\b(?:no|not|nicht|kein|pas|non|niet|ikke|inte|nie)\s|不)\Z")
+_MOST_CONDITIONS = 8
+"""Measures that are bounded, and words that are excluded."""
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
 _LESS_COMMON, _RARE, _UNKNOWN = 0.45, 0.55, 0.97
@@ -92,6 +109,10 @@ class QueryReader:
                 self._days |= {fold_words(word): day for word in words}
             self._bounds |= {fold(word): True for word in pack.most_words}
             self._bounds |= {fold(word): False for word in pack.least_words}
+        self._bounds = dict(sorted(self._bounds.items(), key=lambda pair: -len(pair[0])))
+        english = patterns.get("en")
+        own = {*english.most_words, *english.least_words} if english else set()
+        self._english = self.patterns.details.small_words.get("en", frozenset()) - own
         self._questions = frozenset(word for word, kind in self._kinds.items() if kind in ("name", "number", "date"))
         self._phrases = _one_of({**self._things, **self._kinds, **self._days})
         self._day_names = _one_of(self._days)
@@ -105,7 +126,8 @@ class QueryReader:
         """
         text = query[:_LONGEST_QUERY]
         found: list[Facet] = []
-        for detail in find_evidence(text, self.patterns.details):
+        details = find_evidence(text, self.patterns.details)
+        for detail in details:
             if detail.kind == "date":
                 meets = on_day(detail, self._units(detail.text))
                 found.append(Facet(detail.text, meets, is_condition=True, contradicts=another("date", meets)))
@@ -113,6 +135,9 @@ class QueryReader:
                 facet, start = self._price(text, detail)
                 found.append(facet)
                 text = _without(text, start, detail.start)
+            elif detail.kind == "time" and not _BOUNDED_TIME.search(text[: detail.start]):
+                found.append(Facet(detail.text, at_time(detail), is_condition=True))
+                text = _without(text, detail.start, detail.end)
             if detail.kind in ("date", "price"):
                 text = _without(text, detail.start, detail.end)
         for start, end, month in self._months(text):
@@ -120,6 +145,9 @@ class QueryReader:
             found.append(Facet(text[start:end], meets, is_condition=True, contradicts=another("date", meets)))
             text = _without(text, start, end)
         identifiers: list[Facet] = []
+        for match in _MODEL.finditer(text):
+            identifiers.append(Facet(match[0], naming(match[0]), is_subject=True, is_condition=True))
+            text = _without(text, *match.span())
         for match in IDENTIFIER.finditer(text):
             if _NAMED_YEAR.fullmatch(match[0]):
                 continue
@@ -129,7 +157,14 @@ class QueryReader:
             meets = in_year(int(match[0]))
             found.append(Facet(match[0], meets, is_condition=True, contradicts=another("year", meets)))
             text = _without(text, *match.span())
+        measures = self._bounds_of_measures(text, [(one.start, one.end) for one in details])
+        for start, end, facet in islice(measures, _MOST_CONDITIONS):
+            found.append(facet)
+            text = _without(text, start, end)
         language = self._language(query)
+        for start, end, facet in islice(self._exclusions(text, language), _MOST_CONDITIONS):
+            found.append(facet)
+            text = _without(text, start, end)
         ignored = self._ignored_in(language)
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
         names = frozenset(self._names(text, language))
@@ -176,7 +211,7 @@ class QueryReader:
                 named.setdefault(self._things[words], []).append(words)
             elif words in self._days:
                 beside = {*before[-1:], *after[:1]}
-                if not is_open and ignored.isdisjoint(beside) and self._places.isdisjoint(beside):
+                if not is_open and self._small.isdisjoint(beside) and self._places.isdisjoint(beside):
                     continue
                 meets = in_days(self._days[words], self._units(words), now.date() if now else None)
                 found[words] = Facet(words, meets, is_condition=True, contradicts=another("date", meets))
@@ -224,29 +259,76 @@ class QueryReader:
 
     def _price(self, text: str, price: PriceEvidence) -> tuple[Facet, int]:
         """A stated price and where it begins: any price meets it; beside a word such as "under", only one within it."""
-        before, after = fold(text[: price.start]).rstrip(), fold(text[price.end :]).lstrip()
+        if (bound := self._bound(text, price.start, price.end)) is None:
+            return Facet("price", lambda seen: float(seen.has("price"))), price.start
+        is_most, start = bound
+        named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
+        meets, outside = within(price, is_most=is_most), out_of(price, is_most=is_most)
+        return Facet(named, meets, is_condition=True, contradicts=outside), start
+
+    def _bound(self, text: str, start: int, end: int) -> tuple[bool, int] | None:
+        """Whether the amount at a place is the most or the least, and where that begins; None if it is no bound.
+
+        Behind a negation a word means its opposite: not more than.
+        """
+        before, after = fold(text[:start]).rstrip(), fold(text[end:]).lstrip()
         for word, is_most in self._bounds.items():
             is_whole = any(map(is_ideographic, word))
-            is_before = before.endswith(word) and (is_whole or not before[: -len(word)][-1:].isalnum())
-            if is_before or (is_whole and after.startswith(word)):
-                named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
-                start = len(before) - len(word) if is_before else price.start
-                meets, outside = within(price, is_most=is_most), out_of(price, is_most=is_most)
-                return Facet(named, meets, is_condition=True, contradicts=outside), start
-        return Facet("price", lambda seen: float(seen.has("price"))), price.start
+            begin = len(before) - len(word)
+            if before.endswith(word) and (is_whole or not before[:begin][-1:].isalnum()):
+                denied = _DENIED.search(before[:begin])
+                return (not is_most, denied.start()) if denied else (is_most, begin)
+            if is_whole and after.startswith(word):
+                return is_most, start
+        return None
+
+    def _bounds_of_measures(self, text: str, details: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Facet]]:
+        """What a query bounds, beside prices: at most 10 km, at least 16 GB. Times and dates are no measures."""
+        for match in MEASURE.finditer(text):
+            start, end = match.span()
+            if any(start < until and since < end for since, until in details):
+                continue
+            if (measure := measure_of(match)) is None or (bound := self._bound(text, start, end)) is None:
+                continue
+            is_most, begin = bound
+            word = text[begin:start].strip()
+            # "iPhone 15 Pro Max 256 GB" and "what to do 2 days in Oslo" state no bound.
+            if (begin and word[:1].isupper()) or word in self._english:
+                continue
+            named = f"{'at most' if is_most else 'at least'} {match[0]}"
+            yield begin, end, Facet(named, measuring(*measure, is_most=is_most), is_condition=True)
+
+    def _exclusions(self, text: str, language: str | None) -> Iterator[tuple[int, int, Facet]]:
+        """What a query excludes: without eggs. A name such as "Doctors Without Borders" excludes nothing."""
+        for term, other in pairwise(_TERM.finditer(text)):
+            own = WITHOUT.get(term[0].lower())
+            is_other = own != language and (language is not None or term[0].lower() in _HOMOGRAPHS)
+            if own is None or is_other or (term.start() and term[0][0].isupper() and not other[0][0].isupper()):
+                continue
+            for unit in self._units(other[0]):
+                yield (
+                    term.start(),
+                    other.end(),
+                    Facet(text[term.start() : other.end()], lacking(unit), is_condition=True),
+                )
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""
         terms = _TERM.findall(text)
         capitals = [term[:1].isupper() for term in terms]
         counts = counts_by_language(_WORD.findall(text.lower()), self.patterns.details.small_words)
+        # In a language without known words, each is unknown.
+        own = max(counts, key=counts.__getitem__, default="")
+        is_known = not counts or own in self._background.languages or counts[own] < _FEW_SMALL
         # Every noun of German has a capital.
         shows = sum(capitals) <= _MOST_CAPITALS * len(terms) and counts.get("de", 0) <= counts.get("en", 0)
         for place, term in enumerate(terms[1:], 1):
             rarity = self._background.rarity(fold_words(term), language)
             is_name = shows and capitals[place] and rarity >= _RARE
             least = _RARE if capitals[place] else _UNKNOWN
-            if is_name or (rarity >= least and terms[place - 1].lower() in self._places):
+            if is_name or (
+                (is_known or capitals[place]) and rarity >= least and terms[place - 1].lower() in self._places
+            ):
                 yield from (form for unit in self._units(term) for form in unit.forms)
 
     def _names_beside(self, query: str) -> Callable[[str, AskedKind], bool]:
@@ -305,7 +387,9 @@ def _one_of(words: Iterable[str]) -> re.Pattern[str]:
 
 
 def _word_of(unit: Unit) -> Meets:
-    return lambda seen: float(seen.words.has(unit))
+    if min(unit.forms).isdecimal():
+        return lambda seen: float(seen.words.has(unit) and not seen.has_variant_only(min(unit.forms)))
+    return lambda seen: float(seen.words.has(unit) and unit.forms.isdisjoint(seen.denied))
 
 
 def _without(text: str, start: int, end: int) -> str:

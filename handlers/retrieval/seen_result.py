@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Set
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from urllib.parse import unquote
 
 from handlers.text.evidence import find_evidence
+from handlers.text.measures import MEASURE, measure_of
 from handlers.text.patterns import DetailPatterns
-from handlers.text.word_match import WordText
+from handlers.text.word_match import WordText, stems_of
 from handlers.text.words import NUMERALS, AskedKind
 from schemas.evidence import DateEvidence, Evidence, PriceEvidence
 
@@ -36,9 +38,51 @@ _COUNTED = re.compile(
 )
 IDENTIFIER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{1,12}-?\d(?:-?[A-Za-z0-9]){0,20}(?![A-Za-z0-9])")
 """A name of letters before digits: of a model, an error or a road."""
+_LONGEST_JOINT, _BESIDE = 8, 30
+_TO = re.compile(
+    r"\s?(?:[-–—~～]|to|until|bis|til|till|au|al|à|tot|t/m|do|a|até|hasta|から)\s?(?:den |the |zum |il |le )?"
+)
+_OTHER_PRICES = (
+    "was|rrp|msrp|list price|save|saving|instead of|previously|originally|shipping|delivery|deposit|postage|uvp|statt"
+    "|vorher|bisher|sparen?|versand|zzgl|kaution|anzahlung|før|spar|fragt|depositum|avant|au lieu de|livraison|caution"
+    "|économisez|antes|envío|ahorra|fianza|prima|invece di|spedizione|risparmi|cauzione|frete|ord\\. ?pris|frakt|było"
+    "|wysyłka|kaucja|zamiast|borg|verzending|původně|doprava"
+)
+_OTHER_BEFORE = re.compile(
+    rf"(?i:\b(?:{_OTHER_PRICES})\W{{0,3}}(?:(?:you|av|von|of|à)\W)?|\d\s?[x×]\s?(?:(?:de|à|a)\s)?)\Z"
+)
+"""Words before a price that is not to be paid now, or not for the thing; and the number of instalments."""
+_OTHER_BEHIND = re.compile(
+    r"(?i:\s?(?:off|discount|rabatt?|korting|de descuento|de réduction|di sconto|saved|deposit)\b)"
+)
 _RUN = re.compile("[A-Za-z]+|[0-9]+")
+VARIANTS = (
+    "pro",
+    "max",
+    "plus",
+    "ultra",
+    "mini",
+    "lite",
+    "air",
+    "xl",
+    "fe",
+    "se",
+    "ti",
+    "super",
+    "mark",
+    "mk",
+    "ii",
+    "iii",
+)
+"""Words behind the number of a model that name another model."""
+VARIANT = re.compile(rf"(?i:[ -](?:{'|'.join(VARIANTS)})\b)")
 _BETWEEN = frozenset(("", *" -‐‑–./_\u00a0"))
 """What may be between the letters and the digits of such a name."""
+WITHOUT = {
+    "without": "en", "ohne": "de", "uden": "da", "uten": "no", "utan": "sv", "zonder": "nl", "senza": "it", "bez": "pl",
+    "sans": "fr", "sin": "es", "sem": "pt",
+}  # fmt: skip
+"""Words that exclude what follows, each with its language."""
 _MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
 _PARTS = re.compile(r"[.!?;,][ \n]|[\n。！？；，、()（）]")
 _TERM = re.compile(r"[^\W_]+")
@@ -99,14 +143,31 @@ class SeenResult:
             is_word = len(first[0]) == 1 and first[0].islower() and " " in between
             before = text[first.start() - 1 : first.start()] if first.start() else ""
             is_longer = text[last.end() : last.end() + 1].islower() or (before.isascii() and before.isalnum())
-            if not is_word and not is_longer and _BETWEEN.issuperset(between):
+            is_variant = VARIANT.match(text, last.end()) is not None
+            if not (is_word or is_longer or is_variant) and _BETWEEN.issuperset(between):
                 return True
         return False
+
+    def has_variant_only(self, number: str) -> bool:
+        """Whether a number is only that of other models: 15 in "15 Pro"."""
+        found = list(re.finditer(rf"(?<!\w){number}(?!\w)", self.text))
+        return bool(found) and all(VARIANT.match(self.text, match.end()) for match in found)
 
     @cached_property
     def _runs(self) -> tuple[str, list[re.Match[str]]]:
         text = f"{self.text} {self._address}"
         return text, list(_RUN.finditer(text))
+
+    @cached_property
+    def denied(self) -> frozenset[str]:
+        """The stems of words that it has behind "without" only."""
+        words = self.text.lower()
+        if not any(word in words for word in WITHOUT):
+            return frozenset()
+        terms = _TERM.findall(words)
+        denied = " ".join(term for before, term in pairwise(terms) if before in WITHOUT)
+        said = " ".join(terms[:1] + [term for before, term in pairwise(terms) if before not in WITHOUT])
+        return frozenset(stems_of(denied)).difference(stems_of(said))
 
     @cached_property
     def parts(self) -> list[tuple[str, WordText]]:
@@ -116,8 +177,15 @@ class SeenResult:
     @cached_property
     def details(self) -> tuple[Evidence, ...]:
         """The dates, times, places and prices of title and text."""
-        text = find_evidence(self.content, self._patterns) if self._known is None else self._known
-        return (*find_evidence(self._title, self._patterns), *text)
+        return (*self._of_title, *self._of_text)
+
+    @cached_property
+    def _of_title(self) -> tuple[Evidence, ...]:
+        return tuple(find_evidence(self._title, self._patterns))
+
+    @cached_property
+    def _of_text(self) -> tuple[Evidence, ...]:
+        return tuple(find_evidence(self.content, self._patterns) if self._known is None else self._known)
 
     @cached_property
     def dates(self) -> tuple[DateEvidence, ...]:
@@ -125,9 +193,52 @@ class SeenResult:
         return tuple(detail for detail in self.details if detail.kind == "date")
 
     @cached_property
+    def ranges(self) -> tuple[tuple[DateEvidence, DateEvidence], ...]:
+        """The first and the last day of its ranges of days."""
+        found = []
+        for text, details in ((self._title, self._of_title), (self.content, self._of_text)):
+            days = [detail for detail in details if detail.kind == "date"]
+            found += [
+                (day, other)
+                for day, other in pairwise(days)
+                if other.start - day.end <= _LONGEST_JOINT and _TO.fullmatch(text[day.end : other.start])
+            ]
+        return tuple(found)
+
+    @cached_property
     def prices(self) -> tuple[PriceEvidence, ...]:
-        """Its prices."""
-        return tuple(detail for detail in self.details if detail.kind == "price")
+        """Its prices; old ones, savings, charges and instalments only if there are no others."""
+        every, asked = [], []
+        for text, details in ((self._title, self._of_title), (self.content, self._of_text)):
+            for price in details:
+                if price.kind == "price":
+                    every.append(price)
+                    before = text[max(0, price.start - _BESIDE) : price.start]
+                    if not (_OTHER_BEFORE.search(before) or _OTHER_BEHIND.match(text, price.end)):
+                        asked.append(price)
+        return tuple(asked or every)
+
+    @cached_property
+    def measures(self) -> dict[str, list[Decimal]]:
+        """The measures that it states, by kind, in one unit of each; without those that can be read in two ways."""
+        found: dict[str, list[Decimal]] = {}
+        for match in MEASURE.finditer(self.text):
+            if (measure := measure_of(match)) is not None:
+                found.setdefault(measure[1], []).append(measure[0])
+        return found
+
+    @cached_property
+    def hours(self) -> list[tuple[str, str]]:
+        """Its ranges of times, as hours of opening are."""
+        found = []
+        for text, details in ((self._title, self._of_title), (self.content, self._of_text)):
+            times = [detail for detail in details if detail.kind == "time"]
+            found += [
+                (time.time, other.time)
+                for time, other in pairwise(times)
+                if other.start - time.end <= _LONGEST_JOINT and _TO.fullmatch(text[time.end : other.start])
+            ]
+        return found
 
     @cached_property
     def years(self) -> frozenset[int]:

@@ -13,7 +13,10 @@ AMOUNT = re.compile(
     r"\d{1,3}(?:(?:[.,’' ]\d{3}){1,5}(?!\d)(?:[.,]\d{1,2}(?!\d)|\.\d{3}(?!\d))?|(?:,\d\d){1,3},\d{3}(?:\.\d\d?)?(?!\d))"
     r"|\d{1,24}(?:[.,]\d{1,20})?"
 )
-_ROUND = re.compile(r",-{1,2}|\.-{1,2}|,—|\.?/-")
+_ROUND = re.compile(r"[,.:][-–—]{1,2}|\.?/-")
+_MARK = re.compile(r"[,.:][-–—]{1,2}(?![\w)])")
+"""What is written behind whole amounts of money only, also without a currency: 989:-, 11 490,-."""
+_LEAST_MARKED = 3
 _CENTS = re.compile(r"\d\d(?![\d.,])")
 _EXACT = re.compile(r"[.,]\d\d")
 _SCALE_LETTERS = {"k": Decimal("1e3"), "m": Decimal("1e6"), "b": Decimal("1e9")}
@@ -43,7 +46,8 @@ def read_price(reading: Reading, start: int, floor: int, *, has_lead: bool) -> D
     word = name or sign
     if word in patterns.doubtful_currencies and scale == 1 and not _EXACT.search(written):
         return None
-    if not word and not (has_lead and _has_label(reading, start, floor)):
+    is_marked = end - start >= _LEAST_MARKED and _MARK.match(folded, end) is not None
+    if not word and not is_marked and not (has_lead and _has_label(reading, start, floor)):
         return None
     if not _is_whole(reading, first, start, end, floor, sign):
         return None

@@ -190,7 +190,7 @@ class Application:
         """The groups of the handler's topic and of its retry topics, which share a circuit breaker."""
         settings = self.settings
         observer = PipelineMetrics(self.metrics, handler.name)
-        self.shares.expect(handler.name, [its.topic for its in subscriptions(handler)])
+        self.shares.expect(handler.name, [read.topic for read in subscriptions(handler)])
         breaker = Breaker(settings.processing.breaker, self._clock)
         breaker.listen(lambda: observer.breaker(breaker.closed, breaker.cause))
         dead_share = DeadShare(settings.dlq, self._clock, observer.paused)
@@ -221,7 +221,7 @@ class Application:
                 self._clock,
                 observer,
                 breaker,
-                lambda its, held, of: self.shares.on_assignment(its.handler.name, its.topic, held, of),
+                lambda read, held, of: self.shares.on_assignment(read.handler.name, read.topic, held, of),
                 pause=dead_share.pause,
             )
             for subscription in subscriptions(handler)

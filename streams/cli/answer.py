@@ -97,7 +97,7 @@ def document_of(ranked: RankingCompleted, answer: Answer) -> dict[str, Any]:
         "written_by": answer.written_by,
         "answer": "\n".join(map(_cited, answer.sentences)),
         "sentences": [
-            {"text": one.text, "sources": list(one.sources), "cautioned": one.cautioned} for one in answer.sentences
+            {"text": item.text, "sources": list(item.sources), "cautioned": item.cautioned} for item in answer.sentences
         ],
         "sources": [
             {
@@ -131,14 +131,14 @@ def _source(source: Source, answer: Answer, console: Screen) -> Text:
     """``[1] [TRUST_TIER: HIGH] 來源：中央社 — title — url``; further lines begin below its label."""
     line = source_line(source, answer.language)
     label, _, name = line.partition("] ")
-    rest: list[str] = for_model([source.title, one_line(source.url, _URL_CHARACTERS)])
+    names: list[str] = for_model([source.title, one_line(source.url, _URL_CHARACTERS)])
     number = f"[{source.number}] "
     text = Text.assemble(
-        (f"{label}]", LABEL_STYLE[source.label]), printable(f" {' — '.join([name, *filter(None, rest)])}")
+        (f"{label}]", LABEL_STYLE[source.label]), printable(f" {' — '.join([name, *filter(None, names)])}")
     )
     lines = text.wrap(console, max(1, console.width - len(number)))
-    for one in lines:
-        one.rstrip()
+    for item in lines:
+        item.rstrip()
     return Text(number).append_text(Text("\n" + " " * len(number)).join(lines))
 
 

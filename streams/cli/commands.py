@@ -43,8 +43,6 @@ PANELS: dict[str, dict[str, tuple[str, ...]]] = {
         "stats": ("Count the decisions of a topic or a file: tiers, scores, refusals.", "kafka"),
         "top": ("Watch the handlers at work: rate, lag, age, dead letters, costs.", "kafka"),
         "lag": ("Show how far each consumer group is behind, including stopped ones.", "kafka"),
-        "reply": ("Show a model's reply, by the call id of an event.",),
-        "graph": ("Draw the topology.",),
         "estimate": ("Estimate how many points the index will hold.",),
     },
     "Repair": {
@@ -60,19 +58,18 @@ PANELS: dict[str, dict[str, tuple[str, ...]]] = {
         "generate": ("Write the files that derive from the topology.", "kafka"),
     },
 }
-"""For each command its line in the help, and the extras that it needs. Its function has its name, with ``_`` after a
-Python keyword."""
+"""For each command its line in the help, and the extras that it needs. Its module and its function have its name, with
+``_`` after a Python keyword."""
 COMMANDS = {name: line for commands in PANELS.values() for name, (line, *_) in commands.items()}
 _FOOT = """\
 On the right: extras beyond the base install; `assay COMMAND --help` tells how to install them.
 Also: `assay --version`, `assay --install-completion`."""
-_MODULES = {"reply": "why", "graph": "generate", "try": "try_"}  # others have a module of their own name
 
 
 class _ImportOnCall(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, imported_command(name) if name in COMMANDS else command, rest
+        name, command, left = super().resolve_command(ctx, args)
+        return name, imported_command(name) if name in COMMANDS else command, left
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is the library's
         lines = ["Usage: assay COMMAND …", "", getdoc(assay) or ""]
@@ -85,9 +82,9 @@ class _ImportOnCall(TyperGroup):
 
 
 def imported_command(name: str) -> Any:
-    attribute = f"{name}_" if iskeyword(name) else name
+    python_name = f"{name}_" if iskeyword(name) else name
     with gc_paused():
-        command = getattr(import_module(f"{__package__}.{_MODULES.get(name, name)}"), attribute)
+        command = getattr(import_module(f"{__package__}.{python_name}"), python_name)
     # The help is the line of the table; the docstring of a command and the help of a group go on.
     if isinstance(command, typer.Typer):
         command.info.help = f"{COMMANDS[name]}\n\n{command.info.help or ''}".strip()
@@ -100,7 +97,9 @@ def imported_command(name: str) -> Any:
 
 
 def _extras(name: str) -> list[str]:
-    return next((extras for commands in PANELS.values() for its, (_, *extras) in commands.items() if its == name), [])
+    return next(
+        (extras for commands in PANELS.values() for known, (_, *extras) in commands.items() if known == name), []
+    )
 
 
 def _needed(name: str) -> str | None:

@@ -7,7 +7,6 @@ import contextlib
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
@@ -15,7 +14,6 @@ from typer import Option
 from streams.cli.console import console_http
 from streams.cli.errors import run_with_kafka, stop_on_signals
 from streams.cli.output import AsJson, Config, load_settings, say_json, tell
-from streams.publish.entries import SourceError
 from streams.runtime.extras import missing_extra
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
@@ -35,15 +33,12 @@ _INTERRUPTED = 130  # the exit status after Ctrl-C
 def demo(
     once: Annotated[bool, Option("--once", help="Stop when everything is done.")] = False,
     as_json: AsJson = False,
-    pages: Annotated[Path | None, Option(help="Score a folder of real pages as well.")] = None,
     config: Config = None,
 ) -> int:
-    return run_demo(load_settings(config), once=once, as_json=as_json, pages=pages)
+    return run_demo(load_settings(config), once=once, as_json=as_json)
 
 
-def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | None) -> int:
-    if pages is not None and not pages.exists():
-        return tell("demo", f"{pages}: No such file or folder", 2)
+def run_demo(settings: Settings, *, once: bool, as_json: bool) -> int:
     from streams.http.server import PortTakenError
     from streams.local_kafka.broker import BrokerUnavailable
 
@@ -53,17 +48,16 @@ def run_demo(settings: Settings, *, once: bool, as_json: bool, pages: Path | Non
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     console = Screen(stderr=as_json, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
     try:
-        return run_with_kafka("demo", settings, _demo(settings, once, as_json, pages, console))
-    except (BrokerUnavailable, PortTakenError, SourceError) as error:
+        return run_with_kafka("demo", settings, _demo(settings, once, as_json, console))
+    except (BrokerUnavailable, PortTakenError) as error:
         return tell("demo", str(error), 1)
 
 
-async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | None, console: Screen) -> int:
+async def _demo(settings: Settings, once: bool, as_json: bool, console: Screen) -> int:
     from rich.live import Live
 
     from streams.demo.report import tell_decisions
-    from streams.demo.run import running
-    from streams.demo.screen import live_table
+    from streams.demo.run import live_table, running
     from streams.demo.tally import faults
 
     stop = stop_on_signals()
@@ -80,11 +74,11 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
             started.set()
             if not once:
                 await beside.enter_async_context(_console(say, demo.settings, demo.address))
-            work = asyncio.create_task(demo.work(pages, say))
+            work = asyncio.create_task(demo.work(say))
             try:
                 while not (work.done() or stop.is_set()):
                     if live is not None:
-                        live.update(live_table(demo, console.width, done=False))
+                        live.update(live_table(demo, done=False))
                     await asyncio.wait({work, asked}, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 if not work.done():
                     return None
@@ -93,8 +87,8 @@ async def _demo(settings: Settings, once: bool, as_json: bool, pages: Path | Non
                 work.cancel()
                 await asyncio.wait({work}, timeout=_CLOSE_SECONDS)
             if not as_json:
-                tell_decisions(console, demo.tally, settings.retrievalEvaluation.dimensionThresholds)
-                (console.print if live is None else live.update)(live_table(demo, console.width, done=True))
+                tell_decisions(console, demo.tally)
+                (console.print if live is None else live.update)(live_table(demo, done=True))
             if not once:
                 say("done; Ctrl-C ends the demonstration")
                 await stop.wait()

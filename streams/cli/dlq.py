@@ -46,7 +46,7 @@ def dlq_list(
     key: OfKey = None,
     since: Since = "",
     until: Until = "",
-    each: Annotated[bool, Option("--each", help="List each dead letter.")] = False,
+    listed: Annotated[bool, Option("--each", help="List each dead letter.")] = False,
     everything: Annotated[bool, Option("--all", help="Include dead letters that were sent again.")] = False,
     plan: OfPlan = "",
     as_json: AsJson = False,
@@ -67,10 +67,10 @@ def dlq_list(
                 return tell("dlq list", none, 1)
             for handler, partition in found.partitions:
                 async for letter in found.selected(handler, partition):
-                    if each and (everything or letter.redriven_by is None):
+                    if listed and (everything or letter.redriven_by is None):
                         show(as_json, described(letter), _line(letter))
                     counts.add(letter)
-        if each:
+        if listed:
             return 0
         rows = counts.rows(everything=everything)
         any_topic = bool(found.partitions)

@@ -13,13 +13,12 @@ from pydantic import ValidationError
 from typer import BadParameter, Option
 
 from streams.cli.output import AsJson, Config, load_settings, say, show, tell
-from streams.generate import graph as picture
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.kubernetes import Installation, manifests
 from streams.generate.outputs import drift, write
+from streams.generate.pages import plain_text
 from streams.generate.prometheus import prometheus as prometheus_of
 from streams.settings.model import Settings, explain
-from streams.topology import HANDLERS, TOPICS
 
 CHECKOUT = Path(__file__).parents[2]
 _THERE = "Write {} there instead, for the settings in force."
@@ -31,9 +30,13 @@ def generate(
     release: Annotated[bool, Option("--release", help="Store today's schemas as those of this version.")] = False,
     prometheus: Annotated[Path | None, Option(metavar="FOLDER", help=_THERE.format("Prometheus's files"))] = None,
     kubernetes: Annotated[Path | None, Option(metavar="FOLDER", help=_THERE.format("the Kubernetes manifests"))] = None,
+    graph: Annotated[bool, Option("--graph", help="Print the topology, and write nothing.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
+    if graph:
+        say(*plain_text().split("\n"))
+        return 0
     if check and release:
         raise BadParameter("it cannot be used with --check", param_hint="'--release'")
     for option, folder, files in (
@@ -107,26 +110,3 @@ def _set_elsewhere(root: Path) -> str:
         return names[0]
     named = os.environ.get("ASSAY_CONFIG_DIR")
     return "ASSAY_CONFIG_DIR" if named and Path(named).resolve() != (root / "config").resolve() else ""
-
-
-def graph(
-    mermaid: Annotated[bool, Option("--mermaid", help="As a Mermaid diagram.")] = False, as_json: AsJson = False
-) -> int:
-    topics = [
-        {
-            "name": topic.name,
-            "event": topic.event.__name__,
-            "key": topic.key_means,
-            "partitions": topic.partitions,
-            "written_by": list(picture.writers(topic)),
-            "read_by": list(picture.readers(topic)),
-        }
-        for topic in TOPICS
-    ]
-    handlers = [
-        {"name": handler.name, "consumes": handler.consumes.name, "emits": [topic.name for topic in handler.emits]}
-        | {name: getattr(handler, name) for name in ("group", "lane", "concurrency", "replay", "slo_seconds")}
-        for handler in HANDLERS
-    ]
-    lines = (picture.mermaid() if mermaid else picture.plain_text()).split("\n")
-    return show(as_json, {"topics": topics, "handlers": handlers}, *lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -28,8 +27,6 @@ _WIDE = 108  # the columns that a table with topics needs
 def lag(
     handlers: Annotated[list[str] | None, Argument(help="Which handlers; all by default.")] = None,
     replays: Annotated[bool, Option("--replays", help="Include groups of replays.")] = False,
-    watch: Annotated[bool, Option("--watch", help="Refresh every --every seconds.")] = False,
-    every: Annotated[float, Option(min=0.5, help="Seconds between two refreshes of --watch.")] = 5.0,
     max_records: Annotated[int | None, Option(min=0, help="Exit 1 if more records wait on a topic.")] = None,
     max_seconds: Annotated[float | None, Option(min=0, help="Exit 1 if a record has waited longer.")] = None,
     serve: Annotated[
@@ -49,21 +46,15 @@ def lag(
     async def work() -> int:
         from streams.kafka.lag import read_dead_letters, read_lags
 
-        while True:
-            groups = await read_lags(settings.kafka, chosen, SystemClock(), replays=replays)
-            dead = await read_dead_letters(settings.kafka, chosen, SystemClock())
-            exceeded = limits_exceeded(groups, max_records, max_seconds)
-            if as_json:
-                lags = [asdict(group) | {"lost": group.lost} for group in groups]
-                letters = [asdict(standing) for standing in dead]
-                say_json({"groups": lags, "dead_letters": letters, "exceeded": exceeded})
-            else:
-                if watch:
-                    table_console().print(Text(f"{SystemClock().now():%H:%M:%S} UTC", "bold"))
-                show_lags(groups, dead, exceeded)
-            if not watch:
-                return 1 if exceeded else 0
-            await asyncio.sleep(every)
+        groups = await read_lags(settings.kafka, chosen, SystemClock(), replays=replays)
+        dead = await read_dead_letters(settings.kafka, chosen, SystemClock())
+        exceeded = limits_exceeded(groups, max_records, max_seconds)
+        if as_json:
+            lags = [asdict(group) | {"lost": group.lost} for group in groups]
+            say_json({"groups": lags, "dead_letters": [asdict(topic) for topic in dead], "exceeded": exceeded})
+        else:
+            show_lags(groups, dead, exceeded)
+        return 1 if exceeded else 0
 
     return run_with_kafka("lag", settings, work())
 
@@ -98,7 +89,7 @@ def show_lags(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], e
     wide = console.width >= _WIDE
     numbers = ("behind", "oldest", "retention left", "members", "dead letters")
     table = plain_table(*(("handler", "topic") if wide else ("handler",)), numbers=numbers, apart=2 if wide else 1)
-    letters = {standing.handler: standing.records for standing in dead}
+    letters = {topic.handler: topic.records for topic in dead}
     for lag in groups:
         where = _where(lag, wide)
         if not lag.delay_seconds and not lag.plan:

@@ -57,7 +57,7 @@ class ProgressLine:
 
             shown = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[told]"))
             self._bar = Progress(next(shown), BarColumn(), next(shown), console=Screen(stderr=True), transient=True)
-            self._bar.add_task(self.doing, total=self.total or None, told="")
+            self._bar.add_task(self.doing, total=self.total or None, words="")
             self._bar.start()
             self._next = 0.0
         return self
@@ -88,13 +88,13 @@ class ProgressLine:
             self._seen.popleft()
         if self._bar is None:
             self._next = now + _LINE_SECONDS
-            tell(self.command, f"{self.doing}: {self._told(at)}")
+            tell(self.command, f"{self.doing}: {self._in_words(at)}")
         else:
             self._next = now + _DRAW_SECONDS
-            told, total = self._told(at), self.total or None
-            self._bar.update(self._bar.task_ids[0], description=self.doing, total=total, completed=at, told=told)
+            words, total = self._in_words(at), self.total or None
+            self._bar.update(self._bar.task_ids[0], description=self.doing, total=total, completed=at, words=words)
 
-    def _told(self, at: int) -> str:
+    def _in_words(self, at: int) -> str:
         (began, count_before, at_before), (now, *_) = self._seen[0], self._seen[-1]
         seconds = max(now - began, 1e-9)
         of_total = f" of {self.total:,}" if self.total and self.at is None else ""

@@ -22,17 +22,15 @@ from streams.cli.output import AsJson, Config, Refusals, load_settings, say, sho
 from streams.cli.progress import ProgressLine
 from streams.llm.journal import JournalError
 from streams.publish.entries import Refused, SourceError
-from streams.publish.refused_file import RefusedFile
 from streams.publish.sources import Format, check_source
-from streams.publish.walk import ChangedError, Position, Walk
+from streams.publish.walk import ChangedError, Position, RefusedFile, Walk
 from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED, TOPICS, Topic, no_such, topic_named
 from streams.topology.codec import OutputRecord
 from streams.views.amounts import in_kinds, in_time
 
 if TYPE_CHECKING:
-    from streams.publish.live import Sending
-    from streams.publish.run_log import RunSending
+    from streams.publish.sending import RunSending, Sending
     from streams.replay.estimate import Estimate
 
 
@@ -135,7 +133,7 @@ class Input:
 
 
 def run_publish(settings: Settings, asked: Publication) -> int:
-    """Publishes every record of every path, or only checks them, which needs no Kafka (C-33)."""
+    """Publishes every record of every path, or only checks them, which needs no Kafka."""
     source = Input(asked)
     if wrong := _wrong(source):
         return tell("publish", wrong, 2)
@@ -213,7 +211,7 @@ async def _send(source: Input, settings: Settings) -> int:
     """Publishes live traffic, or what a run has not published yet; returns as ``run_publish``."""
     from streams.kafka.clients import make_producer, opened
     from streams.kafka.topics import create_topics
-    from streams.publish.live import Sending
+    from streams.publish.sending import Sending
 
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)
@@ -228,7 +226,7 @@ async def _send(source: Input, settings: Settings) -> int:
 
 
 async def _send_run(source: Input, run: str, settings: Settings) -> int:
-    from streams.publish.run_log import RunLog, RunSending, RunTakenError
+    from streams.publish.sending import RunLog, RunSending, RunTakenError
 
     topic = source.asked.topic
     log = RunLog(settings, topic, run)
@@ -255,7 +253,7 @@ async def _send_run(source: Input, run: str, settings: Settings) -> int:
 async def _pass_on(source: Input, sending: Sending | RunSending, before: Position) -> int:
     from aiokafka.errors import KafkaError
 
-    from streams.publish.run_log import RunTakenError
+    from streams.publish.sending import RunTakenError
 
     asked, taken = source.asked, 0
     began = time.monotonic()

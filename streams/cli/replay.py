@@ -18,8 +18,7 @@ from typer.core import TyperGroup
 from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, show, tell
-from streams.replay.plan import ReplayError, ReplayRequest, routes, stage_of
-from streams.replay.transitions import existing
+from streams.replay.plan import ReplayError, ReplayRequest, existing, routes, stage_of
 from streams.runtime.clock import SystemClock
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
@@ -106,9 +105,9 @@ def replay_run(
         handler=handler,
         selection=ReplaySelection(
             keys=tuple(keys or ()),
-            domains=_each(domains),
-            tiers=_each(tiers),
-            outcomes=_each(outcomes),
+            domains=_values(domains),
+            tiers=_values(tiers),
+            outcomes=_values(outcomes),
             judged_by=judged_by,
         ),
         live=to_live,
@@ -257,7 +256,7 @@ def _plan_name(given: str, handler: str) -> str:
     return given or f"{handler[:24]}-{datetime.now(UTC):%Y%m%d-%H%M%S}".lower()
 
 
-def _each(given: list[str] | None) -> tuple[str, ...]:
+def _values(given: list[str] | None) -> tuple[str, ...]:
     """The values of an option that may be repeated, and may have several values with commas between them."""
     return tuple(part.strip() for text in given or () for part in text.split(",") if part.strip())
 

@@ -15,18 +15,18 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 from rich.text import Text
 
 from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
+from streams.cli.comparison import print_comparison
 from streams.cli.errors import run_with_kafka, stop_on_signals
 from streams.cli.output import plain_table, say_json, show, table_console, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.run import outdated_writes
-from streams.cli.try_ import not_comparable, print_comparison
 from streams.http.server import HttpServer, PortTakenError
 from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import create_topics
 from streams.llm.journal import JournalError
 from streams.replay.admin import begin, resolved
 from streams.replay.budget import cost_problems
-from streams.replay.comparisons import compare, comparison_of
+from streams.replay.comparisons import compare, comparison_of, not_comparable
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
 from streams.replay.plan import ReplayError, ReplayRequest, ReplayTroubleError, handler_of, make_plan, routes, stage_of
 from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress

@@ -81,6 +81,8 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
     for check in checks_of_models(settings.llm, settings.models, judged):
         if check.state != "ok":
             log.warning(check.sentence)
+        elif check.what == "rate":
+            log.info(check.sentence)
     await application.open_index()
     # If the loop does not turn for a session timeout, the group has lost its partitions.
     async with (

@@ -389,11 +389,11 @@ def _print_import(
     for domain, entry in entries.items():
         now = source_at(f"https://{domain}/", None, "", rules)
         tier = entry.get("tier") or settings.sources.kinds[entry["kind"]].tier
-        standing = {CONTESTED: "contested", DISPUTED: "unlisted"}.get(entry.get("kind", ""), "listed")
-        if (now.tier, now.standing) != (tier, standing):
-            was = {"before": now.standing, "now": standing, "lists": _origins(now, rules)}
+        listing = {CONTESTED: "contested", DISPUTED: "unlisted"}.get(entry.get("kind", ""), "listed")
+        if (now.tier, now.standing) != (tier, listing):
+            was = {"before": now.standing, "now": listing, "lists": _origins(now, rules)}
             changed.append({"domain": domain, "from": now.tier, "to": tier} | was)
-    tiers = [{key: one[key] for key in ("domain", "from", "to")} for one in changed if one["from"] != one["to"]]
+    tiers = [{key: row[key] for key in ("domain", "from", "to")} for row in changed if row["from"] != row["to"]]
     counts = {
         "new": len(entries.keys() - before.keys()),
         "replaced": sum(before[domain] != entry for domain, entry in entries.items() if domain in before),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
 from contextlib import aclosing
 from datetime import datetime
 from pathlib import Path
@@ -13,12 +12,8 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option
 
-from schemas.documents import DocumentIndexed
 from schemas.event import Event
-from schemas.extraction import ExtractionCompleted
 from schemas.outcome import Dead, Drop
-from schemas.pages import ScoredPage
-from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from streams.cli.errors import run_with_kafka
 from streams.cli.output import AsJson, Config, load_settings, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
@@ -29,8 +24,8 @@ from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
 from streams.topology.codec import decode, timestamp
+from streams.views.counts import BAND, DecisionCounts
 
-_BAND = 10  # points of a bar of the histogram
 _DEAD_LINE = b'{"outcome": "dead"'
 _MOST_VALUES = 8  # values of a field that are shown
 
@@ -47,7 +42,7 @@ def stats(
     """Such as: `assay try score_page pages.jsonl | assay stats --input -`."""
     known = topic_named(topic)
     if known is None:
-        return tell("stats", no_such("topic", topic, [its.name for its in TOPICS]), 2)
+        return tell("stats", no_such("topic", topic, [known_topic.name for known_topic in TOPICS]), 2)
     if source is not None and since:
         raise BadParameter("lines of a file have no time; leave it out", param_hint="'--since'")
     begin = begin_of(since)
@@ -59,26 +54,18 @@ def stats(
     return run_topic_stats(settings.with_kafka(), known, begin, as_json=as_json)
 
 
-class Tally:
-    def __init__(self) -> None:
-        self.events = 0
-        self.fields: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self.bands = dict.fromkeys(range(10), 0)
-        self.refusals: Counter[str] = Counter()
+class Tally(DecisionCounts):
+    """The decisions on a topic, and the refusals."""
 
-    def add(self, event: Event) -> None:
-        self.events += 1
-        for name, value in _values(event):
-            self.fields[name][value] += 1
-        if isinstance(event, ScoredPage) and event.cts_score is not None:
-            self.bands[min(event.cts_score, 99) // _BAND] += 1
+    def __init__(self) -> None:
+        super().__init__()
+        self.refusals: Counter[str] = Counter()
 
     def print(self, name: str, *, as_json: bool) -> None:
         if as_json:
-            fields = {name: dict(values.most_common()) for name, values in self.fields.items()}
             scores = {_band(band, "-"): count for band, count in self.bands.items()}
             refusals = dict(self.refusals.most_common())
-            say_json({"events": self.events, "fields": fields, "scores": scores, "refusals": refusals})
+            say_json({"events": self.events, "fields": self.to_wire(), "scores": scores, "refusals": refusals})
             return
         width = min(80, shutil.get_terminal_size().columns)
         say(f"{name}: {self.events:,} events, {self.refusals.total():,} refused")
@@ -95,35 +82,7 @@ class Tally:
 
 
 def _band(band: int, between: str) -> str:
-    return f"{band * _BAND}{between}{band * _BAND + _BAND - 1 if band < 9 else 100}"
-
-
-def _values(event: Event) -> Iterator[tuple[str, str]]:
-    match event:
-        case ScoredPage():
-            yield from (("tier", event.tier), ("label", event.trust_label), ("language", event.language or "unknown"))
-            yield "state", event.state
-        case ResultsClassified():
-            yield from (("type", result.result_type) for result in event.results)
-            yield from (("state", result.state) for result in event.results)
-            yield "needs extraction", _word(event.needs_extraction)
-        case RetrievalEvaluated():
-            yield from (("passed", _word(event.passed)), ("next step", event.next_step), ("judge", event.score_source))
-        case DocumentIndexed():
-            yield from (("change", event.change), ("state", event.state))
-        case ExtractionCompleted():
-            yield "status", event.status
-            yield from (("skipped", source.reason) for source in event.skipped)
-        case _:
-            from streams.replay.decisions import DECISION_FIELDS
-
-            name = DECISION_FIELDS.get(type(event), "")
-            if name and "." not in name:
-                yield name, _word(event.to_wire()[name])
-
-
-def _word(value: object) -> str:
-    return "none" if value is None else ("no", "yes")[value] if isinstance(value, bool) else str(value)
+    return f"{band * BAND}{between}{band * BAND + BAND - 1 if band < 9 else 100}"
 
 
 def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import sys
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -38,8 +36,6 @@ if TYPE_CHECKING:
 NARROW = 80  # the columns that the narrow table needs
 _WIDE = 104  # the columns that the wide table needs
 _KAFKA_SECONDS = 8.0
-_QUIT = ("q", "Q", "\x1b", "\x04", "")
-"""The keys that end the command. An arrow key only begins with an escape. The last one is a closed terminal."""
 
 
 def _age(row: HandlerFlow) -> float:
@@ -61,15 +57,6 @@ _COLUMNS: Sequence[tuple[str, str, Cell]] = (
     ("", "members", lambda row: in_short(row.members)),
 )
 """The name of a column in the narrow table, or "" if it is not there, its name in the wide table, and its cells."""
-SORTS: Mapping[str, Callable[[HandlerFlow], float]] = {
-    "topology": lambda _: 0.0,
-    "rate": lambda row: -(row.rate_per_second or 0.0),
-    "lag": lambda row: -(row.lag_records or 0),
-    "age": lambda row: -_age(row),
-    "dead": lambda row: -(row.dead or 0.0),
-    "cost": lambda row: -(row.cost_usd or 0.0),
-}
-"""The orders of the rows by name; the first letter is the key on the screen."""
 
 
 def top(
@@ -78,12 +65,9 @@ def top(
     ] = None,
     every: Annotated[float, Option(min=0.2, help="Seconds between two refreshes.")] = 2.0,
     once: Annotated[bool, Option("--once", help="Print one table and exit.")] = False,
-    sort: Annotated[str, Option(help="topology, rate, lag, age, dead or cost.")] = "topology",
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    if sort not in SORTS:
-        return tell("top", f"there is no order {sort!r}; there are {', '.join(SORTS)}", 2)
     settings = load_settings(config).with_kafka()
     try:
         workers = [Worker(worker_url(url)) for url in urls or [f"{_here(settings.http.host)}:{settings.http.port}"]]
@@ -93,15 +77,18 @@ def top(
     async def work() -> int:
         console = Screen()
         async with contextlib.aclosing(_views(settings, workers, every)) as views:
-            if console.is_terminal and sys.stdin.isatty() and not (once or as_json):
-                return await _show_live(console, views, sort)
+            if console.is_terminal and not (once or as_json):
+                # Ctrl-C ends it.
+                with Live(Text("looking …"), console=console, screen=True, auto_refresh=False) as live:
+                    async for view in views:
+                        live.update(top_screen(view, console.width), refresh=True)
             console = table_console(NARROW)
             await anext(views)  # a rate needs two looks
             async for view in views:
                 if as_json:
                     say_json(asdict(view))
                 else:
-                    console.print(top_screen(view, sort, console.width))
+                    console.print(top_screen(view, console.width))
                 if once or not as_json:
                     return 0 if view.workers or not view.kafka_problem else 1
         return 0
@@ -191,13 +178,9 @@ def _row(handler: Handler, workers: Sequence[Worker], lags: Sequence[GroupLag]) 
     )
 
 
-def top_screen(view: View, sort: str, width: int, *, keys: bool = False) -> RenderableType:
-    """The screen, so many columns wide, sorted by a name of ``SORTS``; with ``keys`` it lists the keys."""
-    parts: list[RenderableType] = [_head(view), _table(view, sort, width >= _WIDE), *_problems(view)]
-    if keys:
-        orders = "  ".join(f"{name[0]} {name}" for name in SORTS)
-        parts.append(Text(f"q quit  sort by: {orders}", style="dim"))
-    return Group(*parts)
+def top_screen(view: View, width: int) -> RenderableType:
+    """The screen, so many columns wide."""
+    return Group(_head(view), _table(view, width >= _WIDE), *_problems(view))
 
 
 def _head(view: View) -> Text:
@@ -210,10 +193,10 @@ def _head(view: View) -> Text:
     return head
 
 
-def _table(view: View, sort: str, wide: bool) -> Table:
+def _table(view: View, wide: bool) -> Table:
     columns = [(full if wide else narrow, cell) for narrow, full, cell in _COLUMNS if wide or narrow]
     table = plain_table("handler", numbers=[name for name, _ in columns], apart=2 if wide else 1)
-    for row in sorted(view.rows, key=SORTS[sort]):
+    for row in view.rows:
         handler = Text(row.handler, "red" if row.breaker_open else "dim" if row.rate_per_second is None else "")
         table.add_row(handler, *(cell(row) for _, cell in columns))
     return table
@@ -232,50 +215,6 @@ def _problems(view: View) -> Iterator[Text]:
         yield Text(view.kafka_problem, "red")
     for url, problem in view.worker_problems.items():
         yield Text(f"{url}: {problem}; name workers with --url", "yellow")
-
-
-async def _show_live(console: Screen, views: AsyncIterator[View], sort: str) -> int:
-    events: asyncio.Queue[View | str] = asyncio.Queue()
-
-    async def follow() -> None:
-        async for view in views:
-            events.put_nowait(view)
-
-    view: View | None = None
-    with _keys_into(events), Live(Text("looking …"), console=console, screen=True, auto_refresh=False) as live:
-        following = asyncio.create_task(follow())
-        following.add_done_callback(lambda _: events.put_nowait(_QUIT[0]))
-        try:
-            while (event := await events.get()) not in _QUIT:
-                if isinstance(event, View):
-                    view = event
-                else:
-                    sort = next((name for name in SORTS if name[0] == event), sort)
-                if view is not None:
-                    live.update(top_screen(view, sort, console.width, keys=True), refresh=True)
-            if following.done():
-                following.result()
-        finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
-    return 0
-
-
-@contextlib.contextmanager
-def _keys_into(events: asyncio.Queue[View | str]) -> Iterator[None]:
-    """Puts pressed keys into the queue of events, and restores the terminal at the end."""
-    import termios
-    import tty
-
-    descriptor, loop = sys.stdin.fileno(), asyncio.get_running_loop()
-    before = termios.tcgetattr(descriptor)
-    tty.setcbreak(descriptor)
-    loop.add_reader(descriptor, lambda: events.put_nowait(os.read(descriptor, 16).decode("utf-8", "replace")))
-    try:
-        yield
-    finally:
-        loop.remove_reader(descriptor)
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
 def _here(host: str) -> str:

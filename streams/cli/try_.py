@@ -23,7 +23,7 @@ from handlers.listings.listing import follow_listing
 from handlers.text.patterns import compile_details
 from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
-from schemas.pages import Body, ScoredPage
+from schemas.pages import Body
 from schemas.relevance import SnippetFailure
 from streams.cli.output import AsJson, Config, Refusals, load_settings, say_json, tell, text_console
 from streams.cli.progress import read_events
@@ -33,19 +33,19 @@ from streams.publish.entries import SourceError
 from streams.publish.event_lines import read_pages
 from streams.publish.lines import STANDARD_INPUT_PATH, read_lines, too_long
 from streams.publish.sources import check_source, holds_pages
-from streams.replay.comparisons import Comparison, comparable, compare, comparison_of
+from streams.replay.comparisons import compare, comparison_of, not_comparable
 from streams.runtime.terminal import dumped, printable
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
 from streams.topology.codec import MAX_DETAIL, from_json, refusal
 from streams.views.amounts import in_kinds
+from streams.views.words import reasons_of, verdict_of
 from streams.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
     from streams.views.screen import Screen
 
 _LONGEST = 160
-_BODIES = frozenset({"html", "html_base64", "content", "markdown", "text", "context"})
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
 
 
@@ -155,34 +155,14 @@ def _line(outcome: Outcome) -> bytes | dict[str, Any]:
 
 
 def print_event(console: Screen, event: Event) -> None:
-    """Prints an event for people: a scored page with its points, other events field by field."""
-    # rich takes a part of a second to import.
-    from rich.text import Text
-
-    from streams.demo.report import tell_page
-
-    def cut(text: str) -> str:
-        return printable(" ".join(text.split()), _LONGEST)
-
-    def print_fields(value: Mapping[str, Any], indent: int) -> None:
-        for name, field in value.items():
-            if field in (None, "", [], {}) or name in _BODIES:
-                continue
-            groups = field if isinstance(field, list) else [field]
-            if not isinstance(groups[0], Mapping):
-                console.print(Text.assemble(" " * indent, (f"{name}  ", "dim"), cut("; ".join(map(str, groups)))))
-                continue
-            for number, group in enumerate(groups, 1):
-                title = f"{name} {number}" if isinstance(field, list) else name
-                console.print(" " * indent + title, style="dim")
-                print_fields(group, indent + 2)
+    """Prints an event for people: its verdict, and its reasons."""
+    from rich.text import Text  # takes a part of a second to import
 
     topic = topic_of(event)
-    console.print(Text(f"{topic.name}  {cut(str(topic.key(event)))}", style="dim"))
-    if isinstance(event, ScoredPage):
-        tell_page(console, event)
-    else:
-        print_fields(event.to_wire(), 2)
+    console.print(Text(f"{topic.name}  {printable(str(topic.key(event)), _LONGEST)}", style="dim"))
+    console.print(Text(printable(verdict_of(event), _LONGEST), style="bold"))
+    for reason in reasons_of(event):
+        console.print(f"  {printable(' '.join(reason.split()), _LONGEST)}")
     console.print()
 
 
@@ -310,26 +290,8 @@ def run_diff(
             if not isinstance(found.event, Drop):
                 yield found.event
 
+    from streams.cli.comparison import print_comparison  # a trial has no use for rich
+
     asyncio.run(compare(settings, other, handler, events(), comparison))
     print_comparison(handler, comparison, settings, other, as_json=as_json)
     return 1 if strict and any(comparison.dead.values()) else 0
-
-
-def not_comparable(name: str) -> str:
-    """The error for a handler whose decisions cannot be compared."""
-    able = " and ".join(handler.name for handler in comparable())
-    return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
-
-
-def print_comparison(
-    handler: Handler, comparison: Comparison[Any], settings: Settings, other: Settings, *, as_json: bool
-) -> None:
-    """Prints what differs between two configurations; rules of the same version decide alike."""
-    now, then = (configuration.rules(handler.rules).config_version for configuration in (settings, other))
-    if as_json:
-        head = {"handler": handler.name, "config_version_now": now, "config_version_then": then}
-        say_json({**head, **comparison.to_wire()})
-        return
-    from streams.cli.diff_tables import show_differences  # --json has no use for rich
-
-    show_differences(comparison, same_rules=now == then)

@@ -22,6 +22,7 @@ from streams.dlq.selection import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.llm.journal import JournalError
 from streams.llm.reports import stored_reply
+from streams.llm.settings import LlmSettings
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.views.subjects import WEB, keys_of
@@ -35,6 +36,7 @@ _SHOWN = 160  # characters of a line
 
 def why(
     subject: Annotated[str, Argument(metavar="URL|ID", help="An address; or the id of a batch, request, claim.")],
+    reply: Annotated[bool, Option("--reply", help="Show a whole reply of a model; ID is the `call_id`.")] = False,
     since: Annotated[str, Option(help="Not before: 2026-11-21, or 90m, 7d ago.")] = "30d",
     most: Annotated[int, Option("--limit", min=1, help="Decisions that are shown.")] = 20,
     everywhere: Annotated[
@@ -45,7 +47,10 @@ def why(
 ) -> int:
     """The newest first. Such as: `assay why https://example.org/report --since 7d`."""
     begin = begin_of(since)
-    settings = load_settings(config).with_kafka()
+    settings = load_settings(config)
+    if reply:
+        return show_reply(settings.llm, subject, as_json=as_json)
+    settings = settings.with_kafka()
 
     async def work() -> int:
         from aiokafka.errors import KafkaConnectionError
@@ -120,8 +125,8 @@ def _show(record: ConsumerRecord, decision: Decision, replies: Mapping[str, str]
     if as_json:
         place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
         value = decision.to_wire() if isinstance(decision, Event) else None
-        told = {"at": at.isoformat(), "by": source or None, "verdict": verdict, "reasons": reasons, "reply": reply}
-        say_json(place | told | {"event": value})
+        decided = {"at": at.isoformat(), "by": source or None, "verdict": verdict, "reasons": reasons, "reply": reply}
+        say_json(place | decided | {"event": value})
         return
     lines = [f"    {printable(reason, _SHOWN)}" for reason in reasons]
     if call is not None:
@@ -153,16 +158,11 @@ async def _from_index(settings: Settings, subject: str, *, as_json: bool) -> int
     return show(as_json, shown, *(f"{name}: {printable(str(value), _SHOWN)}" for name, value in shown.items()))
 
 
-def reply(
-    call_id: Annotated[str, Argument(metavar="CALL_ID", help="The `call_id` of the event's `llm`.")],
-    as_json: AsJson = False,
-    config: Config = None,
-) -> int:
-    llm = load_settings(config).llm
+def show_reply(llm: LlmSettings, call_id: str, *, as_json: bool) -> int:
     try:
         found = asyncio.run(stored_reply(llm, call_id))
     except JournalError as error:
-        return tell("reply", str(error), 1)
+        return tell("why", str(error), 1)
     lines = [] if found.outcome is CallOutcome.OK else [f"outcome: {found.outcome}"]
     lines += found.text.split("\n") if found.text else []
     lines += [f"{call.name} {call.arguments}" for call in found.tool_calls]

@@ -1,18 +1,14 @@
 """The console's web application: its screens, and what holds for every request and every answer.
 
-A screen is one module of this package and a template of the same name. It exports ``SCREEN``: a ``Screen`` with its
-title, its path in the navigation, its key, and ``routes``, a function from the ``Context`` to Starlette routes. To add
-a screen, write the module, its template ``templates/<name>.html`` (which extends ``base.html`` and fills ``title`` and
-``main``) and its test, and add the module to ``_MODULES``. Navigation, keys and the help derive from that list.
+A screen is one module of this package and a template of the same name. It exports ``SCREEN``; navigation, keys and the
+help derive from ``_MODULES``.
 
-- A page is ``context.render(request, "name.html", …)``; a missing object is ``context.missing(…)``. A KafkaError of
-  an endpoint is answered by 503. ``objects`` has what the screens of objects share.
 - Every client of the port can read. An action is a POST route whose endpoint is wrapped in
   ``context.guard.acting(endpoint)``, which checks the token and the origin; templates show it if ``may_act``.
 - Texts of strangers are shown with the filter ``visible``. Nothing is marked as safe HTML by hand.
-- The content security policy forbids inline scripts and inline styles. ``static/console.js`` offers behaviour by
-  attributes: ``data-poll`` loads a fragment again, ``data-live`` sends a form at each change and shows the answer,
-  ``data-key`` gives a link or a button a key, ``data-confirm`` asks before a form is sent.
+- The content security policy forbids inline scripts and styles. ``static/console.js`` offers behaviour by attributes:
+  ``data-poll`` loads a fragment again, ``data-live`` sends a form at each change and shows the answer, ``data-key``
+  gives a link or a button a key, ``data-confirm`` asks before a form is sent.
 """
 
 from __future__ import annotations
@@ -36,6 +32,7 @@ from streams.console import (
     cost,
     dead_letters,
     decision,
+    lists,
     live,
     page,
     query,
@@ -104,6 +101,7 @@ def make_app(context: Context) -> Any:
         routes=[
             *(route for screen in context.screens for route in screen.routes(context)),
             *decision.routes(context),
+            *lists.routes(context),
             Route("/healthz", healthz),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],

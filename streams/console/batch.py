@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from schemas.extraction import ExtractionCompleted, ExtractionNeeded
+from schemas.event import Event
+from schemas.extraction import ExtractionCompleted, ExtractionNeeded, SkippedSource
+from schemas.outcome import Dead
 from schemas.retrieval import (
     ClassifiedResult,
     ResultsClassified,
@@ -23,13 +25,12 @@ from schemas.retrieval import (
 from schemas.search import SearchEvaluated
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.objects import Events, events_of, first_of, list_route
+from streams.console.lists import render_list
+from streams.console.objects import Events, events_of, first_of
 from streams.console.words import Span
-from streams.topology import RESULTS_CLASSIFIED
 from streams.views.subjects import SubjectKind
 
 _MOST_BATCHES = 40
-_MOST_ABOVE = 20
 _DIMENSIONS = {
     "context_recall": "contextRecall",
     "context_precision": "contextPrecision",
@@ -37,6 +38,13 @@ _DIMENSIONS = {
     "actionable_information": "actionableInformation",
 }
 """The fields of the scores, and the names of their thresholds."""
+_STEPS: dict[type, str] = {
+    ResultsClassified: "classified",
+    RetrievalEvaluated: "evaluated",
+    SearchEvaluated: "search",
+    ExtractionNeeded: "pages requested",
+    ExtractionCompleted: "pages fetched",
+}
 
 
 class Result(NamedTuple):
@@ -46,15 +54,6 @@ class Result(NamedTuple):
     content: RetrievedContent | None
     spans: tuple[Span, ...]
     detail: SourceDetail | None
-
-
-class Step(NamedTuple):
-    """A step of an attempt, and its reason."""
-
-    name: str
-    told: str
-    tone: str
-    entry: Entry
 
 
 @dataclass(slots=True)
@@ -69,22 +68,28 @@ class Attempt:
     classified: ResultsClassified | None = None
     evaluated: RetrievalEvaluated | None = None
     search: SearchEvaluated | None = None
-    completed: list[ExtractionCompleted] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    events: Events = ()
 
     def add(self, events: Events) -> None:
         """Adds the records about this batch, the newest first; the newest of a kind counts."""
-        self.batch = first_of(events, RetrievalBatch)
-        self.classified = first_of(events, ResultsClassified)
-        self.evaluated = first_of(events, RetrievalEvaluated)
+        self.events, self.batch = events, first_of(events, RetrievalBatch)
+        self.classified, self.evaluated = first_of(events, ResultsClassified), first_of(events, RetrievalEvaluated)
         self.search = first_of(events, SearchEvaluated)
-        self.completed = [event for _, event in events if isinstance(event, ExtractionCompleted)]
-        self.steps = sorted(_steps(events), key=lambda step: step.entry.at)
 
     @property
     def known(self) -> ResultsClassified | RetrievalBatch | RetrievalEvaluated | SearchEvaluated | None:
         """A record that has the query and the number of the attempt."""
         return self.classified or self.batch or self.evaluated or self.search
+
+    @property
+    def skipped(self) -> list[SkippedSource]:
+        return [page for _, event in self.events if isinstance(event, ExtractionCompleted) for page in event.skipped]
+
+    @property
+    def steps(self) -> list[tuple[str, str, Entry]]:
+        """The steps with their reasons, the oldest first."""
+        known = [(entry, event) for entry, event in reversed(self.events) if type(event) in _STEPS]
+        return [(_STEPS[type(event)], _told(entry, event), entry) for entry, event in known]
 
     @property
     def number(self) -> int:
@@ -103,21 +108,20 @@ class Attempt:
         """The results, with the evidence that lies within the text that the event carries."""
         if self.classified is None:
             return []
-        contents = self.classified.retrieved_content
         details = self.evaluated.source_details if self.evaluated else ()
         found = []
-        for number, its in enumerate(self.classified.results):
-            content = contents[number] if number < len(contents) else None
+        for its, content, detail in zip_longest(self.classified.results, self.classified.retrieved_content, details):
+            if its is None:
+                break
             length = len(content.content) if content else 0
             spans = tuple(Span(one.start, one.end, one.kind, _value(one)) for one in its.evidence if one.end <= length)
-            detail = details[number] if number < len(details) and details[number].url == its.url else None
-            found.append(Result(its, content, spans, detail))
+            found.append(Result(its, content, spans, detail if detail and detail.url == its.url else None))
         return found
 
 
 def routes(context: Context) -> list[Route]:
     return [
-        list_route(context, "/batch", "Batches", RESULTS_CLASSIFIED),
+        Route("/batch", partial(render_list, context, "/batch")),
         Route("/batch/{batch_id:path}", partial(_show, context)),
     ]
 
@@ -133,26 +137,21 @@ async def _show(context: Context, request: Request) -> Response:
         return context.missing(request, "No such batch", f"No decision about the batch {batch_id} is kept.")
     above = attempts.get(chosen.parent)
     before, after = (chosen, chosen.children) if chosen.children or above is None else (above, [chosen])
-    return context.render(
-        request,
-        "batch.html",
-        chosen=chosen,
-        root=root,
-        before=before,
-        after=after,
-        dimensions=_DIMENSIONS,
-        thresholds=context.settings.retrievalEvaluation.dimensionThresholds,
-    )
+    last = max((its for its in attempts.values() if its.evaluated), key=_order, default=None)
+    needed = context.settings.retrievalEvaluation.dimensionThresholds
+    shown: dict[str, Any] = {"chosen": chosen, "last": last, "root": root, "before": before, "after": after}
+    return context.render(request, "batch.html", **shown, dimensions=_DIMENSIONS, thresholds=needed)
+
+
+def _order(attempt: Attempt) -> tuple[int, bool]:
+    """The last attempt, and of several extractions one that passed, is the greatest."""
+    return attempt.number, attempt.evaluated is not None and attempt.evaluated.passed
 
 
 async def _attempts(context: Context, batch_id: str) -> tuple[Attempt, dict[str, Attempt]]:
     """The first attempt of the batch's tree, and all of them by id."""
-    store, root = context.store, batch_id
-    for _ in range(_MOST_ABOVE):
-        above = next((its.parent for its in store.of_subject(root, SubjectKind.BATCH) if its.parent), "")
-        if not above or above == root:
-            break
-        root = above
+    store = context.store
+    root = store.root(batch_id)
     attempts = {root: Attempt(root, "", store.of_subject(root, SubjectKind.BATCH))}
     waiting = [root]
     while waiting and len(attempts) < _MOST_BATCHES:
@@ -169,23 +168,11 @@ async def _attempts(context: Context, batch_id: str) -> tuple[Attempt, dict[str,
     return attempts[root], attempts
 
 
-def _steps(events: Events) -> Iterator[Step]:
-    for entry, event in events:
-        match event:
-            case ResultsClassified():
-                reason = event.extraction_reason or "no extraction is needed"
-                yield Step("classified", f"{entry.verdict}; {reason}", entry.tone, entry)
-            case RetrievalEvaluated():
-                yield Step("evaluated", f"{entry.verdict} ({event.score_source})", entry.tone, entry)
-            case SearchEvaluated():
-                yield Step("search", f"{entry.verdict}. {event.gaps}".rstrip(), entry.tone, entry)
-            case ExtractionNeeded():
-                why = event.extraction_reason or event.reason
-                yield Step("pages requested", f"{event.target_url}: {why}", "none", entry)
-            case ExtractionCompleted():
-                yield Step("pages fetched", f"{entry.verdict}: {event.target_url}", entry.tone, entry)
-            case _:
-                pass
+def _told(entry: Entry, event: Event | Dead) -> str:
+    """The verdict of a step, and its reason or the page that it is about."""
+    known = (getattr(event, name, None) for name in ("gaps", "extraction_reason", "target_url"))
+    said = [value if isinstance(value, str) else ", ".join(value) for value in known if value]
+    return "; ".join([entry.verdict, *said[:1]])
 
 
 def _value(evidence: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -9,10 +11,12 @@ from starlette.routing import Route
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.objects import events_of, first_of, list_route, object_route, reply_of
+from streams.console.lists import render_list
+from streams.console.objects import events_of, first_of, object_route, reply_of
 from streams.console.words import Span
-from streams.topology import CLAIMS_EVALUATED, handler_named
+from streams.topology import handler_named
 from streams.views.subjects import SubjectKind
+from streams.views.words import reasons_of
 
 _APART = 0.2
 """Scores that differ by more are a disagreement, also inside a band."""
@@ -20,7 +24,7 @@ _APART = 0.2
 
 def routes(context: Context) -> list[Route]:
     return [
-        list_route(context, "/claim", "Claims", CLAIMS_EVALUATED),
+        Route("/claim", partial(render_list, context, "/claim")),
         object_route(context, "/claim", SubjectKind.CLAIM, _show),
     ]
 
@@ -43,6 +47,7 @@ async def _show(context: Context, request: Request, claim_id: str, entries: list
             {
                 "entry": entry,
                 "event": event,
+                "reasons": reasons_of(event),
                 "reply": await reply_of(context, event.llm),
                 "other_rules": context.other_rules(handler, event.config_version),
             }
@@ -57,13 +62,10 @@ async def _show(context: Context, request: Request, claim_id: str, entries: list
 def disagreement(judged: list[ClaimEvaluated]) -> str:
     """Where judges or versions of the rules differ; "" if they agree."""
     scores = [its.decontextualization_score for its in judged if its.decontextualization_score is not None]
-    if len({str(its.status) for its in judged}) > 1:
-        return "Some judgments have a score and others have none."
     if scores and max(scores) - min(scores) > _APART:
         return f"The scores go from {min(scores):.2f} to {max(scores):.2f}."
-    if len({its.promotable for its in judged}) > 1:
-        return "The claim is promotable by some judgments and not by others."
-    return ""
+    outcomes = {f"{its.status}, {'promotable' if its.promotable else 'not promotable'}" for its in judged}
+    return f"The outcomes are: {'; '.join(sorted(outcomes))}." if len(outcomes) > 1 else ""
 
 
 def _place(claim: ExtractedClaim | None) -> tuple[Span, ...]:

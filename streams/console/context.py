@@ -18,6 +18,7 @@ from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import Guard
 from streams.console.records import Records
+from streams.console.search import FILTERS
 from streams.console.store import Store
 from streams.query.engine import Queries
 from streams.runtime.clock import Clock
@@ -30,28 +31,15 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 def make_environment() -> Environment:
     """The templates: every value is escaped, and a value that is missing is an error."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+    lines: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "auto_reload": False}
+    environment = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, **lines)
     environment.filters |= words.FILTERS
     return environment
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A screen and its place in the navigation.
-
-    Attributes:
-        path: The address of the navigation's link; one of the screen's routes.
-        key: The letter that opens it after ``g``.
-        about: What it shows, for the list of keys.
-        routes: Makes its routes, fragments and actions included.
-    """
+    """A screen, the path of its link in the navigation, the letter that opens it after ``g``, and its routes."""
 
     title: str
     path: str
@@ -62,14 +50,7 @@ class Screen:
 
 @dataclass(slots=True)
 class Context:
-    """The parts of a console, shared by its screens.
-
-    Attributes:
-        settings: Those of the installation; they name a Kafka cluster.
-        queries: Answers queries; None if no process does.
-        screens: For the navigation; set by the application.
-        resources: What screens have opened for longer than a request; closed when the console ends.
-    """
+    """The parts of a console, shared by its screens. ``resources`` are closed when the console ends."""
 
     settings: Settings
     store: Store
@@ -89,6 +70,7 @@ class Context:
         """The page or fragment of a template, with these values and those that every page has."""
         shared = {
             "screens": self.screens,
+            "filters": FILTERS,
             "path": request.url.path,
             "may_act": self.guard.may_act(request),
             "has_token": self.guard.has_token,

@@ -60,14 +60,4 @@ def _chart(report: CostReport, days: list[str]) -> dict[str, Any]:
         for kind in _KINDS:
             counts[kind][its.day] += getattr(its, kind)
     most = max(sum(counts[kind][day] for kind in _KINDS) for day in days)
-    return {"days": days, "counts": counts, "top": _top(most)}
-
-
-def _top(most: int) -> int:
-    """The end of an axis: an even number of one or two digits and zeros, at least ``most``.
-
-    >>> _top(0), _top(7), _top(31), _top(1234)
-    (2, 8, 32, 1400)
-    """
-    unit: int = 10 ** max(0, len(str(most)) - 2)
-    return max(2, 2 * unit * -(-most // (2 * unit)))
+    return {"days": days, "counts": counts, "top": max(2, most + most % 2)}

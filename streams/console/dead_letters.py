@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from codecs import getincrementaldecoder
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,25 +19,27 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 from aiokafka.errors import KafkaError
-from starlette.datastructures import FormData, QueryParams
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from schemas.event import derive_id
-from schemas.outcome import DeadReason
 from streams.console.context import Context, Screen
-from streams.console.objects import MOST_LISTED
+from streams.console.lists import render_list
 from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord
 from streams.dlq.description import LetterCounts, described, header_texts
 from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.dlq.selection import Selection, SelectionError, selection_of
-from streams.topology import HANDLERS, handler_named
+from streams.topology import handler_named
 
 _LAST = 5000
 """Offsets of each partition, from its end, that the lists read."""
 _SHOWN_BYTES = 16_384
 _ROW_BYTES = 16
+_OF_PLAN = 100
+"""Dead letters of a replay that are listed, the newest."""
+_FIELDS = ("handler", "reason", "key", "since", "until", "plan", "again")
 _TICKETS = 200
 _TICKET_AGE = timedelta(minutes=15)
 _MOST_SENT = 10_000
@@ -45,38 +48,22 @@ _MOST_SENT = 10_000
 Action = Literal["redrive", "purge"]
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The dead letters that an address or a form selects; an empty field selects all."""
-
-    handler: str = ""
-    reason: str = ""
-    key: str = ""
-    since: str = ""
-    until: str = ""
-    plan: str = ""
-    again: str = ""
-    """"yes" for those also that were sent again."""
-
-    @property
-    def fields(self) -> list[tuple[str, str]]:
-        """What is selected, as the fields of a form."""
-        return [(name, value) for name, value in asdict(self).items() if value]
-
-    @property
-    def query(self) -> str:
-        """As a part of an address."""
-        return urlencode(self.fields)
-
-    def selection(self, now: datetime) -> Selection:
-        handlers, reasons = ([self.handler] if self.handler else []), ([self.reason] if self.reason else [])
-        return selection_of(handlers, reasons, None, self.key or None, self.since, self.until, now)
+Chosen = Mapping[str, str]
+"""What an address selects, by handler, reason, key and time; ``plan`` names a replay, and ``again`` says that those are
+meant too that were sent again."""
 
 
-def chosen_of(given: FormData | QueryParams) -> Chosen:
-    texts = {name: str(given.get(name, "")).strip()[:8192] for name in ("handler", "reason", "key", "since", "until")}
-    again = "yes" if given.get("again") == "yes" else ""
-    return Chosen(**texts, plan=str(given.get("plan", ""))[:48], again=again)
+def chosen_of(given: QueryParams) -> Chosen:
+    texts = {name: given.get(name, "").strip()[:8192] for name in _FIELDS}
+    return {name: text for name, text in texts.items() if text}
+
+
+def _selection(chosen: Chosen, now: datetime) -> Selection:
+    """Raises SelectionError."""
+    handlers, reasons = ([chosen[name]] if name in chosen else [] for name in ("handler", "reason"))
+    return selection_of(
+        handlers, reasons, None, chosen.get("key"), chosen.get("since", ""), chosen.get("until", ""), now
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,43 +99,33 @@ class _DeadLetters:
         """One at a time reads the topics, because that may be many megabytes."""
 
     async def page(self, request: Request) -> Response:
-        """Counts by handler and reason, and the newest letters of the selection."""
-        chosen = chosen_of(request.query_params)
-        counts, letters, problem, cut = LetterCounts(), deque[DeadLetterRecord](maxlen=MOST_LISTED), "", False
+        """Counts by handler and reason, and the letters that the query finds, or those of a replay."""
+        plan = request.query_params.get("plan", "")[:48]
+        counts, letters, problem, cut = LetterCounts(), deque[DeadLetterRecord](maxlen=_OF_PLAN), "", False
+        resent: dict[str, str] = {}
         try:
-            selection = chosen.selection(self._context.clock.now())
-            async with self._reading, DeadLetterReader(self._context.settings, selection, chosen.plan) as found:
+            async with self._reading, DeadLetterReader(self._context.settings, Selection(), plan) as found:
                 for handler, partition in found.partitions:
                     start = await found.start_of_last(partition, _LAST)
                     cut |= start > 0
                     async for letter in found.selected(handler, partition, start):
                         counts.add(letter)
-                        if chosen.again or letter.redriven_by is None:
-                            # A list of pages would take much memory.
+                        if letter.redriven_by is not None:
+                            resent[f"/dead-letters/{letter.id}"] = "sent again"
+                        if plan:  # A list of pages would take much memory.
                             letters.append(replace(letter, record=replace(letter.record, value=None)))
-        except SelectionError as error:
-            problem = str(error)
         except KafkaError as error:
             problem = f"Kafka can't be read: {error}"
-        return self._context.render(
-            request,
-            "dead_letters.html",
-            chosen=chosen,
-            rows=counts.rows(everything=bool(chosen.again)),
-            waiting=counts.waiting,
-            letters=sorted(letters, key=lambda letter: letter.note.died_at, reverse=True),
-            handlers=[handler.name for handler in HANDLERS],
-            reasons=[str(reason) for reason in DeadReason],
-            problem=problem,
-            most=_LAST if cut else 0,
-        )
+        shown: dict[str, Any] = {"plan": plan, "notes": resent, "problem": problem, "letters": letters}
+        shown |= {"rows": counts.rows(everything=True), "waiting": counts.waiting, "most": _LAST if cut else 0}
+        return await render_list(self._context, "/dead-letters", request, "dead_letters.html", **shown)
 
     async def letter(self, request: Request) -> Response:
         """One letter: its notes, headers and bytes."""
         found = await self._letter(request)
         if isinstance(found, str):
             return self._context.missing(request, "No such dead letter", found)
-        value = found.record.value or b""
+        value, like = found.record.value or b"", {"handler": found.handler, "reason": found.note.reason}
         return self._context.render(
             request,
             "dead_letter.html",
@@ -160,8 +137,8 @@ class _DeadLetters:
             size=len(value),
             shown=min(len(value), _SHOWN_BYTES),
             plan=request.query_params.get("plan", ""),
-            like=Chosen(found.handler, found.note.reason),
-            same_key=Chosen(found.handler, found.note.reason, key=(found.record.key or b"").decode("utf-8", "replace")),
+            like=urlencode(like),
+            same_key=urlencode(like | {"key": (found.record.key or b"").decode("utf-8", "replace")}),
         )
 
     async def raw(self, request: Request) -> Response:
@@ -187,6 +164,7 @@ class _DeadLetters:
             "dead_letters_dry_run.html",
             action=action,
             chosen=ticket.chosen,
+            selected=urlencode(dict(ticket.chosen)),
             told=told,
             problem=problem,
             ticket=ticket.secret if may_act else "",
@@ -214,10 +192,10 @@ class _DeadLetters:
         Letters that died after the dry run are left out, because the operator has not seen their count.
         """
         settings, chosen, now = self._context.settings, ticket.chosen, ticket.made_at
-        if chosen.plan:
+        if "plan" in chosen:
             return {}, "Dead letters of a replay are not sent again or deleted: another replay reads their inputs."
         try:
-            selection = chosen.selection(now)
+            selection = _selection(chosen, now)
             if ticket.action == "purge" and selection.open:
                 # Only the handlers and reasons that the operator named, never all of them.
                 return {}, "Name the dead letters to delete: a handler, a reason, a key or a time."
@@ -225,17 +203,14 @@ class _DeadLetters:
             if ticket.action == "purge":
                 return asdict(await purge(settings, selection, only_redriven=False, dry_run=dry_run)), ""
             run = f"redrive-{derive_id(now.astimezone(UTC).isoformat())[:8]}"
-            options = RedriveOptions(run, dry_run=dry_run, again=bool(chosen.again), limit=_MOST_SENT)
+            options = RedriveOptions(run, dry_run=dry_run, again="again" in chosen, limit=_MOST_SENT)
             sent = await redrive(settings, selection, options)
         except SelectionError as error:
             return {}, str(error)
         except KafkaError as error:
             return {}, f"Kafka failed; what was committed counts: {error}"
-        rows = [
-            {"handler": handler, "reason": reason, "topic": topic, "letters": count}
-            for (handler, reason, topic), count in sorted(sent.targets.items())
-        ]
         skipped = [(why, count) for why, count in sorted(sent.skipped.items()) if count]
+        rows = sorted(sent.targets.items())
         return {"run": run, "sent": sent.sent, "rows": rows, "skipped": skipped, "most": _MOST_SENT}, ""
 
     async def _letter(self, request: Request) -> DeadLetterRecord | str:
@@ -263,9 +238,6 @@ def _dump(value: bytes) -> str:
     >>> _dump(b"<p>" + bytes([0, 255]))
     '00000000  3c 70 3e 00 ff                                    <p>..'
     """
-    lines = []
-    for start in range(0, len(value), _ROW_BYTES):
-        row = value[start : start + _ROW_BYTES]
-        shown = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
-        lines.append(f"{start:08x}  {row.hex(' '):<47}   {shown}")
-    return "\n".join(lines)
+    rows = [(start, value[start : start + _ROW_BYTES]) for start in range(0, len(value), _ROW_BYTES)]
+    shown = [(at, row.hex(" "), "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)) for at, row in rows]
+    return "\n".join(f"{at:08x}  {digits:<47}   {text}" for at, digits, text in shown)

@@ -1,4 +1,4 @@
-"""One decision by its position, the search for a subject, and the sign-in: what is no screen of the navigation."""
+"""One decision by its position, and the sign-in: what is no screen of the navigation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from aiokafka import ConsumerRecord
 from aiokafka.errors import KafkaError
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from schemas.dead import DeadLetter, dead_letter_topic
@@ -18,10 +18,9 @@ from streams.console.context import Context
 from streams.console.entries import Position
 from streams.console.guard import COOKIE, form_too_large
 from streams.console.objects import position_of
-from streams.console.words import link_of, page_path
+from streams.console.words import link_of
 from streams.topology import HANDLERS, TOPICS, handler_named, topic_named
 from streams.topology.codec import decode, timestamp
-from streams.views.subjects import WEB
 from streams.views.words import reasons_of, verdict_of
 
 _SHOWN_BYTES = 4096
@@ -36,11 +35,8 @@ _TOPICS = frozenset(topic.name for topic in TOPICS) | {
 
 def routes(context: Context) -> list[Route]:
     """The routes beside those of the screens."""
-    place = "/decision/{topic}/{partition:int}/{offset:int}"
     return [
-        Route(place, partial(_decision, context)),
-        Route(place + "/line", partial(_line, context)),
-        Route("/find", partial(_find, context)),
+        Route("/decision/{topic}/{partition:int}/{offset:int}", partial(_decision, context)),
         Route("/state", partial(_state, context)),
         Route("/sign-in", partial(_sign_in, context), methods=["GET", "POST"]),
         Route("/sign-out", _sign_out, methods=["POST"]),
@@ -63,17 +59,15 @@ async def _decision(context: Context, request: Request) -> Response:
         gone = f"{position.topic} has no record at this position any more."
         return context.missing(request, "No such decision", gone)
     shown = _shown(context, position, record) if record is not None else {"record": None}
-    link = link_of(entry) if entry else ""
-    return context.render(request, "decision.html", position=position, entry=entry, problem=problem, link=link, **shown)
+    shown |= {"position": position, "entry": entry, "problem": problem, "link": link_of(entry) if entry else ""}
+    return context.render(request, "decision.html", **shown)
 
 
 def _shown(context: Context, position: Position, record: ConsumerRecord) -> dict[str, Any]:
     topic, value = topic_named(position.topic), record.value or b""
-    event: Event | DeadLetter | Dead = (
-        DeadLetter.of(record.headers)
-        if topic is None
-        else decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
-    )
+    event: Event | DeadLetter | Dead = DeadLetter.of(record.headers)
+    if topic is not None:
+        event = decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
     headers = [(name, (text or b"").decode("utf-8", "replace")) for name, text in record.headers]
     source = dict(headers).get("ce_source", "").removeprefix("assay/")
     version = getattr(event, "config_version", None)
@@ -90,26 +84,8 @@ def _shown(context: Context, position: Position, record: ConsumerRecord) -> dict
     }
 
 
-async def _line(context: Context, request: Request) -> Response:
-    """The decision as one line of text, for a dot that is pointed at."""
-    entry = context.store.at(position_of(request))
-    return PlainTextResponse(f"{entry.subject[:120]}: {entry.verdict}" if entry else "", 200 if entry else 404)
-
-
 async def _state(context: Context, request: Request) -> Response:
     return context.render(request, "state.html")
-
-
-async def _find(context: Context, request: Request) -> Response:
-    """Leads to the screen of an address or an id."""
-    wanted = request.query_params.get("q", "").strip()
-    if wanted.startswith(WEB):
-        return RedirectResponse(page_path(wanted), 303)
-    entries = context.store.of_subject(wanted)
-    targets = {link_of(entry) for entry in entries}
-    if len(targets) == 1:
-        return RedirectResponse(targets.pop(), 303)
-    return context.render(request, "find.html", 200 if entries else 404, wanted=wanted, entries=entries)
 
 
 async def _sign_in(context: Context, request: Request) -> Response:

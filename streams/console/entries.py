@@ -1,50 +1,55 @@
-"""What the console keeps of a record: its position, what it is about, its verdict and its score, but no text of it."""
+"""What the console keeps of a record: position, subject, verdict, reasons and what it is found by, but no text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Literal
+from typing import Literal, get_args
 
+from handlers.html.links import host_of
 from handlers.trust.labels import TIERS
 from schemas.claims import ClaimEvaluated
 from schemas.dead import DeadLetter, is_marker
 from schemas.documents import DocumentIndexed
 from schemas.event import RUN_HEADER, Event
-from schemas.extraction import ExtractionCompleted, ExtractionStatus
+from schemas.extraction import ExtractionCompleted
 from schemas.llm import LlmCall
 from schemas.outcome import Dead
 from schemas.pages import ScoredPage
 from schemas.ranking import RankingCompleted
-from schemas.relevance import RelevanceJudged, RelevanceOutcome, SnippetExtracted, SnippetsCompleted, SourceOutcome
+from schemas.relevance import RelevanceJudged, SnippetExtracted, SnippetsCompleted, SourceOutcome
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
+from schemas.states import State
 from streams.topology.codec import Headers, timestamp
 from streams.views.subjects import SubjectKind, page_number, subject_of
-from streams.views.words import verdict_of
+from streams.views.words import reasons_of, verdict_of
 
-Tone = Literal["a", "b", "c", "good", "fair", "poor", "dead", "none"]
-"""The colour of a decision: the tier of a page, else how good its subject is; ``none`` if an event decides nothing."""
-TONES: tuple[Tone, ...] = ("a", "b", "c", "good", "fair", "poor", "dead", "none")
+Tone = Literal["good", "fair", "low", "poor", "dead", "none"]
+"""How good the subject of a decision is: a mark and a colour each; ``none`` if an event decides nothing."""
+TONES: tuple[Tone, ...] = get_args(Tone)
 Role = Literal["found", "fetched", "skipped", "judged", "cited", "ranked"]
 """How an event names a page."""
 _VERDICT_CHARACTERS = 300
+_REASONS_CHARACTERS = 600
+_TITLES, _OF_REQUEST = ("claim_text", "query", "title", "text"), ("query", "context")
+"""The fields that say what a decision is about; the sources of a request have titles of their own."""
 _MAX_MENTIONS = 200
 _GOOD = 70
 _FAIR = 40
 """From these scores of 100 a verdict is good, or fair, if the event itself does not say."""
-_TIER_TONES: dict[str, Tone] = dict(zip(TIERS, ("a", "b", "c"), strict=True))
-_STATUS_TONES: dict[ExtractionStatus, Tone] = {
-    ExtractionStatus.OK: "good",
-    ExtractionStatus.PARTIAL: "fair",
-    ExtractionStatus.FAILED: "poor",
+_TIER_TONES: dict[str, Tone] = dict(zip(TIERS, ("good", "fair", "low"), strict=True))
+_TONES: dict[str, Tone] = {"ok": "good", "partial": "fair", "failed": "poor", "relevant": "good", "irrelevant": "poor"}
+"""By how an extraction or a judgment ended."""
+_SCORES: dict[type, str] = {
+    ResultsClassified: "actionable_information",
+    RetrievalEvaluated: "overall_score",
+    SearchEvaluated: "quality_score",
+    ClaimEvaluated: "decontextualization_score",
 }
-_OUTCOME_TONES: dict[RelevanceOutcome, Tone] = {
-    RelevanceOutcome.RELEVANT: "good",
-    RelevanceOutcome.IRRELEVANT: "poor",
-}
+"""The field with the score of 1."""
 
 
 def time_of(milliseconds: int) -> datetime:
@@ -80,18 +85,18 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record as the console lists it.
+    """A record as the console lists it; "" for what it does not have.
 
     Attributes:
         at: Milliseconds since 1970.
-        handler: Its writer; "" for an input of another producer.
-        subject: The address or the id.
         parent: The batch whose listing was extracted, for a batch.
-        score: 0 to 100; None if the event has no score.
-        run: The replay or backfill that wrote it; "" for live records.
-        state: Of a scored page; "" of other decisions.
-        judge: The model that answered; "" if no judge was asked.
+        score: 0 to 100.
+        run: The replay or backfill that wrote it.
+        state: Of a page; of other decisions how they ended; of a dead letter its reason.
+        judge: The model that answered.
         cost_usd: Of the calls that were paid; None if the model has no price.
+        title: The title, the query or the claim.
+        passed: "yes" or "no", for a decision that lets its subject pass or not.
     """
 
     position: Position
@@ -109,6 +114,13 @@ class Entry:
     judge: str = ""
     cached: bool = False
     cost_usd: float | None = 0.0
+    title: str = ""
+    reasons: str = ""
+    host: str = ""
+    label: str = ""
+    tier: str = ""
+    source: str = ""
+    passed: str = ""
 
     @property
     def path(self) -> str:
@@ -121,14 +133,11 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
     handler = texts.get("ce_source", "").removeprefix("assay/")
     run, identity = texts.get(RUN_HEADER, ""), texts.get("ce_id", "")
     if isinstance(event, Dead):
-        verdict = _cut(verdict_of(event))
-        return Entry(position, at, handler, "", "", verdict, "dead", run=run, event_id=identity)
+        return Entry(position, at, handler, "", "", _cut(verdict_of(event)), "dead", run=run, event_id=identity)
     if (subject := subject_of(event)) is None:
         return None
     call: LlmCall | None = getattr(event, "llm", None)
-    score, tone = _score_and_tone(event)
-    if tone is None:
-        tone = "none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"
+    score = _score(event)
     return Entry(
         position,
         at,
@@ -136,15 +145,22 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
         str(subject.kind),
         subject.id,
         _cut(verdict_of(event)),
-        tone,
-        parent=getattr(event, "parent_batch_id", None) or "",
+        _tone(event, score),
+        parent=_first(event, "parent_batch_id"),
         score=score,
         run=run,
         event_id=event.event_id or identity,
-        state=event.state if isinstance(event, ScoredPage) else "",
+        state=_first(event, "state", "outcome", "status"),
         judge=call.model if call else "",
         cached=call.cached if call else False,
         cost_usd=(0.0 if call.cached else call.cost_usd) if call else 0.0,
+        title=_cut(_first(event, *(_OF_REQUEST if subject.kind is SubjectKind.REQUEST else _TITLES))),
+        reasons=_cut("; ".join(sorted(reasons_of(event), key=_is_without_points)), _REASONS_CHARACTERS),
+        host=host_of(_first(event, "url", "target_url")),
+        label=_first(event, "trust_label"),
+        tier=_first(event, "tier"),
+        source=_first(event, "source"),
+        passed=_passed(event),
     )
 
 
@@ -154,9 +170,10 @@ def dead_entry(
     """The entry of a dead letter; None for the marker of a redrive. ``kind`` is of the keys of its topic."""
     if is_marker(headers):
         return None
-    letter = DeadLetter.of(headers)
-    subject = (key or b"").decode("utf-8", "replace")
-    return Entry(position, at, letter.handler, str(kind or ""), subject, _cut(verdict_of(letter)), "dead")
+    letter, subject = DeadLetter.of(headers), (key or b"").decode("utf-8", "replace")
+    entry = Entry(position, at, letter.handler, str(kind or ""), subject, _cut(verdict_of(letter)), "dead")
+    host = host_of(subject) if kind == SubjectKind.PAGE else ""
+    return replace(entry, state=letter.reason, reasons=_cut(letter.error, _REASONS_CHARACTERS), host=host)
 
 
 def mentions_of(event: Event) -> list[Mention]:
@@ -185,33 +202,52 @@ def _named(event: Event) -> Iterator[tuple[str, Role, str]]:
             pass
 
 
-def _score_and_tone(event: Event) -> tuple[float | None, Tone | None]:
-    """The score of 100, and the tone if the event states one itself."""
+def _first(event: Event, *names: str) -> str:
+    """The first of these fields that has a value, as text."""
+    return str(next((value for name in names if (value := getattr(event, name, None))), ""))
+
+
+def _is_without_points(reason: str) -> bool:
+    return reason[:1] not in "+-"
+
+
+def _passed(event: Event) -> str:
+    if isinstance(event, RankingCompleted):
+        return "no" if event.nothing_relevant else "yes"
+    said = [getattr(event, name, None) for name in ("passed", "satisfied", "promotable", "relevant")]
+    return next(("yes" if value else "no" for value in said if value is not None), "")
+
+
+def _score(event: Event) -> float | None:
+    if isinstance(event, RankingCompleted):
+        return 100 * event.results[0].score if event.results else None
+    if isinstance(event, ScoredPage | DocumentIndexed):
+        return event.cts_score
+    value: float | None = getattr(event, _SCORES.get(type(event), ""), None)
+    return None if value is None else 100 * value
+
+
+def _tone(event: Event, score: float | None) -> Tone:
+    """How good the subject is, as the event says it, else by its score."""
     match event:
         case ScoredPage() | DocumentIndexed():
-            return event.cts_score, _TIER_TONES[event.tier]
-        case ResultsClassified():
-            return 100 * event.actionable_information, None
+            return _TIER_TONES[event.tier] if event.state is State.CONTENT else "poor"
         case RetrievalEvaluated():
-            return 100 * event.overall_score, "good" if event.passed else "poor"
+            return "good" if event.passed else "poor"
         case SearchEvaluated():
-            return 100 * event.quality_score, "good" if event.satisfied else "fair"
-        case ClaimEvaluated() if event.decontextualization_score is not None:
-            return 100 * event.decontextualization_score, None
-        case RankingCompleted():
-            score = 100 * event.results[0].score if event.results else None
-            return score, "poor" if event.nothing_relevant else None
-        case ExtractionCompleted():
-            return None, _STATUS_TONES[event.status]
+            return "good" if event.satisfied else "fair"
         case RelevanceJudged():
-            return None, _OUTCOME_TONES.get(event.outcome, "fair")
+            return _TONES.get(event.outcome, "fair")
+        case RankingCompleted() if event.nothing_relevant:
+            return "poor"
+        case ExtractionCompleted():
+            return _TONES[event.status]
         case SnippetsCompleted():
-            relevant = any(its.outcome is SourceOutcome.RELEVANT for its in event.sources)
-            return None, "good" if relevant else "poor"
+            return "good" if any(its.outcome is SourceOutcome.RELEVANT for its in event.sources) else "poor"
         case _:
-            return None, None
+            return "none" if score is None else "good" if score >= _GOOD else "fair" if score >= _FAIR else "poor"
 
 
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _VERDICT_CHARACTERS else line[: _VERDICT_CHARACTERS - 1] + "…"
+def _cut(text: str, most: int = _VERDICT_CHARACTERS) -> str:
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else line[: most - 1] + "…"

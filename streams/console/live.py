@@ -1,13 +1,12 @@
-"""The screen ``live``: the topology with its figures, and the decisions as dots that appear as they are committed."""
+"""The screen ``live``: whether all is well, the figures of each handler, and decisions as dots, as they come."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from statistics import fmean
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -16,8 +15,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from streams.console.context import Context, Screen
-from streams.console.entries import TONES, Entry
-from streams.console.words import link_of
+from streams.console.entries import Entry
+from streams.console.health import signs
 from streams.topology import HANDLERS, TOPICS, topic_named
 
 _MOST_DOTS = 10_000
@@ -25,29 +24,24 @@ _ROWS = 40
 """Decisions in the table, which is the text form of the dots."""
 _BEAT_SECONDS = 10.0
 _RANGES = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "all": 0}
+_DOT = ("topic", "partition", "offset", "at", "score", "tone")
 _GATHER_SECONDS = 0.1
 """Decisions within this time are sent together."""
 _DECIDED = tuple(topic.name for topic in TOPICS if any(topic in handler.emits for handler in HANDLERS))
-_TOPIC_WIDTH, _TOPIC_HEIGHT = 158, 26
-_HANDLER_WIDTH, _HANDLER_HEIGHT = 172, 34
-_BETWEEN = 76
-"""From a node to the next column: room for the figures on an edge."""
-_ROW = 52
-_MARGIN = 14
-_SWEEPS = 8
 
 
 def routes(context: Context) -> list[Route]:
     live = _Live(context)
     return [
         Route("/", live.page),
-        Route("/live/flow", live.flow),
+        Route("/live/health", partial(live.part, "live_health.html")),
+        Route("/live/flow", partial(live.part, "live_flow.html")),
         Route("/live/dots", live.dots),
         Route("/live/events", live.events),
     ]
 
 
-SCREEN = Screen("Live", "/", "l", "what flows now", routes)
+SCREEN = Screen("Live", "/", "l", "what flows now, and whether it is well", routes)
 
 
 class _Live:
@@ -68,35 +62,21 @@ class _Live:
             most=_MOST_DOTS,
         )
 
-    async def flow(self, request: Request) -> Response:
-        return self._render(request, "live_flow.html")
+    async def part(self, template: str, request: Request) -> Response:
+        return self._render(request, template)
 
     def _render(self, request: Request, template: str, **values: Any) -> Response:
-        flow = self._context.flow
+        flow, now = self._context.flow, int(self._context.clock.now().timestamp() * 1000)
         flow.want()
-        layout = topology_layout()
-        return self._context.render(request, template, flow=flow, handlers=HANDLERS, layout=layout, **values)
+        found = signs(self._context.store, flow.handlers, now)
+        return self._context.render(request, template, flow=flow, handlers=HANDLERS, signs=found, **values)
 
     async def dots(self, request: Request) -> Response:
-        """The dots as columns, which are a third of the size of objects and faster to read."""
+        """The dots as columns, which are smaller than objects and faster to read."""
         span, topic = _chosen(request)
         since = int(self._context.clock.now().timestamp() * 1000) - _RANGES[span] * 1000 if _RANGES[span] else 0
-        dots = self._context.store.dots(since, _MOST_DOTS, topic=topic)
-        topics = sorted({dot[0] for dot in dots})
-        number = {name: index for index, name in enumerate(topics)}
-        return JSONResponse(
-            {
-                "topics": topics,
-                "tones": TONES,
-                "topic": [number[dot[0]] for dot in dots],
-                "partition": [dot[1] for dot in dots],
-                "offset": [dot[2] for dot in dots],
-                "at": [dot[3] for dot in dots],
-                "score": [None if dot[4] is None else round(dot[4], 1) for dot in dots],
-                "tone": [TONES.index(dot[5]) for dot in dots],
-                "seconds": _RANGES[span],
-            }
-        )
+        columns = [*zip(*self._context.store.dots(since, _MOST_DOTS, topic=topic), strict=True)] or [()] * len(_DOT)
+        return JSONResponse(dict(zip(_DOT, columns, strict=True)) | {"seconds": _RANGES[span]})
 
     async def events(self, request: Request) -> Response:
         """New decisions as server-sent events, as they are committed; the browser asks again at its end."""
@@ -112,11 +92,18 @@ class _Live:
         await anext(subscription)
         # What was committed between the page and this subscription is on neither; the script leaves out known rows.
         newest = self._context.store.newest(_ROWS, topic=topic)
-        yield f"event: decisions\ndata: {as_json(newest[::-1])}\n\n"
+        yield self._event(newest[::-1])
         async for entries in subscription:
             chosen = [entry for entry in entries if not topic or entry.position.topic == topic]
-            yield f"event: decisions\ndata: {as_json(chosen)}\n\n" if chosen else ": open\n\n"
+            yield self._event(chosen) if chosen else ": open\n\n"
             await asyncio.sleep(_GATHER_SECONDS)
+
+    def _event(self, entries: Sequence[Entry]) -> str:
+        """New decisions for the script: their dots, and the last of them as rows of the table."""
+        row = self._context.environment.get_template("row.html").module.row  # type: ignore[attr-defined]
+        dots = [asdict(its.position) | {"at": its.at, "score": its.score, "tone": its.tone} for its in entries]
+        rows = [row(entry) for entry in entries[-_ROWS:]]
+        return f"event: decisions\ndata: {json.dumps({'dots': dots, 'rows': rows})}\n\n"
 
 
 class _Events(StreamingResponse):
@@ -134,97 +121,7 @@ class _Events(StreamingResponse):
             self._streams.remove(self)
 
 
-def as_json(entries: Sequence[Entry]) -> str:
-    """New decisions for the script: a dot, and a row of the table."""
-    return json.dumps(
-        [
-            {
-                "path": entry.path,
-                "link": link_of(entry),
-                "topic": entry.position.topic,
-                "at": entry.at,
-                "score": entry.score,
-                "tone": entry.tone,
-                "handler": entry.handler,
-                "subject": entry.subject,
-                "verdict": entry.verdict,
-            }
-            for entry in entries
-        ]
-    )
-
-
 def _chosen(request: Request) -> tuple[str, str]:
     """The span and the topic of the address; what is unknown counts as not given."""
     span, topic = request.query_params.get("span", ""), request.query_params.get("topic", "")
     return span if span in _RANGES else "24h", topic if topic_named(topic) else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A topic or a handler in the picture of the topology; ``x`` is its left side and ``y`` its middle."""
-
-    name: str
-    is_handler: bool
-    column: int
-    x: int
-    y: int
-    width: int
-    height: int
-
-
-@cache
-def topology_layout() -> tuple[dict[str, Node], int, int]:
-    """The nodes by name, the width and the height of the picture that ``templates/topology.html`` draws, in pixels.
-
-    The distance of a node from an input gives its column, and its neighbours give its row.
-    """
-    columns = _columns()
-    neighbours: dict[str, set[str]] = {name: set() for name in columns}
-    for handler in HANDLERS:
-        for other in (handler.consumes.name, *(topic.name for topic in handler.emits)):
-            neighbours[handler.name].add(other)
-            neighbours[other].add(handler.name)
-    in_column = [[name for name in columns if columns[name] == column] for column in range(max(columns.values()) + 1)]
-    rows = {name: float(index) for names in in_column for index, name in enumerate(names)}
-    for sweep in range(_SWEEPS):
-        for names in in_column if sweep % 2 else reversed(in_column):
-            _settle(names, neighbours, rows)
-    first = min(rows.values())
-    handlers = {handler.name for handler in HANDLERS}
-    nodes, x = {}, _MARGIN
-    for column, names in enumerate(in_column):
-        is_handler = names[0] in handlers
-        width, height = (_HANDLER_WIDTH, _HANDLER_HEIGHT) if is_handler else (_TOPIC_WIDTH, _TOPIC_HEIGHT)
-        for name in names:
-            y = round(_MARGIN + _ROW / 2 + (rows[name] - first) * _ROW)
-            nodes[name] = Node(name, is_handler, column, x, y, width, height)
-        x += width + (28 if is_handler else _BETWEEN)
-    right, bottom = max(node.x + node.width for node in nodes.values()), max(node.y for node in nodes.values())
-    return nodes, right + _MARGIN, bottom + _ROW // 2 + _MARGIN
-
-
-def _columns() -> dict[str, int]:
-    """Topics that others write are in column 0; a handler is behind its topic, and its topics behind it."""
-    columns = {topic.name: 0 for topic in TOPICS if topic.written_by and any(its.consumes is topic for its in HANDLERS)}
-    waiting = [*HANDLERS]
-    while waiting:
-        ready = [handler for handler in waiting if handler.consumes.name in columns] or waiting[:1]
-        for handler in ready:
-            column = columns.setdefault(handler.consumes.name, 0) + 1
-            columns[handler.name] = column
-            for topic in handler.emits:
-                columns.setdefault(topic.name, column + 1)
-        waiting = [handler for handler in waiting if handler not in ready]
-    return columns
-
-
-def _settle(names: Sequence[str], neighbours: Mapping[str, set[str]], rows: dict[str, float]) -> None:
-    """Moves the nodes of a column near their neighbours, a row apart."""
-    wished = {name: fmean(rows[other] for other in neighbours[name]) for name in names}
-    ordered = sorted(names, key=lambda name: wished[name])
-    placed: list[float] = []
-    for name in ordered:
-        placed.append(max(wished[name], placed[-1] + 1) if placed else wished[name])
-    shift = fmean(wished[name] - row for name, row in zip(ordered, placed, strict=True))
-    rows |= {name: row + shift for name, row in zip(ordered, placed, strict=True)}

@@ -1,4 +1,4 @@
-"""What the screens of objects share: a list of the objects of a kind, one of them by its id, and its records."""
+"""What the screens of objects share: one of them by its id, and its records."""
 
 from __future__ import annotations
 
@@ -16,25 +16,13 @@ from streams.console.context import Context
 from streams.console.entries import Entry, Position
 from streams.llm.journal import JournalError
 from streams.llm.reports import stored_reply
-from streams.topology import Topic
 from streams.views.subjects import SubjectKind
 
-MOST_LISTED = 100
 _E = TypeVar("_E", bound=Event)
 
 Events = Sequence[tuple[Entry, Event | Dead]]
 Show = Callable[[Context, Request, str, list[Entry]], Awaitable[Response]]
 """Shows an object; gets its id and the decisions about it, the newest first, of which there is at least one."""
-
-
-def list_route(context: Context, path: str, title: str, topic: Topic) -> Route:
-    """The screen with the newest decisions on a topic."""
-
-    async def listed(request: Request) -> Response:
-        entries = context.store.newest(MOST_LISTED, topic=topic.name)
-        return context.render(request, "list.html", title=title, heading=title, entries=entries)
-
-    return Route(path, listed)
 
 
 def object_route(context: Context, path: str, kind: SubjectKind, show: Show) -> Route:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from operator import attrgetter
-from typing import NamedTuple
 
 from aiokafka.errors import KafkaError
 from starlette.requests import Request
@@ -15,9 +13,8 @@ from starlette.routing import Route
 from schemas.outcome import Dead
 from schemas.pages import CrawledPage, ScoredPage
 from streams.console.context import Context, Screen
-from streams.console.entries import Entry
-from streams.console.objects import MOST_LISTED
-from streams.console.page_text import PageText, PageTexts
+from streams.console.lists import render_list
+from streams.console.page_text import PageText, PageTexts, typed_parts
 from streams.console.records import Read
 from streams.console.versions import changes_between
 from streams.topology import DOCUMENTS_INDEXED, PAGES_SCORED, handler_named
@@ -28,16 +25,8 @@ from streams.workers.template import ChildStartError
 _MOST_VERSIONS = 6
 _MOST_CRAWLED = 6
 _SCORER = handler_named("score_page")
+_Step = tuple[int, str, str, str, str, str]
 _STEPS = {PAGES_SCORED.name: "scored", DOCUMENTS_INDEXED.name: "indexed"}
-
-
-class Step(NamedTuple):
-    name: str
-    at: int
-    by: str
-    told: str
-    tone: str
-    link: str
 
 
 def routes(context: Context) -> list[Route]:
@@ -52,7 +41,7 @@ async def _page(context: Context, request: Request) -> Response:
     """A page; without an address, the list of pages."""
     url = request.query_params.get("url", "").strip()
     if not url:
-        return _listed(context, request)
+        return await render_list(context, "/page", request, "pages.html", states=context.store.states())
     entries, mentions = context.store.of_subject(url, SubjectKind.PAGE), context.store.mentions(url)
     scored = [its for its in entries if its.position.topic == PAGES_SCORED.name]
     problem, crawled, reads = "", [], {}
@@ -68,25 +57,25 @@ async def _page(context: Context, request: Request) -> Response:
         return context.missing(request, "No such page", unknown)
     versions = [(entry, _scored(reads.get(entry.position))) for entry in scored[:_MOST_VERSIONS]]
     newest = next((page for _, page in versions if page is not None), None)
-    steps = [
-        *(_crawl(read) for read in crawled),
-        *(_step(_STEPS.get(its.position.topic, "refused"), its, its.verdict) for its in entries),
-        *(_step(role, its, note) for its, role, note in mentions),
-    ]
+    done = [(_STEPS.get(its.position.topic, "refused"), its, its.verdict) for its in entries]
+    done += [(role, its, note) for its, role, note in mentions]
+    steps: list[_Step] = [(its.at, name, its.handler, told, its.tone, its.path) for name, its, told in done]
+    steps += map(_crawl, crawled)
     return context.render(
         request,
         "page.html",
         url=url,
         page=newest,
         entry=scored[0] if scored else None,
-        steps=sorted(steps, key=attrgetter("at"), reverse=True),
+        steps=sorted(steps, reverse=True),
         # Each version with what it changed against the one before it; None if one of the two has expired.
         changes=[
-            (entry, changes_between(before, after) if before and after else None)
-            for (entry, after), (_, before) in pairwise(versions)
+            (entry, earlier, changes_between(before, after) if before and after else None)
+            for (entry, after), (earlier, before) in pairwise(versions)
         ],
         expired=bool(scored) and newest is None and not problem,
         has_text=bool(crawled),
+        parts=typed_parts(newest.content, newest.blocks) if newest and not crawled else (),
         problem=problem,
         other_rules=context.other_rules(_SCORER, newest.config_version if newest else None),
     )
@@ -106,21 +95,10 @@ async def _text(context: Context, texts: PageTexts, request: Request) -> Respons
     return context.render(request, "page_text.html", text=shown, refused=refused, problem=problem)
 
 
-def _listed(context: Context, request: Request) -> Response:
-    tier = request.query_params.get("tier", "").lower()
-    tone = tier if tier in ("a", "b", "c") else ""
-    entries = context.store.newest(MOST_LISTED, topic=PAGES_SCORED.name, tone=tone)
-    return context.render(request, "pages.html", entries=entries, tier=tier, states=context.store.states())
-
-
 def _scored(read: Read | None) -> ScoredPage | None:
     return read.event if read is not None and isinstance(read.event, ScoredPage) else None
 
 
-def _crawl(read: Read) -> Step:
+def _crawl(read: Read) -> _Step:
     by = read.headers.get("ce_source", "").removeprefix("assay/") or "a crawler"
-    return Step("crawled", int(read.at.timestamp() * 1000), by, verdict_of(read.event), "none", read.position.path)
-
-
-def _step(name: str, entry: Entry, told: str) -> Step:
-    return Step(name, entry.at, entry.handler, told, entry.tone, entry.path)
+    return int(read.at.timestamp() * 1000), "crawled", by, verdict_of(read.event), "none", read.position.path

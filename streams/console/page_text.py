@@ -1,185 +1,120 @@
-"""The text of a crawled page, block by block, with what the scorer made of each: counted, skipped, hidden or refused.
+"""The content of a crawled page by its typed blocks, and the lines that were left out, each with why.
 
-``score_page`` runs again on the page, under the present rules. A block is counted if its text is in the content that
-was scored, hidden if the page's markup shows it to no reader, and skipped otherwise. If the page was refused, all of it
-is. Both run in a child process under the limits of the workers, because pages are untrusted.
+``score_page`` runs again on the page, under the present rules, in a child process under the limits of the workers,
+because pages are untrusted.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
-
-from selectolax.lexbor import LexborNode
+from itertools import accumulate, groupby, islice
+from typing import NamedTuple
 
 from handlers.html.encoding import page_bytes
+from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
-from handlers.html.markdown import render_markdown
-from handlers.html.styles import hiding, read_style
+from handlers.html.main_content import candidates, find_content
+from handlers.html.markdown import every_block, render_markdown
+from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules, score_page
-from schemas.outcome import Dead, Emit
-from schemas.pages import CrawledPage, ScoredPage
+from schemas.outcome import Dead
+from schemas.pages import ContentBlock, CrawledPage, ScoredPage
+from streams.replay.comparisons import emitted
 from streams.settings.model import Settings
 from streams.workers.child import Work
 from streams.workers.pool import WorkerPool
 
-Fate = Literal["counted", "skipped", "hidden", "refused"]
 MOST_CHARACTERS = 120_000
-"""Of a page's text that is shown; a page can have 8 MB."""
-_MOST_BLOCKS = 5_000
-_MOST_NODES = 400_000
-_NO_TEXT = frozenset(("script", "style", "template", "head", "iframe", "object", "svg", "math", "noscript", "select"))
-_INLINE = frozenset(
-    (
-        "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd", "label",
-        "mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "u", "var", "wbr",
-    )
-)  # fmt: skip
-_CELLS = frozenset(("td", "th"))
-"""They are apart, and a row of them is one block."""
-_LEAST_IN_CONTENT = 12
-"""Characters of a block that is looked for inside the lines of the content; a shorter one has to be a line."""
+"""Of a page's content, and of what was left out, that is shown; a page can have 8 MB."""
+_MOST_PARTS = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A block of a page's text, and why it has this fate."""
-
+class LeftOut(NamedTuple):
     text: str
-    fate: Fate
-    why: str = ""
+    why: str
+
+
+class TypedPart(NamedTuple):
+    """A block of the content, or a table: its rows of cells, each with whether it is a heading."""
+
+    block: ContentBlock
+    text: str
+    rows: Sequence[tuple[bool, Sequence[str]]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The text of a page.
+    """The text of a page; why nothing of it is content, if so; and whether it has more text than is shown."""
 
-    Attributes:
-        refusal: Why nothing of it is counted, "" if something may be.
-        cut: Whether the page has more text than is shown.
-        markdown: The content that was scored, by its blocks.
-        suspected: Passages that are written to a machine.
-    """
-
-    blocks: tuple[Block, ...]
+    parts: tuple[TypedPart, ...]
+    left_out: tuple[LeftOut, ...]
     refusal: str
     cut: bool
     markdown: str = ""
-    suspected: tuple[str, ...] = ()
-
-    def count(self, fate: Fate) -> int:
-        return sum(len(block.text) for block in self.blocks if block.fate == fate)
 
 
 def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     outcome = score_page(page, rules)
-    refusal = content = markdown = ""
-    suspected: tuple[str, ...] = ()
-    match outcome:
-        case Dead():
-            refusal = f"{outcome.reason}: {outcome.detail}"
-        case Emit(events=(ScoredPage() as scored,)):
-            content, suspected = scored.content, scored.suspected_lines
-            refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
-            markdown = (
-                "" if refusal else render_markdown(content, scored.blocks, entries=scored.entries)[:MOST_CHARACTERS]
-            )
-    found = [(line, "") for line in (page.content or "")[: MOST_CHARACTERS + 1].splitlines() if line.strip()]
-    if page.content is None:
-        tree = parse_within(page_bytes(page.body, page.content_type).utf8, rules.page_reading)
-        if not isinstance(tree, str) and tree.body is not None:
-            found = [*_blocks(tree.body)]
-    counted = _Content("" if refusal else content)
-    blocks: list[Block] = []
-    length = 0
-    for text, hidden in found:
-        length += len(text)
-        if length > MOST_CHARACTERS or len(blocks) >= _MOST_BLOCKS:
-            return PageText(tuple(blocks), refusal, True, markdown, suspected)
+    scored = emitted(outcome, ScoredPage)
+    refusal = f"{outcome.reason}: {outcome.detail}" if isinstance(outcome, Dead) else ""
+    if scored:
+        refusal = next((its.reason for its in scored.cts_breakdown if its.component == "refusal"), "")
+    content, blocks = (scored.content, scored.blocks) if scored and not refusal else ("", ())
+    lines = _left_out(page, rules, content, refusal) if page.content is None else iter(())
+    left = [*dict.fromkeys(islice(lines, _MOST_PARTS))]
+    shown = sum(length <= MOST_CHARACTERS for length in accumulate(len(line.text) for line in left))
+    is_cut = len(content) > MOST_CHARACTERS or shown < len(left) or next(lines, None) is not None
+    markdown = render_markdown(content, blocks)[:MOST_CHARACTERS]
+    return PageText(typed_parts(content, blocks), tuple(left[:shown]), refusal, is_cut, markdown)
+
+
+def typed_parts(content: str, blocks: Sequence[ContentBlock]) -> tuple[TypedPart, ...]:
+    """The blocks of a content with their texts; the rows of a table together."""
+    text = content[:MOST_CHARACTERS]
+    shown = [block for block in blocks if block["end"] <= len(text)]
+    parts = []
+    for _, group in groupby(every_block(text, shown), key=lambda block: block.get("table") or (block["start"], 0)):
+        [block, *others] = group
+        rows = [
+            (its.get("header", False), [text[start:end] for start, end in its["cells"]])
+            for its in (block, *others)
+            if "table" in its
+        ]
+        parts.append(TypedPart(block, text[block["start"] : block["end"]], rows))
+    return tuple(parts[:_MOST_PARTS])
+
+
+def _left_out(page: CrawledPage, rules: ScorePageRules, content: str, refusal: str) -> Iterator[LeftOut]:
+    """The lines of a page that are not in its content, in page order, and the texts that its markup hides."""
+    reading = rules.page_reading
+    tree = parse_within(page_bytes(page.body, page.content_type).utf8, reading)
+    if isinstance(tree, str):
+        return
+    outline = walk_page(tree, Hints(reading), reading.max_nodes)
+    found = find_content(outline, reading.content_forest, reading.max_content_characters)
+    chosen, near = {block.start for block in found.blocks}, {block.start for block in candidates(outline)}
+    yield from (
+        LeftOut(text, refusal or "navigation and the like, its beginning") for _, text in outline.asides if text
+    )
+    for line in outline.lines_with_links():
         if refusal:
-            blocks.append(Block(text, "refused", hidden))
-        elif hidden:
-            blocks.append(Block(text, "hidden", f"{hidden}, and counted" if counted.has(text) else hidden))
-        else:
-            blocks.append(Block(text, "counted" if counted.has(text) else "skipped"))
-    return PageText(tuple(blocks), refusal, False, markdown, suspected)
-
-
-class _Content:
-    """Finds blocks in the content that was scored."""
-
-    def __init__(self, content: str) -> None:
-        self._lines = {_plain(line) for line in content.splitlines()}
-        self._whole = _plain(content)
-
-    def has(self, text: str) -> bool:
-        plain = _plain(text)
-        return plain in self._lines or (len(plain) >= _LEAST_IN_CONTENT and plain in self._whole)
-
-
-def _plain(text: str) -> str:
-    return "".join(text.split())
-
-
-def _blocks(body: LexborNode) -> Iterator[tuple[str, str]]:
-    """The texts of the blocks in page order, and how each is hidden; without recursion, for pages can be deep."""
-    texts: list[str] = []
-    before = (0, "")
-    # Of each element, the block that it belongs to and how it is hidden; None if no text in it is shown.
-    places: dict[int, tuple[int, str] | None] = {body.mem_id: (body.mem_id, _hides(body))}
-    after_link = False
-    for number, node in enumerate(body.traverse(include_text=True)):
-        if number > _MOST_NODES:
-            break
-        above = node.parent.mem_id if node.parent is not None else body.mem_id
-        place, tag = places.get(above, (above, "")), node.tag
-        if tag != "-text":
-            within = tag in _INLINE or tag in _CELLS
-            if place is None or tag in _NO_TEXT:
-                places.setdefault(node.mem_id, None)
+            yield LeftOut(line.text, refusal)
+        elif line.start not in chosen:
+            if line.start not in near:
+                why = "a notice, or beside the text"
+            elif line.linked * 2 > len(line.text):
+                why = "links"
             else:
-                places.setdefault(node.mem_id, (place[0] if within else node.mem_id, place[1] or _hides(node)))
-            if tag in _CELLS:
-                texts.append(" ")
-            elif not within and texts:
-                yield from _joined(texts, before[1])
-                texts = []
-            continue
-        if place is None or not (text := node.text_content or "").strip():
-            continue
-        if place != before and texts:
-            yield from _joined(texts, before[1])
-            texts = []
-        before = place
-        is_link = node.parent is not None and node.parent.tag == "a"
-        if is_link and after_link:
-            # Links of a menu are apart on the screen.
-            texts.append(" ")
-        after_link = is_link
-        texts.append(text)
-    yield from _joined(texts, before[1])
-
-
-def _joined(texts: list[str], hidden: str) -> Iterator[tuple[str, str]]:
-    if line := " ".join("".join(texts).split()):
-        yield line, hidden
-
-
-def _hides(node: LexborNode) -> str:
-    """How an element hides its text from a reader; "" if it does not."""
-    attributes = node.attributes
-    if "hidden" in attributes:
-        return "it has the attribute hidden"
-    if (attributes.get("aria-hidden") or "").lower() == "true":
-        return "aria-hidden"
-    how = hiding(read_style(attributes.get("style") or ""))
-    if how is None:
-        return ""
-    return "its style hides it" + (f" ({how.kind.replace('_', ' ')})" if how.kind != "style" else "")
+                why = "a copy of other content" if line.text in content else "its place in the template has no content"
+            yield LeftOut(line.text, why)
+    for hidden in outline.hidden:
+        if hidden.outcome != "kept":
+            why = f"hidden by {hidden.kind.replace('_', ' ')} in {hidden.place}, {hidden.outcome.replace('_', ' ')}"
+            yield LeftOut(hidden.text, f"{why}: {hidden.reason}" if hidden.reason else why)
 
 
 class PageTexts:

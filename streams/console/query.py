@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 from uuid import uuid4
 
 from pydantic import ValidationError
@@ -12,27 +11,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from schemas.queries import RankingRequested
-from schemas.ranking import RankedResult, RankingCompleted, RankingFeedback
+from schemas.ranking import RankingCompleted
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.objects import MOST_LISTED, events_of, first_of, object_route
+from streams.console.lists import render_list
+from streams.console.objects import events_of, first_of, object_route
 from streams.query.engine import Refusal
-from streams.topology import RANKING_COMPLETED, handler_named
+from streams.topology import handler_named
 from streams.topology.codec import refusal
 from streams.views.subjects import SubjectKind
 
 _KINDS = {"[TRUST_TIER: ": "label", "<<": "fence", '"': "untrusted", "{": "untrusted"}
 """The kinds of the lines of a context, by their beginning."""
-
-
-class Place(NamedTuple):
-    place: int | None
-    score: float | None
-
-
-class Row(NamedTuple):
-    result: RankedResult
-    places: tuple[Place, ...]
 
 
 def routes(context: Context) -> list[Route]:
@@ -47,8 +37,8 @@ SCREEN = Screen("Queries", "/query", "q", "how results got their ranks, and what
 
 
 async def _listed(context: Context, request: Request, problem: str = "", query: str = "") -> Response:
-    entries, status = context.store.newest(MOST_LISTED, topic=RANKING_COMPLETED.name), 422 if problem else 200
-    return context.render(request, "queries.html", status, entries=entries, problem=problem, query=query)
+    status = 422 if problem else 200
+    return await render_list(context, "/query", request, "queries.html", status, problem=problem, query=query)
 
 
 async def _show(context: Context, request: Request, _: str, entries: list[Entry]) -> Response:
@@ -57,8 +47,7 @@ async def _show(context: Context, request: Request, _: str, entries: list[Entry]
     if completed is None:
         gone = "Kafka has deleted the record with the results of this query."
         return context.missing(request, "The answer has expired", gone)
-    feedback = sum(isinstance(event, RankingFeedback) for _, event in events)
-    return _shown(context, request, completed, first_of(events, RankingRequested), feedback)
+    return _shown(context, request, completed, first_of(events, RankingRequested))
 
 
 async def _ask(context: Context, request: Request) -> Response:
@@ -80,44 +69,30 @@ async def _ask(context: Context, request: Request) -> Response:
     return _shown(context, request, answer, asked)
 
 
-def _shown(
-    context: Context,
-    request: Request,
-    completed: RankingCompleted,
-    asked: RankingRequested | None,
-    feedback: int = 0,
-) -> Response:
-    stages = stages_of(completed)
+def _shown(context: Context, request: Request, completed: RankingCompleted, asked: RankingRequested | None) -> Response:
     return context.render(
         request,
         "query.html",
         completed=completed,
         asked=asked,
-        feedback=feedback,
-        stages=stages,
-        rows=rows_of(completed, stages),
-        filters=_filters(asked),
+        places=places_of(completed),
+        filters=asked.filters.to_wire() if asked else {},
         context_parts=context_parts(completed.context),
         other_rules=context.other_rules(handler_named("rank_results"), completed.config_version),
     )
 
 
-def stages_of(completed: RankingCompleted) -> list[str]:
-    """The names of the scores, in the order in which stages gave them."""
-    return list(dict.fromkeys(name for result in completed.results for name in result.stage_scores))
-
-
-def rows_of(completed: RankingCompleted, stages: list[str]) -> list[Row]:
-    """The results in their final order, each with its place by the score of every stage."""
-    places: dict[str, dict[str, int]] = {}
-    for stage in stages:
-        scored = [(score, its.url) for its in completed.results if (score := its.stage_scores.get(stage)) is not None]
-        ordered = sorted(scored, key=lambda its: -its[0])
-        places[stage] = {url: number for number, (_, url) in enumerate(ordered, 1)}
-    return [
-        Row(its, tuple(Place(places[stage].get(its.url), its.stage_scores.get(stage)) for stage in stages))
-        for its in completed.results
-    ]
+def places_of(completed: RankingCompleted) -> dict[str, dict[str, int]]:
+    """By stage, in the order in which they scored: the place of each address by its score."""
+    scores: dict[str, dict[str, float]] = {}
+    for result in completed.results:
+        for stage, score in result.stage_scores.items():
+            if score is not None:
+                scores.setdefault(stage, {})[result.url] = score
+    return {
+        stage: {url: number for number, url in enumerate(sorted(of, key=of.__getitem__, reverse=True), 1)}
+        for stage, of in scores.items()
+    }
 
 
 def context_parts(context: str) -> list[tuple[str, str]]:
@@ -126,12 +101,3 @@ def context_parts(context: str) -> list[tuple[str, str]]:
         (next((kind for prefix, kind in _KINDS.items() if line.startswith(prefix)), "plain"), line)
         for line in context.splitlines()
     ]
-
-
-def _filters(asked: RankingRequested | None) -> dict[str, str]:
-    wire = asked.filters.to_wire() if asked else {}
-    return {
-        name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        for name, value in wire.items()
-        if value
-    }

@@ -44,10 +44,6 @@ class Records:
         """The raw record at a position; None if retention has deleted it."""
         return next(iter((await self._raw([position])).values()), None)
 
-    async def event(self, position: Position) -> Read | None:
-        """The event at a position of a topic of events; None if retention has deleted it."""
-        return (await self.events([position])).get(position)
-
     async def events(self, positions: Collection[Position]) -> dict[Position, Read]:
         """The events at positions; those that retention has deleted, and dead letters, are missing."""
         records = (await self._raw(positions)).items()

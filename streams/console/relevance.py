@@ -19,8 +19,10 @@ from schemas.relevance import (
 )
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
-from streams.console.objects import MOST_LISTED, events_of, first_of, object_route, reply_of
+from streams.console.lists import render_list
+from streams.console.objects import events_of, first_of, object_route, reply_of
 from streams.views.subjects import SubjectKind
+from streams.views.words import reasons_of
 
 _MOST_CHARACTERS = 6_000
 _MOST_PARAGRAPHS = 40
@@ -31,6 +33,7 @@ class Judgment(NamedTuple):
 
     entry: Entry
     event: RelevanceJudged
+    reasons: list[str]
     reply: str
 
 
@@ -49,30 +52,17 @@ class Source:
         """The beginning of the text that the judge and the snippet are from."""
         if self.requested is None:
             return ""
-        if self.requested.paragraphs:
-            return "\n".join(its.text for its in self.requested.paragraphs[:_MOST_PARAGRAPHS])[:_MOST_CHARACTERS]
-        return (self.requested.content or self.requested.html or "")[:_MOST_CHARACTERS]
+        paragraphs = "\n".join(its.text for its in (self.requested.paragraphs or ())[:_MOST_PARAGRAPHS])
+        return (paragraphs or self.requested.content or self.requested.html or "")[:_MOST_CHARACTERS]
 
     @property
     def disagree(self) -> bool:
         return len({its.event.outcome for its in self.judgments}) > 1
 
-    async def add(
-        self, context: Context, entry: Entry, event: RelevanceRequested | RelevanceJudged | SnippetExtracted
-    ) -> None:
-        """Adds a record about this source; the newest of a kind counts."""
-        match event:
-            case RelevanceRequested():
-                self.requested = self.requested or event
-            case RelevanceJudged():
-                self.judgments.append(Judgment(entry, event, await reply_of(context, event.llm)))
-            case SnippetExtracted():
-                self.snippet = self.snippet or event
-
 
 def routes(context: Context) -> list[Route]:
     return [
-        Route("/relevance", partial(_listed, context)),
+        Route("/relevance", partial(render_list, context, "/relevance")),
         object_route(context, "/relevance", SubjectKind.REQUEST, _show),
     ]
 
@@ -80,22 +70,22 @@ def routes(context: Context) -> list[Route]:
 SCREEN = Screen("Relevance", "/relevance", "e", "which source answers, and what it says", routes)
 
 
-async def _listed(context: Context, request: Request) -> Response:
-    """Each request once: a request has several records."""
-    seen: dict[str, Entry] = {}
-    for entry in context.store.newest(MOST_LISTED, kind=SubjectKind.REQUEST):
-        seen.setdefault(entry.subject, entry)
-    shown = list(seen.values())
-    return context.render(request, "list.html", title="Relevance", heading="Requests for sources", entries=shown)
-
-
 async def _show(context: Context, request: Request, request_id: str, entries: list[Entry]) -> Response:
     events = await events_of(context, entries)
     asked, done = first_of(events, SnippetsRequested), first_of(events, SnippetsCompleted)
     sources: dict[str, Source] = {}
     for entry, event in events:
-        if isinstance(event, RelevanceRequested | RelevanceJudged | SnippetExtracted):
-            await sources.setdefault(event.url, Source(event.url)).add(context, entry, event)
+        if not isinstance(event, RelevanceRequested | RelevanceJudged | SnippetExtracted):
+            continue
+        source = sources.setdefault(event.url, Source(event.url))
+        match event:  # the newest of a kind counts
+            case RelevanceRequested():
+                source.requested = source.requested or event
+            case RelevanceJudged():
+                reply = await reply_of(context, event.llm)
+                source.judgments.append(Judgment(entry, event, reasons_of(event), reply))
+            case SnippetExtracted():
+                source.snippet = source.snippet or event
     tried = done.sources if done else ()
     for its in tried:
         sources.setdefault(its.url, Source(its.url)).outcome = str(its.outcome)
@@ -111,7 +101,5 @@ async def _show(context: Context, request: Request, request_id: str, entries: li
         sources=sorted(sources.values(), key=lambda its: order.get(its.url, len(order))),
         done=done,
         entries=entries,
-        cost=sum(call.cost_usd or 0.0 for call in calls if not call.cached),
-        cached=sum(call.cached for call in calls),
-        calls=len(calls),
+        calls=calls,
     )

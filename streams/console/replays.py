@@ -7,10 +7,11 @@ each plan, until it is done, or the console stops; any other process can continu
 from __future__ import annotations
 
 import asyncio
-import math
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 import structlog
@@ -26,10 +27,9 @@ from streams.index.ports import IndexSettingsError
 from streams.kafka.topics import TopicsError
 from streams.llm.journal import JournalError
 from streams.replay.admin import PlanStatus, cancel, plan_status
-from streams.replay.plan import ReplayError
+from streams.replay.plan import UNFINISHED, ReplayError, existing
 from streams.replay.plan_store import NoPlanTopicError, PlanSession, PlanStore, ReplayProgress
 from streams.replay.run import run_plan
-from streams.replay.transitions import UNFINISHED, existing
 from streams.runtime.settings_files import SettingsError
 from streams.telemetry.metrics import Metrics
 
@@ -101,15 +101,12 @@ class _Replays:
         except ReplayError as error:
             return self._context.missing(request, "No such replay", str(error))
         state, running = status.plan.state, self._running.get(name) or _Running()
-        return self._context.render(
-            request,
-            template,
-            replay=status,
-            told=status.to_wire(),
-            running=running,
-            may_resume=state in UNFINISHED,
-            may_cancel=state in UNFINISHED and state is not ReplayState.CANCELLED,
-        )
+        may: dict[str, Any] = {
+            "may_resume": state in UNFINISHED,
+            "may_cancel": state in UNFINISHED and state is not ReplayState.CANCELLED,
+        }
+        shown: dict[str, Any] = {"replay": status, "told": status.to_wire(), "running": running}
+        return self._context.render(request, template, **shown, **may)
 
     async def resume(self, request: Request) -> Response:
         """Continues a plan in this process, unless this process already works on it: a second click does nothing."""
@@ -168,8 +165,4 @@ def _back_to(name: str) -> RedirectResponse:
 
 def _amount(text: str) -> float | None:
     """An amount of a form; None for an empty field and for what is no amount."""
-    try:
-        amount = float(text)
-    except ValueError:
-        return None
-    return amount if math.isfinite(amount) and amount >= 0 else None
+    return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII) else None

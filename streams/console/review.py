@@ -2,81 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from aiokafka.errors import KafkaError
 from pydantic import ValidationError
-from starlette.datastructures import FormData, QueryParams
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from schemas import review as reviews
+from schemas.claims import UtteranceIndexed
+from schemas.documents import DocumentIndexed
+from schemas.event import Event
+from schemas.extraction import ExtractionCompleted
 from schemas.outcome import Dead
+from schemas.pages import ScoredPage
+from schemas.relevance import SnippetsCompleted
+from schemas.retrieval import ResultsClassified
 from schemas.review import DecisionReviewed, ReviewedDecision
+from schemas.states import State
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
 from streams.console.objects import position_of
 from streams.console.records import Read
 from streams.console.review_agreement import agreement
 from streams.console.review_marks import Marks
+from streams.console.store import Condition
 from streams.console.words import link_of
 from streams.replay.decisions import DECISION_FIELDS, allowed_values, values_at
-from streams.topology import (
-    CLAIMS_EVALUATED,
-    HANDLERS,
-    PAGES_SCORED,
-    RANKING_COMPLETED,
-    RELEVANCE_JUDGED,
-    RESULTS_CLASSIFIED,
-    RETRIEVAL_EVALUATED,
-    SEARCH_EVALUATED,
-    handler_named,
-    topic_of,
-)
+from streams.topology import HANDLERS, TOPICS, handler_named, topic_of
+from streams.views.subjects import page_number
 from streams.views.words import reasons_of, verdict_of
 
 _QUEUE = 20
 """Decisions of the queue that the screen lists."""
-_LOOKED_AT = 2000
+_LOOKED_AT = 500
 """The newest decisions among which unmarked ones are looked for."""
 _RECENT = 10
 _TEXT = 4000
 """Characters of a decision's text."""
-_REVIEWED = (
-    PAGES_SCORED,
-    RESULTS_CLASSIFIED,
-    RETRIEVAL_EVALUATED,
-    SEARCH_EVALUATED,
-    RELEVANCE_JUDGED,
-    CLAIMS_EVALUATED,
-    RANKING_COMPLETED,
-)
-"""The topics of decisions that an editor can judge; others hold effects, such as what was written to the index."""
-_TOPICS = [topic.name for topic in _REVIEWED]
+_EFFECTS = (DocumentIndexed, ExtractionCompleted, SnippetsCompleted, UtteranceIndexed)
+"""Events that say what was done, and not what was judged."""
+_TOPICS = [topic.name for topic in TOPICS if topic.event in DECISION_FIELDS and topic.event not in _EFFECTS]
 _BY_HANDLER = {
     handler.name: topics
     for handler in HANDLERS
-    if (topics := [topic.name for topic in handler.emits if topic in _REVIEWED])
+    if (topics := [topic.name for topic in handler.emits if topic.name in _TOPICS])
 }
 
 
 def routes(context: Context) -> list[Route]:
-    review = _Review(context)
+    review, place = _Review(context), "/review/{topic}/{partition:int}/{offset:int}"
     return [
         Route("/review", review.next),
-        Route("/review/mark", context.guard.acting(review.mark), methods=["POST"]),
-        Route("/review/{topic}/{partition:int}/{offset:int}", review.decision),
+        Route(place, review.decision),
+        Route(place, context.guard.acting(review.mark), methods=["POST"]),
     ]
 
 
 SCREEN = Screen("Review", "/review", "r", "mark decisions right or wrong; agreement", routes)
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(NamedTuple):
     """Which decisions are reviewed, and by whom."""
 
     handler: str = ""
@@ -84,10 +75,10 @@ class Queue:
     skipped: str = ""
 
     def query(self, **changes: str) -> str:
-        return urlencode({name: value for name, value in (asdict(self) | changes).items() if value})
+        return urlencode({name: value for name, value in (self._asdict() | changes).items() if value})
 
 
-def queue_of(given: FormData | QueryParams) -> Queue:
+def queue_of(given: QueryParams) -> Queue:
     handler, skipped = str(given.get("handler", "")), str(given.get("skipped", ""))
     return Queue(
         handler if handler in _BY_HANDLER else "",
@@ -113,24 +104,28 @@ class _Review:
         return await self._show(request, position)
 
     async def mark(self, request: Request) -> Response:
-        """Writes a mark, and goes on to the next decision."""
+        """Writes a mark or takes one back, and goes on to the next decision."""
+        position, queue = position_of(request), queue_of(request.query_params)
         async with request.form() as form:
-            values = {name: str(value) for name, value in form.items()}
-            queue = queue_of(form)
-        position = _position(values)
-        if position is None or values.get("right") not in ("yes", "no"):
+            values = {name: str(value).strip() for name, value in form.items()}
+        if position.topic not in _TOPICS or values.get("right") not in ("yes", "no", "undo"):
             return PlainTextResponse("The form names no decision or no mark.", 400)
         try:
-            read = await self._context.records.event(position)
+            read = (await self._context.records.events([position])).get(position)
             if read is None or (shown := _shown_decision(read)) is None:
                 return self._context.missing(request, "No such decision", "Its record is gone, or can't be read.")
-            now = self._context.clock.now()
-            is_right = values["right"] == "yes"
+            now, is_wrong = self._context.clock.now(), values["right"] == "no"
+            said = {
+                name: value[: reviews.MAX_EXPECTED_CHARACTERS] for name, value in values.items() if value and is_wrong
+            }
+            facts: Any = {name: said[name] for name in shown["facts"] if name in said}
             review = DecisionReviewed(
                 decision=shown["about"],
-                right=is_right,
-                expected=None if is_right else values.get("expected", "").strip()[:200] or None,
-                note=values.get("note", "").strip()[:2000] or None,
+                right=values["right"] == "yes",
+                expected=said.get("expected"),
+                expected_facts=facts,
+                withdrawn=values["right"] == "undo",
+                note=values.get("note", "")[: reviews.MAX_NOTE_CHARACTERS] or None,
                 reviewer=queue.reviewer or None,
                 reviewed_at=now,
             )
@@ -142,39 +137,39 @@ class _Review:
 
     def _waiting(self, queue: Queue) -> list[Entry]:
         topics = _BY_HANDLER.get(queue.handler, _TOPICS)
-        store, marks = self._context.store, self._marks.rows
-        entries = [entry for topic in topics for entry in store.newest(_LOOKED_AT, topic=topic)]
-        entries.sort(key=lambda entry: entry.at, reverse=True)
         # A record that can't be read has no kind.
-        judged = (entry for entry in entries if entry.kind and not entry.run and entry.handler in _BY_HANDLER)
-        unmarked = [entry for entry in judged if (entry.event_id or str(entry.position)) not in marks]
-        return unmarked[int(queue.skipped or 0) :]
+        of_topics = Condition(
+            f"d.topic IN ({', '.join('?' * len(topics))}) AND d.kind <> '' AND d.run = ''", (*topics,)
+        )
+        judged = self._context.store.find([of_topics], _LOOKED_AT)[0]
+        unmarked = [its for its in judged if (its.event_id or str(its.position)) not in self._marks.rows]
+        return [its for its in unmarked if its.handler in _BY_HANDLER][int(queue.skipped or 0) :]
 
     async def _show(self, request: Request, position: Position | None) -> Response:
         """The decision at a position, or the first of the queue."""
         context, queue = self._context, queue_of(request.query_params)
-        problem, read = "", None
+        problem, read, waiting = "", None, list[Entry]()
         try:
             await self._marks.refresh()
+            waiting = self._waiting(queue)
+            position = position or (waiting[0].position if waiting else None)
+            read = (await context.records.events([position])).get(position) if position else None
         except KafkaError as error:
             await self._marks.aclose()
             problem = f"Kafka can't be read: {error}"
-        waiting, marks = self._waiting(queue), self._marks.rows
-        position = position or (waiting[0].position if waiting else None)
-        try:
-            read = await context.records.event(position) if position else None
-        except KafkaError as error:
-            problem = f"Kafka can't be read: {error}"
+        marks = self._marks.rows
         entry = context.store.at(position) if position else None
         decision = _shown_decision(read)
         recent = sorted((its for its in marks.values() if its.reviewed_at), key=lambda its: str(its.reviewed_at))
+        shown: dict[str, Any] = {"queue": queue, "position": position, "decision": decision, "problem": problem}
+        if decision:
+            shown["mark"] = marks.get(decision["about"].identity)
+            shown["copies"] = _marks_of_copies(decision["about"], marks.values())
         return context.render(
             request,
             "review.html",
-            queue=queue,
-            position=position,
-            decision=decision,
-            mark=marks.get(decision["about"].identity) if decision else None,
+            **shown,
+            states=[*State],
             waiting=waiting[:_QUEUE],
             count=len(waiting),
             agreement=agreement(marks.values()),
@@ -182,15 +177,27 @@ class _Review:
             recent=recent[: -_RECENT - 1 : -1],
             handlers=list(_BY_HANDLER),
             link=link_of(entry) if entry else "",
-            problem=problem,
         )
 
 
-def _position(values: Mapping[str, str]) -> Position | None:
-    """The position that a form names, on a topic of decisions."""
-    topic, partition, offset = (values.get(name, "") for name in ("topic", "partition", "offset"))
-    numbers = all(text.isascii() and text.isdigit() and len(text) <= 18 for text in (partition, offset))
-    return Position(topic, int(partition), int(offset)) if numbers and topic in _TOPICS else None
+def _marks_of_copies(about: ReviewedDecision, marks: Iterable[DecisionReviewed]) -> list[DecisionReviewed]:
+    """The marks on other decisions of the handler about the same: of a page that was crawled again, or of a replay."""
+    thing = about.handler, page_number(about.subject)
+    alike = [its for its in marks if (its.decision.handler, page_number(its.decision.subject)) == thing]
+    return [its for its in alike if its.decision.identity != about.identity]
+
+
+def _facts_of(event: Event) -> dict[str, str]:
+    """The facts of a decision, beside its outcome, that an editor can correct."""
+    match event:
+        case ScoredPage():
+            kind = event.quality_metadata.schema_type or ""
+            found = {"date": event.date or "", "author": ", ".join(event.authors), "type": kind, "state": event.state}
+            return {name: str(value) for name, value in found.items()}
+        case ResultsClassified():
+            return {"type": ", ".join(dict.fromkeys(its.result_type for its in event.results))}
+        case _:
+            return {}
 
 
 def _shown_decision(read: Read | None) -> dict[str, Any] | None:
@@ -218,6 +225,7 @@ def _shown_decision(read: Read | None) -> dict[str, Any] | None:
         "reasons": reasons_of(event),
         "decided": ", ".join(dict.fromkeys(decided)),
         "field": path,
+        "facts": _facts_of(event),
         "choices": [value for value in choices if value not in decided],
         "title": str(getattr(event, "title", "") or getattr(event, "query", "") or ""),
         "text": str(getattr(event, "content", "") or getattr(event, "context", "") or "")[:_TEXT],

@@ -36,14 +36,14 @@ class Agreement:
 
 
 def newest_marks(reviews: Iterable[DecisionReviewed]) -> dict[str, DecisionReviewed]:
-    """The newest mark of each decision, by the decision's identity; ``reviews`` are in the order of their records."""
+    """The mark of each decision: the newest that was not withdrawn; ``reviews`` are in the order of their records."""
     newest: dict[str, DecisionReviewed] = {}
     for review in reviews:
         at, before = review.reviewed_at, newest.get(review.decision.identity)
         # Without times, the order of the records decides.
         if before is None or before.reviewed_at is None or at is None or at >= before.reviewed_at:
             newest[review.decision.identity] = review
-    return newest
+    return {identity: review for identity, review in newest.items() if not review.withdrawn}
 
 
 def agreement(marks: Iterable[DecisionReviewed]) -> tuple[Agreement, ...]:

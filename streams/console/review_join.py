@@ -16,16 +16,14 @@ from typing import Any
 
 from aiokafka import ConsumerRecord, TopicPartition
 
-from handlers.html.links import host_of, registrable_domain
 from schemas.event import Event
-from schemas.extraction import ExtractionCompleted
 from schemas.outcome import Dead
 from schemas.review import DecisionReviewed
 from streams.console.entries import Position
 from streams.kafka.lookups import read_newest_first, record_reader
 from streams.kafka.settings import KafkaSettings
 from streams.replay.decisions import DECISION_FIELDS, identity_of, values_at
-from streams.topology import Topic, handler_named, topic_named
+from streams.topology import handler_named, topic_named
 from streams.topology.codec import decode, timestamp
 
 Progress = Callable[[str, int, int], None]
@@ -49,11 +47,11 @@ async def joined(
     wanted: defaultdict[str, _Wanted] = defaultdict(_Wanted)
     async with _reading(kafka, places) as read:
         for done, (mark, place) in enumerate(zip(marks, places, strict=True), 1):
-            record, topic, handler = await read(place), topic_named(place.topic), handler_named(mark.decision.handler)
+            record, handler = await read(place), handler_named(mark.decision.handler)
             cause = dict(record.headers).get("ce_causationid") if record is not None else None
-            if cause is not None and topic is not None and handler is not None:
+            if record is not None and cause is not None and handler is not None:
                 inputs = wanted[handler.consumes.name]
-                inputs.keys.add(_key_of_input(topic, record))
+                inputs.keys.add(record.key or b"")
                 inputs.decisions[cause.decode("utf-8", "replace")].append(place)
             progress("reading decisions", done, len(marks))
     sources: dict[Position, Position] = {}
@@ -112,6 +110,7 @@ async def _row(read: _Read, mark: DecisionReviewed, place: Position, source: Pos
         "decided": decided,
         "right": mark.right,
         "expected": mark.expected,
+        "expected_facts": mark.expected_facts,
         "label": decided if mark.right else mark.expected,
         "reviewer": mark.reviewer,
         "note": mark.note,
@@ -136,12 +135,3 @@ async def _event(read: _Read, at: Position, what: str) -> tuple[Event | None, st
         return None, f"{what} is gone: {at}"
     event = decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
     return (None, f"{what} can't be read: {event.detail}") if isinstance(event, Dead) else (event, "")
-
-
-def _key_of_input(topic: Topic, record: ConsumerRecord) -> bytes:
-    """The key of a decision's input: that of the decision, except for extractions, whose key is a domain."""
-    if topic.event is ExtractionCompleted:
-        event = decode(topic, record.value, record.headers, None)
-        if isinstance(event, ExtractionCompleted):
-            return registrable_domain(host_of(event.target_url)).encode()
-    return record.key or b""

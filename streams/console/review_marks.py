@@ -46,19 +46,10 @@ class Marks(TopicTable[DecisionReviewed]):
             if self._producer is None:
                 producer = make_producer(self._kafka, None, "assay-console")
                 self._producer = await self._clients.enter_async_context(opened(producer))
-            record = encode(DECISIONS_REVIEWED, review, _envelope(review, now))
+            decision = review.decision.identity
+            parts = (review.right, review.expected, review.note, review.reviewer, review.reviewed_at)
+            envelope = Envelope(derive_id("review", decision, *parts), "assay/console", now, decision, decision)
+            record = encode(DECISIONS_REVIEWED, review, envelope)
             name = self._kafka.topic_prefix + record.topic
             await self._producer.send_and_wait(name, record.value, key=record.key, headers=list(record.headers))
         self.note(review)
-
-
-def _envelope(review: DecisionReviewed, now: datetime) -> Envelope:
-    decision = review.decision
-    parts = (decision.identity, review.right, review.expected, review.note, review.reviewer, review.reviewed_at)
-    return Envelope(
-        id=derive_id("review", *parts),
-        source="assay/console",
-        time=now,
-        correlation_id=decision.identity,
-        causation_id=decision.identity,
-    )

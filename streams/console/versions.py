@@ -1,39 +1,24 @@
-"""What changed between two decisions about a page: score, tier, label, components, facts, and lines of the text."""
+"""What changed between two decisions about a page: facts, components of the score, and lines of the text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import NamedTuple
+from difflib import unified_diff
 
 from schemas.pages import ScoredPage
 from streams.replay.comparisons import ComponentChange, component_changes
 
-_FACTS = ("title", "date", "authors", "site_name", "language")
+_FACTS = ("cts_score", "trust_label", "tier", "state", "title", "date", "authors", "site_name", "language")
 _MOST_LINES = 400
 _SHOWN_LINES = 12
 
 
-class FactChange(NamedTuple):
-    name: str
-    before: str
-    after: str
-
-
 @dataclass(frozen=True, slots=True)
 class PageChanges:
-    """How a version of a page differs from the one before it; of many lines, the first are kept.
+    """How a version of a page differs from the one before it; of many lines, the first are kept."""
 
-    Attributes:
-        points: The change of the score; None without both scores.
-        other_rules: Whether the decisions were made under different rules.
-    """
-
-    points: int | None
-    tier: tuple[str, str]
-    label: tuple[str, str]
     components: tuple[ComponentChange, ...]
-    facts: list[FactChange]
+    facts: list[tuple[str, str, str]]
     added: list[str]
     removed: list[str]
     more_lines: int
@@ -41,26 +26,17 @@ class PageChanges:
 
     @property
     def is_empty(self) -> bool:
-        moved = self.points or self.tier[0] != self.tier[1] or self.label[0] != self.label[1]
-        return not (moved or self.components or self.facts or self.added or self.removed or self.other_rules)
+        return not (self.components or self.facts or self.added or self.removed or self.other_rules)
 
 
 def changes_between(before: ScoredPage, after: ScoredPage) -> PageChanges:
     old, new = before.content.splitlines()[:_MOST_LINES], after.content.splitlines()[:_MOST_LINES]
-    added: list[str] = []
-    removed: list[str] = []
-    for kind, first, last, begin, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind != "equal":
-            removed += old[first:last]
-            added += new[begin:end]
-    facts = [FactChange(name, _word(getattr(before, name)), _word(getattr(after, name))) for name in _FACTS]
-    scores = before.cts_score, after.cts_score
+    lines = [*unified_diff(old, new, n=0, lineterm="")][2:]  # without the heading
+    removed, added = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
+    facts = [(name, _word(getattr(before, name)), _word(getattr(after, name))) for name in _FACTS]
     return PageChanges(
-        points=None if scores[0] is None or scores[1] is None else scores[1] - scores[0],
-        tier=(before.tier, after.tier),
-        label=(before.trust_label, after.trust_label),
         components=component_changes(before, after),
-        facts=[fact for fact in facts if fact.before != fact.after],
+        facts=[fact for fact in facts if fact[1] != fact[2]],
         added=added[:_SHOWN_LINES],
         removed=removed[:_SHOWN_LINES],
         more_lines=max(0, len(added) - _SHOWN_LINES) + max(0, len(removed) - _SHOWN_LINES),

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from aiokafka.errors import KafkaError, KafkaTimeoutError
@@ -46,8 +45,7 @@ _SAMPLE = "https://example.org/report"
 _SCORER = next(handler for handler in HANDLERS if handler.name == "score_page")
 
 
-@dataclass(frozen=True, slots=True)
-class Slider:
+class Slider(NamedTuple):
     """A number of the settings that a user moves; ``path`` is its section and keys, with dots."""
 
     name: str
@@ -71,54 +69,37 @@ SLIDERS = (
     Slider("source_2", "Points of source tier 2", "source_rules.base_scores.tier_2"),
     Slider("source_3", "Points of source tier 3", "source_rules.base_scores.tier_3"),
 )
+Change = Mapping[str, str | int]
+"""The sliders that were moved, and the domain and the tier of a source that has another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsChange:
-    """The sliders that were moved, and the source that has another tier; both are "" or empty if nothing changed."""
-
-    values: Mapping[str, int]
-    domain: str
-    tier: str
-
-    @property
-    def query(self) -> str:
-        """As a part of an address."""
-        source = {"domain": self.domain, "tier": self.tier} if self.tier else {}
-        return urlencode(dict(self.values) | source)
-
-    def document(self, settings: Settings) -> dict[str, Any]:
-        """The changed keys, as in a file of ``--config``."""
-        document: dict[str, Any] = {}
-        for slider in SLIDERS:
-            if slider.name in self.values:
-                *sections, key = slider.path.split(".")
-                inner = document
-                for name in sections:
-                    inner = inner.setdefault(name, {})
-                inner[key] = self.values[slider.name]
-        if self.tier:
-            listed = settings.source_tiers.model_dump()
-            tiers = {name: [entry for entry in entries if entry != self.domain] for name, entries in listed.items()}
-            tiers[f"tier_{self.tier}"].append(self.domain)
-            document["source_tiers"] = {name: tiers[name] for name in tiers if tiers[name] != list(listed[name])}
-        return document
-
-
-def change_of(given: FormData | QueryParams | Mapping[str, str], settings: Settings) -> SettingsChange:
+def change_of(given: FormData | QueryParams | Mapping[str, str], settings: Settings) -> Change:
     """The change that a form or an address names; what is no number counts as not moved."""
-    values = {}
+    change: dict[str, str | int] = {}
     for slider in SLIDERS:
         text = str(given.get(slider.name, ""))
         if text.isascii() and text.isdigit() and len(text) <= 3 and int(text) != slider.value(settings):
-            values[slider.name] = min(int(text), slider.most(settings))
+            change[slider.name] = min(int(text), slider.most(settings))
     domain, tier = str(given.get("domain", "")).strip().lower()[:253], str(given.get("tier", ""))
-    return SettingsChange(values, domain, tier if domain and tier in _SOURCE_TIERS else "")
+    return change | {"domain": domain, "tier": tier} if domain and tier in _SOURCE_TIERS else change
 
 
-def changed_settings(change: SettingsChange, settings: Settings) -> Settings:
+def changed_settings(change: Change, settings: Settings) -> Settings:
     """Raises SettingsError if the changed keys contradict each other."""
-    other = changed(settings, change.document(settings))
+    document: dict[str, Any] = {}
+    for slider in SLIDERS:
+        if slider.name in change:
+            *sections, key = slider.path.split(".")
+            inner = document
+            for name in sections:
+                inner = inner.setdefault(name, {})
+            inner[key] = change[slider.name]
+    if "tier" in change:
+        domain, listed = change["domain"], settings.source_tiers.model_dump()
+        tiers = {name: [entry for entry in entries if entry != domain] for name, entries in listed.items()}
+        tiers[f"tier_{change['tier']}"].append(domain)
+        document["source_tiers"] = {name: tiers[name] for name in tiers if tiers[name] != list(listed[name])}
+    other = changed(settings, document)
     other.rules(ScorePageRules)
     return other
 
@@ -152,48 +133,35 @@ class _WhatIf:
     async def page(self, request: Request) -> Response:
         """The form; its values come from the address. The child starts now, so that the first answer is fast."""
         self._begin()
-        change = change_of(request.query_params, self._settings)
+        change, settings = change_of(request.query_params, self._settings), self._settings
         url = request.query_params.get("url", "")[:8192]
-        return self._context.render(
-            request,
-            "what_if.html",
-            sliders=[(slider, change.values.get(slider.name, slider.value(self._settings))) for slider in SLIDERS],
-            settings=self._settings,
-            tier=change.tier,
-            url=url,
-            domain=change.domain or host_of(url),
-        )
+        sliders = [(slider, change.get(slider.name, slider.value(settings))) for slider in SLIDERS]
+        chosen: dict[str, Any] = {
+            "tier": change.get("tier", ""),
+            "domain": change.get("domain", host_of(url)),
+            "url": url,
+        }
+        return self._context.render(request, "what_if.html", sliders=sliders, settings=settings, **chosen)
 
     async def try_(self, request: Request) -> Response:
         """The decision on the form's page under both settings, as a part of the screen."""
         if (refused := form_too_large(request, _MOST_FORM, "The page has more than 8 MB.")) is not None:
             return refused
-        async with self._trying:
-            return await self._try(request)
-
-    async def _try(self, request: Request) -> Response:
-        async with request.form(max_part_size=_MOST_FORM) as form:
+        async with self._trying, request.form(max_part_size=_MOST_FORM) as form:
             url, html = str(form.get("url", "")).strip(), str(form.get("html", ""))
             change = change_of(form, self._settings)
-        try:
-            other = changed_settings(change, self._settings)
-            source, origin = await self._page(request, url, html)
-        except (SettingsError, _PageError) as error:
-            return self._context.render(request, "what_if_result.html", problem=str(error))
-        trials, differing = await asyncio.shield(self._begin()), differences(self._settings, other)
-        sections = {name: getattr(other, name) for name in differing}
-        sides = [_side(outcome) for outcome in await trials.outcomes(source, sections)]
-        return self._context.render(
-            request,
-            "what_if_result.html",
-            problem="",
-            origin=origin,
-            sides=sides,
-            components=_components(*(side["page"] for side in sides)),
-            yaml=as_yaml(differing),
-            change=change.query,
-            query="&".join(part for part in (url and urlencode({"url": url}), change.query) if part),
-        )
+            try:
+                other = changed_settings(change, self._settings)
+                source, origin = await self._page(request, url, html)
+            except (SettingsError, _PageError) as error:
+                return self._context.render(request, "what_if_result.html", problem=str(error))
+            trials, differing = await asyncio.shield(self._begin()), differences(self._settings, other)
+            outcomes = await trials.outcomes(source, {name: getattr(other, name) for name in differing})
+            sides = [_side(outcome) for outcome in outcomes]
+            told: dict[str, Any] = {"origin": origin, "sides": sides, "yaml": as_yaml(differing)}
+            query = urlencode(({"url": url} if url else {}) | dict(change))
+            told |= {"problem": "", "change": urlencode(dict(change)), "query": query}
+            return self._context.render(request, "what_if_result.html", **told)
 
     async def settings_file(self, request: Request) -> Response:
         try:
@@ -201,11 +169,8 @@ class _WhatIf:
         except SettingsError as error:
             return PlainTextResponse(str(error), 422)
         head = "# Keys that differ from the configuration in force: assay replay score_page --config FILE --diff\n"
-        return Response(
-            head + as_yaml(differences(self._settings, other)),
-            media_type="application/yaml",
-            headers={"content-disposition": 'attachment; filename="what-if.yaml"'},
-        )
+        text, headers = as_yaml(differences(self._settings, other)), {"content-disposition": _ATTACHED}
+        return Response(head + text, media_type="application/yaml", headers=headers)
 
     async def _page(self, request: Request, url: str, html: str) -> tuple[CrawledPage, str]:
         """The page to score, and where it is from. Raises _PageError."""
@@ -231,9 +196,8 @@ class _WhatIf:
         if known and isinstance(known[0], CrawledPage):
             return known[0], "the newest crawled record of the address"
         if not self._context.guard.may_act(request):
-            raise _PageError(
-                "This address is not among the crawled pages. Sign in to fetch it from the web, or paste its HTML."
-            )
+            hint = "Sign in to fetch it from the web, or paste its HTML."
+            raise _PageError(f"This address is not among the crawled pages. {hint}")
         async with FetchWorker(self._settings.fetch) as fetcher:
             [reply] = (await fetcher.fetch(FetchPages((url,), ""))).pages
         if not isinstance(reply, FetchedPage):
@@ -256,6 +220,9 @@ class _WhatIf:
             await asyncio.gather(self._started, return_exceptions=True)
 
 
+_ATTACHED = 'attachment; filename="what-if.yaml"'
+
+
 def _crawled(fields: dict[str, Any]) -> CrawledPage:
     try:
         return CrawledPage.model_validate(fields)
@@ -266,14 +233,5 @@ def _crawled(fields: dict[str, Any]) -> CrawledPage:
 def _side(outcome: Outcome) -> dict[str, Any]:
     page = emitted(outcome, ScoredPage)
     dead = f"{outcome.reason}: {outcome.detail}" if isinstance(outcome, Dead) else ""
-    return {"page": page, "dead": dead or ("" if page else "no decision")}
-
-
-def _components(now: ScoredPage | None, then: ScoredPage | None) -> list[dict[str, Any]]:
-    """The components of both scores, in the order of the breakdown."""
-    lines: dict[str, dict[str, Any]] = {}
-    for side, page in (("now", now), ("then", then)):
-        for line in page.cts_breakdown if page else ():
-            shown = lines.setdefault(line.component, {"name": line.component, "now": None, "then": None})
-            shown |= {side: line.points, "reason": line.reason}
-    return list(lines.values())
+    lines = {line.component: line for line in page.cts_breakdown} if page else {}
+    return {"page": page, "lines": lines, "dead": dead or ("" if page else "no decision")}

@@ -99,6 +99,8 @@ def wording(name: str) -> str:
 
 def link_of(entry: Entry) -> str:
     """The address of the screen that shows a decision in its context; else of the decision itself."""
+    if entry.position.topic.endswith(".dlq"):
+        return f"/dead-letters/{entry.handler}/{entry.position.partition}/{entry.position.offset}"
     if entry.kind == SubjectKind.PAGE and entry.subject:
         return page_path(entry.subject)
     screen = _SCREENS.get(entry.kind)

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from rich.padding import Padding
 from rich.text import Text
 
-from handlers.results.batch import Dimensions
 from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted
@@ -24,41 +23,35 @@ TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
 TYPE_STYLE = {"SPECIFIC_CONTENT": "green", "AGGREGATOR": "yellow", "NAVIGATION": "blue"}
 _LABEL_STYLE = {"HIGH": "bold green", "MEDIUM": "bold yellow", "LOW": "bold red"}
 _GOOD, _MIXED, _BAD = "bold green", "bold yellow", "bold red"
-_SHORT = {
-    "contextRecall": "recall",
-    "contextPrecision": "precision",
-    "sourceQuality": "quality",
-    "actionableInformation": "actionable",
-}
 _REASONS = 3
 """The reasons of a result that are shown."""
 
 
-def tell_decisions(console: Screen, tally: Tally, least: Dimensions) -> None:
-    """Prints a section for each question that Assay answers; ``least`` has the thresholds of a batch."""
-    model = tally.figures()["judged_by"]["model"]
-    judge = "  asked of a model" if model else "  answered by the offline judge: rules, no model"
+def tell_decisions(console: Screen, tally: Tally) -> None:
+    """Prints a section for each question that Assay answers."""
+    judge = "  asked of a model" if tally.asked_models else "  answered by the offline judge: rules, no model"
     pages = sorted(tally.latest(ScoredPage).values(), key=lambda page: -(page.cts_score or 0))
     _section(console, "How far can a page be trusted?")
     for page in [*pages[:1], *[p for p in pages[1:] if p.tier == "B"][:1], *pages[-1:]]:
-        tell_page(console, page)
+        _tell(console, page.title or page.url, page, reasons_of(page), good=page.tier == "A")
     batches = tally.latest(ResultsClassified).values()
     roots = sorted((batch for batch in batches if batch.parent_batch_id is None), key=lambda batch: batch.batch_id)
     _section(console, "Do the results answer the question, or are they only listings?")
     for batch in roots:
-        _tell_batch(console, tally, least, batch)
+        _tell_batch(console, tally, batch)
     _section(console, f"Is the search done?{judge}")
     searches = tally.latest(SearchEvaluated)
     for search in (searches[batch.batch_id] for batch in roots if batch.batch_id in searches):
-        _tell(console, search.query, search, good=search.satisfied)
+        _tell(console, search.query, search, reasons_of(search), good=search.satisfied)
     _section(console, f"Which source answers, and what does it say?{judge}")
     for done in tally.latest(SnippetsCompleted).values():
-        _tell_sources(console, done)
+        snippets = (f"{source.url}: {source.snippet}" for source in done.sources if source.snippet)
+        _tell(console, done.query, done, [*reasons_of(done), *snippets], good=not done.failure)
     _section(console, f"Is the claim clear without its context?{judge}")
     claims = tally.latest(ExtractedClaim)
     for claim_id, verdict in tally.latest(ClaimEvaluated).items():
         text = claims[claim_id].claim_text if claim_id in claims else claim_id
-        _tell(console, text, verdict, good=verdict.promotable)
+        _tell(console, text, verdict, reasons_of(verdict), good=verdict.promotable)
     _section(console, f"What does the index say, and how far can it be trusted?{judge}")
     for answer in tally.latest(RankingCompleted).values():
         _tell_query(console, answer)
@@ -94,35 +87,21 @@ def _because(console: Screen, reasons: Iterable[str]) -> None:
     _line(console, 4, (f"because {'; '.join(list(reasons)[:_REASONS])}", "dim"))
 
 
-def _tell(console: Screen, subject: str, decision: Event, *, good: bool) -> None:
+def _tell(console: Screen, subject: str, decision: Event, reasons: Iterable[str], *, good: bool) -> None:
     """Prints a decision about a text as ``assay why`` does: the verdict, then the reasons."""
     _line(console, 0, ("“", "dim"), (subject, "bold"), ("”", "dim"))
     _line(console, 2, (verdict_of(decision), _GOOD if good else _MIXED))
-    for reason in reasons_of(decision):
-        _line(console, 4, (f"because {reason}", "dim"))
+    for reason in reasons:
+        _line(console, 4, (reason, "dim"))
 
 
-def tell_page(console: Screen, page: ScoredPage) -> None:
-    """Prints a page's tier, score and label, and the points of each component."""
-    score = "   –" if page.cts_score is None else f"{page.cts_score:4}"
+def _tell_batch(console: Screen, tally: Tally, batch: ResultsClassified) -> None:
     console.print()
-    tier = (f"tier {page.tier}", f"bold {TIER_STYLE[page.tier]}")
-    _line(console, 0, tier, (score, "bold"), f" {page.trust_label}  {page.title or page.url}")
-    _address(console, 2, (page.url, "dim"))
-    for component in page.cts_breakdown:
-        if component.points:
-            _line(console, 2, f"{component.points:+4}  {component.component}: {component.reason}")
-    if missing := [component.component for component in page.cts_breakdown if not component.points]:
-        _line(console, 2, (f"   0  {', '.join(missing)}", "dim"))
-
-
-def _tell_batch(console: Screen, tally: Tally, least: Dimensions, batch: ResultsClassified) -> None:
-    console.print()
-    _line(console, 0, ("“", "dim"), (batch.query, "bold"), ("”  ", "dim"), _verdict(tally, least, batch))
+    _line(console, 0, ("“", "dim"), (batch.query, "bold"), ("”  ", "dim"), _verdict(tally, batch))
     for result in batch.results:
-        kind = result.result_type.value.lower().replace("_", " ")
-        style = TYPE_STYLE[result.result_type]
-        _address(console, 2, (kind, style), f" {result.actionable_score:.2f}  ", result.url)
+        kind = result.result_type.value
+        kind_text = (kind.lower().replace("_", " "), TYPE_STYLE[kind])
+        _address(console, 2, kind_text, f" {result.actionable_score:.2f}  ", result.url)
         _because(console, result.reasons)
     if batch.extraction_reason:
         _line(console, 2, (batch.extraction_reason, "yellow"))
@@ -133,31 +112,17 @@ def _tell_batch(console: Screen, tally: Tally, least: Dimensions, batch: Results
                 _address(console, 4, "+ ", (source.title or source.url, "green"))
             for skipped in reasons_of(done):
                 _address(console, 4, "- ", (skipped, "red"))
-    for child in tally.children(batch.batch_id):
-        change = f"actionable information {batch.actionable_information:.2f} → "
-        _line(console, 2, change, (f"{child.actionable_information:.2f}", _GOOD), "; ", _verdict(tally, least, child))
+    for child in tally.latest(ResultsClassified).values():
+        if child.parent_batch_id == batch.batch_id:
+            change = f"actionable information {batch.actionable_information:.2f} → "
+            _line(console, 2, change, (f"{child.actionable_information:.2f}", _GOOD), "; ", _verdict(tally, child))
 
 
-def _verdict(tally: Tally, least: Dimensions, batch: ResultsClassified) -> Text:
-    """A batch's verdict; if it did not pass, with the scores that are below their thresholds."""
+def _verdict(tally: Tally, batch: ResultsClassified) -> Text:
     verdict = tally.latest(RetrievalEvaluated).get(batch.batch_id)
     if verdict is None:
         return Text("no verdict", style="red")
-    if verdict.passed:
-        return Text("passed", style=_GOOD)
-    wanted, scores = least.model_dump(), verdict.scores.to_wire()
-    short = (f"{_SHORT[name]} {scores[name]:.2f} < {wanted[name]:g}" for name in scores if scores[name] < wanted[name])
-    return Text.assemble(("not passed", _BAD), (f" ({', '.join(short)})", "dim"))
-
-
-def _tell_sources(console: Screen, done: SnippetsCompleted) -> None:
-    _line(console, 0, ("“", "dim"), (done.query, "bold"), ("”", "dim"))
-    for source in done.sources:
-        outcome = (source.outcome.value.replace("_", " "), _GOOD if source.snippet else _MIXED)
-        why = f" ({source.failure.value})" if source.failure else ""
-        _address(console, 2, outcome, f"{why}  ", source.url)
-        if source.snippet:
-            _line(console, 4, (source.snippet, "dim"))
+    return Text(verdict_of(verdict), style=_GOOD if verdict.passed else _BAD)
 
 
 def _tell_query(console: Screen, answer: RankingCompleted) -> None:

@@ -6,25 +6,16 @@ Each output and each dead letter names the input that caused it, so the check ne
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean
 from typing import Any, NamedTuple, TypeVar, cast
 
-from handlers.indexing.config import TieredIndexingSection
-from schemas.claims import ClaimEvaluated, UtteranceIndexed
 from schemas.dead import DeadLetter
-from schemas.documents import DocumentIndexed, IndexChange
 from schemas.event import Event
-from schemas.extraction import ExtractionCompleted, ExtractionNeeded
 from schemas.llm import LlmCall
-from schemas.pages import CrawledPage, ScoredPage
-from schemas.ranking import RankingCompleted
-from schemas.relevance import SnippetsCompleted, SourceOutcome
-from schemas.retrieval import ResultsClassified, ResultType, RetrievalEvaluated
-from schemas.search import SearchEvaluated
-from streams.index.estimate import estimate_documents
+from schemas.pages import CrawledPage
 from streams.topology import HANDLERS, Handler, Topic, topic_of
+from streams.views.counts import DecisionCounts
 
 
 class Trace(NamedTuple):
@@ -114,105 +105,53 @@ Kind = TypeVar("Kind", bound=Event)
 class Tally:
     """Keeps the events on the topics, and counts what was decided."""
 
-    def __init__(self, tiers: TieredIndexingSection, planned_chunks: int) -> None:
-        self._tiers = tiers
-        self._planned_chunks = planned_chunks
-        self._events: dict[type[Event], list[Event]] = {}
+    def __init__(self) -> None:
+        self._events: defaultdict[type[Event], list[Event]] = defaultdict(list)
+        self._counts: defaultdict[str, DecisionCounts] = defaultdict(DecisionCounts)
+        self._judges: Counter[str] = Counter()
+        self._costs: list[float | None] = []
         self.account = Audit(HANDLERS)
         self.dead: list[DeadLetter] = []
 
     def see(self, event: Event, trace: Trace) -> None:
-        self.account.see(topic_of(event), trace)
+        topic = topic_of(event)
+        self.account.see(topic, trace)
+        self._counts[topic.name].add(event)
+        if isinstance(call := getattr(event, "llm", None), LlmCall):
+            self._judges[call.judged_by] += 1
+            self._costs.append(0.0 if call.cached else call.cost_usd)
         if not isinstance(event, CrawledPage):  # the largest events, and nothing shows them
-            self._events.setdefault(type(event), []).append(event)
+            self._events[type(event)].append(event)
 
     def see_dead(self, letter: DeadLetter) -> None:
         self.account.see_dead(letter.handler, letter.root_id)
         self.dead.append(letter)
 
     def all(self, kind: type[Kind]) -> list[Kind]:
-        return cast("list[Kind]", self._events.get(kind, []))
+        return cast("list[Kind]", self._events[kind])
 
     def latest(self, kind: type[Kind]) -> dict[str, Kind]:
         """The last event of each key of the topic."""
         return {topic_of(event).key(event): event for event in self.all(kind)}
 
-    def children(self, batch_id: str) -> list[ResultsClassified]:
-        """The next attempts of a batch."""
-        return [child for child in self.latest(ResultsClassified).values() if child.parent_batch_id == batch_id]
+    @property
+    def asked_models(self) -> bool:
+        return self._judges["model"] > 0
 
-    def figures(self) -> dict[str, Any]:
-        """What was decided so far, without the balances of the handlers."""
-        pages, batches = self.all(ScoredPage), self.latest(ResultsClassified)
-        types = Counter(result.result_type for batch in self.all(ResultsClassified) for result in batch.results)
-        indexed = self.all(DocumentIndexed)
-        documents = {event.url: event for event in indexed if event.change != IndexChange.OUTDATED}.values()
-        estimate = estimate_documents(
-            Counter[str](document.tier for document in documents), self._planned_chunks, self._tiers
-        )
-        verdicts, searches = self.latest(RetrievalEvaluated), self.latest(SearchEvaluated)
-        claims, answers = self.latest(ClaimEvaluated), self.latest(RankingCompleted)
-        sources = [source for done in self.latest(SnippetsCompleted).values() for source in done.sources]
-        calls = [
-            call
-            for events in self._events.values()
-            for event in events
-            if isinstance(call := getattr(event, "llm", None), LlmCall)
-        ]
-        costs = [call.cost_usd for call in calls if not call.cached]
-        before, after = self._improvement(lambda batch: batch.actionable_information)
-        overall_before, overall_after = self._improvement(
-            lambda batch: verdicts[batch.batch_id].overall_score if batch.batch_id in verdicts else 0.0
-        )
-        return {
-            "pages_scored": len(pages),
-            "tiers": {tier: sum(page.tier == tier for page in pages) for tier in "ABC"},
-            "documents_indexed": len(documents),
-            "index_points": sum(document.points for document in documents),
-            "index_points_estimated": estimate.points_with_articles,
-            "index_points_without_tiers": estimate.full_chunks,
-            "batches_classified": len(batches),
-            "result_types": {kind.value: types[kind] for kind in ResultType},
-            "extractions_needed": len(self.all(ExtractionNeeded)),
-            "extractions_completed": len(self.all(ExtractionCompleted)),
-            "actionable_before": round(before, 4),
-            "actionable_after": round(after, 4),
-            "overall_before": round(overall_before, 4),
-            "overall_after": round(overall_after, 4),
-            "batches_evaluated": len(verdicts),
-            "batches_passed": sum(verdict.passed for verdict in verdicts.values()),
-            "searches_evaluated": len(searches),
-            "searches_satisfied": sum(search.satisfied for search in searches.values()),
-            "claims_evaluated": len(claims),
-            "claims_promotable": sum(claim.promotable for claim in claims.values()),
-            "sources_tried": len(sources),
-            "sources_relevant": sum(source.outcome == SourceOutcome.RELEVANT for source in sources),
-            "utterances_indexed": len(self.latest(UtteranceIndexed)),
-            "queries_answered": sum(bool(answer.results) for answer in answers.values()),
-            "judged_by": {judge: sum(call.judged_by == judge for call in calls) for judge in ("offline", "model")},
-            "cost_usd": None if None in costs else round(sum(cost or 0.0 for cost in costs), 6),
-            "dead_letters": len(self.dead),
-        }
+    @property
+    def cost_usd(self) -> float | None:
+        """What models have cost; None if a model has no price."""
+        known = [cost for cost in self._costs if cost is not None]
+        return round(sum(known), 6) if len(known) == len(self._costs) else None
 
     def summary(self, balances: Mapping[str, Balance], seconds: float) -> dict[str, Any]:
-        """The figures of ``assay demo --once --json``."""
-        handlers = {name: asdict(balance) for name, balance in balances.items()}
-        return self.figures() | {"handlers": handlers, "seconds": round(seconds, 2)}
-
-    def _improvement(self, score: Callable[[ResultsClassified], float]) -> tuple[float, float]:
-        """Mean score of the first and of the last attempts, over the batches that needed extraction.
-
-        The children of a batch are averaged. (0, 0) if no batch needed extraction.
-        """
-        pairs = [
-            (score(batch), self._last(batch, score))
-            for batch in self.latest(ResultsClassified).values()
-            if batch.parent_batch_id is None and batch.needs_extraction
-        ]
-        if not pairs:
-            return 0.0, 0.0
-        return fmean(before for before, _ in pairs), fmean(after for _, after in pairs)
-
-    def _last(self, batch: ResultsClassified, score: Callable[[ResultsClassified], float]) -> float:
-        children = self.children(batch.batch_id)
-        return fmean(self._last(child, score) for child in children) if children else score(batch)
+        """The figures of ``assay demo --once --json``: decisions by topic as ``assay stats`` counts them."""
+        return {
+            "events": {name: counts.events for name, counts in self._counts.items()},
+            "decisions": {name: counts.to_wire() for name, counts in self._counts.items() if counts.fields},
+            "judged_by": {judge: self._judges[judge] for judge in ("offline", "model")},
+            "cost_usd": self.cost_usd,
+            "dead_letters": len(self.dead),
+            "handlers": {name: asdict(balance) for name, balance in balances.items()},
+            "seconds": round(seconds, 2),
+        }

@@ -1,4 +1,4 @@
-"""Caches fetched pages by (query, canonical URL), so a redelivered record fetches nothing twice (R-070).
+"""Caches fetched pages by (query, canonical URL), so a redelivered record fetches nothing twice.
 
 A page with a version (ETag, Last-Modified) stays in the cache after it has expired. A later fetch, or one for another
 query, asks the server whether the page has changed and takes an unchanged body from here. The cache also stores

@@ -54,10 +54,10 @@ class Response:
 
     def location(self, url: str) -> str | None:
         """The target of a redirect from ``url``, not checked; None if the response is not a redirect."""
-        said = self.headers.get("location", "")
-        if self.status not in _REDIRECTS or not said:
+        target = self.headers.get("location", "")
+        if self.status not in _REDIRECTS or not target:
             return None
-        return web_address(said, url).url or without_user(said)
+        return web_address(target, url).url or without_user(target)
 
     def version(self) -> Version:
         """The version that the response names. Other text is ignored, because it would be sent back."""

@@ -14,7 +14,7 @@ _HOST = re.compile(r"[^\s/:?#@\[\]]+")
 
 
 class FetchSettings(Section):
-    """How pages are fetched from the open web (R-273)."""
+    """How pages are fetched from the open web."""
 
     user_agent: str = Field(
         default="AssayBot/0.1",

@@ -1,4 +1,4 @@
-"""Finds changes of an event's JSON Schema that break today's readers of old records (R-010).
+"""Finds changes of an event's JSON Schema that break today's readers of old records.
 
 A change of unknown effect counts as a break. The golden examples cover what models check beyond their schema.
 """
@@ -59,11 +59,11 @@ class _Comparison:
 
     earlier: Schema
     today: Schema
-    begun: set[tuple[str, str]] = field(default_factory=set)
+    compared: set[tuple[str, str]] = field(default_factory=set)
 
     def compare(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
         if "default" in old and "default" in new and old["default"] != new["default"]:
-            yield Break(where, f"its default was {_told(old['default'])} and is {_told(new['default'])}")
+            yield Break(where, f"its default was {_in_words(old['default'])} and is {_in_words(new['default'])}")
         wider = _alternatives(new, self.today)
         for alternative in _alternatives(old, self.earlier):
             yield from self._accepted(alternative, wider, where)
@@ -72,20 +72,20 @@ class _Comparison:
         """One of today's alternatives must accept the old one; otherwise the breaks are those of the nearest."""
         found: list[list[Break]] = []
         for new in wider:
-            begun = set(self.begun)
-            problems = list(self._one(old, new, where))
+            compared = set(self.compared)
+            problems = list(self._differences(old, new, where))
             if not problems:
                 return
-            self.begun = begun
+            self.compared = compared
             found.append(problems)
-        yield from min(found, key=lambda problems: (any(_OF_TYPE in one.what for one in problems), len(problems)))
+        yield from min(found, key=lambda problems: (any(_OF_TYPE in option.what for option in problems), len(problems)))
 
-    def _one(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+    def _differences(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
         references = (str(old.get("$ref", "")), str(new.get("$ref", "")))
         if all(references):
-            if references in self.begun:
+            if references in self.compared:
                 return
-            self.begun.add(references)
+            self.compared.add(references)
         kinds, today = _types(old), _types(new)
         if today is not None and (kinds is None or not kinds <= _widened(today)):
             gone = " or ".join(sorted(kinds - _widened(today))) if kinds else "anything"
@@ -115,7 +115,9 @@ class _Comparison:
                 continue
             yield from self.compare(definition, today[name], _below(where, name))
             if "default" in definition and "default" not in today[name] and name not in new.get("required", ()):
-                yield Break(_below(where, name), f"its default was {_told(definition['default'])} and none is declared")
+                yield Break(
+                    _below(where, name), f"its default was {_in_words(definition['default'])} and none is declared"
+                )
         yield from self._mapping(old, new, where)
         for name in new.get("required", ()):
             if name not in old.get("required", ()):
@@ -166,7 +168,7 @@ def _alternatives(schema: Schema, document: Schema) -> list[Schema]:
         for part in str(reference).removeprefix("#/").split("/"):
             found = found[part]
         beside = {key: value for key, value in schema.items() if key not in {"$ref", "default"} | _SAID_ONLY}
-        return [{**one, "$ref": reference} for one in _alternatives({**found, **beside}, document)]
+        return [{**option, "$ref": reference} for option in _alternatives({**found, **beside}, document)]
     parts = schema.get("allOf", ())
     others = {key: value for key, value in schema.items() if key != "allOf"}
     if len(parts) == 1 and not (others.keys() - _SAID_ONLY) & parts[0].keys():
@@ -175,7 +177,7 @@ def _alternatives(schema: Schema, document: Schema) -> list[Schema]:
     if not choices:
         return [schema]
     beside = {key: value for key, value in schema.items() if key not in {"anyOf", "oneOf", "default"} | _SAID_ONLY}
-    return [one for choice in choices for one in _alternatives(_both(beside, choice), document)]
+    return [option for choice in choices for option in _alternatives(_both(beside, choice), document)]
 
 
 def _both(schema: Schema, choice: Schema) -> Schema:
@@ -211,9 +213,9 @@ def _values(old: Schema, new: Schema, where: str) -> Iterator[Break]:
     if allowed is None:
         return
     if had is None:
-        yield Break(where, f"could have any value, and today only {', '.join(map(_told, allowed))}")
+        yield Break(where, f"could have any value, and today only {', '.join(map(_in_words, allowed))}")
     elif gone := [value for value in had if value not in allowed]:
-        yield Break(where, f"could be {', '.join(map(_told, gone))}, which is no longer read")
+        yield Break(where, f"could be {', '.join(map(_in_words, gone))}, which is no longer read")
 
 
 def _bounds(old: Schema, new: Schema, where: str) -> Iterator[Break]:
@@ -225,12 +227,12 @@ def _bounds(old: Schema, new: Schema, where: str) -> Iterator[Break]:
                 yield Break(where, f"{keyword} {before} and is {words} {now} today")
     for keyword in _SHAPE:
         if keyword in new and old.get(keyword) != new[keyword]:
-            yield Break(where, f"{keyword} was {_told(old.get(keyword))} and is {_told(new[keyword])} today")
+            yield Break(where, f"{keyword} was {_in_words(old.get(keyword))} and is {_in_words(new[keyword])} today")
 
 
 def _below(where: str, name: str) -> str:
     return f"{where}.{name}" if where else name
 
 
-def _told(value: object) -> str:
+def _in_words(value: object) -> str:
     return "none" if value is None else json.dumps(value, ensure_ascii=False)

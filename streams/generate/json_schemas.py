@@ -59,7 +59,7 @@ def incompatible(root: Path, topics: Sequence[Topic] = TOPICS) -> list[str]:
             continue
         current = schema_of(today[name])
         for version, schema in versions.items():
-            found += [f"{name} since {version}: {one}" for one in breaks(schema, current)]
+            found += [f"{name} since {version}: {change}" for change in breaks(schema, current)]
     return found
 
 

@@ -97,7 +97,7 @@ class Installation(Section):
         """
         if not self.limited or handler.lane != "llm":
             return handler.consumes.partitions
-        policy, limits = self.models.task(handler.name), self.models.limits_of(self._model_of(handler.name))
+        policy, limits = self.models.task(handler.name), self.models.limits_of(self._model_of(handler.name), self.llm)
         weights = {task: self.models.task(task).weight for task in TASKS}
         shares = Shares({task: self._model_of(task) for task in TASKS}, weights, 1 - self.models.replay_share)
         share = shares.of(handler.name)

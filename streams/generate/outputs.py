@@ -12,10 +12,9 @@ from streams.generate.asyncapi import asyncapi
 from streams.generate.compose_workers import compose_workers
 from streams.generate.examples import FOLDER, examples, is_generated
 from streams.generate.grafana import grafana
-from streams.generate.graph import topology_page
 from streams.generate.json_schemas import goldens, json_schemas
 from streams.generate.kubernetes import kubernetes
-from streams.generate.pages import handler_page, metrics_page
+from streams.generate.pages import handler_page, topology_page
 from streams.generate.prometheus import prometheus
 from streams.runtime.settings_files import read_document
 from streams.topology import HANDLERS, TOPICS
@@ -41,7 +40,6 @@ def generate(root: Path) -> dict[Path, str]:
         **asyncapi(),
         **goldens(root),
         **topology_page(),
-        **metrics_page(),
         **grafana(),
         **prometheus(document),
         **compose_workers(),

@@ -1,4 +1,4 @@
-"""Generated documentation, from ``templates/pages``: handlers and metrics."""
+"""Generated documentation of the handlers, from ``templates/pages``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from schemas.dead import dead_letter_topic
 from schemas.rules import Rules
 from streams.generate.asyncapi import example_files
 from streams.generate.templates import rendered_text
-from streams.telemetry.labels import LABELS, most_series
-from streams.telemetry.metrics import METRICS
-from streams.topology import HANDLERS, Handler
+from streams.topology import HANDLERS, TOPICS, Handler, Topic
 from streams.topology.text import paragraphs, prose, to_table
 
 _HEAD = ("key", "shipped value", "meaning")
@@ -83,11 +81,54 @@ def _value(value: Any) -> str:
     return f"{len(value)} entries" if isinstance(value, (list, dict)) else f"`{text[:MAX_VALUE]}`…"
 
 
-def metrics_page() -> dict[Path, str]:
-    page = rendered_text(
-        "pages/metrics.md.j2",
-        metrics=METRICS,
-        total=sum(map(most_series, METRICS)),
-        labels=LABELS,
-    )
-    return {Path("docs/metrics.md"): page}
+def topology_page() -> dict[Path, str]:
+    page = rendered_text("pages/topology.md.j2", mermaid=mermaid(), topics=TOPICS, writers=writers, readers=readers)
+    return {Path("docs/topology.md"): page}
+
+
+def mermaid() -> str:
+    lines = ["flowchart LR"]
+    lines += [f'  {_id(topic.name)}(["{topic.name}"])' for topic in TOPICS]
+    lines += [f'  {handler.name}["{handler.name}"]' for handler in HANDLERS]
+    lines += [f'  {_id(person)}("{person}")' for person in _outsiders()]
+    lines += [f"  {source} --> {target}" for source, target in _edges()]
+    lines.append("  classDef handler stroke-width:2px")
+    lines.append(f"  class {','.join(handler.name for handler in HANDLERS)} handler")
+    return "\n".join(lines)
+
+
+def plain_text() -> str:
+    blocks = []
+    for topic in TOPICS:
+        lines = [f"{topic.name}   from {', '.join(writers(topic)) or 'no producer yet'}"]
+        readers = [handler for handler in HANDLERS if handler.consumes == topic]
+        for handler in readers:
+            lines.append(f"  └─ {handler.name}   lane {handler.lane}, within {handler.slo_seconds:g} s")
+            lines += [f"       └─▶ {emitted.name}" for emitted in handler.emits]
+        lines += [f"  └─ {reader}" for reader in topic.read_by]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def writers(topic: Topic) -> tuple[str, ...]:
+    """The producers of a topic: outsiders first, then handlers."""
+    return topic.written_by + tuple(handler.name for handler in HANDLERS if topic in handler.emits)
+
+
+def readers(topic: Topic) -> tuple[str, ...]:
+    """The consumers of a topic: handlers first, then outsiders."""
+    return tuple(handler.name for handler in HANDLERS if handler.consumes == topic) + topic.read_by
+
+
+def _edges() -> Iterator[tuple[str, str]]:
+    for topic in TOPICS:
+        yield from ((_id(writer), _id(topic.name)) for writer in writers(topic))
+        yield from ((_id(topic.name), _id(reader)) for reader in readers(topic))
+
+
+def _outsiders() -> list[str]:
+    return list(dict.fromkeys(name for topic in TOPICS for name in (*topic.written_by, *topic.read_by)))
+
+
+def _id(name: str) -> str:
+    return name.replace(".", "_").replace(" ", "_")

@@ -94,7 +94,7 @@ def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
             conditions=tuple(
                 Condition(found["when"], found["is"], found.get("unless", ""))
                 for condition in entry["any"]
-                for found in _each(condition, values, settings.not_run)
+                for found in _filled_entries(condition, values, settings.not_run)
             ),
             summary=entry["summary"],
             description=entry["description"],
@@ -104,7 +104,7 @@ def alerts(settings: AlertSettings) -> tuple[Alert, ...]:
 
 
 def recording_rules() -> list[dict[str, Any]]:
-    return [rule for entry in read_data(_RULES)["recording"] for rule in _each(entry, {})]
+    return [rule for entry in read_data(_RULES)["recording"] for rule in _filled_entries(entry, {})]
 
 
 def scraping() -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _declared_series() -> dict[str, frozenset[str]]:
     return series
 
 
-def _each(
+def _filled_entries(
     entry: Mapping[str, Any], values: Mapping[str, Any], not_run: tuple[str, ...] = ()
 ) -> Iterator[dict[str, Any]]:
     """An entry with its names filled in: once, or for each handler or worker service."""

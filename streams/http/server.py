@@ -47,8 +47,8 @@ class _Connection(H11Protocol):
         self._watch()
         if len(self.connections) > self.settings.connections:
             # The newest connection may be a health probe, so an older one is closed.
-            waited_for = [one for one in self.connections if isinstance(one, _Connection) and one._deadline]
-            min(waited_for, key=lambda one: one._deadline.when() if one._deadline else 0)._end()
+            waited_for = [peer for peer in self.connections if isinstance(peer, _Connection) and peer._deadline]
+            min(waited_for, key=lambda peer: peer._deadline.when() if peer._deadline else 0)._end()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

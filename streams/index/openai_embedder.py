@@ -49,18 +49,18 @@ class OpenAIEmbedder(Embedder):
                 model=self._settings.model, input=list(texts), encoding_format="float", extra_headers=self._headers
             )
         except openai.APIStatusError as error:
-            wish = error.response.headers.get("retry-after", "")
-            after = float(wish[:9]) if wish.isascii() and wish.isdigit() else None
-            raise IndexDownError(self._said(f"status {error.status_code}: {error}"), after) from error
+            retry_after = error.response.headers.get("retry-after", "")
+            after = float(retry_after[:9]) if retry_after.isascii() and retry_after.isdigit() else None
+            raise IndexDownError(self._explained(f"status {error.status_code}: {error}"), after) from error
         except openai.OpenAIError as error:
-            raise IndexDownError(self._said(f"{type(error).__name__}: {error}")) from error
+            raise IndexDownError(self._explained(f"{type(error).__name__}: {error}")) from error
         # Some servers leave the index out; their order is that of the texts.
         data = sorted(reply.data or (), key=lambda item: item.index or 0)
         if len(data) != len(texts):
             raise IndexDownError(f"{self.name}: {len(data)} vectors for {len(texts)} texts")
         return [self._unit(item.embedding) for item in data]
 
-    def _said(self, text: str) -> str:
+    def _explained(self, text: str) -> str:
         return without_secret(f"{self.name}: {text}", self._settings.api_key.get_secret_value())
 
     def _unit(self, vector: Sequence[float]) -> list[float]:

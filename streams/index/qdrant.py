@@ -168,15 +168,15 @@ class QdrantStore:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, operation)
         except ResourceExhaustedResponse as error:
-            raise IndexDownError(self._said(f"{error}"), float(error.retry_after_s)) from error
+            raise IndexDownError(self._explained(f"{error}"), float(error.retry_after_s)) from error
         except UnexpectedResponse as error:
             # The collection was deleted: the next operation creates it again.
             self._gone = error.status_code == _NOT_FOUND
-            raise IndexDownError(self._said(f"status {error.status_code}: {error.content!r}")) from error
+            raise IndexDownError(self._explained(f"status {error.status_code}: {error.content!r}")) from error
         except (ApiException, httpx.HTTPError, OSError, sqlite3.Error) as error:
-            raise IndexDownError(self._said(f"{type(error).__name__}: {error}")) from error
+            raise IndexDownError(self._explained(f"{type(error).__name__}: {error}")) from error
 
-    def _said(self, text: str) -> str:
+    def _explained(self, text: str) -> str:
         return without_secret(f"Qdrant: {text}", self._settings.api_key.get_secret_value())
 
     def _opened(self, *, make: bool) -> QdrantClient:

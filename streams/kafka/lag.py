@@ -162,7 +162,7 @@ async def read_dead_letters(
         state = topics[prefix + name]
         own = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
         if state.partitions:
-            records, oldest = sum(its.unread for its in own), max((its.age(now) for its in own), default=0.0)
+            records, oldest = sum(part.unread for part in own), max((part.age(now) for part in own), default=0.0)
             found.append(DeadLettersStanding(handler, name, records, oldest))
     return found
 

@@ -97,7 +97,7 @@ async def read_outdated_points(settings: KafkaSettings) -> tuple[int, int]:
         return 0, 0
     async with paused_reader(settings, partitions, "assay-latest", **RECORD_FETCH) as reader:
         begins, ends = await reader.beginning_offsets(partitions), await reader.end_offsets(partitions)
-        spans = {one: (max(begins[one], ends[one] - _BACK[1]), ends[one]) for one in partitions}
+        spans = {place: (max(begins[place], ends[place] - _BACK[1]), ends[place]) for place in partitions}
         async for record in records_between(reader, spans, limit_seconds=_SECONDS):
             headers = dict(record.headers)
             if record.topic.endswith(PAGES_SCORED.name):

@@ -226,13 +226,13 @@ async def read_log(
     Skips records that retention has deleted. A range ends at the last stable offset at the latest. The topic must
     exist; its name is without the prefix.
     """
-    wanted = {TopicPartition(kafka.topic_prefix + topic, its.partition): its for its in ranges}
-    if not any(its.end > its.start for its in ranges):
+    wanted = {TopicPartition(kafka.topic_prefix + topic, span.partition): span for span in ranges}
+    if not any(span.end > span.start for span in ranges):
         return
     async with opened(make_reader(kafka, client_id="assay-replay")) as reader:
         assign_paused(reader, wanted)
         firsts, lasts = await reader.beginning_offsets(list(wanted)), await reader.end_offsets(list(wanted))
-        spans = {at: (max(firsts[at], its.start), min(lasts[at], its.end)) for at, its in wanted.items()}
+        spans = {at: (max(firsts[at], span.start), min(lasts[at], span.end)) for at, span in wanted.items()}
         async with aclosing(records_between(reader, spans)) as records:
             async for record in records:
                 yield record
@@ -251,9 +251,9 @@ async def committed_ranges(kafka: KafkaSettings, topics: Iterable[str]) -> tuple
         starts, ends = await reader.beginning_offsets(found), await reader.end_offsets(found)
     ranges: dict[str, list[OffsetRange]] = {}
     for place in found:
-        its = OffsetRange(partition=place.partition, start=starts[place], end=max(starts[place], ends[place]))
-        ranges.setdefault(place.topic.removeprefix(prefix), []).append(its)
-    return tuple(TopicRanges(topic=topic, ranges=tuple(its)) for topic, its in ranges.items())
+        span = OffsetRange(partition=place.partition, start=starts[place], end=max(starts[place], ends[place]))
+        ranges.setdefault(place.topic.removeprefix(prefix), []).append(span)
+    return tuple(TopicRanges(topic=topic, ranges=tuple(span)) for topic, span in ranges.items())
 
 
 async def existing_partitions(kafka: KafkaSettings, topics: Collection[str]) -> list[TopicPartition]:

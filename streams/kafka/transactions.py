@@ -230,7 +230,7 @@ async def stop_producer(producer: AIOKafkaProducer, deadline_seconds: float) -> 
     waiters = [getattr(getattr(producer, "_txn_manager", None), "_transaction_waiter", None)]
     accumulator = getattr(producer, "_message_accumulator", None)
     batches = [*getattr(accumulator, "_batches", {}).values(), getattr(accumulator, "_pending_batches", ())]
-    waiters += [getattr(batch, "_drain_waiter", None) for some in batches for batch in some]
+    waiters += [getattr(batch, "_drain_waiter", None) for queue in batches for batch in queue]
     for waiter in waiters:
         if isinstance(waiter, asyncio.Future) and waiter.done() and not waiter.cancelled():
             waiter.exception()

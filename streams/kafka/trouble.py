@@ -48,7 +48,8 @@ async def find_causes(kafka: KafkaSettings, topics: Collection[str], groups: Col
     """
     try:
         async with asyncio.timeout(_ANSWER_SECONDS), opened(make_admin(kafka)) as admin:
-            errors = [for_code(each["error_code"])(each["topic"]) for each in await admin.describe_topics(list(topics))]
+            answers = await admin.describe_topics(list(topics))
+            errors = [for_code(answer["error_code"])(answer["topic"]) for answer in answers]
             for group in groups:
                 try:
                     await admin.find_coordinator(group)

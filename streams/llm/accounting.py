@@ -164,7 +164,7 @@ class Accounting:
             # The answer is paid. Without returning it, the record would be retried and the answer paid again.
             log.error("an answer could not be stored", task=task, model=model, error=str(error)[:300])
             stored = None
-        before, after = question.spoiled_tokens
+        before, after = question.rejected_tokens
         self._metrics.llm_tokens_total.labels(task, model, "in").inc(prompt_tokens + before)
         self._metrics.llm_tokens_total.labels(task, model, "out").inc(completion_tokens + after)
         self._paid(question, cost)

@@ -50,7 +50,7 @@ def checks_of_models(llm: LlmSettings, models: ModelsSection, names: Mapping[str
         tasks.setdefault(model, []).append(task)
     return [
         _server(llm),
-        *_models(models, tasks),
+        *_models(llm, models, tasks),
         *_costs(llm, models, [model for model in tasks if model]),
         *_journal(llm),
     ]
@@ -75,27 +75,33 @@ def _server(llm: LlmSettings) -> Check:
     return Check("models", "ok", f"asked at {llm.base_url}, with a key")
 
 
-def _models(models: ModelsSection, tasks_of: Mapping[str, Sequence[str]]) -> Iterator[Check]:
+def _models(llm: LlmSettings, models: ModelsSection, tasks_of: Mapping[str, Sequence[str]]) -> Iterator[Check]:
     for model, tasks in tasks_of.items():
         if not model:
             todo = "set ASSAY_LLM__MODEL, or model_tasks.<task>.model"
             yield Check("model", "fail", f"none is named for {', '.join(tasks)}, which therefore wait", todo)
             continue
         yield Check("model", "ok", f"{model} for {', '.join(tasks)}")
-        limits, busy = models.limits_of(model), [task for task in tasks if models.task(task).weight > 0]
+        limits, busy = models.limits_of(model, llm), [task for task in tasks if models.task(task).weight > 0]
         if limits.in_flight < len(busy):
             todo = "raise models.limits.<model>.in_flight, or give a task that the fleet does not run the weight 0"
             detail = f"{model} may get more calls at once than it is allowed ({limits.in_flight})"
             yield Check("limits", "warn", f"{detail}: its {len(busy)} tasks have a call each under way at once", todo)
-        elif model not in models.limits:
-            detail = f"{model}: {limits.requests_per_minute} requests a minute, as models.limits.default says"
-            yield Check("limits", "ok", detail, "your provider's own go into models.limits.<model>")
+        yield _rate(llm, models, model)
+
+
+def _rate(llm: LlmSettings, models: ModelsSection, model: str) -> Check:
+    detail = f"{model}: {models.limits_of(model, llm).requests_per_minute} requests a minute of the whole fleet"
+    if model in models.limits:
+        return Check("rate", "ok", f"{detail}, as models.limits.{model} says")
+    kind = "a local server" if llm.is_local else "a provider"
+    return Check("rate", "ok", f"{detail}, the default of {kind}", f"set models.limits.{model} to what it takes")
 
 
 def _costs(llm: LlmSettings, models: ModelsSection, names: Sequence[str]) -> Iterator[Check]:
     budget = llm.budget_usd_per_day
     todo = "set price_in and price_out in models.limits.<model>"
-    priced = [name for name in names if cost_of(models.limits_of(name), 0, 0) is not None]
+    priced = [name for name in names if cost_of(models.limits_of(name, llm), 0, 0) is not None]
     if without := ", ".join(name for name in names if name not in priced):
         if budget is None:
             yield Check("prices", "warn", f"none for {without}: what it costs is not known", todo)
@@ -103,7 +109,7 @@ def _costs(llm: LlmSettings, models: ModelsSection, names: Sequence[str]) -> Ite
             yield Check("prices", "fail", f"none for {without}: it is never asked, the budget can't be kept", todo)
     if budget is not None:
         yield Check("budget", "ok", f"{budget:g} USD a day (UTC), all replicas together")
-    elif any(models.limits_of(name).price_in or models.limits_of(name).price_out for name in priced):
+    elif any(models.limits_of(name, llm).price_in or models.limits_of(name, llm).price_out for name in priced):
         yield Check("budget", "warn", "no bound for a day's costs", "set ASSAY_LLM__BUDGET_USD_PER_DAY")
 
 

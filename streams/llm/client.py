@@ -165,22 +165,22 @@ class ModelClient:
         status, headers = error.status_code, error.response.headers
         advice = f"({_ADVICE[status]})" if status in _ADVICE else ""
         cause = self._safe(" ".join(filter(None, (f"status {status}", _code(error), advice))))
-        said = self._safe(error.message)
+        server_text = self._safe(error.message)
         if (wait := retry_after(headers, self._now())) is not None:
             wait = min(wait, self._longest_pause)
         if status == 429 or (status in (503, 529) and wait is not None):
-            return Failure(Trouble.LIMITED, cause, wait, said)
+            return Failure(Trouble.LIMITED, cause, wait, server_text)
         if status in (400, 422):
             for name in _REFUSABLE:
                 if name in body and _is_about(name, str(error)):
                     self._left_out.setdefault(model, set()).add(name)
-                    return Failure(Trouble.ADAPT, cause, None, said)
+                    return Failure(Trouble.ADAPT, cause, None, server_text)
         if status in (401, 402, 404, 407) or 300 <= status < 400:
-            return Failure(Trouble.SHUT, cause, wait, said)
+            return Failure(Trouble.ACCESS_DENIED, cause, wait, server_text)
         # 403 may be about the key, or about a question that a filter rejects.
         if status >= 500 or status in (403, 408, 409, 425):
-            return Failure(Trouble.PASSING, cause, wait, said)
-        return Failure(Trouble.REQUEST, cause, None, said)
+            return Failure(Trouble.PASSING, cause, wait, server_text)
+        return Failure(Trouble.REQUEST, cause, None, server_text)
 
     def _broken(self, error: BaseException) -> Failure:
         """A failure of the response; the text of the error may quote it."""
@@ -223,7 +223,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 def _code(error: openai.APIStatusError) -> str:
-    """The server's name for what is wrong, if it is a name."""
+    """The provider's error code, if it has one."""
     code = str(error.code or error.type or "")
     return code if code.replace("_", "").isalnum() and len(code) <= 60 else ""
 

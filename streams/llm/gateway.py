@@ -131,7 +131,7 @@ class Gateway:
         Failures are values. Cancellation passes through and leaves no call open.
         """
         model = self._shares.models.get(need.task) or self._llm.model
-        limits = self._models.limits_of(model)
+        limits = self._models.limits_of(model, self._llm)
         if not model:
             return self._unavailable(need, "", "settings", "no model is named: set llm.model (ASSAY_LLM__MODEL)")
         if self._llm.budget_usd_per_day is not None and cost_of(limits, 0, 0) is None:
@@ -169,8 +169,8 @@ class Gateway:
             while True:
                 entered = await self._enter(question)
                 if isinstance(entered, ModelUnavailable):
-                    if question.spoiled is not None:
-                        return await self._use_spoiled(question, question.spoiled)
+                    if question.rejected_reply is not None:
+                        return await self._use_rejected_reply(question, question.rejected_reply)
                     await self._accounting.settle(question)
                     return entered
                 try:
@@ -223,7 +223,7 @@ class Gateway:
         except TimeoutError:
             result = Failure(Trouble.TIMEOUT, f"no answer within {question.policy.deadline_seconds:g} s")
         except BaseException:
-            question.lost += 1
+            question.unanswered += 1
             raise
         finally:
             turn.over(used)
@@ -246,8 +246,8 @@ class Gateway:
                 return None
             return await self._accounting.keep(question, result.completion)
         question.access.last_cause = result.cause
-        if question.spoiled is not None:
-            return await self._use_spoiled(question, question.spoiled, result)
+        if question.rejected_reply is not None:
+            return await self._use_rejected_reply(question, question.rejected_reply, result)
         match result.kind:
             case Trouble.ADAPT if question.adapted < _ADAPTATIONS:
                 question.adapted += 1
@@ -255,7 +255,7 @@ class Gateway:
                 return None
             case Trouble.LIMITED:
                 return await self._rate_limited(question, result)
-            case Trouble.SHUT:
+            case Trouble.ACCESS_DENIED:
                 breaker.open(result.after_seconds)
                 await self._accounting.settle(question)
                 return self._unavailable(question.need, question.model, "shut", result, result.after_seconds)
@@ -276,7 +276,7 @@ class Gateway:
     def _asks_again(self, question: Question, completion: Completion) -> bool:
         """Whether to ask once more because the reply is outside the task's protocol; prepares the second request."""
         if (
-            question.spoiled is not None
+            question.rejected_reply is not None
             or completion.outcome is not CallOutcome.OK
             or question.need.task in REPEATS
             or keeps_to_protocol(question.need, completion)
@@ -284,23 +284,25 @@ class Gateway:
             or question.left <= _LEAST_TRY_SECONDS
         ):
             return False
-        question.spoiled, question.spoiled_tokens = completion, question.tokens_of(completion)
+        question.rejected_reply, question.rejected_tokens = completion, question.tokens_of(completion)
         question.need = corrected(question.need, completion)
         question.prompt_tokens = prompt_tokens_of(question.need)
         log.info("reply outside the protocol, asking once more", task=question.need.task, model=question.model)
         return True
 
-    async def _use_spoiled(self, question: Question, spoiled: Completion, result: Failure | None = None) -> Replied:
+    async def _use_rejected_reply(
+        self, question: Question, rejected_reply: Completion, result: Failure | None = None
+    ) -> Replied:
         """Returns the first reply because the second request failed; the cost of both is counted."""
         if result is not None and result.kind is Trouble.LIMITED:
             question.access.limiter.rate_limited(self._pause_wanted(result, 1))
         elif result is not None:
             question.count_unanswered(result)
-        question.spoiled_tokens = (0, 0)  # now counted as the reply
-        return await self._accounting.keep(question, spoiled)
+        question.rejected_tokens = (0, 0)  # now counted as the reply
+        return await self._accounting.keep(question, rejected_reply)
 
     async def _pause_before_a_try(self, question: Question) -> None:
-        """Pauses before a later try of a question whose handler asks again itself, at its first message (R-148)."""
+        """Pauses before a later try of a question whose handler asks again itself, at its first message."""
         need = question.need
         if need.try_number > 1 and all(message.role in ("system", "user") for message in need.messages):
             pause = min(self._backoff(need.try_number - 1, least=0.5), question.left / 2)
@@ -348,4 +350,5 @@ class Gateway:
             self._accounting.tally.add(model, refused=1)
         if cause in ("settings", "journal"):
             log.error("no model can be asked", task=need.task, cause=cause, detail=known)
-        return ModelUnavailable(detail, after_seconds, lasting=cause in ("shut", "settings"), cause=known)
+        lasting = cause in ("shut", "settings")
+        return ModelUnavailable(detail, after_seconds, lasting=lasting, cause=known, at=self._clock.now())

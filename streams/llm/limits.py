@@ -4,10 +4,6 @@ Two rules hold together. *Window*: in any 60 seconds, plus a margin for network 
 *Rate*: calls are spread over the minute, so that the rates of all processes together never exceed the limit, also while
 shares move between processes. A task whose share has grown starts with a pause, not with a burst.
 
-A task that has used its share may borrow from another task of this process that has no waiting calls. The call counts
-against the other task's window and rate, so the sum stays within the limit. Borrowing stops when the other task has
-waiting calls.
-
 The share of a process needs no coordinator: a task's part of its model is its weight among the model's tasks, and a
 process's part of a task is the part of the partitions that it holds. Each partition has one owner, so the parts never
 exceed the whole, also during a rebalance. Replays have a fixed part of every limit, live traffic has the rest.
@@ -72,9 +68,6 @@ class RateWindow:
             wait = max(wait, moment + self._window - now)
         return max(0.0, wait)
 
-    def holds(self, amount: float) -> bool:
-        return amount <= self._limit
-
     def take(self, amount: float, now: float) -> None:
         """Takes the amount now; ``pause`` must be 0. The log keeps it as a share of the limit."""
         part = amount / self._limit
@@ -122,23 +115,20 @@ class ModelTurn:
     """A call that may be made now; ``over`` must be called after it.
 
     Attributes:
-        payer: The queue whose share the call uses.
         limited: Seconds of ``waited`` in which the call was first in its queue and the limits held it back.
     """
 
-    payer: TaskQueue
-    own: TaskQueue
+    queue: TaskQueue
     tokens: int
     waited: float
     limited: float
 
     def over(self, tokens: int | None) -> None:
         """The call has ended. ``tokens`` is what it used, None if unknown."""
-        self.payer.in_flight -= 1
+        self.queue.in_flight -= 1
         if tokens is not None:
-            self.payer.tokens.correct(tokens - self.tokens)
-        self.payer.wake()
-        self.own.wake()
+            self.queue.tokens.correct(tokens - self.tokens)
+        self.queue.wake()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +144,6 @@ class NoTurn:
     limited: float
     after_seconds: float
     paused: bool
-
-
-def _spacing_of(queues: Sequence[TaskQueue]) -> float:
-    """Seconds between two calls of all queues together."""
-    rate = sum(1 / queue.requests.spacing() for queue in queues)
-    return 1 / rate if rate > 0 else math.inf
 
 
 class Limiter:
@@ -179,32 +163,28 @@ class Limiter:
 
     async def turn(self, task: str, tokens: int, patience: float) -> ModelTurn | NoTurn:
         """Waits for a turn, first come, first served in each task; refuses at once if the wait would be too long."""
-        own = self._queues[task]
+        queue = self._queues[task]
         asked = self._clock.monotonic()
         until = asked + patience
         limited = 0.0
         ticket = asyncio.Event()
-        own.waiting.append(ticket)
+        queue.waiting.append(ticket)
         try:
             while True:
                 now = self._clock.monotonic()
-                self._adjust(task, own, now)
-                waited = now - asked
-                payers = [own, *self._lenders(task, own, tokens, now)]
-                pauses = [self._pause(payer, tokens, now) for payer in payers]
-                first = own.waiting[0] is ticket
-                for payer, pause in zip(payers, pauses, strict=True):
-                    if first and pause <= 0 and payer.in_flight < max(1, math.floor(self._in_flight * payer.share)):
-                        payer.requests.take(1, now)
-                        payer.tokens.take(tokens, now)
-                        payer.in_flight += 1
-                        return ModelTurn(payer, own, tokens, waited, limited)
-                pause = min(pauses)
-                ahead = 0 if first else own.waiting.index(ticket) * _spacing_of(payers)
+                self._adjust(task, queue, now)
+                pause = max(queue.requests.pause(1, now), queue.tokens.pause(tokens, now), self._paused_until - now)
+                first = queue.waiting[0] is ticket
+                if first and pause <= 0 and queue.in_flight < max(1, math.floor(self._in_flight * queue.share)):
+                    queue.requests.take(1, now)
+                    queue.tokens.take(tokens, now)
+                    queue.in_flight += 1
+                    return ModelTurn(queue, tokens, now - asked, limited)
+                ahead = 0 if first else queue.waiting.index(ticket) * queue.requests.spacing()
                 # Without a share the wait is unknown: the share may come with the next rebalance.
                 expected = pause + ahead if math.isfinite(pause) else 0.0
                 if now + expected > until or now >= until:
-                    return NoTurn(waited, limited, max(expected, 1.0), self._paused_until > until)
+                    return NoTurn(now - asked, limited, max(expected, 1.0), self._paused_until > until)
                 seconds = until - now
                 if first:
                     seconds = min(seconds, _LOOK_AGAIN_SECONDS, pause if pause > 0 else seconds)
@@ -215,8 +195,8 @@ class Limiter:
                 if first and pause > 0:
                     limited += self._clock.monotonic() - now
         finally:
-            own.waiting.remove(ticket)
-            own.wake()
+            queue.waiting.remove(ticket)
+            queue.wake()
 
     def rate_limited(self, seconds: float) -> None:
         """On 429: pauses for ``seconds``, halves the rate and recovers 20 % a minute (AIMD)."""
@@ -243,23 +223,6 @@ class Limiter:
         queue.tokens.limit(self._minute("tokens", share, now), now)
         queue.share = share
 
-    def _lenders(self, task: str, own: TaskQueue, tokens: int, now: float) -> list[TaskQueue]:
-        """The queues without waiting calls, whose share the task may also use.
-
-        A task without a share of its own borrows nothing. A call above a queue's whole minute uses its own queue only.
-        Concurrent calls of all queues stay within the sum of their shares, so lending keeps the total.
-        """
-        if own.share <= 0:
-            return []
-        queues = [own]
-        for other in self._shares.beside(task):
-            queues.append(lender := self._queues[other])
-            self._adjust(other, lender, now)
-        most = math.floor(self._in_flight * sum(max(0.0, queue.share) for queue in queues) + 1e-9)
-        if sum(queue.in_flight for queue in queues) >= most:
-            return []
-        return [lender for lender in queues[1:] if not lender.waiting and lender.tokens.holds(tokens)]
-
     def _minute(self, name: Literal["requests", "tokens"], share: float, now: float) -> float:
         configured = self._configured[name]
         amount = min(configured, self._server_limits.get(name, configured)) * self._factor_at(now) * share
@@ -268,9 +231,6 @@ class Limiter:
 
     def _factor_at(self, now: float) -> float:
         return min(1.0, self._factor + (now - self._cut_at) / MINUTE * _RECOVERY_PER_MINUTE)
-
-    def _pause(self, queue: TaskQueue, tokens: int, now: float) -> float:
-        return max(queue.requests.pause(1, now), queue.tokens.pause(tokens, now), self._paused_until - now)
 
 
 class Shares:
@@ -299,18 +259,10 @@ class Shares:
         if parts is not None and topic in parts:
             parts[topic] = min(1.0, held / total) if total > 0 else 0.0
 
-    def beside(self, task: str) -> tuple[str, ...]:
-        """The other tasks that ask the same model and whose topics this process reads.
-
-        Other processes use the share of a task whose topics they read, so this process can't lend it.
-        """
-        model = self.models.get(task)
-        return tuple(other for other in self._topics if other != task and self.models.get(other) == model)
-
     def of(self, task: str) -> float:
         """The task's share of its model's limits in this process, 0 to 1."""
         model = self.models.get(task)
-        weights = [self._weights.get(other, 1.0) for other, its in self.models.items() if its == model]
+        weights = [self._weights.get(other, 1.0) for other, asked in self.models.items() if asked == model]
         weight = self._weights.get(task, 1.0)
         part = self._part * (weight / sum(weights) if model is not None and sum(weights) > 0 else 1.0)
         parts = self._topics.get(task)

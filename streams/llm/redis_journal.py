@@ -84,12 +84,12 @@ class RedisJournal(AnswerJournal):
     async def count(self, calls: Sequence[DayCalls]) -> None:
         with self._journal_errors():
             async with self._redis.pipeline(transaction=True) as all_:
-                for its in calls:
-                    name = f"{PREFIX}calls:{its.day}"
+                for counts in calls:
+                    name = f"{PREFIX}calls:{counts.day}"
                     for kind in _COUNTED:
-                        if amount := getattr(its, kind):
-                            all_.hincrby(name, f"{kind}:{its.model}", amount)
-                    all_.hincrbyfloat(name, f"usd:{its.model}", its.usd)
+                        if amount := getattr(counts, kind):
+                            all_.hincrby(name, f"{kind}:{counts.model}", amount)
+                    all_.hincrbyfloat(name, f"usd:{counts.model}", counts.usd)
                     all_.expire(name, _COUNTS_SECONDS)
                 await all_.execute()
 

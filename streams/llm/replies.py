@@ -110,7 +110,7 @@ class Trouble(Enum):
     PASSING = "the server failed"
     TIMEOUT = "no answer in time"
     DOWN = "the server can't be reached"
-    SHUT = "the server accepts no request of ours"
+    ACCESS_DENIED = "the server accepts no request of ours"
     ADAPT = "the client leaves a parameter out from now on"
 
 
@@ -133,12 +133,12 @@ class Failure:
     kind: Trouble
     cause: str
     after_seconds: float | None = None
-    said: str = ""
+    server_text: str = ""
     usage: ClassVar[None] = None
 
     @property
     def detail(self) -> str:
-        return f"{self.cause}: {self.said}"[:MAX_DETAIL] if self.said else self.cause
+        return f"{self.cause}: {self.server_text}"[:MAX_DETAIL] if self.server_text else self.cause
 
     @property
     def outcome(self) -> CallOutcome:

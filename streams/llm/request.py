@@ -118,10 +118,10 @@ class Question:
         latency: Seconds of calls.
         waited: Used seconds of the patience.
         adapted: Requests after which the client left a parameter out.
-        lost: Requests without an answer that may have been paid.
-        hung: Requests cut off at the deadline; the server may still write the longest reply.
-        spoiled: A reply outside the task's protocol, after which the question was asked once more.
-        spoiled_tokens: Tokens of the prompt and the reply of ``spoiled``, while the second request is open.
+        unanswered: Requests without an answer that may have been paid.
+        timeouts: Requests cut off at the deadline; the server may still write the longest reply.
+        rejected_reply: A reply outside the task's protocol, after which the question was asked once more.
+        rejected_tokens: Tokens of the prompt and the reply of ``rejected_reply``, while the second request is open.
     """
 
     need: AskModel
@@ -139,10 +139,10 @@ class Question:
     waited: float = 0.0
     attempts: int = 0
     adapted: int = 0
-    lost: int = 0
-    hung: int = 0
-    spoiled: Completion | None = None
-    spoiled_tokens: tuple[int, int] = (0, 0)
+    unanswered: int = 0
+    timeouts: int = 0
+    rejected_reply: Completion | None = None
+    rejected_tokens: tuple[int, int] = (0, 0)
 
     @property
     def left(self) -> float:
@@ -170,8 +170,8 @@ class Question:
 
     def count_unanswered(self, failure: Failure) -> None:
         """Counts a request that may have been paid; none was sent if the server can't be reached."""
-        self.hung += failure.kind is Trouble.TIMEOUT
-        self.lost += failure.kind not in (Trouble.TIMEOUT, Trouble.DOWN)
+        self.timeouts += failure.kind is Trouble.TIMEOUT
+        self.unanswered += failure.kind not in (Trouble.TIMEOUT, Trouble.DOWN)
 
     def unbook(self) -> tuple[str, float]:
         """Takes the day and the USD that were booked ahead; the caller corrects the booking, once."""
@@ -183,6 +183,6 @@ class Question:
         """USD of an answer and of the lost requests before it; None if the model has no price."""
         return cost_of(
             self.limits,
-            prompt_tokens + (self.lost + self.hung) * self.prompt_tokens + self.spoiled_tokens[0],
-            completion_tokens + self.hung * self.most_reply_tokens + self.spoiled_tokens[1],
+            prompt_tokens + (self.unanswered + self.timeouts) * self.prompt_tokens + self.rejected_tokens[0],
+            completion_tokens + self.timeouts * self.most_reply_tokens + self.rejected_tokens[1],
         )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+from ipaddress import ip_address
 from typing import Annotated, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from schemas.addresses import web_address
 from schemas.rules import OptionalPath, Section
 from streams.runtime.server_address import ServerAddress
 
+LOCAL_RATE = {"requests_per_minute": 600, "tokens_per_minute": 1_000_000}
+"""Where a server on this machine or in a private network begins. Each 429 halves the rate."""
 LONGEST_ASK_SECONDS = 270.0
 """Below the timeout of a request in the pipeline (``processing.retries.attempt_seconds``)."""
 
@@ -79,6 +84,15 @@ class LlmSettings(Section):
     def offline(self) -> bool:
         return not self.base_url and not self.api_key.get_secret_value()
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is on this machine or in a private network, so that it is no provider's."""
+        address = web_address(self.base_url)
+        host = address.host.strip("[]") if address else ""
+        with contextlib.suppress(ValueError):
+            return ip_address(host).is_private
+        return bool(host) and ("." not in host or host.endswith(".local"))
+
 
 class TaskPolicy(Section):
     """Deadline, patience and attempts of one task."""
@@ -98,8 +112,14 @@ class TaskPolicy(Section):
 class ModelLimits(Section):
     """Limits and prices of one model."""
 
-    requests_per_minute: int = Field(default=60, ge=1, description="Requests of the whole fleet in any 60 seconds.")
-    tokens_per_minute: int = Field(default=100_000, ge=1, description="Tokens of the whole fleet in any 60 seconds.")
+    requests_per_minute: int = Field(
+        default=60,
+        ge=1,
+        description="Requests of the whole fleet in any 60 seconds; 600 by default for a local server.",
+    )
+    tokens_per_minute: int = Field(
+        default=100_000, ge=1, description="Tokens of the whole fleet in any 60 seconds; a million for a local server."
+    )
     in_flight: int = Field(
         default=16,
         ge=1,
@@ -119,7 +139,10 @@ class ModelsSection(Section):
     """Tasks and models. A task or model without an entry has the values of ``default``."""
 
     tasks: dict[str, TaskPolicy] = Field(default_factory=dict, description="By the name of the handler, or default.")
-    limits: dict[str, ModelLimits] = Field(default_factory=dict, description="By the name of the model, or default.")
+    limits: dict[str, ModelLimits] = Field(
+        default_factory=dict,
+        description="By the name of the model, or default.",
+    )
     replay_share: float = Field(
         default=0.1,
         ge=0,
@@ -130,5 +153,8 @@ class ModelsSection(Section):
     def task(self, name: str) -> TaskPolicy:
         return self.tasks.get(name) or self.tasks.get("default") or TaskPolicy()
 
-    def limits_of(self, model: str) -> ModelLimits:
-        return self.limits.get(model) or self.limits.get("default") or ModelLimits()
+    def limits_of(self, model: str, llm: LlmSettings) -> ModelLimits:
+        """The limits of a model at a server; a local server has ``LOCAL_RATE`` where its own is not configured."""
+        found = self.limits.get(model) or self.limits.get("default") or ModelLimits()
+        unset = LOCAL_RATE.keys() - found.model_fields_set if llm.is_local else set[str]()
+        return found.model_copy(update={name: LOCAL_RATE[name] for name in unset})

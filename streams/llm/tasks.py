@@ -1,7 +1,6 @@
 """Tables by task: the offline judges, which answer from the facts if no model is configured, and the reply readers.
 
-A reply that no reader accepts was paid for. It is stored while its record may be retried, then the model is asked again
-(R-130).
+A reply that no reader accepts was paid for. It is kept while its record may be retried, then the model is asked again.
 """
 
 from __future__ import annotations
@@ -83,8 +82,8 @@ _SHOWN_CHARACTERS = 4000
 
 
 def corrected(need: AskModel, completion: Completion) -> AskModel:
-    said = Message("assistant", completion.text[:_SHOWN_CHARACTERS] or "(nothing)")
-    return replace(need, messages=(*need.messages, said, Message("user", _CORRECTION)))
+    reply = Message("assistant", completion.text[:_SHOWN_CHARACTERS] or "(nothing)")
+    return replace(need, messages=(*need.messages, reply, Message("user", _CORRECTION)))
 
 
 def keeps_to_protocol(need: AskModel, completion: Completion) -> bool:

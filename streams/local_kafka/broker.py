@@ -267,13 +267,13 @@ class BrokerProcess:
     def __init__(self, command: list[str], log: Path, temporary: Path | None) -> None:
         guarded = [sys.executable, "-I", "-S", guard.__file__, str(temporary or ""), *command]
         self._log = log
-        with log.open("ab") as said:
-            self._log_start = said.tell()
+        with log.open("ab") as output:
+            self._log_start = output.tell()
             self._guard = subprocess.Popen(  # noqa: S603 - our own command line
                 guarded,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=output,
                 bufsize=0,
                 start_new_session=True,  # Ctrl-C is for the application, which drains into this broker first
             )
@@ -305,10 +305,10 @@ class BrokerProcess:
 
     def tail(self) -> str:
         try:
-            with self._log.open("rb") as said:
-                size = said.seek(0, 2)
-                said.seek(max(self._log_start, size - _TAIL_BYTES))
-                return said.read(_TAIL_BYTES).decode("utf-8", "replace").strip()
+            with self._log.open("rb") as output:
+                size = output.seek(0, 2)
+                output.seek(max(self._log_start, size - _TAIL_BYTES))
+                return output.read(_TAIL_BYTES).decode("utf-8", "replace").strip()
         except OSError:
             return ""
 

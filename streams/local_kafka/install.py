@@ -157,9 +157,9 @@ def format_data(java_command: list[str], folder: Path, properties: Path) -> None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BrokerUnavailable(f"Kafka's storage tool did not run: {error}") from error
     if done.returncode != 0:
-        said = (done.stderr + done.stdout).strip().splitlines()
-        why = next((line for line in reversed(said) if "Exception" in line and not line.lstrip().startswith("at ")), "")
-        raise BrokerUnavailable(f"Kafka could not format {data}: {why or ' '.join(said[-3:])}")
+        lines = (done.stderr + done.stdout).strip().splitlines()
+        why = next((line for line in lines[::-1] if "Exception" in line and not line.lstrip().startswith("at ")), "")
+        raise BrokerUnavailable(f"Kafka could not format {data}: {why or ' '.join(lines[-3:])}")
 
 
 def _java_version(java: str) -> int | None:

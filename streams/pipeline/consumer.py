@@ -121,7 +121,7 @@ class PartitionCursor:
         self._consumer.resume(self._partition)
 
     def set_room(self, records: int) -> None:
-        """So many records may be taken in from now on."""
+        """Sets how many records intake may accept."""
         self._room = records
         if self.room:
             self._consumer._room_made.set()

@@ -97,7 +97,7 @@ class DrainDetector:
         if behind := {place for place, (committed, readable) in elsewhere.items() if committed < readable}:
             return f"other members of the group still process {_topics_of(behind)}"
         # No await in these lines: all groups are idle at the same moment, and that lies between the two readings.
-        positions = {place: one.position() for group in self.groups for place, one in group.partitions.items()}
+        positions = {place: part.position() for group in self.groups for place, part in group.partitions.items()}
         positions |= {place: readable for place, (_, readable) in elsewhere.items()}
         if transactions := self._transactions(positions, before):
             return _transaction_on(transactions)
@@ -120,7 +120,7 @@ class DrainDetector:
         """The partitions with records that are written and not readable yet; notes since when."""
         self._checked_at = self.clock.monotonic()
         found = [(place, position) for place, position in positions.items() if position < ends.get(place, 0)]
-        self._open = {one: self._open.get(one, self._checked_at) for one in found}
+        self._open = {partition: self._open.get(partition, self._checked_at) for partition in found}
         return {place for place, _ in found}
 
     async def _other_members(self) -> dict[TopicPartition, tuple[int, int]]:

@@ -109,18 +109,18 @@ def _number(text: str | None) -> int | None:
 
 
 def next_retry_topic(
-    topics: tuple[RetryTopic, ...], current: RetryTopic | None, wish: float | None
+    topics: tuple[RetryTopic, ...], current: RetryTopic | None, retry_after: float | None
 ) -> RetryTopic | None:
     """The retry topic for a record that failed in ``current``; None after the last one.
 
     Args:
         topics: The handler's, the shortest delay first.
         current: The topic of the last attempt; None for the handler's own topic.
-        wish: The provider's Retry-After in seconds. A topic with at least this delay is preferred, so that the records
-            of a topic become due in the order of their offsets.
+        retry_after: The provider's Retry-After in seconds. A topic with at least this delay is preferred, so that the
+            records of a topic become due in the order of their offsets.
     """
     later = [topic for topic in topics if current is None or topic.delay_seconds > current.delay_seconds]
-    return next((topic for topic in later if topic.delay_seconds >= (wish or 0.0)), later[-1] if later else None)
+    return next((topic for topic in later if topic.delay_seconds >= (retry_after or 0.0)), later[-1] if later else None)
 
 
 def retry_record(handler: Handler, retry_topic: RetryTopic, input_: Input, retry: Retry, due: datetime) -> OutputRecord:

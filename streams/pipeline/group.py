@@ -126,10 +126,10 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         by_partition: dict[tuple[str, int], list[ConsumerRecord]] = {}
         for record in records:
             by_partition.setdefault((record.topic, record.partition), []).append(record)
-        for place, some in by_partition.items():
+        for place, taken in by_partition.items():
             partition = self.partitions.get(TopicPartition(*place))
             if partition is not None:
-                partition.admit(some)
+                partition.admit(taken)
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Pauses the assigned partitions, then opens each in the background: fence, read committed, seek."""
@@ -241,7 +241,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         """The place and the error of a last poll, opening or commit that failed, if there is one."""
         if self.consumer is not None and self.consumer.trouble is not None:
             return f"reading {self.subscription.topic}", self.consumer.trouble
-        errors = ((f"{key.topic}/{key.partition}", its.trouble) for key, its in self.partitions.items())
+        errors = ((f"{key.topic}/{key.partition}", known.trouble) for key, known in self.partitions.items())
         return next(((place, error) for place, error in errors if error is not None), None)
 
     @property

@@ -179,11 +179,11 @@ class HandlerRunner:
         A Retry-After is never shortened. None if it is too long to wait in place: the record then goes to a retry
         topic, or has failed for good.
         """
-        wish = retry.after_seconds
-        if wish is None or not wish >= 0:
+        retry_after = retry.after_seconds
+        if retry_after is None or not retry_after >= 0:
             return full_jitter(attempt, self.retry.first_seconds, self.retry.max_seconds, self.chance)
         longest = self.retry.max_seconds if self.handler.retry_topics else self.retry.in_place_wish_seconds
-        return wish if wish <= longest else None
+        return retry_after if retry_after <= longest else None
 
 
 def exhausted(retry: Retry, attempts: int) -> Dead:

@@ -28,11 +28,11 @@ class PipelineMetrics:
         self._metrics = metrics
         self._handler = handler
         self._lane: Lane = lane
-        self._duration = {its: metrics.handler_duration_seconds.labels(handler, its) for its in LANES}
+        self._duration = {kind: metrics.handler_duration_seconds.labels(handler, kind) for kind in LANES}
         self._age = metrics.event_age_seconds.labels(handler)
         metrics.breaker_open.labels(handler, lane).set(0)
         self._outcomes: Counter[tuple[str, str, Lane]] = Counter()
-        self._seconds: dict[Lane, list[float]] = {its: [] for its in LANES}
+        self._seconds: dict[Lane, list[float]] = {kind: [] for kind in LANES}
         self._ages: list[float] = []
         # At 0 from the start, so that the first one counts as an increase.
         metrics.transactions_total.labels(handler, "in_doubt", lane)

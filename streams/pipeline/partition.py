@@ -166,7 +166,7 @@ class Partition:
     def finish(self, entry: Held, done: Done) -> None:
         """Stores a record's result and lets the next record of its key start."""
         # A late result may be that of an earlier window.
-        if self.state is State.CLOSED or entry.home is not self._window:
+        if self.state is State.CLOSED or entry.window is not self._window:
             return
         # Step 8. Keep the outputs; the next record of the key may start.
         following = self._window.finish(entry, done, done.size)

@@ -87,7 +87,7 @@ class LiveServices:
             await indexer.aclose()
 
     def open_models(self) -> None:
-        """Creates the gateway now: libraries load longer than the time limit of the first request (C-18)."""
+        """Creates the gateway now: libraries load longer than the time limit of the first request."""
         self._open_gateway()
 
     async def aclose(self) -> None:
@@ -156,7 +156,7 @@ class LiveServices:
         return pages if name == "documents" or self._utterances is None else self._utterances
 
     def _show(self, counts: StoreCounts) -> None:
-        """Sets the gauges: points in the index, and the estimate for as many documents (C-35)."""
+        """Sets the gauges: points in the index, and the estimate for as many documents."""
         metrics = self._metrics
         metrics.index_points.set(counts.points)
         for tier, documents in counts.documents.items():

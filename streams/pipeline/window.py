@@ -32,7 +32,7 @@ class Entry(Generic[R, D]):
     key: Hashable
     size: int
     record: R | None
-    home: Window[R, D]
+    window: Window[R, D]
     started_at: float | None = None
     done: D | None = None
 

@@ -108,7 +108,7 @@ class _Cutter:
         if self._gap > LARGEST_GAP:
             found = f"no line to read for long, up to line {self._number + 1}"
             raise OSError(errno.EFBIG, f"{found}; write one event a line, and remove blank lines: grep .")
-        *ended, rest = block.split(b"\n") if block else (b"", b"")
+        *ended, unfinished = block.split(b"\n") if block else (b"", b"")
         for piece in ended:
             self._hold(piece)
             self._number += 1
@@ -120,7 +120,7 @@ class _Cutter:
                 self._gap = len(block)
                 yield f"{self._name}:{self._number}", line
             self._held, self._length = bytearray(), 0
-        self._hold(rest)
+        self._hold(unfinished)
 
     def _hold(self, piece: bytes) -> None:
         """Adds to the line that has begun."""

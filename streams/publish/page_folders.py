@@ -66,8 +66,8 @@ def read_folder(path: Path) -> Iterator[Entry]:
         name = os.fsencode(file.name if file == path else file.relative_to(path).as_posix())
         size = _size(file)
         end += size
-        host, _, rest = os.fsdecode(name).partition("/")
-        is_host = bool(rest) and is_public_suffix(host.rpartition(".")[2]) and bool(registered_domain(host))
+        host, _, path_below = os.fsdecode(name).partition("/")
+        is_host = bool(path_below) and is_public_suffix(host.rpartition(".")[2]) and bool(registered_domain(host))
         url = ("https://" if is_host else UNKNOWN) + quote(name)
         yield Entry(str(file), b"%s\0%d" % (name, size), end, partial(_page, file, folder, file.name, url))
 

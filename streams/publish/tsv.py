@@ -1,4 +1,4 @@
-r"""Reads and writes pages as tab-separated lines, for other crawlers and uploads (R-197, R-201, C-33).
+r"""Reads and writes pages as tab-separated lines, for other crawlers and uploads.
 
 The columns are ``url, title, content, date, quality_metadata``; older files have the first four. In every column a tab
 is ``\t``, a line feed ``\n``, a carriage return ``\r`` and a backslash ``\\``, so a line is always one page.
@@ -19,7 +19,7 @@ from streams.topology.codec import without_half_pairs
 
 COLUMNS = ("url", "title", "content", "date", "quality_metadata")
 LEGACY_COLUMNS = COLUMNS[:4]
-"""The columns of older files, whose pages have no score (C-33)."""
+"""The columns of older files, whose pages have no score."""
 
 _HEADERS = frozenset("\t".join(names) for names in (COLUMNS, LEGACY_COLUMNS))
 _PLAIN = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -36,7 +36,7 @@ _UNSCORED = {"label_source": "fallback"}
 
 def row_of(page: ScoredPage) -> bytes:
     """The line of a page, with its end. Its metadata has everything else that the score depends on."""
-    told: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     beside: dict[str, Any] = {
         "final_url": page.final_url,
         "site_name": page.publisher,
@@ -47,15 +47,15 @@ def row_of(page: ScoredPage) -> bytes:
     if page.label_source == "fallback":
         beside |= _UNSCORED
     else:
-        told |= page.quality_metadata.model_dump(exclude_none=True)
-        told |= page.trust_features.model_dump(include=set(_SEEN_IN_TEXT))
-    told[_OWN] = {name: value for name, value in beside.items() if value}
+        metadata |= page.quality_metadata.model_dump(exclude_none=True)
+        metadata |= page.trust_features.model_dump(include=set(_SEEN_IN_TEXT))
+    metadata[_OWN] = {name: value for name, value in beside.items() if value}
     columns = (
         page.url,
         page.title,
         page.content,
         iso_text(page.date) if page.date else "",
-        json.dumps(told, ensure_ascii=False),
+        json.dumps(metadata, ensure_ascii=False),
     )
     return "\t".join(map(escape, columns)).encode("utf-8", "replace") + b"\n"
 
@@ -88,11 +88,11 @@ def read_row(line: bytes) -> CrawledPage | None:
         raise EntryError("the url is empty")
     if date.strip() and not may_be_date(date):
         raise EntryError(f"{date[:40]!r} is not a date; give ISO 8601, such as 2026-11-21 or 2026-11-21T08:30:00Z")
-    told = _metadata(columns[4]) if len(columns) == len(COLUMNS) and columns[4].strip() else {_OWN: _UNSCORED}
-    beside = told[_OWN] if isinstance(told.get(_OWN), dict) else {}
+    metadata = _metadata(columns[4]) if len(columns) == len(COLUMNS) and columns[4].strip() else {_OWN: _UNSCORED}
+    beside = metadata[_OWN] if isinstance(metadata.get(_OWN), dict) else {}
     fields: dict[str, Any] = {name: beside[name] for name in _BESIDE if name in beside}
     if beside.get("label_source") != _UNSCORED["label_source"]:
-        fields["quality_metadata"] = told
+        fields["quality_metadata"] = metadata
     return CrawledPage(url=url, title=title, content=content, date=date.strip() or None, **fields)
 
 
@@ -127,17 +127,17 @@ def _decoded(line: bytes) -> str:
 def _metadata(column: str) -> dict[str, Any]:
     """The metadata's object. Some writers do not escape it, because JSON has no raw tabs and line feeds."""
     try:
-        told = _json(_unescape(column, COLUMNS[-1]))
+        metadata = _json(_unescape(column, COLUMNS[-1]))
     except ValueError as error:
         try:
-            told = _json(column)
+            metadata = _json(column)
         except ValueError:
             raise EntryError(
                 str(error) if isinstance(error, EntryError) else f"{COLUMNS[-1]} is not JSON: {error}"
             ) from None
-    if not isinstance(told, dict):
-        raise EntryError(f"{COLUMNS[-1]} is {_KINDS.get(type(told), 'a number')}, not a JSON object")
-    return told
+    if not isinstance(metadata, dict):
+        raise EntryError(f"{COLUMNS[-1]} is {_KINDS.get(type(metadata), 'a number')}, not a JSON object")
+    return metadata
 
 
 def _json(text: str) -> Any:

@@ -145,8 +145,8 @@ class _Unpacked:
     def place(self) -> tuple[int, int]:
         while len(self._members) > 1 and self._members[1][0] <= self._passed:
             self._members.popleft()
-        begun, member = self._members[0]
-        return member, self._passed - begun
+        before, member = self._members[0]
+        return member, self._passed - before
 
     def named(self, place: tuple[int, int]) -> str:
         member, inner = place

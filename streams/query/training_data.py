@@ -21,7 +21,7 @@ from streams.training.join import ServedLog
 from streams.training.model_files import MODEL_FILE
 
 Progress = Callable[[Topic, int], AbstractContextManager[Callable[[int], None]]]
-"""Entered for a topic with its number of offsets, it gives out what is called with how many more were passed."""
+"""Returns a context manager for a topic and its number of offsets; it gives ``advance(n)`` for passed ones."""
 
 
 class EmptyTopicError(Exception):

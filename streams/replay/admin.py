@@ -27,19 +27,24 @@ from streams.replay.decisions import decision_ranges
 from streams.replay.group import PlanGroup, remaining
 from streams.replay.plan import (
     OFFLINE,
+    UNFINISHED,
     ReplayError,
     ReplayTroubleError,
     asks_models,
+    created,
+    existing,
     handler_of,
     is_paid,
     judge_of,
+    moved,
     routes,
     stage_of,
+    transition,
+    with_stage,
 )
 from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import Bound, count, find_ranges
 from streams.replay.selection import make_selector
-from streams.replay.transitions import UNFINISHED, cancelled, created, existing, moved, with_stage
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
 
@@ -228,7 +233,8 @@ async def cancel(settings: Settings, store: PlanStore, name: str, clock: Clock) 
         ReplayError: There is no such plan, or it is over.
         KafkaError: The cluster can't be reached.
     """
-    plan = existing(await store.change(name, lambda newest: cancelled(newest, name)), name)
+    newest = await store.change(name, lambda newest: transition(existing(newest, name), ReplayState.CANCELLED))
+    plan = existing(newest, name)
     for _ in range(_LEAVE_LOOKS):
         [status] = await plan_status(settings, [plan])
         if not status.members:

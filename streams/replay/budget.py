@@ -145,7 +145,7 @@ def cost_problems(settings: Settings, handler: Handler) -> list[str]:
     model = settings.model_of(handler.name)
     if not model:
         problems.append("no model is named: set llm.model (ASSAY_LLM__MODEL)")
-    elif cost_of(settings.models.limits_of(model), 0, 0) is None:
+    elif cost_of(settings.models.limits_of(model, settings.llm), 0, 0) is None:
         problems.append(f"{model} has no prices: set models.limits.{model}.price_in and price_out")
     if not settings.models.replay_share:
         problems.append("replays have no part of the models' limits: set models.replay_share above 0")

@@ -1,126 +1,30 @@
-"""Compares a handler's decisions under two configurations: a migration matrix, and the first of the differences.
+"""Compares a handler's decisions under two configurations: a matrix of counts, and the first of the differences.
 
-Pages move between tiers and labels. Classified results change their type, and other listings are fetched for a batch.
+``assay replay --diff`` and ``assay try --diff`` compare many inputs; the console compares two versions of a page.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import asdict, dataclass, field
-from itertools import zip_longest
-from typing import Any, ClassVar, Generic, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.needs import Ask
 from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry
-from schemas.pages import ScoredPage, Tier, TrustLabel
-from schemas.retrieval import ClassifiedResult, ResultsClassified, ResultType
+from schemas.pages import ScoredPage, Tier
+from schemas.retrieval import ResultsClassified, ResultType
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler
 from streams.workers.handler_jobs import RawRecord, answer_in, forked_pool
 
-T = TypeVar("T")
 E = TypeVar("E", bound=Event)
 
-_TIERS, _LABELS = get_args(Tier), get_args(TrustLabel)
-"""Best first."""
 NO_DECISION = ("dead", "drop", "retry")
 """The name of an outcome that is no decision."""
-WAYS = ("up", "down", "into the dead letters", "out of the dead letters")
-"""The directions in which a page can move between tiers."""
-
-
-@dataclass(slots=True)
-class FirstFew(Generic[T]):
-    """The first ``limit`` items of many, and how many there were."""
-
-    limit: int
-    items: list[T] = field(default_factory=list)
-    count: int = 0
-
-    def add(self, item: T) -> None:
-        self.count += 1
-        if len(self.items) < self.limit:
-            self.items.append(item)
-
-    @property
-    def more(self) -> int:
-        return self.count - len(self.items)
-
-
-@dataclass
-class Comparison(ABC, Generic[T]):
-    """Counts pairs of outcomes of the same inputs, in bounded memory: of the moved ones the first ``limit`` are kept.
-
-    Attributes:
-        decisions: Pairs by decision now and decision then, of ``names`` and ``NO_DECISION``.
-        rescored: Those with another score and the same decision.
-        unchanged: Inputs whose outcomes differ in ``config_version`` only, and those that are dead under both.
-        dead: Dead letters by reason, under the configuration ``now`` and ``then``.
-    """
-
-    unit: ClassVar[str]
-    """The inputs, in the plural."""
-    names: ClassVar[Sequence[str]]
-
-    limit: int
-    inputs: int = 0
-    decisions: Counter[tuple[str, str]] = field(default_factory=Counter)
-    moved: FirstFew[T] = field(init=False)
-    rescored: int = 0
-    unchanged: int = 0
-    dead: dict[str, Counter[str]] = field(default_factory=lambda: {"now": Counter(), "then": Counter()})
-
-    def __post_init__(self) -> None:
-        self.moved = FirstFew(self.limit)
-
-    def add(self, now: Outcome, then: Outcome) -> None:
-        """Counts the outcomes of one input under the configuration now and under the other one."""
-        self.inputs += 1
-        for when, outcome in (("now", now), ("then", then)):
-            if isinstance(outcome, Dead):
-                self.dead[when][outcome.reason.value] += 1
-        self._compare(now, then)
-
-    @abstractmethod
-    def _compare(self, now: Outcome, then: Outcome) -> None: ...
-
-    @property
-    def matrix(self) -> dict[str, dict[str, int]]:
-        """A row for each decision now, a column for each decision then, ``dead`` included."""
-        seen = {name for pair in self.decisions for name in pair}
-        shown = [*self.names, "dead", *(name for name in NO_DECISION[1:] if name in seen)]
-        return {now: {then: self.decisions[now, then] for then in shown} for now in shown}
-
-    def to_wire(self) -> dict[str, Any]:
-        return {
-            self.unit: self.inputs,
-            "matrix": self.matrix,
-            "moved_count": self.moved.count,
-            "moved": [asdict(move) for move in self.moved.items],  # type: ignore[call-overload] # data classes
-            "more": self.moved.more,
-            "rescored": self.rescored,
-            "unchanged": self.unchanged,
-            "dead": {when: dict(counts) for when, counts in self.dead.items()},
-        }
-
-
-def emitted(outcome: Outcome, kind: type[E]) -> E | None:
-    """The first event of a type, where the outcome has one."""
-    events = outcome.events if isinstance(outcome, Emit) else ()
-    return next((event for event in events if isinstance(event, kind)), None)
-
-
-def no_decision(outcome: Outcome) -> str:
-    """The name in ``NO_DECISION`` of an outcome without the wanted event."""
-    return "dead" if isinstance(outcome, Dead) else "retry" if isinstance(outcome, Retry) else "drop"
-
-
-# --- pages -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,258 +38,224 @@ class ComponentChange:
     because_then: str
 
 
-@dataclass(frozen=True, slots=True)
-class PageMove:
-    """A page whose tier or label changes, or that is a dead letter under one configuration alone.
-
-    Attributes:
-        tier_now: The tier, or ``dead`` where there is no score; score and label are None then.
-        components: Those that give other points.
-        other_thresholds: Whether the score alone does not explain the move: it is the same, or went the other way.
-        detail_now: Why the page is dead, else "".
-    """
-
-    url: str
-    score_now: int | None
-    score_then: int | None
-    tier_now: str
-    tier_then: str
-    label_now: str | None
-    label_then: str | None
-    components: tuple[ComponentChange, ...]
-    other_thresholds: bool
-    detail_now: str
-    detail_then: str
-
-
-def page_move(now: Outcome, then: Outcome) -> PageMove | None:
-    """How a page moves; None where tier and label stay, or it is dead under both configurations."""
-    page, other = emitted(now, ScoredPage), emitted(then, ScoredPage)
-    known = page or other
-    if known is None or (page and other and (page.tier, page.trust_label) == (other.tier, other.trust_label)):
-        return None
-    return PageMove(
-        url=known.url,
-        score_now=page.cts_score if page else None,
-        score_then=other.cts_score if other else None,
-        tier_now=_tier(now),
-        tier_then=_tier(then),
-        label_now=page.trust_label if page else None,
-        label_then=other.trust_label if other else None,
-        components=component_changes(page, other) if page and other else (),
-        other_thresholds=bool(page and other and _against_the_score(page, other)),
-        detail_now=_detail(now),
-        detail_then=_detail(then),
-    )
-
-
 def component_changes(now: ScoredPage, then: ScoredPage) -> tuple[ComponentChange, ...]:
     """The components of two scores of a page that give different points, in the order of the breakdown."""
-    before = {line.component: (line.points, line.reason) for line in now.cts_breakdown}
-    after = {line.component: (line.points, line.reason) for line in then.cts_breakdown}
-    changes = []
-    for name in before | after:
-        (points_now, because_now), (points_then, because_then) = before.get(name, (0, "")), after.get(name, (0, ""))
-        if points_now != points_then:
-            changes.append(ComponentChange(name, points_now, points_then, because_now, because_then))
-    return tuple(changes)
+    return _component_changes(_components(now), _components(then))
 
 
-@dataclass
-class PageDifferences(Comparison[PageMove]):
-    """Of scored pages. A page that moves has another tier or label.
+def emitted(outcome: Outcome, kind: type[E]) -> E | None:
+    """The first event of a type, where the outcome has one."""
+    events = outcome.events if isinstance(outcome, Emit) else ()
+    return next((event for event in events if isinstance(event, kind)), None)
+
+
+Components = dict[str, tuple[int, str]]
+"""Points and reason of each component of a score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The decision on one page, or on one result of a batch.
 
     Attributes:
-        labels: Pages by label now and label then, where they differ.
-        reread: Pages with the same score that differ in text, date, author or a reason.
+        decision: The tier or the type; of ``NO_DECISION`` without a decision.
+        batch_id: The batch of a result.
+        because: Why a result has its type, or why there is no decision.
+        content: Everything that was decided, but for the version of the rules.
     """
 
-    unit = "pages"
-    names = _TIERS
+    decision: str
+    url: str = ""
+    batch_id: str = ""
+    label: str = ""
+    score: float | None = None
+    components: Components = field(default_factory=dict)
+    because: str = ""
+    content: Any = None
 
-    labels: Counter[tuple[str, str]] = field(default_factory=Counter)
-    reread: int = 0
+    def to_wire(self) -> dict[str, Any]:
+        return {"decision": self.decision, "label": self.label, "score": self.score, "because": self.because}
 
-    def _compare(self, now: Outcome, then: Outcome) -> None:
-        self.decisions[_tier(now), _tier(then)] += 1
-        page, other = emitted(now, ScoredPage), emitted(then, ScoredPage)
-        if page and other and page.trust_label != other.trust_label:
-            self.labels[page.trust_label, other.trust_label] += 1
-        if move := page_move(now, then):
-            self.moved.add(move)
-        elif page is None or other is None or page == other.model_copy(update={"config_version": page.config_version}):
-            self.unchanged += 1
-        elif page.cts_score != other.cts_score:
-            self.rescored += 1
-        else:
-            self.reread += 1
+
+class Change(NamedTuple):
+    """A page or a result with another decision or label."""
+
+    now: Decided
+    then: Decided
 
     @property
-    def ways(self) -> dict[str, int]:
-        """The moved pages by direction: one of ``WAYS``, or ``label only``."""
-        counts = dict.fromkeys(WAYS, 0)
-        for (now, then), count in self.decisions.items():
-            if way := _way(now, then):
-                counts[way] += count
-        return counts | {"label only": self.moved.count - sum(counts.values())}
+    def url(self) -> str:
+        return self.now.url or self.then.url
+
+    @property
+    def batch_id(self) -> str:
+        return self.now.batch_id or self.then.batch_id
+
+    @property
+    def components(self) -> tuple[ComponentChange, ...]:
+        """Those that give other points, if both decisions have a score."""
+        return _component_changes(self.now.components, self.then.components) if self._are_scores else ()
+
+    @property
+    def by_threshold(self) -> bool:
+        """Whether the score stays, so that a threshold explains the change."""
+        return self._are_scores and self.now.score == self.then.score
+
+    @property
+    def _are_scores(self) -> bool:
+        return bool(self.now.label and self.then.label) and None not in (self.now.score, self.then.score)
 
     def to_wire(self) -> dict[str, Any]:
-        labels = [{"label_now": now, "label_then": then, "pages": n} for (now, then), n in sorted(self.labels.items())]
-        return super().to_wire() | {"labels": labels, "reread": self.reread}
+        return {
+            "url": self.url,
+            "batch_id": self.batch_id,
+            "now": self.now.to_wire(),
+            "then": self.then.to_wire(),
+            "components": [asdict(component) for component in self.components],
+        }
 
 
-def _way(now: str, then: str) -> str:
-    """The direction between two tiers: one of ``WAYS``, or "" for the same tier."""
-    if now == then:
-        return ""
-    if now in NO_DECISION or then in NO_DECISION:
-        return "out of the dead letters" if now in NO_DECISION else "into the dead letters"
-    return "up" if then < now else "down"
+class Kind(NamedTuple):
+    """How decisions of a kind are compared.
 
+    Attributes:
+        unit: The inputs of the handler, in the plural.
+        names: The decisions, in the order of the matrix.
+        decisions: The decisions of an outcome by their place; empty without a decision.
+    """
 
-def _against_the_score(now: ScoredPage, then: ScoredPage) -> bool:
-    """Whether tier or label goes up without a higher score, or down without a lower one."""
-    if now.cts_score is None or then.cts_score is None:
-        return False
-    risen = then.cts_score - now.cts_score
-    tier = _TIERS.index(now.tier) - _TIERS.index(then.tier)
-    label = _LABELS.index(now.trust_label) - _LABELS.index(then.trust_label)
-    return any(step and step * risen <= 0 for step in (tier, label))
-
-
-def _tier(outcome: Outcome) -> str:
-    page = emitted(outcome, ScoredPage)
-    return page.tier if page else no_decision(outcome)
-
-
-def _detail(outcome: Outcome) -> str:
-    return f"{outcome.reason}: {outcome.detail}" if isinstance(outcome, Dead) else ""
-
-
-# --- classified results ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ResultFlip:
-    """A result of another type; the type is ``dead`` where its batch is a dead letter."""
-
-    batch_id: str
-    url: str
-    type_now: str
-    type_then: str
-    score_now: float | None
-    score_then: float | None
-    because_now: tuple[str, ...]
-    because_then: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractionChange:
-    """A batch for which other listings are fetched."""
-
-    batch_id: str
-    query: str
-    more: tuple[str, ...]
-    fewer: tuple[str, ...]
+    unit: str
+    names: Sequence[str]
+    decisions: Callable[[Outcome], dict[Any, Decided]]
 
 
 @dataclass
-class ResultsDifferences(Comparison[ResultFlip]):
-    """Of classified batches. The decisions are those on results; a batch that is a dead letter counts as one.
+class Comparison:
+    """Counts pairs of outcomes of the same inputs, in bounded memory: the first ``limit`` changes are kept.
 
     Attributes:
-        extractions: Batches for which other listings are fetched; the first ``limit`` are kept.
+        decisions: Pairs by decision now and decision then.
+        labels: Pairs by label now and label then, where they differ.
+        changes: The first changes; ``changed`` counts all.
+        rescored: Those with another score and the same decision.
+        reread: Those with the same score that differ in text, date, author or a reason.
+        unchanged: Those that differ in ``config_version`` only, or have no decision under both.
+        dead: Dead letters by reason, under the configuration ``now`` and ``then``.
+        fetches: Listings that are fetched ``now`` and ``then``.
     """
 
-    unit = "batches"
-    names = tuple(kind.value for kind in ResultType)
+    kind: Kind
+    limit: int
+    inputs: int = 0
+    decisions: Counter[tuple[str, str]] = field(default_factory=Counter)
+    labels: Counter[tuple[str, str]] = field(default_factory=Counter)
+    changes: list[Change] = field(default_factory=list)
+    changed: int = 0
+    rescored: int = 0
+    reread: int = 0
+    unchanged: int = 0
+    dead: dict[str, Counter[str]] = field(default_factory=lambda: {"now": Counter(), "then": Counter()})
+    fetches: Counter[str] = field(default_factory=lambda: Counter(now=0, then=0))
 
-    extractions_now: int = 0
-    extractions_then: int = 0
-    extractions: FirstFew[ExtractionChange] = field(init=False)
+    def add(self, now: Outcome, then: Outcome) -> None:
+        """Counts the outcomes of one input under the configuration now and under the other one."""
+        self.inputs += 1
+        for when, outcome in (("now", now), ("then", then)):
+            if isinstance(outcome, Dead):
+                self.dead[when][outcome.reason.value] += 1
+            events = outcome.events if isinstance(outcome, Emit) else ()
+            self.fetches[when] += sum(isinstance(event, ExtractionNeeded) for event in events)
+        decided, others = self.kind.decisions(now), self.kind.decisions(then)
+        absent, absent_then = _without_decision(now), _without_decision(then)
+        for place in decided | others or (None,):
+            self._count(Change(decided.get(place, absent), others.get(place, absent_then)))
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.extractions = FirstFew(self.limit)
-
-    def _compare(self, now: Outcome, then: Outcome) -> None:
-        batch, other = emitted(now, ResultsClassified), emitted(then, ResultsClassified)
-        absent = no_decision(now), no_decision(then)
-        if (known := batch or other) is None:
-            self.decisions[absent] += 1
+    def _count(self, pair: Change) -> None:
+        now, then = pair
+        self.decisions[now.decision, then.decision] += 1
+        if now.label and then.label and now.label != then.label:
+            self.labels[now.label, then.label] += 1
+        if (now.decision, now.label) != (then.decision, then.label):
+            self.changed += 1
+            if len(self.changes) < self.limit:
+                self.changes.append(pair)
+        elif now.score != then.score:
+            self.rescored += 1
+        elif now.content != then.content:
+            self.reread += 1
+        else:
             self.unchanged += 1
-            return
-        for result, new in zip_longest(batch.results if batch else (), other.results if other else ()):
-            self._compare_results(known.batch_id, result, new, absent)
-        self._compare_extractions(known, _targets(now), _targets(then))
-        if batch and other:
-            self.unchanged += batch == other.model_copy(update={"config_version": batch.config_version})
 
-    def _compare_results(
-        self, batch_id: str, now: ClassifiedResult | None, then: ClassifiedResult | None, absent: tuple[str, str]
-    ) -> None:
-        type_now = now.result_type.value if now else absent[0]
-        type_then = then.result_type.value if then else absent[1]
-        self.decisions[type_now, type_then] += 1
-        if now and then and type_now == type_then:
-            self.rescored += now.actionable_score != then.actionable_score
-            return
-        known = now or then
-        self.moved.add(
-            ResultFlip(
-                batch_id=batch_id,
-                url=known.url if known else "",
-                type_now=type_now,
-                type_then=type_then,
-                score_now=now.actionable_score if now else None,
-                score_then=then.actionable_score if then else None,
-                because_now=now.reasons if now else (),
-                because_then=then.reasons if then else (),
-            )
-        )
+    @property
+    def more(self) -> int:
+        """Changes that are not kept."""
+        return self.changed - len(self.changes)
 
-    def _compare_extractions(self, batch: ResultsClassified, now: tuple[str, ...], then: tuple[str, ...]) -> None:
-        self.extractions_now += len(now)
-        self.extractions_then += len(then)
-        more, fewer = _missing(then, now), _missing(now, then)
-        if more or fewer:
-            self.extractions.add(ExtractionChange(batch.batch_id, batch.query, more, fewer))
+    @property
+    def matrix(self) -> dict[str, dict[str, int]]:
+        """A row for each decision now, a column for each decision then, ``dead`` included."""
+        seen = {name for pair in self.decisions for name in pair}
+        shown = [*self.kind.names, "dead", *(name for name in NO_DECISION[1:] if name in seen)]
+        return {now: {then: self.decisions[now, then] for then in shown} for now in shown}
 
     def to_wire(self) -> dict[str, Any]:
-        extractions = {
-            "now": self.extractions_now,
-            "then": self.extractions_then,
-            "changed_count": self.extractions.count,
-            "changed": [asdict(change) for change in self.extractions.items],
-            "more": self.extractions.more,
+        return {
+            self.kind.unit: self.inputs,
+            "matrix": self.matrix,
+            "labels": [{"now": now, "then": then, "count": n} for (now, then), n in sorted(self.labels.items())],
+            "moved_count": self.changed,
+            "moved": [change.to_wire() for change in self.changes],
+            "more": self.more,
+            "rescored": self.rescored,
+            "reread": self.reread,
+            "unchanged": self.unchanged,
+            "dead": {when: dict(counts) for when, counts in self.dead.items()},
+            "extractions": dict(self.fetches),
         }
-        return super().to_wire() | {"extractions": extractions}
 
 
-def _targets(outcome: Outcome) -> tuple[str, ...]:
-    events = outcome.events if isinstance(outcome, Emit) else ()
-    return tuple(event.target_url for event in events if isinstance(event, ExtractionNeeded))
+def _pages(outcome: Outcome) -> dict[Any, Decided]:
+    page = emitted(outcome, ScoredPage)
+    if page is None:
+        return {}
+    content = page.model_copy(update={"config_version": ""})
+    decided = Decided(page.tier, page.url, "", page.trust_label, page.cts_score, _components(page), content=content)
+    return {page.url: decided}
 
 
-def _missing(urls: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
-    found = frozenset(others)
-    return tuple(url for url in urls if url not in found)
+def _results(outcome: Outcome) -> dict[Any, Decided]:
+    batch = emitted(outcome, ResultsClassified)
+    return {
+        number: Decided(
+            result.result_type.value,
+            result.url,
+            batch.batch_id,
+            score=result.actionable_score,
+            because="; ".join(result.reasons[:3]),
+            content=result,
+        )
+        for number, result in enumerate(batch.results if batch else ())
+        if batch
+    }
 
 
-# --- by handler ------------------------------------------------------------------------------------------------------
-
-_COMPARISONS = {ScoredPage: PageDifferences, ResultsClassified: ResultsDifferences}
+KINDS = {
+    ScoredPage: Kind("pages", get_args(Tier), _pages),
+    ResultsClassified: Kind("batches", tuple(kind.value for kind in ResultType), _results),
+}
 """By the event of the decision."""
 
 
-def comparison_of(handler: Handler, limit: int) -> Comparison[Any] | None:
+def comparison_of(handler: Handler, limit: int) -> Comparison | None:
     """An empty comparison of a handler's decisions; None if decisions of its kind cannot be compared."""
-    found = (_COMPARISONS[topic.event] for topic in handler.emits if topic.event in _COMPARISONS)
-    return next((comparison(limit) for comparison in found), None)
+    found = (KINDS[topic.event] for topic in handler.emits if topic.event in KINDS)
+    return next((Comparison(kind, limit) for kind in found), None)
 
 
-def comparable() -> list[Handler]:
-    return [handler for handler in HANDLERS if comparison_of(handler, 0)]
+def not_comparable(name: str) -> str:
+    """The error for a handler whose decisions cannot be compared."""
+    able = " and ".join(handler.name for handler in HANDLERS if comparison_of(handler, 0))
+    return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
 
 
 async def compare(
@@ -393,7 +263,7 @@ async def compare(
     other: Settings,
     handler: Handler,
     sources: AsyncGenerator[Event | RawRecord | Dead],
-    comparison: Comparison[Any],
+    comparison: Comparison,
 ) -> None:
     """Decides every source under both configurations, and feeds the comparison; a ``Dead`` source stays dead.
 
@@ -419,3 +289,22 @@ async def compare(
                     answer = Dead(DeadReason.HANDLER_BUG, f"{handler.name} has no reader and asks")
                 outcomes.append(answer)
             comparison.add(*outcomes)
+
+
+def _without_decision(outcome: Outcome) -> Decided:
+    if isinstance(outcome, Dead):
+        return Decided("dead", because=f"{outcome.reason}: {outcome.detail}")
+    return Decided("retry" if isinstance(outcome, Retry) else "drop")
+
+
+def _components(page: ScoredPage) -> Components:
+    return {line.component: (line.points, line.reason) for line in page.cts_breakdown}
+
+
+def _component_changes(now: Components, then: Components) -> tuple[ComponentChange, ...]:
+    changes = []
+    for name in now | then:
+        (points_now, because_now), (points_then, because_then) = now.get(name, (0, "")), then.get(name, (0, ""))
+        if points_now != points_then:
+            changes.append(ComponentChange(name, points_now, points_then, because_now, because_then))
+    return tuple(changes)

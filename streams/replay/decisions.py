@@ -18,24 +18,17 @@ from typing import Any
 from aiokafka import ConsumerRecord
 from pydantic.alias_generators import to_camel, to_snake
 
-from schemas.claims import ClaimEvaluated, UtteranceIndexed
 from schemas.dead import DeadLetter, dead_letter_topic, is_marker
-from schemas.documents import DocumentIndexed
 from schemas.event import Event
-from schemas.extraction import ExtractionCompleted
 from schemas.outcome import Dead
-from schemas.pages import ScoredPage
-from schemas.ranking import RankingCompleted
-from schemas.relevance import RelevanceJudged, SnippetsCompleted
 from schemas.replays import ReplaySelection, TopicRanges
-from schemas.retrieval import ResultsClassified, RetrievalEvaluated
-from schemas.search import SearchEvaluated
 from streams.kafka.log_reader import committed_ranges, read_log
 from streams.pipeline.failures import Input
 from streams.replay.plan import ReplayError
 from streams.settings.model import Settings
 from streams.topology import Handler, Topic
 from streams.topology.codec import decode
+from streams.views.counts import DECISION_FIELDS as DECISION_FIELDS  # the console has it from here
 
 
 def checked_path(event: type[Event], name: str, values: Iterable[str], option: str) -> str:
@@ -96,21 +89,6 @@ def _alternatives(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Iterato
     for alternative in inner:
         yield from _alternatives(schema, alternative)
 
-
-DECISION_FIELDS: Mapping[type[Event], str] = {
-    ScoredPage: "tier",
-    DocumentIndexed: "change",
-    ResultsClassified: "needsExtraction",
-    RetrievalEvaluated: "scoreSource",
-    SearchEvaluated: "outcome",
-    ExtractionCompleted: "status",
-    RelevanceJudged: "outcome",
-    SnippetsCompleted: "failure",
-    ClaimEvaluated: "status",
-    UtteranceIndexed: "change",
-    RankingCompleted: "notes.outcome",  # of any stage: failed for a judge that failed
-}
-"""For each event that is a decision, the wire name of the field that ``--outcome VALUE`` tests."""
 
 NONE = "none"
 """The outcome of an input without a decision and without a dead letter."""
@@ -252,13 +230,13 @@ def identity_of(record: ConsumerRecord) -> str:
 
 def values_at(part: Any, path: str) -> Iterator[str]:
     """The values at a path as text, also of each item of a list; other values than text are JSON, such as ``null``."""
-    name, _, rest = path.partition(".")
+    name, _, below = path.partition(".")
     if isinstance(part, list):
         for item in part:
             yield from values_at(item, path)
     elif path:
         if isinstance(part, dict):
-            yield from values_at(part.get(name), rest)
+            yield from values_at(part.get(name), below)
     else:
         yield part if isinstance(part, str) else json.dumps(part)
 

@@ -180,7 +180,8 @@ async def open_dry_run(
             forecast = None
             if is_paid(handler, settings):
                 model, now = settings.model_of(handler.name), clock.now().timestamp()
-                limits, experience = settings.models.limits_of(model), await journal.experience(handler.name, model)
+                limits = settings.models.limits_of(model, settings.llm)
+                experience = await journal.experience(handler.name, model)
                 forecast = Forecast(model, settings.llm.base_url, limits, journal, experience, now)
             parts.append(HandlerDryRun(handler, settings.rules(handler.rules), forecast))
         rules = [(part.handler, part.rules) for part in parts]

@@ -155,7 +155,7 @@ def _model_bounds(
 
 def _paid(forecast: Forecast) -> PaidEstimate:
     prompt, completion = forecast.tokens()
-    earlier = sum(its.calls for its in forecast.experience)
+    earlier = sum(usage.calls for usage in forecast.experience)
     because = "prompts as estimated and the longest replies, one call each"
     return PaidEstimate(
         model=forecast.model,

@@ -34,10 +34,9 @@ from streams.pipeline.health import Health
 from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import RecordWork
-from streams.replay.pace import ReplayRate
-from streams.replay.plan import ReplayTroubleError, handler_of, stage_of
+from streams.replay.plan import ReplayTroubleError, handler_of, merged, stage_of
 from streams.replay.plan_store import PlanSession
-from streams.replay.transitions import merged
+from streams.replay.processor import ReplayRate
 from streams.runtime.clock import Clock
 from streams.topology.names import run_group
 
@@ -117,7 +116,7 @@ class PlanGroup:
         """
         deadline = self.kafka.transaction_timeout_seconds
 
-        async def one(place: TopicPartition) -> None:
+        async def fence_writer(place: TopicPartition) -> None:
             own_id = transactional_id(self.name, place)
             writer = RecordWriter(lambda: make_producer(self.kafka, own_id, "assay-replay"), deadline)
             try:
@@ -127,7 +126,7 @@ class PlanGroup:
             finally:
                 await writer.stop()
 
-        await asyncio.gather(*(one(place) for place in self.ends))
+        await asyncio.gather(*(fence_writer(place) for place in self.ends))
 
 
 def remaining(state: GroupState, ends: Mapping[TopicPartition, int]) -> int | None:

@@ -1,4 +1,4 @@
-"""Makes the plan of a replay from an operator's request: its handler, input and outputs. Pure.
+"""Makes the plan of a replay from an operator's request, and moves it between its states. Pure.
 
 Results go to topics of the plan unless the request says otherwise. All names of a plan (topics, groups, dead letters,
 the run in the headers) derive from its name.
@@ -6,13 +6,14 @@ the run in the headers) derive from its name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from schemas.dead import dead_letter_topic
 from schemas.event import derive_id
-from schemas.replays import ReplayPlan, ReplaySelection, ReplayStage, ReplayState, ReplayTarget
+from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayStage, ReplayState, ReplayTarget
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such
 from streams.topology.names import replay_dead_letters, shadow_topic
@@ -172,3 +173,91 @@ def _check(handler: Handler, request: ReplayRequest, settings: Settings) -> None
         raise ReplayError(
             f"{handler.name} asks language models: say what it may cost with --max-cost USD; --dry-run estimates it"
         )
+
+
+UNFINISHED = (ReplayState.PLANNED, ReplayState.RUNNING, ReplayState.PAUSED, ReplayState.CANCELLED)
+"""States from which a plan can be run."""
+
+_BEFORE: Mapping[ReplayState, tuple[tuple[ReplayState, ...], str]] = {
+    ReplayState.RUNNING: (UNFINISHED, "left to do"),
+    ReplayState.PAUSED: ((ReplayState.RUNNING,), ""),
+    ReplayState.CANCELLED: (UNFINISHED, "to cancel"),
+    ReplayState.FINISHED: (UNFINISHED, ""),
+}
+"""The states before a state, and what there is nothing of in another one; "" for a plan that is left as it is."""
+
+
+def moved(plan: ReplayPlan, state: ReplayState, detail: str = "", **changes: Any) -> ReplayPlan:
+    """The plan in another state, whatever its state was."""
+    return plan.model_copy(update={**changes, "state": state, "detail": detail})
+
+
+def transition(newest: ReplayPlan, state: ReplayState, detail: str = "", /, **changes: Any) -> ReplayPlan | None:
+    """The newest state of a plan moved to a state, with changed fields; None if there is nothing to change.
+
+    Another process may have written first, so a transition is called again with the state that it left.
+
+    Raises:
+        ReplayError: The plan is over.
+    """
+    new = {name: value for name, value in changes.items() if value != getattr(newest, name)}
+    if newest.state is state:
+        return newest.model_copy(update=new) if new else None
+    before, nothing = _BEFORE[state]
+    if newest.state in before:
+        return moved(newest, state, detail, **new)
+    if nothing:
+        raise ReplayError(f"the plan {newest.plan} is {newest.state}; there is nothing {nothing}")
+    return None
+
+
+def existing(plan: ReplayPlan | None, name: str) -> ReplayPlan:
+    """The plan, unless it was dropped or never made."""
+    if plan is None or plan.state is ReplayState.DROPPED:
+        raise ReplayError(f"there is no plan {name!r}; `assay replay list` shows those there are")
+    return plan
+
+
+def created(newest: ReplayPlan | None, plan: ReplayPlan) -> ReplayPlan:
+    """The new plan; a dropped one of the same name is replaced."""
+    if newest is not None and newest.state is not ReplayState.DROPPED:
+        raise ReplayError(
+            f"there is a plan {newest.plan} already, {newest.state}: `assay replay resume {newest.plan}`, "
+            f"`assay replay drop {newest.plan}`, or another name with --plan"
+        )
+    return plan
+
+
+def at_start(newest: ReplayPlan) -> ReplayPlan | None:
+    """The plan whose group is at the start of the ranges; None if another process has done that, or it does not run."""
+    if newest.state is not ReplayState.RUNNING or stage_of(newest).begun:
+        return None
+    return with_stage(newest, begun=True)
+
+
+def with_deleted(newest: ReplayPlan, found: Iterable[OffsetRange]) -> ReplayPlan | None:
+    """The plan with the offsets of its ranges that retention deleted before they were read."""
+    deleted = tuple(merged([*stage_of(newest).deleted, *found]))
+    return None if deleted == stage_of(newest).deleted else with_stage(newest, deleted=deleted)
+
+
+def finished(newest: ReplayPlan) -> ReplayPlan | None:
+    """The finished plan, unless it is over; a cancelled one whose records are all processed is finished."""
+    return transition(newest, ReplayState.FINISHED, stage=len(newest.stages))
+
+
+def with_stage(plan: ReplayPlan, **changes: Any) -> ReplayPlan:
+    """The plan with its stage changed."""
+    return plan.model_copy(update={"stages": (stage_of(plan).model_copy(update=changes),)})
+
+
+def merged(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+    """The same offsets in sorted ranges that don't overlap."""
+    found: list[OffsetRange] = []
+    for span in sorted(ranges, key=lambda span: (span.partition, span.start)):
+        last = found[-1] if found else None
+        if last is not None and last.partition == span.partition and span.start <= last.end:
+            found[-1] = last.model_copy(update={"end": max(last.end, span.end)})
+        else:
+            found.append(span)
+    return found

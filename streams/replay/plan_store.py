@@ -1,6 +1,6 @@
 """Stores the plans of replays on the compacted topic ``replays.v1``, and has one process's session with a plan.
 
-Several processes may work on one plan while an operator cancels it. ``streams.replay.transitions`` has the changes,
+Several processes may work on one plan while an operator cancels it. ``streams.replay.plan`` has the changes,
 which can be repeated.
 """
 
@@ -19,8 +19,7 @@ from schemas.event import Envelope, Run, derive_id
 from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka.topic_table import NO_OFFSETS, GroupOffsets, TopicTable
 from streams.kafka.topics import no_topic
-from streams.replay.plan import ReplayError, ReplayTroubleError
-from streams.replay.transitions import moved
+from streams.replay.plan import ReplayError, ReplayTroubleError, moved
 from streams.runtime.backoff import Chance
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings

@@ -201,13 +201,13 @@ def places_of(ranges: Sequence[OffsetRange]) -> str:
     return ", ".join([*named, *([f"{len(ranges) - _NAMED} more partitions"] if len(ranges) > _NAMED else [])])
 
 
-def _is_before(one: Bound, other: Bound) -> bool:
+def _is_before(former: Bound, other: Bound) -> bool:
     """Whether a bound is before another one on any topic."""
-    if one.at is not None and other.at is not None:
-        return one.at < other.at
-    if one.offset is not None and other.offset is not None:
-        return one.offset < other.offset
-    return (one.edge, other.edge) == ("earliest", "latest")
+    if former.at is not None and other.at is not None:
+        return former.at < other.at
+    if former.offset is not None and other.offset is not None:
+        return former.offset < other.offset
+    return (former.edge, other.edge) == ("earliest", "latest")
 
 
 def _bound(option: str, text: str, now: datetime) -> Bound:

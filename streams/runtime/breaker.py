@@ -6,7 +6,7 @@
 
 The breaker opens after failures of several *different* keys in a row: one bad input that fails again and again must not
 stop the others. With a window, it also opens when too large a share of the last keys has failed: a service that fails
-four of five requests is down too (C-20). The window outlasts a success: until enough attempts have succeeded, the next
+four of five requests is down too. The window outlasts a success: until enough attempts have succeeded, the next
 failure opens the breaker again, for longer.
 """
 

@@ -43,7 +43,7 @@ def differences(before: Settings, after: Settings) -> dict[str, Any]:
     for name in Settings.model_fields:
         old, new = getattr(before, name), getattr(after, name)
         if old is not new and isinstance(new, Section) and old != new:
-            found[name] = _differing(*(its.model_dump(mode="json", by_alias=True) for its in (old, new)))
+            found[name] = _differing(*(section.model_dump(mode="json", by_alias=True) for section in (old, new)))
     return found
 
 

@@ -409,8 +409,8 @@ def _nearest(path: tuple[int | str, ...]) -> str:
     keys: Any = Settings.model_json_schema()
     known = keys.get("properties", {})
     for part in path[:-1]:
-        its: dict[str, Any] = known.get(str(part), {})
-        name = str(its.get("$ref", "")).rpartition("/")[2]
+        setting: dict[str, Any] = known.get(str(part), {})
+        name = str(setting.get("$ref", "")).rpartition("/")[2]
         known = keys["$defs"].get(name, {}).get("properties", {})
     near = get_close_matches(str(path[-1]), known, 1)
     return f"; did you mean {near[0]}?" if near else ""

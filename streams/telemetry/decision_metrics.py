@@ -31,7 +31,7 @@ _TOP = 5
 class QueryMetrics:
     """Logs and counts queries that arrive in one way.
 
-    The log has scores and labels (R-233). It has the query itself at debug level only: a query may be private.
+    The log has scores and labels. It has the query itself at debug level only: a query may be private.
     """
 
     def __init__(self, metrics: Metrics | None, via: Via) -> None:
@@ -93,7 +93,7 @@ class DecisionMetrics:
         self._queries = {lane: QueryMetrics(metrics if lane == "live" else None, "kafka") for lane in LANES}
 
     def emitted(self, events: Sequence[Event], lane: Lane, seconds: float) -> None:
-        """Counts the output events of a record, which took ``seconds`` (R-270)."""
+        """Counts the output events of a record, which took ``seconds``."""
         metrics = self._metrics
         for event in events:
             match event:
@@ -107,7 +107,7 @@ class DecisionMetrics:
                     for result in event.results:
                         metrics.results_classified_total.labels(result.result_type).inc()
                     if event.extraction_reason is not None:
-                        # For the orchestrator's operators, in the words of the requirement (R-056, R-067).
+                        # For the orchestrator's operators, in the words of the requirement.
                         message = f"Extraction needed: {event.extraction_reason}"
                         log.warning(message, batch_id=event.batch_id)
                     if event.improvement is not None:

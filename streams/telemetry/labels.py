@@ -1,4 +1,4 @@
-"""The labels of metrics: their meaning, their values, and the largest number of series of a metric.
+"""The labels of metrics and their values.
 
 Every set of values is closed: the members of an enum, the handlers and topics of the topology, the models that the
 configuration names for the tasks. Text of a record, page or server never becomes a value, so input can't add series.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import product
-from math import prod
 from typing import Literal, get_args
 
 from schemas.claims import ClaimBand, ClaimStatus
@@ -42,36 +41,6 @@ PAGE_FEATURES = tuple(name for name in TrustFeatures.model_fields if name not in
 TASKS = tuple(handler.name for handler in HANDLERS if handler.asks_models)
 """The names of the handlers that ask language models."""
 
-LABELS = {
-    "handler": "A handler of the topology.",
-    "topic": "The topic a handler reads, without prefix: its own, or one of its retry topics.",
-    "outcome": "How it ended.",
-    "reason": "The reason of a refusal, a retry or a trigger; empty for other outcomes.",
-    "stage": "The stage that refused a record, or a stage of a query.",
-    "lane": "live for ordinary traffic, replay for replays and backfills.",
-    "result": "How a transaction ended.",
-    "state": "What a page is: content, or why it has no content, such as login.",
-    "tier": "The trust tier of a page, which decides how deep it is indexed.",
-    "trust_label": "The trust label of a page.",
-    "label_source": "The source of a trust label: the page's score, or the fallback for a page without one.",
-    "intent": "The intent of a query; empty for a query without an answer.",
-    "via": "How a query arrived: kafka or http.",
-    "feature": "A feature of a page that is true, or greater than 0.",
-    "change": "What the indexing of a page changed.",
-    "plan": "full: every document in chunks; tiered: each document as its tier requires.",
-    "result_type": "The type of a retrieved result.",
-    "verdict": "The verdict on a batch of results.",
-    "recommendation": "Whether to continue searching.",
-    "score_source": "model, or rubric without a valid answer of a model.",
-    "status": "The status of a claim; only success has a score.",
-    "band": "The band of a claim's score; failed without a score.",
-    "task": "The name of the handler that asks a language model.",
-    "model": "The language model of the task, as the configuration names it.",
-    "direction": "in for prompts, out for replies.",
-    "cause": "Why no model could be asked.",
-    "version": "The installed version of Assay.",
-}
-"""Every label. A metric with another label fails the tests."""
 
 Rows = frozenset[tuple[str, ...]]
 """Values of some labels that occur together."""
@@ -85,7 +54,7 @@ def label_rows(metric: MetricDef, models: Mapping[str, str]) -> Groups:
     ``models`` is the model of each task. ``version`` is the installed version and has no rows.
     """
     asked = [(task, models.get(task, "")) for task in TASKS]
-    of_models = {("task", "model"): frozenset(asked)} | _each(model=[model for _, model in asked])
+    of_models = {("task", "model"): frozenset(asked)} | _independent(model=[model for _, model in asked])
     known = {**_SHARED, **of_models, **_OWN.get(metric.name, {})}
     left = [label for label in metric.labels if label != "version"]
     groups: Groups = {}
@@ -99,19 +68,7 @@ def label_rows(metric: MetricDef, models: Mapping[str, str]) -> Groups:
     return groups
 
 
-def most_series(metric: MetricDef) -> int:
-    """The largest number of series of a metric in a process that runs every handler.
-
-    Counters and histograms have one more series in each row, their creation time. A histogram with buckets below zero
-    has no sum, because the sum could fall.
-    """
-    beside = 3 if metric.buckets and metric.buckets[0] < 0 else 4
-    a_row = {"gauge": 1, "counter": 2, "histogram": len(metric.buckets) + beside}[metric.kind]
-    models = {task: task for task in TASKS}  # a different one for each task
-    return prod((len(rows) for rows in label_rows(metric, models).values()), start=a_row)
-
-
-def _each(**values: Iterable[str]) -> Groups:
+def _independent(**values: Iterable[str]) -> Groups:
     """The groups of labels that depend on no other label."""
     return {(label,): frozenset((str(value),) for value in allowed) for label, allowed in values.items()}
 
@@ -122,7 +79,7 @@ _SHARED: Groups = {
         for handler in HANDLERS
         for topic in (handler.consumes.name, *(retry.topic for retry in handler.retry_topics))
     ),
-    **_each(
+    **_independent(
         handler=[handler.name for handler in HANDLERS],
         lane=LANES,
         stage=Stage,
@@ -159,7 +116,7 @@ _OWN: dict[str, Groups] = {
             ]
         )
     },
-    Metrics.retries_total.name: _each(reason=RetryReason),
+    Metrics.retries_total.name: _independent(reason=RetryReason),
     Metrics.dead_events_total.name: {
         ("reason", "stage"): frozenset(
             [
@@ -169,19 +126,19 @@ _OWN: dict[str, Groups] = {
             ]
         )
     },
-    Metrics.child_processes_ended_total.name: _each(reason=CHILD_ENDS),
-    Metrics.extractions_triggered_total.name: _each(reason=ExtractionTrigger),
-    Metrics.snippets_total.name: _each(reason=("", *SnippetFailure)),
-    Metrics.relevance_judgments_total.name: _each(outcome=RelevanceOutcome),
+    Metrics.child_processes_ended_total.name: _independent(reason=CHILD_ENDS),
+    Metrics.extractions_triggered_total.name: _independent(reason=ExtractionTrigger),
+    Metrics.snippets_total.name: _independent(reason=("", *SnippetFailure)),
+    Metrics.relevance_judgments_total.name: _independent(outcome=RelevanceOutcome),
     Metrics.queries_total.name: {
         ("outcome", "intent"): frozenset(
             [*product(("answered", "empty"), map(str, Intent)), *product(get_args(RefusalReason), ("",))]
         )
     },
-    Metrics.query_stages_total.name: _each(stage=StageName, outcome=StageOutcome),
-    Metrics.fetches_total.name: _each(outcome=("ok", *FetchFailure)),
-    Metrics.fetch_robots_total.name: _each(outcome=("fetched", "none", "kept", *FetchFailure)),
-    Metrics.llm_requests_total.name: _each(outcome=CallOutcome),
-    Metrics.llm_offline_total.name: _each(outcome=CallOutcome),
-    Metrics.replay_records_total.name: _each(outcome=("replayed", "passed_over")),
+    Metrics.query_stages_total.name: _independent(stage=StageName, outcome=StageOutcome),
+    Metrics.fetches_total.name: _independent(outcome=("ok", *FetchFailure)),
+    Metrics.fetch_robots_total.name: _independent(outcome=("fetched", "none", "kept", *FetchFailure)),
+    Metrics.llm_requests_total.name: _independent(outcome=CallOutcome),
+    Metrics.llm_offline_total.name: _independent(outcome=CallOutcome),
+    Metrics.replay_records_total.name: _independent(outcome=("replayed", "passed_over")),
 }

@@ -4,7 +4,7 @@
 ``Metrics.fetches_total.name``. On an instance, it is the instrument, as in ``metrics.fetches_total.labels("ok")``. The
 type checker therefore refuses a metric that is not declared, and ``set`` on a counter.
 
-The dashboards, the alert rules and docs/metrics.md are generated from these declarations. ``streams.telemetry.labels``
+The dashboards and the alert rules are generated from these declarations. ``streams.telemetry.labels``
 defines the values of the labels. FastStream's own metrics have the prefix ``faststream`` and are not declared here.
 """
 
@@ -190,7 +190,7 @@ class Metrics:
     bytes_held = gauge("bytes", "Bytes of the records in memory that are not committed yet.", ("handler",))
     page_states_total = counter("pages", "Scored pages by state: content, or why a page has none.", ("state", "lane"))
     pages_scored_total = counter(
-        "pages", "Pages with a trust score, by tier and label (R-270).", ("tier", "trust_label", "lane")
+        "pages", "Pages with a trust score, by tier and label.", ("tier", "trust_label", "lane")
     )
     cts_score = histogram("points", SCORE_BUCKETS, "Content trust scores, 0 to 100.")
     page_features_total = counter(
@@ -214,17 +214,15 @@ class Metrics:
     )
     results_classified_total = counter(
         "results",
-        "Retrieved results, by type; the share of AGGREGATOR is the detection rate of R-068.",
+        "Retrieved results, by type; the share of AGGREGATOR is the detection rate.",
         ("result_type",),
     )
-    extractions_triggered_total = counter(
-        "requests", "Requests to fetch pages, by what triggered them (R-068).", ("reason",)
-    )
+    extractions_triggered_total = counter("requests", "Requests to fetch pages, by what triggered them.", ("reason",))
     batches_total = counter("batches", "Retrieval batches, by verdict.", ("verdict",))
     actionable_improvement = histogram(
         "1",
         IMPROVEMENT_BUCKETS,
-        "Change of a batch's actionable information against the batch it was extracted for, -1 to 1 (R-068).",
+        "Change of a batch's actionable information against the batch it was extracted for, -1 to 1.",
     )
     actionable_before_total = counter("1", "Sum of the actionable information of batches before an extraction.")
     actionable_after_total = counter(
@@ -234,7 +232,7 @@ class Metrics:
     )
     relevance_judgments_total = counter(
         "sources",
-        "Sources judged for a query, by outcome; unparsed, error and timeout are not judgments (R-130).",
+        "Sources judged for a query, by outcome; unparsed, error and timeout are not judgments.",
         ("outcome",),
     )
     snippets_total = counter(
@@ -244,13 +242,13 @@ class Metrics:
     )
     searches_evaluated_total = counter(
         "batches",
-        "Searches judged, by recommendation and by the source of the score (R-099).",
+        "Searches judged, by recommendation and by the source of the score.",
         ("recommendation", "score_source"),
     )
     search_judge_drift = histogram(
         "1",
         DRIFT_BUCKETS,
-        "Distance between the model's and the rubric's score of a search; it grows if the model drifts (R-102).",
+        "Distance between the model's and the rubric's score of a search; it grows if the model drifts.",
     )
     queries_total = counter(
         "queries",
@@ -291,7 +289,7 @@ class Metrics:
     fetch_bytes_total = counter("bytes", "Bytes of fetched page bodies, content-decoded.")
     fetch_wait_seconds = histogram("seconds", DURATION_BUCKETS, "Time a fetch waited for its turn at the host.")
     llm_requests_total = counter(
-        "requests", "Requests sent to language models, by outcome (R-270).", ("task", "model", "outcome")
+        "requests", "Requests sent to language models, by outcome.", ("task", "model", "outcome")
     )
     llm_request_seconds = histogram(
         "seconds",

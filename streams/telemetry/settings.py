@@ -61,7 +61,7 @@ def _has_exporter() -> bool:
 
 
 class AlertSettings(Section):
-    """Thresholds of the alert rules (R-006)."""
+    """Thresholds of the alert rules."""
 
     not_run: tuple[str, ...] = Field(
         default=(), description="Handlers not deployed here; excluded from the alerts about missing workers and stalls."

@@ -143,8 +143,8 @@ def _other_version(topic: Topic, headers: Headers) -> str | None:
     for name, value in headers:
         if value and name.lower() in _VERSIONED:
             stated = value[:_MAX_STATED].decode("utf-8", "replace").strip()
-            _, same, rest = stated.lower().rpartition(f"{event}.v")
-            version = rest.partition(".")[0]
+            _, same, after = stated.lower().rpartition(f"{event}.v")
+            version = after.partition(".")[0]
             if same and version.isdecimal() and version.lstrip("0") != known:
                 return stated
     return None

@@ -61,7 +61,7 @@ def group_of(request: ServedRequest, section: GradeSection) -> Group:
 
 
 def grade_of(signals: Signals | None, section: GradeSection) -> int:
-    """The given grade, else that of the stay, else that of the click; 0 for a result that was seen and left alone."""
+    """The explicit grade, else from the time of the stay, else from the click; 0 if seen without a click."""
     if signals is None:
         return 0
     if signals.grade is not None:
@@ -146,10 +146,10 @@ def measure(orders: Sequence[Sequence[int]], queries: Sequence[str], relevant: i
 
 
 def compare(
-    one: Sequence[float], other: Sequence[float], queries: Sequence[str], seed: int, least: int = 1
+    first: Sequence[float], other: Sequence[float], queries: Sequence[str], seed: int, least: int = 1
 ) -> Difference:
     """The difference of two orders by a figure for each request, whose queries are given; the bootstrap has a seed."""
-    differences = _by_query(np.asarray(one) - np.asarray(other), queries)
+    differences = _by_query(np.asarray(first) - np.asarray(other), queries)
     count = len(differences)
     generator = np.random.default_rng(seed)
     means = np.array([differences[generator.integers(0, count, count)].mean() for _ in range(_DRAWS)])

@@ -139,15 +139,15 @@ class ServedLog:
 
     def joined(self) -> Joined:
         """Everything so far, by query and request: the order of reading has no influence."""
-        others = (its for request, its in self._signals.items() if request not in self._answered)
-        unanswered = sum(signals.events for its in others for signals in its.values())
+        others = (signals for request, signals in self._signals.items() if request not in self._answered)
+        unanswered = sum(signal.events for signals in others for signal in signals.values())
         left_out = self._left_out + Counter({LeftOut.UNKNOWN_REQUEST: unanswered})
         requests = tuple(sorted(self._requests, key=lambda request: (request.query, request.request_id)))
         return Joined(requests, dict(sorted(left_out.items())), dict(sorted(self._other_versions.items())))
 
     def _take(self, completed: RankingCompleted, signals: Mapping[str, Signals], at: datetime | None) -> None:
         shown = {result.url for result in completed.results}
-        self._left_out[LeftOut.NOT_SHOWN] += sum(its.events for url, its in signals.items() if url not in shown)
+        self._left_out[LeftOut.NOT_SHOWN] += sum(signal.events for url, signal in signals.items() if url not in shown)
         version = completed.features_version
         served = [result for result in completed.results if result.features is not None] if version else []
         self._left_out[LeftOut.WITHOUT_FEATURES] += len(completed.results) - len(served)

@@ -38,8 +38,8 @@ def read_ranking_model(name: str) -> RankingModel:
         ) from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        said = ": ".join(part for part in (".".join(map(str, first["loc"])), first["msg"]) if part)
-        raise ModelMismatchError(f"{path}: {said}; it is no manifest of a ranking model") from None
+        stated = ": ".join(part for part in (".".join(map(str, first["loc"])), first["msg"]) if part)
+        raise ModelMismatchError(f"{path}: {stated}; it is no manifest of a ranking model") from None
     except UnicodeDecodeError:
         raise ModelMismatchError(f"{path.with_name(MODEL_FILE)}: not the JSON that XGBoost writes") from None
     return RankingModel(manifest=manifest, model=model)

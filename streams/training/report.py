@@ -26,7 +26,7 @@ def write_card(trained: Trained, section: TrainingSection) -> str:
     )
     count = len(report.config_versions)
     mixture = f"- Answers of {count} configurations are mixed, whose features may differ.\n" if count > 1 else ""
-    measured = [(name, *figures(its), against) for name, its, against in rows_of(report)]
+    measured = [(name, *figures(measures), against) for name, measures, against in rows_of(report)]
     importance = [(name, f"{share:.1%}") for name, share in report.importance]
     return f"""# Ranking model {manifest.name} {manifest.version}
 
@@ -82,10 +82,9 @@ def rows_of(report: TrainingReport) -> list[tuple[str, Measures, str]]:
     """A row for each order: its name, its measures, and by how much this model's NDCG@10 is above its own."""
     rows = [("this model", report.measures, ""), ("this model where it is sure", report.where_sure, "")]
     for rival in report.rivals:
-        its = rival.difference
-        rows.append(
-            (rival.name, rival.measures, f"{its.ndcg_at_10:+.3f} ({its.low:+.3f} to {its.high:+.3f}): {its.verdict}")
-        )
+        above = rival.difference
+        bounds = f"{above.low:+.3f} to {above.high:+.3f}"
+        rows.append((rival.name, rival.measures, f"{above.ndcg_at_10:+.3f} ({bounds}): {above.verdict}"))
     return rows
 
 
@@ -96,7 +95,7 @@ def told_of(counted: tuple[int, int]) -> str:
 
 def figures(measures: Measures) -> list[str]:
     """In the order of ``MEASURE_NAMES``."""
-    return [f"{one:.3f}" for one in (measures.ndcg_at_10, measures.precision_at_5, measures.map, measures.mrr)]
+    return [f"{figure:.3f}" for figure in (measures.ndcg_at_10, measures.precision_at_5, measures.map, measures.mrr)]
 
 
 def _data(report: TrainingReport) -> list[tuple[str, str]]:

@@ -289,7 +289,7 @@ def _refusal(
     if not trained:
         because = "all queries are among those held out; feedback on more different queries is needed"
         return Refusal(NotTrained.TOO_FEW_QUERIES, because, joined.labelled)
-    if not any(len(np.unique(each)) > 1 for each in lists):
+    if not any(len(np.unique(row)) > 1 for row in lists):
         because = "no result is better than another by its feedback: good and poor ones are needed, also in one request"
         return Refusal(NotTrained.NOTHING_TO_LEARN, because, joined.labelled)
     if not to_judge:

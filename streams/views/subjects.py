@@ -75,5 +75,5 @@ def keys_of(subject: str) -> dict[str, set[bytes]]:
     else:
         named = [topic for topic in TOPICS if topic.key_means != "url" and topic not in (EXTRACTION_NEEDED,)]
         keys = {topic.name: {subject.encode()} for topic in named if not topic.compacted}
-    dead = {dead_letter_topic(its.consumes.name, its.group): its.consumes.name for its in HANDLERS}
+    dead = {dead_letter_topic(handler.consumes.name, handler.group): handler.consumes.name for handler in HANDLERS}
     return keys | {letters: keys[topic] for letters, topic in dead.items() if topic in keys}

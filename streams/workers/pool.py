@@ -109,7 +109,7 @@ class WorkerPool:
         self._template: Template | None = None
         self._renewing = asyncio.Lock()
         self._waiting: list[_Job] = []
-        self._suspects: deque[_Job] = deque()
+        self._retry_alone: deque[_Job] = deque()
         self._deadlines = Deadlines()
         self._children: set[_Child] = set()
         self._fed: set[_Child] = set()
@@ -155,12 +155,12 @@ class WorkerPool:
     async def _use_and_replace(self, child: _Child) -> None:
         while True:
             await self._use(child)
-            await self._bury(child)
+            await self._on_child_exit(child)
             child = await self._next()
 
     async def _use(self, child: _Child) -> None:
-        if self._suspects:
-            self._send(child, self._suspects.popleft())
+        if self._retry_alone:
+            self._send(child, self._retry_alone.popleft())
             if not await self._collect(child):
                 return
         self._fed.add(child)
@@ -174,7 +174,7 @@ class WorkerPool:
     def _feed(self) -> None:
         """Gives each waiting job to the child with the fewest jobs, until every child has enough."""
         while self._waiting and self._fed:
-            child = min(self._fed, key=lambda its: len(its.jobs))
+            child = min(self._fed, key=lambda child_process: len(child_process.jobs))
             if len(child.jobs) >= _AHEAD:
                 return
             job = heappop(self._waiting)
@@ -210,7 +210,7 @@ class WorkerPool:
             job.result.set_result(result)
         return True
 
-    async def _bury(self, child: _Child) -> None:
+    async def _on_child_exit(self, child: _Child) -> None:
         self._deadlines.end(child)
         status = await child.end()
         self._children.discard(child)
@@ -225,7 +225,7 @@ class WorkerPool:
                     culprit.result.set_result(self._refusal(reason, status))
             else:
                 culprit.has_ended_a_child = True
-                self._suspects.append(culprit)
+                self._retry_alone.append(culprit)
         for job in child.jobs:
             heappush(self._waiting, job)
         self._feed()
@@ -296,7 +296,7 @@ class WorkerPool:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        unfinished = [job for child in self._children for job in child.jobs] + [*self._suspects, *self._waiting]
+        unfinished = [job for child in self._children for job in child.jobs] + [*self._retry_alone, *self._waiting]
         self._waiting.clear()
         for job in unfinished:
             job.result.cancel()

@@ -7,12 +7,16 @@ from playwright.sync_api import expect
 from tests.console.conftest import Visits
 
 
-def test_dots_flow_and_table_are_shown(visits: Visits) -> None:
+def test_signs_dots_flow_and_table_are_shown(visits: Visits) -> None:
     page = visits().open("/")
     expect(page.locator("#dots-count")).to_have_text(re.compile(r"\d+ decisions"))
     more_than_50 = re.compile(r"^(5[1-9]|[6-9]\d|\d{3,})$")
     expect(page.locator("#dots canvas")).to_have_attribute("data-painted", more_than_50)
-    expect(page.locator(".topology .node.handler")).to_have_count(11)
+    expect(page.locator(".flow tbody tr")).to_have_count(11)
+    expect(page.locator(".tile")).to_have_count(4)
+    last = page.locator(".tile").last.bounding_box()
+    assert last is not None
+    assert last["y"] + last["height"] < 800  # above the fold
     assert page.locator("#rows tr").count() == 40
 
 
@@ -50,7 +54,7 @@ def test_the_keyboard_is_enough(visits: Visits) -> None:
     expect(page).to_have_url(re.compile(r"/$"))
     page.wait_for_load_state()
     page.keyboard.press("/")
-    expect(page.get_by_role("searchbox")).to_be_focused()
+    expect(page.get_by_role("combobox", name="Search all decisions")).to_be_focused()
 
 
 def test_the_theme_is_kept(visits: Visits) -> None:

@@ -24,7 +24,7 @@ def test_a_new_decision_appears_without_a_reload(visits: Visits, demonstration: 
     demonstration.publish("pages.crawled.v1", {"url": url, "html": "<title>New</title><p>A new page.</p>"})
     row = page.locator("#rows tr", has_text="score_page").filter(has_text="news.example.org/new")
     expect(row.first).to_be_visible()
-    assert row.first.locator("a").last.get_attribute("href") == "/page?" + urlencode({"url": url})
+    assert row.first.locator("[data-open]").get_attribute("href") == "/page?" + urlencode({"url": url})
 
 
 def test_a_hostile_page_is_shown_as_text(visits: Visits, demonstration: Demonstration) -> None:
@@ -37,8 +37,8 @@ def test_a_hostile_page_is_shown_as_text(visits: Visits, demonstration: Demonstr
     row = page.locator("#rows tr", has_text="hostile.example/page")
     expect(row.first).to_be_visible()
     page = visit.open("/page?" + urlencode({"url": _HOSTILE}))
-    expect(page.locator(".page-text")).to_contain_text("end of the attack")
-    expect(page.locator(".page-text .code-point").first).to_have_text("U+202E")
+    expect(page.locator(".page-text").first).to_contain_text("end of the attack")
+    assert "\u202e" not in page.locator(".page-text").first.inner_text()
     assert page.evaluate("window.hacked") is None
     assert page.locator("main img, main iframe, main script, main style").count() == 0
     assert page.locator('a[href^="javascript:"]').count() == 0

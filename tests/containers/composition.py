@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.parse
 import urllib.request
 from typing import Any
@@ -27,7 +26,6 @@ class Composition:
 
     Attributes:
         environment: Of ``docker compose`` and ``make``. The caller of the tests can name images in it.
-        seconds_to_healthy: How long the last start took, with the image built.
     """
 
     def __init__(self) -> None:
@@ -49,14 +47,11 @@ class Composition:
         if "qdrant" not in profiles.split(","):
             # Then each index worker has a separate index.
             self.environment["QDRANT_URL"] = ""
-        self.seconds_to_healthy = 0.0
 
     def up(self) -> None:
         """Builds the image and starts everything; returns when all is healthy."""
         self.compose("build", "topics", seconds=UP_SECONDS)
-        began = time.monotonic()
         self.compose("up", "--detach", "--wait", seconds=UP_SECONDS)
-        self.seconds_to_healthy = time.monotonic() - began
 
     def down(self) -> None:
         """Stops everything and removes the volumes."""
@@ -120,11 +115,6 @@ class Composition:
     def dashboards(self) -> set[str]:
         """The addresses by which Grafana knows the dashboards that it was provisioned with."""
         return {its["uid"] for its in _json(f"{self.grafana}/api/search?type=dash-db")}
-
-    def inside(self, container: str, path: str) -> str:
-        """A worker's answer at a path of its port, which is not published."""
-        ask = f"import urllib.request as r; print(r.urlopen('http://127.0.0.1:8080{path}', timeout=5).read().decode())"
-        return self.run(["docker", "exec", container, "python", "-c", ask])
 
 
 def what_is_missing() -> str:

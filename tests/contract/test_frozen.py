@@ -25,7 +25,7 @@ from streams.cli.commands import COMMANDS, imported_command
 from streams.dlq import redrive
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import transactional_id
-from streams.publish.run_log import RunLog
+from streams.publish.sending import RunLog
 from streams.replay import plan_store
 from streams.settings.model import Settings
 from streams.telemetry.metrics import METRICS

@@ -30,8 +30,8 @@ WITH_SECRET = (
 COMMANDS: dict[str, str] = {
     "answer": "storm", "broker": "--help", "config": "", "console": "--host 192.0.2.1", "demo": "--help",
     "dlq": "counts", "doctor": "", "estimate": "", "export": "tsv", "generate": "--kubernetes {folder}/k",
-    "graph": "", "init": "--help", "lag": "", "mcp": "--help", "publish": "pages.crawled.v1 {folder}/pages.jsonl",
-    "query": "storm", "replay": "run score_page", "reply": "0123", "run": "score_page", "score": WITH_SECRET[0],
+    "init": "--help", "lag": "", "mcp": "--help", "publish": "pages.crawled.v1 {folder}/pages.jsonl",
+    "query": "storm", "replay": "run score_page", "run": "score_page", "score": WITH_SECRET[0],
     "sources": f"check {WITH_SECRET[0]}", "stats": "pages.scored.v1", "tail": "pages.scored.v1", "top": "--once",
     "topics": "list", "train": "--output {folder}/model", "try": "score_page {folder}/pages.jsonl",
     "why": WITH_SECRET[0],

@@ -16,7 +16,6 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -146,14 +145,6 @@ HANDLERS = (
 )
 
 
-def fail(record: Entered, rules: Rules) -> Outcome | Ask:
-    """``relay`` of a bad deploy."""
-    raise ValueError("a bug of this deploy")
-
-
-OF_BAD_DEPLOY = (replace(HANDLERS[0], fn=fail), *HANDLERS[1:])
-
-
 class Journal:
     """The world outside: effects in a database that all workers share, one for each effect id."""
 
@@ -165,7 +156,7 @@ class Journal:
         self._database.execute("PRAGMA synchronous=OFF")
         self._database.execute("CREATE TABLE IF NOT EXISTS effects (id TEXT PRIMARY KEY)")
         self._database.execute("CREATE TABLE IF NOT EXISTS calls (id TEXT)")
-        # Without it a call costs more the longer a soak runs.
+        # Without it a call costs more the longer a run takes.
         self._database.execute("CREATE INDEX IF NOT EXISTS calls_by_id ON calls (id)")
 
     async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002

@@ -156,29 +156,9 @@ def test_items_in_other_languages_are_rich(content: str) -> None:
     assert result.actionable_score == 0.95
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        RetrievedContent(),
-        RetrievedContent(url="http://[::1", content="   "),
-        RetrievedContent(url="https://example.com", title="Welcome", content="We build things."),
-    ],
-)
-def test_without_specifics_a_result_is_navigation(content: RetrievedContent) -> None:
-    result = classify(content)
-    assert (result.result_type, result.actionable_score) == (ResultType.NAVIGATION, 0.4)
-
-
 def test_percent_encoded_and_plain_addresses_classify_alike() -> None:
     encoded = LISTING.model_copy(update={"url": LISTING.url.replace("å", "%C3%A5")})
     assert classify(encoded).model_copy(update={"url": LISTING.url}) == classify(LISTING)
-
-
-def test_an_empty_batch() -> None:
-    classified, needed = emitted()
-    assert (classified.actionable_information, classified.confidence) == (0.0, 0.0)
-    assert not classified.needs_extraction
-    assert needed == []
 
 
 def test_html_is_dropped_and_text_is_capped() -> None:
@@ -244,16 +224,6 @@ def test_listings_that_cannot_be_visited_need_no_extraction(url: str) -> None:
     assert (classified.needs_extraction, classified.extraction_reason, classified.extraction_targets) == TABLES[
         "listings_that_cannot_be_visited_need_no_extraction"
     ]
-    assert needed == []
-
-
-def test_the_same_page_counts_once() -> None:
-    same = LISTING.model_copy(update={"url": LISTING.url + "#top"})
-    concerts = [CONCERT.model_copy(update={"url": f"{CONCERT.url}-{n}"}) for n in range(2)]
-    classified, needed = emitted(*concerts, LISTING, same, same)
-    assert (classified.counts.specific_content, classified.counts.aggregator, classified.duplicates) == (2, 1, 2)
-    assert len(classified.results) == len(classified.retrieved_content) == 3
-    assert not classified.needs_extraction
     assert needed == []
 
 

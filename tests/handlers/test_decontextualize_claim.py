@@ -330,8 +330,3 @@ def test_a_claim_is_promotable_or_it_is_said_why_not(
     claim = CLAIM.model_copy(update={"entailed_score": entailed, "coverage_score": coverage})
     event = evaluated([says(score)], claim=claim)
     assert (event.promotable, event.exclusion) == (why is None, why)
-
-
-def test_config_version_depends_on_prompt_and_attempts_only() -> None:
-    assert with_attempts(3).config_version == RULES.config_version
-    assert with_attempts(4).config_version != RULES.config_version

@@ -18,13 +18,6 @@ RULES = shipped_rules(IndexPageRules)
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def test_need_has_the_points_of_the_tier() -> None:
-    need = instance(IndexDocument, instance(Ask, index_page(scored_page("B", fetched_at=WHEN), RULES)).need)
-    assert [point.kind for point in need.points] == ["beginning", "summary"]
-    assert need.fetched_at == WHEN
-    assert {point.payload["document_id"] for point in need.points} == {need.document_id}
-
-
 @pytest.mark.parametrize(
     ("reply", "change"),
     [

@@ -1,6 +1,7 @@
 """The relevance gate: its question, the meaning of a reply, and the snippet of a relevant source."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import Mock
 
@@ -16,7 +17,7 @@ from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
-from schemas.outcome import Emit
+from schemas.outcome import Emit, Retry
 from schemas.relevance import (
     RelevanceJudged,
     RelevanceOutcome,
@@ -27,7 +28,7 @@ from schemas.relevance import (
     SnippetSource,
     SourceOutcome,
 )
-from schemas.replies import ModelFailed, ModelReply
+from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.journal import answer_key
 from streams.llm.tasks import answer_offline
 from tests.rules import shipped_rules
@@ -138,11 +139,6 @@ def test_unreadable_page_is_judged_by_its_title_and_reported() -> None:
     assert instance(RelevanceJudged, judged).summary_failure is None
 
 
-def test_empty_query_is_no_evidence() -> None:
-    judged = emitted(RelevanceJudged, judge_relevance(source(query=" "), RULES))
-    assert judged.outcome is RelevanceOutcome.NO_EVIDENCE
-
-
 OTHER = SnippetSource(url="https://c.example/")
 OURS = SnippetSource(url="https://a.example/b")
 
@@ -191,3 +187,20 @@ def test_only_the_offline_judge_may_abstain() -> None:
         read = read_relevance(source(query="how wine is made"), (instance(ModelReply, reply),), RULES)
         judged = emitted(RelevanceJudged, read)
         assert (judged.relevant, judged.outcome) == (False, outcome)
+
+
+def test_an_outage_ends_a_request_at_its_deadline() -> None:
+    until = datetime(2026, 11, 30, 8, 1, tzinfo=UTC)
+    states = [
+        ("https://c.example/", "irrelevant"),
+        ("https://a.example/b", "pending"),
+        ("https://d.example/", "pending"),
+    ]
+    given = source(answer_by=until, sources=[{"url": url, "outcome": outcome} for url, outcome in states])
+    down = ModelUnavailable("down", 5.0, cause="status 500", at=until - timedelta(seconds=1))
+    assert isinstance(read_relevance(given, (down,), RULES), Retry)
+    assert isinstance(read_relevance(source(), (replace(down, at=until),), RULES), Retry), "it has no deadline"
+    judged, ended = instance(Emit, read_relevance(given, (replace(down, at=until),), RULES)).events
+    assert instance(RelevanceJudged, judged).outcome == "timeout"
+    done = instance(SnippetsCompleted, ended)
+    assert [item.outcome for item in done.sources] == ["irrelevant", "not_judged", "not_judged"]

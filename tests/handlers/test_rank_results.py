@@ -215,15 +215,6 @@ def test_the_judges_scores_decide_together_with_the_fused_ones() -> None:
     assert "the model gives it 1" in top.reasons
 
 
-def test_result_without_judge_score_keeps_its_fused_score() -> None:
-    under = rules(mmr={"enabled": False}, model_ranking={"candidates": 2})
-    event = completed(run(request(), under, '{"scores": [{"number": 2, "score": 0.0}]}'))
-    first, second, *rest = event.results
-    assert first.stage_scores["ranking"] == first.stage_scores["fused"]
-    assert "the model said nothing of it" in first.reasons
-    assert second.score >= rest[0].score >= rest[1].score
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -413,11 +404,6 @@ def test_query_without_words_fails_with_a_reason(query: str, candidates: list[di
     assert note(event, StageName.RETRIEVAL).outcome is StageOutcome.FAILED
     assert note(event, StageName.RETRIEVAL).reason == "the query has no words"
     assert (event.results, event.context) == ((), "")
-
-
-@pytest.mark.parametrize("query", ["C", "9/11", "雨", "ฝน", "дождь", "\u0939\u093f", "비", "①"])
-def test_a_word_of_any_script_is_a_word(query: str) -> None:
-    assert isinstance(rank_results(request(query=query, candidates=None), RULES), Ask)
 
 
 def test_two_spellings_of_a_url_count_as_one_document() -> None:

@@ -1,5 +1,6 @@
 """How a snippet request is read: its query, its sources, or the reason why no source is tried."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -99,3 +100,10 @@ def test_snippets_too_large_for_one_event_are_refused_on_load() -> None:
     gate |= {"max_sources": 100, "snippet": gate["snippet"] | {"max_characters": 20_000}}
     with pytest.raises(ValidationError, match="travel in one event"):
         RelevanceGateSection.model_validate(gate)
+
+
+def test_a_deadline_begins_when_the_request_was_made() -> None:
+    asked = {"requested_at": "2026-11-30T08:00:00Z", "deadline_seconds": 60}
+    event = instance(ExtractionNeeded, decided(domain="care", **asked))
+    assert event.answer_by == datetime(2026, 11, 30, 8, 1, tzinfo=UTC)
+    assert instance(ExtractionNeeded, decided(domain="care", requested_at=asked["requested_at"])).answer_by is None

@@ -32,7 +32,6 @@ TABLE = (
 SCHEMA = '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "NewsArticle"}</script>'
 DOI = "<p>As shown before, see doi:10.1234/abcd.5678 for the data of the earlier study.</p>"
 REFERENCES = "<h2>References</h2><ol><li>A study of the matter, in a journal of 2019.</li></ol>"
-STRUCTURE = (HEADING, AUTHOR, DATE, TABLE, SCHEMA)
 
 
 def page(*parts: str) -> str:
@@ -245,12 +244,6 @@ def test_only_the_crawler_can_name_the_publisher() -> None:
 def test_sid_is_a_session_if_the_page_shows_it(sid: str, of_page: str, is_session: bool) -> None:
     scored = score(page(of_page), f"https://a.example/x?{sid}")
     assert (scored.page_id == page_id_of("https://a.example/x")) is is_session
-
-
-def test_an_empty_text_is_a_page_too() -> None:
-    scored = score_text("", title="Only a title", quality_metadata={})
-    assert (scored.title, scored.content, scored.summary) == ("Only a title", "", "")
-    assert scored.trust_features.word_count == 0
 
 
 @settings(deadline=None)

@@ -1,13 +1,12 @@
-"""Connections and tasks that abandoned Kafka clients leave open, and a broker that provokes them."""
+"""Connections and tasks that abandoned Kafka clients leave open."""
 
 import asyncio
-import contextlib
 import gc
 import inspect
 import weakref
 from pathlib import Path
 from types import CodeType
-from typing import Any, Self
+from typing import Any
 
 import aiokafka.client
 import pytest
@@ -37,50 +36,6 @@ class Connections:
         self.made.append(weakref.ref(made))
         await made.connect()
         return made
-
-
-class SilentBroker:
-    """A broker that falls silent, on every connection, after so many answers."""
-
-    def __init__(self, kafka: str, answers: int) -> None:
-        self._host, _, self._port = kafka.rpartition(":")
-        self._answers = answers
-        self._writers: list[asyncio.StreamWriter] = []
-        self.silent = asyncio.Event()
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        self.hang_up()
-        await asyncio.sleep(0)
-
-    def hang_up(self) -> None:
-        """Resets every connection."""
-        for writer in self._writers:
-            writer.transport.abort()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answers, questions = await asyncio.open_connection(self._host, int(self._port))
-        self._writers += [writer, questions]
-        with contextlib.suppress(asyncio.IncompleteReadError):
-            for _ in range(self._answers):
-                questions.write(await _message(reader))
-                writer.write(await _message(answers))
-            await _message(reader)
-            self.silent.set()
-
-
-forgets_a_connection = pytest.mark.filterwarnings("ignore:Unclosed AIOKafkaConnection:ResourceWarning")
-"""A cancelled start while a silent broker is asked for the others: aiokafka leaves the connection open."""
-
-
-async def _message(reader: asyncio.StreamReader) -> bytes:
-    size = await reader.readexactly(4)
-    return size + await reader.readexactly(int.from_bytes(size))
 
 
 def of_aiokafka() -> list[str]:

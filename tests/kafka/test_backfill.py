@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from streams.publish.run_log import RunLog
+from streams.publish.sending import RunLog
 from streams.publish.walk import Position
 from streams.settings.model import Settings
 from streams.topology import PAGES_CRAWLED

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -90,21 +89,6 @@ async def test_a_killed_broker_comes_back_where_it_was(topic_prefix: str) -> Non
 
 
 @pytest.mark.slow
-async def test_a_cancelled_start_leaves_nothing() -> None:
-    kafka = LocalKafka()
-    starting = asyncio.create_task(kafka.__aenter__())
-    while not kafka.running:  # noqa: ASYNC110 - a process, not a task, is waited for
-        await asyncio.sleep(0.02)
-    folder, pid = kafka.data_dir, kafka.pid
-    starting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await starting
-    assert pid is not None
-    assert gone(pid)
-    assert not folder.exists()
-
-
-@pytest.mark.slow
 def test_no_broker_outlives_a_parent_that_was_killed() -> None:
     """Started from a thread that has ended by then, which a parent death signal alone would not survive."""
     parent = subprocess.Popen(
@@ -130,40 +114,6 @@ def test_no_broker_outlives_a_parent_that_was_killed() -> None:
     parent.stdout.close()
     while not gone(int(pid)) or Path(folder).exists():
         time.sleep(0.05)
-
-
-COMMAND = "import sys; from streams.cli.broker import run_broker; sys.exit(run_broker(None, None, as_json={as_json}))"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_the_command_says_where_and_stops_in_good_order(stop: signal.Signals) -> None:
-    command = subprocess.Popen([sys.executable, "-c", COMMAND.format(as_json=True)], stdout=subprocess.PIPE, text=True)
-    assert command.stdout is not None
-    said = json.loads(command.stdout.readline())
-    assert set(said) == {"bootstrap_servers", "pid", "kafka_pid", "data_dir", "kept"}
-    os.kill(said["kafka_pid"], 0)
-    command.send_signal(stop)
-    assert command.wait() == 0
-    assert command.stdout.read() == ""
-    command.stdout.close()
-    assert gone(said["kafka_pid"])
-    assert not Path(said["data_dir"]).exists()
-
-
-@pytest.mark.slow
-def test_the_command_fails_when_the_broker_ends_by_itself() -> None:
-    command = subprocess.Popen(
-        [sys.executable, "-c", COMMAND.format(as_json=True)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert command.stdout is not None
-    assert command.stderr is not None
-    os.kill(json.loads(command.stdout.readline())["kafka_pid"], signal.SIGKILL)
-    err = command.stderr.read()
-    command.stdout.close()
-    command.stderr.close()
-    assert command.wait() == 1
-    assert "ended by itself" in err
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The metrics of a real run (R-129): every declared metric, no other, and no label value from an input."""
+"""The metrics of a real run (R-129, R-270): every declared metric, no other, and no label value from an input."""
 
 import json
 from collections import Counter
@@ -93,7 +93,7 @@ def models(application: Application) -> dict[str, str]:
 async def test_demo_shows_every_metric_except_models_and_faults(kafka: str, topic_prefix: str) -> None:
     settings = load_settings(kafka={"bootstrap_servers": kafka, "topic_prefix": topic_prefix}, http={"enabled": False})
     async with running(settings, lambda _: None) as demo:
-        await demo.work(None, lambda _: None)
+        await demo.work(lambda _: None)
     registry = list(demo.application.registry.collect())
     assert not strays(registry, models(demo.application))
     elsewhere = WITH_MODELS | SECOND_TIME | FAULTS | ELSEWHERE.keys()

@@ -1,55 +1,18 @@
 """Clients that fail or are cancelled while they start or stop leave no connection and no task."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
 from aiokafka.admin import NewTopic
 from aiokafka.consumer.fetcher import Fetcher
-from aiokafka.errors import KafkaError, ProducerClosed
+from aiokafka.errors import ProducerClosed
 
 from streams.kafka.clients import make_admin, make_producer, make_reader, opened
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import stop_producer
-from tests.kafka.connections import Connections, SilentBroker, forgets_a_connection, of_aiokafka
+from tests.kafka.connections import Connections, of_aiokafka
 from tests.proxy import Proxy
-
-CLIENTS: dict[str, Callable[[KafkaSettings], Any]] = {
-    "admin": make_admin,
-    "producer": lambda settings: make_producer(settings, None, "test"),
-    "reader": make_reader,
-}
-
-clients = pytest.mark.parametrize("make", CLIENTS.values(), ids=CLIENTS)
-
-
-@forgets_a_connection
-@clients
-@pytest.mark.parametrize("answers", [0, 1])
-async def test_endless_start_is_abandoned(
-    kafka: str, make: Callable[[KafkaSettings], Any], answers: int, connections: Connections
-) -> None:
-    """Also in the middle of the question for the brokers, whose connection aiokafka drops then."""
-    async with SilentBroker(kafka, answers) as silent:
-        task = asyncio.create_task(enter(opened(make(settings(silent.address)))))
-        await silent.silent.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert connections.open == 0
-        assert of_aiokafka() == []
-
-
-async def test_a_start_that_fails_leaves_nothing(kafka: str, connections: Connections) -> None:
-    async with SilentBroker(kafka, answers=1) as silent:
-        task = asyncio.create_task(enter(opened(make_reader(settings(silent.address)))))
-        await silent.silent.wait()
-        silent.hang_up()
-        with pytest.raises(KafkaError):
-            await task
-        assert connections.open == 0
 
 
 @pytest.mark.parametrize("half_way", [asyncio.CancelledError, RuntimeError])
@@ -120,11 +83,6 @@ async def test_a_producer_that_can_not_send_what_it_holds_is_cut_off(
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
     return Connections(monkeypatch)
-
-
-async def enter(client: AbstractAsyncContextManager[Any]) -> None:
-    async with client:
-        pass
 
 
 def settings(servers: str) -> KafkaSettings:

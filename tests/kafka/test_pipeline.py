@@ -1,4 +1,4 @@
-"""The pipeline on a real Kafka: outputs and offsets as one, order, dead letters, back pressure, restarts, fencing."""
+"""The pipeline on a real Kafka (R-006): transactions, order, dead letters, back pressure, restarts, fencing."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The whole path of a query on a real Kafka: pages are crawled, scored and indexed, then ranked, labelled and answered.
+"""The whole path of a query on a real Kafka (R-233): crawled, scored, indexed, ranked, labelled, answered.
 
 The test writes the pages, forged ones among them. A model server on loopback records every prompt.
 """

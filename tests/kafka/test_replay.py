@@ -133,31 +133,6 @@ async def test_live_replay_needs_readers_dedupe_and_fetches_nothing(assay: Insta
     assert len(await assay.read("extraction.needed.v1")) == 1
 
 
-@pytest.mark.usefixtures("children")
-async def test_stopped_plan_resumes_without_repeats(assay: Installation) -> None:
-    await assay.feed([page(n) for n in range(300)], transactional=True)
-    await planned(assay.settings, "score_page", rate=10.0)
-    before = 0
-    for _ in range(3):
-        stop = asyncio.Event()
-        running = asyncio.create_task(carried_out(assay.settings, stop=stop))
-
-        async def further(before: int = before) -> bool:
-            return len(await assay.read(SHADOW)) > before
-
-        await until(further)
-        stop.set()
-        plan = await running
-        assert plan.state is ReplayState.PAUSED
-        assert plan.detail
-        before = len(await assay.read(SHADOW))
-    async with PlanStore(assay.settings, SystemClock()) as store:
-        await store.change("again", lambda plan: plan and plan.model_copy(update={"rate": None}))
-    plan = await carried_out(assay.settings)
-    assert plan.state is ReplayState.FINISHED
-    assert Counter(record.key for record in await assay.read(SHADOW)) == Counter(page(n)[0] for n in range(300))
-
-
 async def test_two_processes_share_a_plan(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(120)])
     await planned(assay.settings, "score_page", rate=4.0)

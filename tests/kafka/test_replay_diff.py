@@ -19,7 +19,6 @@ from streams.settings.model import Settings
 from streams.topology import RETRIEVAL_BATCHES, SNIPPETS_REQUESTED
 from tests.kafka.installation import SCORED, Installation, Installing, install
 from tests.samples import instance
-from tests.streams.llm.judges import input_of
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -89,20 +88,9 @@ async def test_diff_counts_the_pages_that_a_threshold_moves(
     assert told["pages"] == PAGES + 1
     assert told["moved_count"] == len(moved)
     assert {move["url"] for move in told["moved"]} == moved
-    assert {(move["tier_now"], move["tier_then"]) for move in told["moved"]} == {("B", "C")}
+    assert {(move["now"]["decision"], move["then"]["decision"]) for move in told["moved"]} == {("B", "C")}
     tiers = Counter(page.tier for page in pages.values())
     assert told["matrix"]["B"] == {"A": 0, "B": tiers["B"] - len(moved), "C": len(moved), "dead": 0}
     assert told["matrix"]["A"]["A"] == tiers["A"]
     assert told["dead"] == {"now": {"undecodable": 1}, "then": {"undecodable": 1}}
     assert await place.read(SCORED) == [], "nothing is written"
-
-
-async def test_batches_are_compared_too(place: Installation, capsys: pytest.CaptureFixture[str]) -> None:
-    batches = [input_of("evaluate_search", number) for number in range(5)]
-    await place.feed([(b"k", batch.to_json()) for batch in batches], "retrieval.batches.v1")
-    plan = await plan_of(place, "classify_results")
-    then = other(place)
-    assert await tell_diff(place.settings, then, plan, 5, as_json=True) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["batches"], told["moved_count"], told["unchanged"]) == (5, 0, 5)
-    assert told["config_version_now"] == told["config_version_then"]

@@ -191,7 +191,7 @@ async def test_cost_bound_holds_across_processes(installing: Installing, tmp_pat
         )
         with pytest.raises(ReplayError, match="the journal here does not know what the plan again has spent"):
             await carried_out(elsewhere, terms={"max_cost_usd": 5.0, "rate": 9.0})
-        free = settings.models.limits_of("judge").model_copy(update={"price_in": None, "price_out": None})
+        free = settings.models.limits_of("judge", settings.llm).model_copy(update={"price_in": None, "price_out": None})
         unpriced = settings.model_copy(
             update={"models": settings.models.model_copy(update={"limits": {"default": free}})}
         )

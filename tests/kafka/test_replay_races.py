@@ -12,9 +12,9 @@ from aiokafka.errors import KafkaError, UnknownError
 from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka.clients import make_producer, opened
 from streams.kafka.transactions import transactional_id
-from streams.replay.admin import drop, make_shadow, plan_status
+from streams.replay.admin import drop, make_shadow
+from streams.replay.plan import moved
 from streams.replay.plan_store import PlanStore
-from streams.replay.transitions import moved
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
 from streams.topology.names import run_group
@@ -84,14 +84,6 @@ async def test_drop_fences_the_processes_of_the_plan(assay: Installation) -> Non
     assert await assay.read(SCORED) == []
 
 
-async def test_many_resume_at_once(assay: Installation) -> None:
-    await assay.feed([page(n) for n in range(100)])
-    await planned(assay.settings, "score_page")
-    plans = await asyncio.gather(*(carried_out(assay.settings) for _ in range(5)))
-    assert {plan.state for plan in plans} == {ReplayState.FINISHED}
-    assert len(await assay.read(SHADOW)) == 100
-
-
 @pytest.mark.parametrize("committed", [True, False])
 async def test_a_plan_change_whose_commit_fails_reads_again(
     assay: Installation, monkeypatch: pytest.MonkeyPatch, committed: bool
@@ -149,18 +141,3 @@ async def test_a_start_that_fails_pauses_the_plan_and_says_why(
     async with open_store(assay) as store:
         plan = store.plans["again"]
     assert (plan.state, plan.detail) == (ReplayState.PAUSED, "the index belongs to another process")
-
-
-async def test_a_group_without_offsets_is_not_at_its_beginning(assay: Installation) -> None:
-    await assay.feed([page(n) for n in range(7)])
-    plan = await planned(assay.settings, "score_page", start="3")
-
-    def begun(newest: ReplayPlan | None) -> ReplayPlan:
-        assert newest is not None
-        return newest.model_copy(update={"stages": (newest.stages[0].model_copy(update={"begun": True}),)})
-
-    async with open_store(assay) as store:
-        await store.change("again", begun)
-        [account] = await plan_status(assay.settings, store.plans.values())
-    total = sum(its.end - its.start for its in plan.stages[0].ranges)
-    assert (account.total, account.remaining) == (total, total)

@@ -1,4 +1,4 @@
-"""TSV is published to a real Kafka, scored by ``score_page`` and exported again, with the same scores each time."""
+"""TSV (R-201) is published to a real Kafka, scored by ``score_page``, exported and scored alike again."""
 
 import asyncio
 import json

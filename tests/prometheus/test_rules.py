@@ -2,10 +2,13 @@
 
 import subprocess
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
+import yaml
 
+from streams.generate.grafana import dashboards
 from streams.generate.prometheus import Alert, alerts
 from streams.telemetry.settings import AlertSettings
 from tests.prometheus.cases import Case, cases
@@ -31,6 +34,18 @@ def test_prometheus_takes_the_generated_files() -> None:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         assert "FAILED" not in done.stdout
+
+
+def test_prometheus_takes_the_expressions_of_all_panels(tmp_path: Path) -> None:
+    queries = [query for shown in dashboards() for row in shown.rows for panel in row.panels for query in panel.queries]
+    variables = {"$__rate_interval": "5m", "$__range": "1h", "$handler": ".*"}
+    expressions = {
+        reduce(lambda text, name: text.replace(name, variables[name]), variables, query.expression) for query in queries
+    }
+    rules = [{"record": f"panel:{number}", "expr": each} for number, each in enumerate(sorted(expressions))]
+    (tmp_path / "panels.yml").write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}), "utf-8")
+    done = subprocess.run(["promtool", "check", "rules", "panels.yml"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_cases_have_a_world_for_each_alert() -> None:

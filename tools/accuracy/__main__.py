@@ -18,7 +18,6 @@ from tools import labelled
 from tools.accuracy import (
     contestants,
     evidence,
-    fetching,
     injections,
     judging,
     listings,
@@ -34,9 +33,9 @@ from tools.training.authors import AUTHORS
 from tools.training.dates import DATES
 
 SECTIONS = {
-    "": (*MEASURES, "content", "evidence", "fetching"),
+    "": (*MEASURES, "content", "evidence"),
     "results": ("results", "listings"),
-    "judges": ("claims", "relevance", "searches", "retrieval", "attacks"),
+    "judges": ("claims", "relevance", "retrieval"),
     "queries": ("ranking",),
     "sources": ("sources",),
     "injections": ("injections",),
@@ -89,9 +88,6 @@ def _of_pages(parts: set[str], present: list[str], misses: int) -> tuple[int, st
         tables += page_content.run()
     if "evidence" in parts:
         tables += evidence.run()
-    if "fetching" in parts and (fetched := fetching.measure()).rows:
-        tables.append(fetched.table())
-        print(*(f"wrong: {wrong}" for wrong in fetched.wrong), sep="\n")
     return raised, "\n".join([_heading(), *tables]) if tables else ""
 
 

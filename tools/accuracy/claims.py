@@ -1,15 +1,13 @@
 """Does a judge of claims prefer a sentence that a person rewrote to be self-contained over the original sentence?
 
-A pair is right if the rewrite scores higher; a tie counts half. AUC compares every rewrite with every original. A hash
-of the split key divides a set into halves, and the place divides the pairs written for Assay. The weights were chosen
-by the first half alone. The word lists were not chosen by these sets: they have the words of everyday claims (see
-``tests/cases``). ``factscore_human_claims`` compares facts that begin with a pronoun with facts that begin with the
-name. A pair is answered if both of its sentences have a score.
+A pair is right if the rewrite scores higher; a tie counts half. AUC compares every rewrite with every original. The
+weights were chosen by one half of each set. The word lists were not chosen by these sets: they have the words of
+everyday claims (see ``tests/cases``). ``factscore_human_claims`` compares facts that begin with a pronoun with facts
+that begin with the name. A pair is answered if both of its sentences have a score.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -38,7 +36,6 @@ Score = Callable[[str, str], Awaitable[float | None]]
 class Pair(NamedTuple):
     """A sentence, what a person made of it, and where it stood."""
 
-    half: int
     before: str
     after: str
     source: str
@@ -47,20 +44,15 @@ class Pair(NamedTuple):
 async def run(some: Sequence[Judge]) -> list[str]:
     """A table of every set that is here."""
     lines = ["### Self-contained claims: pairwise accuracy and scores", ""]
-    lines += [f"| set | half | judge | {' | '.join(_COLUMNS)} |", "|---|---|---|" + "---:|" * len(_COLUMNS)]
+    lines += [f"| set | judge | {' | '.join(_COLUMNS)} |", "|---|---|" + "---:|" * len(_COLUMNS)]
     for name in (*SETS, OWN):
         pairs = list(pairs_of(name)) if name == OWN or labelled.has(name) else []
         for judge in some:
             score, chosen = score_by(judge), judge.some(pairs)
-            scored = [
-                (pair, await score(pair.before, pair.source), await score(pair.after, pair.source)) for pair in chosen
-            ]
-            known = [(pair, one, other) for pair, one, other in scored if one is not None and other is not None]
-            for half, title in ((0, "first"), (1, "second"), (None, "both")):
-                here = [(one, other) for pair, one, other in known if half in (None, pair.half)]
-                asked = sum(half in (None, pair.half) for pair, _, _ in scored)
-                if here and (half is None or judge.name == OFFLINE):
-                    lines.append(f"| {name} | {title} | {judge.name} | {' | '.join(_cells(here, asked))} |")
+            scored = [(await score(pair.before, pair.source), await score(pair.after, pair.source)) for pair in chosen]
+            known = [(one, other) for one, other in scored if one is not None and other is not None]
+            if known:
+                lines.append(f"| {name} | {judge.name} | {' | '.join(_cells(known, len(scored)))} |")
     return [*lines, "", *await _single(some)]
 
 
@@ -105,15 +97,14 @@ def score_by(judge: Judge) -> Score:
 def pairs_of(name: str) -> Iterator[Pair]:
     """The changed sentences of a set, with the answer or the conversation that they stood in."""
     if name == OWN:
-        for place, case in enumerate(_written("claims.jsonl")):
-            yield Pair(place % 2, case["claim"], case["alone"], f"{case['said']} {case['claim']}")
+        for case in _written("claims.jsonl"):
+            yield Pair(case["claim"], case["alone"], f"{case['said']} {case['claim']}")
         return
     for case in labelled.cases(name):
-        half = hashlib.sha256(case["split_key"].encode()).digest()[0] % 2
         if case.get("needs_decontext"):
-            yield Pair(half, case["sentence"].strip(), case["decontext"].strip(), case["response"])
+            yield Pair(case["sentence"].strip(), case["decontext"].strip(), case["response"])
         elif case.get("needs_context"):
-            yield Pair(half, case["raw"].strip(), case["rewritten"].strip(), "\n".join(case["history"]))
+            yield Pair(case["raw"].strip(), case["rewritten"].strip(), "\n".join(case["history"]))
 
 
 def standing() -> list[str]:

@@ -1,4 +1,4 @@
-"""Dates, clock times, prices and street addresses on labelled texts: precision, recall and F1 by set and by half.
+"""Dates, clock times, prices and street addresses on labelled texts: precision, recall and F1 by half.
 
 What a set labels beyond them (relative days, durations, recurring sets, numbers in words) is left out by the rules in
 ``evidence_cases``. A hash of the split key divides the halves: patterns are
@@ -26,31 +26,26 @@ from tools.accuracy.written_moments import Expected
 SETS: dict[str, Callable[[], Iterator[Case]]] = {
     "price_strings": evidence_cases.price_strings,
     "datetime_currency_multilang": evidence_cases.sentences,
-    "duckling_zh_strings": evidence_cases.chinese_strings,
     "webstruct_contacts": evidence_cases.contact_pages,
-    "zyte_products": evidence_cases.product_pages,
 }
 HALVES = ("first half", "second half")
 _LIMIT = 5000
 
-Counts = dict[tuple[str, str, str], Counter[str]]
+Counts = dict[tuple[str, str], Counter[str]]
 
 
 def run() -> list[str]:
-    """Tables of every set that is here, as lines of text."""
+    """The table over every set that is here, as lines of text."""
     counts, left_out = measure()
     lines = ["", "### Evidence", ""]
-    lines.append("| kind | set | half | labelled | right | wrong value | missing | extra | precision | recall | F1 |")
-    lines.append("|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    shown = [
-        (place, count) for place, count in sorted(counts.items()) if place[1] == "all sets" or place[2] not in HALVES
-    ]
-    lines += [_row(kind, name, half, count) for (kind, name, half), count in shown]
+    lines.append("| kind | half | labelled | right | wrong value | missing | extra | precision | recall | F1 |")
+    lines.append("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    lines += [_row(kind, half, count) for (kind, half), count in sorted(counts.items())]
     return [*lines, "", f"{left_out:,} labels are left out.", ""]
 
 
 def measure() -> tuple[Counts, int]:
-    """Counts by (kind, set, half), and how many labels are left out."""
+    """Counts by (kind, half), and how many labels are left out."""
     patterns = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
     counts: Counts = {}
     left_out = 0
@@ -59,9 +54,7 @@ def measure() -> tuple[Counts, int]:
             half = HALVES[half_of(case.split_key)]
             left_out += len(case.left_out)
             for kind, outcome in judge(case, patterns):
-                for place in ((name, half), (name, "both halves"), ("all sets", half), ("all sets", "both halves")):
-                    if not (name == "zyte_products" and place[0] == "all sets"):
-                        counts.setdefault((kind, *place), Counter())[outcome] += 1
+                counts.setdefault((kind, half), Counter())[outcome] += 1
     return counts, left_out
 
 
@@ -123,15 +116,12 @@ def f1(count: Counter[str]) -> float:
     return 2 * count["right"] / total if total else 0.0
 
 
-def _row(kind: str, name: str, half: str, count: Counter[str]) -> str:
+def _row(kind: str, half: str, count: Counter[str]) -> str:
     expected = count["right"] + count["wrong"] + count["missing"]
     answered = count["right"] + count["wrong"] + count["extra"]
     recall = count["right"] / expected if expected else 0.0
     precision = count["right"] / answered if answered else 0.0
-    cells = [kind, name, half, str(expected), *(str(count[o]) for o in ("right", "wrong", "missing", "extra"))]
-    if name == "zyte_products":
-        # A product page shows other prices too, so only whether the labelled one was found is known.
-        return f"| {' | '.join(cells)} | | {recall:.3f} | |"
+    cells = [kind, half, str(expected), *(str(count[o]) for o in ("right", "wrong", "missing", "extra"))]
     return f"| {' | '.join(cells)} | {precision:.3f} | {recall:.3f} | {f1(count):.3f} |"
 
 

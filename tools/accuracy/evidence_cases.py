@@ -15,9 +15,7 @@ from typing import Any
 from handlers.html.encoding import page_bytes, parse_bytes
 from schemas.evidence import Evidence
 from tools import labelled
-from tools.accuracy.written_moments import Expected, moments, numbers
-
-_DUCKLING = re.compile(r"\((?:datetime|datetimeHoliday) \((\d+), (\d+), (\d+), (\d+), (\d+), \d+\) (Day|Hour|Minute)")
+from tools.accuracy.written_moments import Expected, moments
 
 
 @dataclass(slots=True)
@@ -96,20 +94,6 @@ def sentences() -> Iterator[Case]:
         yield case
 
 
-def chinese_strings() -> Iterator[Case]:
-    """Chinese times and amounts; what takes its day or half of the day from the reference time is left out."""
-    for row in labelled.cases("duckling_zh_strings"):
-        text, dimension = row["text"], row["dimension"]
-        case = Case(row["split_key"], text, frozenset({"date", "time", "price"}))
-        if dimension == "Time":
-            _read_chinese_time(case, text, row["value"])
-        elif dimension == "AmountOfMoney":
-            _read_chinese_amount(case, text, row["value"])
-        else:
-            case.left_out.append(dimension.lower())
-        yield case
-
-
 def contact_pages() -> Iterator[Case]:
     """Pages with street addresses; each different one counts once, where its words are in the page's text."""
     for row in labelled.cases("webstruct_contacts"):
@@ -128,23 +112,6 @@ def contact_pages() -> Iterator[Case]:
                 case.expected.append(Expected("place", street))
         towns = [squeeze(text) for name, text in row["entities"] if name in ("CITY", "ZIPCODE", "STATE", "COUNTRY")]
         case.ignored_texts += [town for town in towns if len(town) > 3]
-        yield case
-
-
-def product_pages() -> Iterator[Case]:
-    """Product pages: whether the price is found by its value. Other prices on the page are not mistakes."""
-    for row in labelled.cases("zyte_products"):
-        text = page_text("zyte_products", row)
-        case = Case(row["split_key"], text, frozenset({"price"}), has_every_mention=False)
-        for price in row["labels"].get("price", [])[:1]:
-            digits = re.sub(r"\D", "", price)
-            currency = next(iter(row["labels"].get("currency", [])), "")
-            if digits.removesuffix("00") not in re.sub(r"[^\w]", "", text):
-                case.left_out.append("price not in the page's visible text")
-            elif currency and _plain(currency) not in _plain(text):
-                case.left_out.append("currency not in the page's visible text")
-            else:
-                case.expected.append(Expected("price", price, currency=currency, currency_text=currency))
         yield case
 
 
@@ -183,42 +150,3 @@ def _amount(span: dict[str, Any], written: str, start: int, end: int) -> tuple[l
     code = resolution.get("isoCurrency") or ""
     value = resolution["value"]
     return [Expected("price", value, start, end, code if code != "None" else "")], ""
-
-
-def _read_chinese_time(case: Case, text: str, value: str) -> None:
-    found = _DUCKLING.match(value)
-    if not found:
-        case.left_out.append("relative day, part of a day, or a longer time")
-        case.ignored.append((0, len(text)))
-        return
-    year, month, day, hour, minute = (int(found[n]) for n in range(1, 6))
-    written = numbers(text)
-    if found[6] == "Day":
-        if month in written and day in written and re.search(r"[月/-]", text):
-            has_year = year in written or year % 100 in written or "零一三" in text
-            case.expected.append(Expected("date", f"{year if has_year else '-'}-{month:02d}-{day:02d}"))
-            return
-    elif re.search(r"[点點时時:：]|\d\s?p", text):
-        if not re.search(r"[午晚晏早晝pa]", text) and hour > 12 and hour not in written:
-            case.left_out.append("half of the day by the reference time")
-        elif re.search(r"\b[A-Z]{3}\b", text):
-            case.left_out.append("other time zone")
-        else:
-            case.expected.append(Expected("time", f"{hour:02d}:{minute:02d}"))
-            return
-        case.ignored.append((0, len(text)))
-        return
-    case.left_out.append("relative day, part of a day, or a longer time")
-    case.ignored.append((0, len(text)))
-
-
-def _read_chinese_amount(case: Case, text: str, value: str) -> None:
-    found = re.match(r"\(simple (\w+) ([\d.]+)\)", value)
-    if not found or not re.search(r"\d", text):
-        case.left_out.append("amount in words")
-        case.ignored.append((0, len(text)))
-        return
-    cents = found[1] == "Cent"
-    amount = str(float(found[2]) / 100) if cents else found[2]
-    code = found[1] if found[1].isupper() else ""
-    case.expected.append(Expected("price", amount, currency=code))

@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from streams.settings.model import load_settings
 from tools import labelled
-from tools.accuracy import attacks, claims, ranking, relevance, retrieval, searches
+from tools.accuracy import claims, ranking, relevance, retrieval
 from tools.accuracy.judges import bill_table, judges
 
 
@@ -14,7 +14,7 @@ async def measure(parts: Set[str], most_cases: int, most_usd: float) -> str:
     """The tables of the parts, for the offline judge and the model that the settings name; "" for no parts.
 
     Args:
-        parts: Of claims, relevance, searches, retrieval and attacks.
+        parts: Of claims, relevance and retrieval.
         most_cases: Of each set, that a model is asked about.
         most_usd: What all of its answers may cost together.
     """
@@ -26,14 +26,9 @@ async def measure(parts: Set[str], most_cases: int, most_usd: float) -> str:
             lines += [*await claims.run(some), ""]
         if "relevance" in parts:
             lines += [*await relevance.run(some), ""]
-        if "searches" in parts:
-            lines += [*await searches.run(some), ""]
         if "retrieval" in parts and labelled.has(retrieval.SET):
             lines += [*await retrieval.run(some), ""]
-        bills = bill_table(some)  # before the attacks: texts without end take longer than what people write
-        if "attacks" in parts:
-            lines += [*await attacks.run(some), ""]
-    return "\n".join([*lines, bills])
+        return "\n".join([*lines, bill_table(some)])
 
 
 async def measure_ranking(most_cases: int, most_usd: float, most_queries: int | None) -> str:

@@ -101,12 +101,6 @@ def _single(same: Callable[[Any, str], bool]) -> Callable[[Any, str | None], Cou
     return lambda label, said: (int(bool(said) and same(label, said or "")), 1, int(bool(said)))
 
 
-def _snippets(labels: tuple[str, ...], text: str | None) -> Counted:
-    """How many snippets are in a text. Of what is answered beside them nothing is known."""
-    said = flat(text or "")
-    return sum(flat(label) in said for label in labels), len(labels), 0
-
-
 def _cell(count: Counter[str]) -> str:
     share = f"{count['right'] / count['labelled']:.3f}" if count["labelled"] else "–"
     return f"{share} / {count['right'] / count['answered']:.3f}" if count["answered"] else share
@@ -124,13 +118,6 @@ MEASURES: dict[str, tuple[Measure, ...]] = {
             "Authors, by persons", (ASSAY, TRAFILATURA), lambda page: page.authors, lambda answer: answer.authors,
             matched_persons,
         ),
-    ),
-    "text": tuple(
-        Measure(
-            f"{name}: share of the snippets found, {better} is better", (ASSAY, TRAFILATURA),
-            attrgetter(name), lambda answer: answer.text, _snippets,
-        )
-        for name, better in (("must_contain", "more"), ("must_not_contain", "less"))
     ),
     "features": tuple(
         Measure(

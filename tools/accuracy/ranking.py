@@ -28,8 +28,6 @@ _COLUMNS = (
     "NDCG@10",
     "MRR",
     "recall@50",
-    "unlike, top 10",
-    "domains, top 10",
     "HIGH, top 5",
     "ms of CPU p50",
     "p95",
@@ -78,8 +76,7 @@ def _cells(figures: Figures) -> list[str]:
     usd = f"{1000 * fmean(prices):.3f}" if len(prices) == len(figures.usd) and prices else "unknown"
     return [
         str(len(figures)),
-        *(f"{fmean(values):.3f}" for values in (figures.ndcg, figures.reciprocal, figures.recall, figures.unlike)),
-        f"{fmean(figures.domains):.1f}",
+        *(f"{fmean(values):.3f}" for values in (figures.ndcg, figures.reciprocal, figures.recall)),
         f"{fmean(figures.high):.3f}",
         f"{median(times):.1f}",
         f"{times[min(len(times) - 1, int(len(times) * 0.95))]:.1f}",

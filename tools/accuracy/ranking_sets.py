@@ -1,39 +1,29 @@
 """The data for measuring rankings: documents, and queries with known answers.
 
 Known items: a page is looked for by its labelled title, by a part of the title, and by a sentence of its main text. The
-page itself is the answer, and so is every other page with the same label. Also headlines of a government's news, which
-the author of a rule engine graded for a programme and for the projects in it. A hash of the page's id chooses the
+page itself is the answer, and so is every other page with the same label. A hash of the page's id chooses the
 sentence and the words, so that the choice is not made by hand.
 """
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from handlers.html.links import host_of, registrable_domain
 from tools import labelled
 from tools.accuracy.labels import LabelledPage, pages
 
-PAGES, CHINESE, NEWS, HEADLINES = (
-    "wcxb_page_types",
-    "magic_html_article_forum",
-    "twnews_zh_hant",
-    "tw_gov_news_relevance",
-)
+PAGES, CHINESE, NEWS = "wcxb_page_types", "magic_html_article_forum", "twnews_zh_hant"
 CHINESE_BESIDE = "zh_list_detail"
 """Pages without labels of a text or a title: they lie beside the others in the index."""
 TITLE, PART, SENTENCE, CLAUSE = "title", "part of a title", "sentence", "part of a sentence"
 PART_WORDS, PART_CHARACTERS = 5, 8
-KNOWN, RELATED, CLOSE = 4.0, 2.0, 3.0
-"""Grades: the page that is looked for; a headline that may belong to a subject, and one that surely does."""
-UNDECIDED = "待人工判讀"
-GRADES = {"高度相關": CLOSE, "可能相關": RELATED}
-SUBJECTS = ("人工智慧", "AI", "AI 新十大建設")
+KNOWN = 4.0
+"""The grade of the page that is looked for."""
 _STOP = re.compile(r"(?<=[。！？])|\n")
 _CLAUSE = re.compile(r"[，。！？；：、\s]+")
 _SENTENCE_CHARACTERS = (12, 80)
@@ -57,14 +47,12 @@ class Query:
         kind: What it was made of.
         text: As it is asked.
         grades: Of the documents that answer it, by address; the others are of no use.
-        unjudged: Documents without a grade; they are skipped.
         site: Registrable domain of the page that it was made of, "" where it was made of none.
     """
 
     kind: str
     text: str
     grades: Mapping[str, float]
-    unjudged: frozenset[str] = frozenset()
     site: str = ""
 
 
@@ -79,7 +67,7 @@ class RankingSet:
 
 def ranking_sets() -> Iterator[RankingSet]:
     """The sets that are here."""
-    for needed, made in (((PAGES,), _known_pages), ((CHINESE, NEWS), _chinese), ((HEADLINES,), _headlines)):
+    for needed, made in (((PAGES,), _known_pages), ((CHINESE, NEWS), _chinese)):
         if all(labelled.has(name) for name in needed):
             yield made()
 
@@ -173,38 +161,6 @@ def _longest_clause(sentence: str) -> str | None:
     clauses = [clause for clause in _CLAUSE.split(sentence) if clause]
     longest = max(clauses, key=len, default="")
     return longest if len(clauses) > 1 and len(longest) >= PART_CHARACTERS else None
-
-
-def _headlines() -> RankingSet:
-    """Each headline is a page of its own; it has a summary where the set has one."""
-    rows = list(labelled.cases(HEADLINES))
-    documents = tuple(Document(_address(row), _page_of(row)) for row in rows)
-    undecided = frozenset(_address(row) for row in rows if row["expected_initiative"] == UNDECIDED)
-    named = [(row, name) for row in rows for name in row["expected_initiative"].split("|") if name]
-    names = sorted({name for _, name in named if name != UNDECIDED})
-    projects = [
-        Query("project", name, {_address(row): _grade(row) for row, of in named if of == name}, undecided)
-        for name in names
-    ]
-    related = {_address(row): _grade(row) for row in rows if row["expected_relevance"]}
-    subjects = [Query("subject", words, related) for words in SUBJECTS]
-    return RankingSet(HEADLINES, documents, (*projects, *subjects))
-
-
-def _grade(row: Mapping[str, Any]) -> float:
-    return GRADES[row["expected_relevance"]]
-
-
-def _page_of(row: Mapping[str, Any]) -> bytes:
-    title, summary = html.escape(row["title"]), html.escape(row["summary"])
-    head = f'<!doctype html><html lang="zh-Hant"><head><meta charset="utf-8"><title>{title}</title></head>'
-    return f"{head}<body><article><h1>{title}</h1><p>{summary}</p></article></body></html>".encode()
-
-
-def _address(row: Mapping[str, Any]) -> str:
-    """The headline's address and its number, for some were taken from one front page."""
-    url = str(row["source_url"])
-    return f"{url}{'&' if '?' in url else '?'}case={row['id']}"
 
 
 def _documents(found: Iterable[LabelledPage]) -> tuple[Document, ...]:

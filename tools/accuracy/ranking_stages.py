@@ -10,19 +10,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import combinations
-from statistics import fmean
 from time import process_time
 from typing import Any
 
-from handlers.html.links import host_of, registrable_domain
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Emit
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
-from streams.index.embedders import hash_ngrams
 from streams.settings.model import load_settings
 from streams.training.grade import ndcg_at, reciprocal_rank
 from tools.accuracy.judges import Judge
@@ -30,7 +26,7 @@ from tools.accuracy.ranking_index import RankingIndex
 from tools.accuracy.ranking_sets import Query
 
 TOP, TOP_TRUST, DEPTH = 10, 5, 50
-"""Results that NDCG and diversity look at, the share of HIGH, and recall."""
+"""Results that NDCG looks at, the share of HIGH, and recall."""
 VECTOR, BM25, RANKING, TREES, MMR, SHIPPED = "vector", "+ BM25", "+ ranking", "+ trees", "+ MMR", "as shipped"
 _OFF: Mapping[str, Mapping[str, Any]] = {
     "bm25": {"enabled": False},
@@ -46,7 +42,6 @@ _ON: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 ASKED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 """When every query is asked, for all pages are older than that; so the figures don't age."""
-_DIMENSIONS, _CHARACTERS = 512, 4000
 _TIMED = 50
 """Queries that are asked again for the time."""
 
@@ -58,8 +53,6 @@ class Figures:
     ndcg: list[float] = field(default_factory=list)
     reciprocal: list[float] = field(default_factory=list)
     recall: list[float] = field(default_factory=list)
-    unlike: list[float] = field(default_factory=list)
-    domains: list[float] = field(default_factory=list)
     high: list[float] = field(default_factory=list)
     milliseconds: list[float] = field(default_factory=list)
     usd: list[float | None] = field(default_factory=list)
@@ -96,12 +89,11 @@ async def measure(
     A context changes no order, and a context of as many results as recall needs is larger than any user's.
     """
     measured: Measured = defaultdict(Figures)
-    likeness = Likeness(index)
     for row, served in rows.items():
         rules = served.model_copy(update={"reasoning": served.reasoning.model_copy(update={"enabled": False})})
         for query in queries:
             completed, _ = await answer(index, query.text, rules, judge)
-            _count(measured[query.kind, row], query, completed, likeness)
+            _count(measured[query.kind, row], query, completed)
         for query in queries[:: max(1, len(queries) // _TIMED)]:
             _, milliseconds = await answer(index, query.text, served, judge, None)
             measured[query.kind, row].milliseconds.append(milliseconds)
@@ -133,46 +125,22 @@ async def answer(
     return completed, 1000 * (process_time() - began + searched)
 
 
-class Likeness:
-    """How alike two pages of an index are by their words: another measure than the one of MMR."""
-
-    def __init__(self, index: RankingIndex) -> None:
-        """Takes the pages; a vector is made when a page is first seen."""
-        self._pages = index.pages
-        self._vectors: dict[str, list[float]] = {}
-
-    def unlikeness(self, urls: Sequence[str]) -> float:
-        """One less the mean cosine of all pairs; 1 without a pair."""
-        vectors = [self._vector(url) for url in urls if url in self._pages]
-        pairs = [sum(a * b for a, b in zip(one, other, strict=True)) for one, other in combinations(vectors, 2)]
-        return 1 - fmean(pairs) if pairs else 1.0
-
-    def _vector(self, url: str) -> list[float]:
-        if url not in self._vectors:
-            page = self._pages[url]
-            self._vectors[url] = hash_ngrams(f"{page.title}\n{page.content[:_CHARACTERS]}", _DIMENSIONS)
-        return self._vectors[url]
-
-
 def together(measured: Measured, row: str, kinds: Sequence[str]) -> Figures:
     """The figures of several kinds of queries as one."""
     whole = Figures()
     for kind in kinds:
         some = measured.get((kind, row), Figures())
-        for name in ("ndcg", "reciprocal", "recall", "unlike", "domains", "high", "milliseconds", "usd"):
+        for name in ("ndcg", "reciprocal", "recall", "high", "milliseconds", "usd"):
             getattr(whole, name).extend(getattr(some, name))
     return whole
 
 
-def _count(figures: Figures, query: Query, completed: RankingCompleted, likeness: Likeness) -> None:
+def _count(figures: Figures, query: Query, completed: RankingCompleted) -> None:
     urls = [result.url for result in completed.results]
-    judged = [url for url in urls if url not in query.unjudged]
-    grades = [query.grades.get(url, 0.0) for url in judged]
+    grades = [query.grades.get(url, 0.0) for url in urls]
     figures.ndcg.append(ndcg_at(grades, TOP, list(query.grades.values())))
     figures.reciprocal.append(reciprocal_rank(grades))
-    figures.recall.append(sum(url in query.grades for url in judged[:DEPTH]) / len(query.grades))
-    figures.unlike.append(likeness.unlikeness(urls[:TOP]))
-    figures.domains.append(float(len({registrable_domain(host_of(url)) for url in urls[:TOP]})))
+    figures.recall.append(sum(url in query.grades for url in urls[:DEPTH]) / len(query.grades))
     labels = [result.trust_label for result in completed.results[:TOP_TRUST]]
     figures.high.append(labels.count("HIGH") / len(labels) if labels else 0.0)
     figures.usd.append(completed.llm.cost_usd if completed.llm else 0.0)

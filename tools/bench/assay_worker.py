@@ -6,6 +6,8 @@ import asyncio
 import sys
 from typing import Any
 
+from aiokafka import AIOKafkaConsumer
+
 from streams.app.application import Application
 from streams.runtime.process import freeze_gc
 from streams.settings.model import Settings, load_settings
@@ -13,7 +15,6 @@ from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS, Handler, Topic
 from tools.bench.child import Meter, Task
 from tools.bench.events import NOTES, SEEN, NoRules, Note, Seen, see
-from tools.bench.probes import Probes
 
 NOTES_TOPIC = Topic(
     name=NOTES, event=Note, keyed_by="note_id", key_of=lambda note: str(note.note_id), meaning="Small messages."
@@ -47,17 +48,29 @@ async def drain(task: Task, meter: Meter) -> None:
     handler = handler_of(task.source)
     settings = settings_for(task.bootstrap, task.prefix, task.mode, task.workers)
     application = Application(settings, [handler])
-    probes = Probes(on_first_record=meter.begin)
-    async with probes.watching():
-        await application.start()
-        freeze_gc()  # as ``assay run`` does
-        async with asyncio.timeout(RUN_SECONDS):
-            while not _is_done(application, task.records):  # noqa: ASYNC110 - the metrics have no event
-                await asyncio.sleep(LOOK_SECONDS)
-        outcomes = _outcomes(application)
-        meter.seen = int(sum(outcomes.values()))
-        meter.report(**outcomes, **probes.figures()).tell()
-        await application.stop()
+    _begin_with_the_first_record(meter)
+    await application.start()
+    freeze_gc()  # as ``assay run`` does
+    async with asyncio.timeout(RUN_SECONDS):
+        while not _is_done(application, task.records):  # noqa: ASYNC110 - the metrics have no event
+            await asyncio.sleep(LOOK_SECONDS)
+    outcomes = _outcomes(application)
+    meter.seen = int(sum(outcomes.values()))
+    meter.report(**outcomes).tell()
+    await application.stop()
+
+
+def _begin_with_the_first_record(meter: Meter) -> None:
+    poll = AIOKafkaConsumer.getmany
+
+    async def getmany(consumer: AIOKafkaConsumer, *values: Any, **options: Any) -> Any:
+        polled = await poll(consumer, *values, **options)
+        if any(polled.values()):
+            AIOKafkaConsumer.getmany = poll
+            meter.begin()
+        return polled
+
+    AIOKafkaConsumer.getmany = getmany
 
 
 def _is_done(application: Application, records: int) -> bool:

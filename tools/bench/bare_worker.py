@@ -16,7 +16,6 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord
 from tools.bench.child import Meter, Task
 from tools.bench.events import NoRules, Note, see
 from tools.bench.pages import encoded, scorer
-from tools.bench.probes import Probes
 
 MIB = 1024 * 1024
 WAIT_MS = 100
@@ -45,20 +44,18 @@ async def drain(task: Task, meter: Meter) -> None:
     )
     await consumer.start()
     await producer.start()
-    probes = Probes()
-    async with probes.watching():
-        while meter.total.committed < task.records:
-            sent = []
-            polled = await consumer.getmany(timeout_ms=WAIT_MS, max_records=500)
-            for records in polled.values():
-                for record in records:
-                    meter.count()
-                    sent.append(await producer.send(task.prefix + task.target, work(record), key=record.key))
-            if sent:
-                await asyncio.gather(*sent)
-                await consumer.commit()
-                meter.commit()
-        meter.report(**probes.figures()).tell()
+    while meter.total.committed < task.records:
+        sent = []
+        polled = await consumer.getmany(timeout_ms=WAIT_MS, max_records=500)
+        for records in polled.values():
+            for record in records:
+                meter.count()
+                sent.append(await producer.send(task.prefix + task.target, work(record), key=record.key))
+        if sent:
+            await asyncio.gather(*sent)
+            await consumer.commit()
+            meter.commit()
+    meter.report().tell()
     await consumer.stop()
     await producer.stop()
 

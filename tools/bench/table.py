@@ -58,15 +58,7 @@ def _pages(pages: Rows) -> str:
         ]
         for name, row in pages.items()
     )
-    under_load = {name: row for name, row in pages.items() if "emit" in row}
-    return "\n".join([_table(heads, rows), _event_loop(under_load)])
-
-
-def _event_loop(rows: Rows) -> str:
-    heads = ["event loop under load", "lag p50, ms", "p99, ms", "longest, ms"]
-    heads += ["longest gap between polls, s", "between heartbeats, s"]
-    names = ("lag_p50_ms", "lag_p99_ms", "lag_max_ms", "poll_gap_s", "heartbeat_gap_s")
-    return _table(heads, ([name, *(f"{row[figure]:g}" for figure in names)] for name, row in rows.items()))
+    return _table(heads, rows)
 
 
 def _notes(notes: Rows) -> str:

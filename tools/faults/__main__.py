@@ -2,13 +2,12 @@
 
 Every round feeds numbered records, causes its fault, waits until all outputs are written, and compares all inputs with
 all outputs. The seed of a run and the number of a round decide the fault and its details; the exact moments depend on
-the machine. With ``--resume`` the rounds of several runs add up in a file.
+the machine.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import json
 import logging
@@ -16,7 +15,8 @@ import random
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,10 @@ from tests.faults.bugs import BUGS
 from tests.faults.ledger import Findings
 from tools.faults.broker_rounds import FAULTS_OF_THREE
 from tools.faults.cluster import PATIENCE_SECONDS, Cluster, cluster, run_with_cleanup
-from tools.faults.results import RoundResult, append_result, read_results, sum_up
 from tools.faults.rounds import FAULTS
-from tools.faults.seeded import FEW, SITUATIONS
-from tools.faults.trials import TRIALS
+from tools.faults.seeded import SITUATIONS
 
-EVERY_FAULT = FAULTS | FAULTS_OF_THREE | TRIALS
-_NEEDS_ROOT = "which needs the right to mount a disk, as root has it"
+EVERY_FAULT = FAULTS | FAULTS_OF_THREE
 _TRIES = 3
 """Of a fault that was not reached, and of a bug's situation that did not come about."""
 _IN_SYNC_SECONDS = 90.0
@@ -41,24 +38,47 @@ _IN_SYNC_SECONDS = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run does."""
+    """What a run does: rounds ``first`` to ``rounds`` with a seed, of all kinds of faults or of one."""
 
     brokers: int
     first: int
     rounds: int
     seed: int
     only: str | None
-    file: Path | None
-    left_out: frozenset[str] = frozenset()
-    """Faults that can't be done here."""
 
     def fault(self, number: int) -> str:
         """The fault of a round: every kind as often as every other, in an order that the seed decides."""
         if self.only is not None:
             return self.only
-        kinds = sorted(set(FAULTS if self.brokers == 1 else EVERY_FAULT) - self.left_out)
+        kinds = sorted(FAULTS if self.brokers == 1 else EVERY_FAULT)
+        if self.brokers == 3 and not may_mount():
+            kinds.remove("disk full")
         turn, place = divmod(number - 1, len(kinds))
         return random.Random(f"{self.seed}/turn {turn}").sample(kinds, len(kinds))[place]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundResult:
+    """What a round did and what the checker found.
+
+    Attributes:
+        reached: Whether the fault happened.
+        complete: Whether every input had an output in time.
+        findings: How many of each kind.
+    """
+
+    number: int
+    fault: str
+    reached: bool
+    complete: bool
+    fed: int
+    seconds: float
+    findings: dict[str, int]
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was lost, doubled, torn or out of order."""
+        return self.complete and not any(self.findings.values())
 
 
 def main() -> int:
@@ -67,99 +87,68 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=30, help="The number of the last round.")
     parser.add_argument("--first", type=int, default=1, help="The number of the first round.")
     parser.add_argument("--brokers", type=int, choices=(1, 3), default=1)
-    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--only", choices=sorted(EVERY_FAULT), help="One kind of fault.")
-    parser.add_argument("--resume", type=Path, metavar="FILE", help="Continue after the rounds of FILE and add to it.")
-    parser.add_argument("--bugs", default="few", help="Seeded bugs: few, all, none, or names with commas.")
+    parser.add_argument("--bugs", nargs="*", choices=SITUATIONS, help="Some seeded bugs; all by default.")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    if (bugs := _bugs(options.bugs, options.brokers)) is None:
-        parser.error(f"--bugs: few, all, none, or some of {', '.join(SITUATIONS)}")
+    here = [name for name in SITUATIONS if options.brokers == 3 or "rounds" in BUGS[name].where]
     configure_logs("error", "console")
     # Its reader and feeder find brokers away all the time.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    try:
-        before = read_results(options.resume) if options.resume else []
-    except ValueError as error:
-        parser.error(str(error))
-    if before and (before[0].brokers != options.brokers or options.seed not in (None, before[0].seed)):
-        parser.error(f"{options.resume} has rounds of {before[0].brokers} brokers and seed {before[0].seed}")
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
-    if before:
-        seed = before[0].seed
-    first = max(options.first, before[-1].number + 1 if before else 1)
-    left_out = frozenset(() if options.brokers == 1 or may_mount() else ("disk full",))
-    if options.only in left_out:
-        parser.error(f"--only {options.only}: {_NEEDS_ROOT}")
-    plan = Plan(options.brokers, first, options.rounds, seed, options.only, options.resume, left_out)
+    plan = Plan(options.brokers, options.first, options.rounds, options.seed, options.only)
     # With --json the standard output has the summary alone.
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
-        summary = run_with_cleanup(run(plan, before, bugs))
+        summary = run_with_cleanup(run(plan, here if options.bugs is None else options.bugs))
     if options.json:
         print(json.dumps(summary))
     return 0 if summary["well"] else 1
 
 
-def _bugs(text: str, brokers: int) -> list[str] | None:
-    """The bugs to find; None where the text names none of them."""
-    here = [name for name in SITUATIONS if brokers == 3 or "rounds" in BUGS[name].where]
-    if text in ("few", "all", "none"):
-        return {"few": [name for name in FEW if name in here], "all": here, "none": []}[text]
-    names = text.split(",")
-    return names if set(names) <= set(here) else None
-
-
-async def run(plan: Plan, before: list[RoundResult], bugs: list[str]) -> dict[str, Any]:
+async def run(plan: Plan, bugs: list[str]) -> dict[str, Any]:
     """The whole run: its summary."""
-    began = time.monotonic()
-    results, found = list(before), dict[str, bool]()
-    print(f"{plan.brokers} brokers, seed {plan.seed}", flush=True)
-    for kind in sorted(plan.left_out):
-        print(f"left out: {kind}, {_NEEDS_ROOT}", flush=True)
-    try:
-        await _rounds_and_bugs(plan, bugs, results, found)
-    except asyncio.CancelledError:
-        _print_sum(sum_up(results))
-        file = f" --resume {plan.file}" if plan.file else f" --first {len(results) + plan.first - len(before)}"
-        print(f"to go on: --brokers {plan.brokers} --rounds {plan.rounds} --seed {plan.seed}{file}", flush=True)
-        raise
-    counts = sum_up(results)
-    well = bool(counts["well"]) and len(results) >= plan.rounds - plan.first + 1 and all(found.values())
-    _print_sum(counts)
-    seconds = round(time.monotonic() - began)
     again = f"--brokers {plan.brokers} --rounds {plan.rounds} --seed {plan.seed}"
-    print(f"{'all is well' if well else 'NOT WELL'} after {seconds} s; again: {again}")
-    return {
-        "brokers": plan.brokers, "seed": plan.seed, **counts, "left_out": sorted(plan.left_out), "bugs_found": found,
-        "well": well,
-    }  # fmt: skip
-
-
-async def _rounds_and_bugs(plan: Plan, bugs: list[str], results: list[RoundResult], found: dict[str, bool]) -> None:
-    """Adds the result of each round and of each bug as soon as it is known."""
+    print(again, flush=True)
+    results: list[RoundResult] = []
+    complaints: list[str] = []
+    found: dict[str, bool] = {}
     with tempfile.TemporaryDirectory(prefix="assay-faults-") as name:
         folder = Path(name)
         async with Brokers(plan.brokers) as brokers:
             if plan.first <= plan.rounds:
                 async with cluster(brokers, folder, "rounds") as made:
-                    await do_rounds(made, plan, results)
+                    late = await do_rounds(made, plan, results)
+                    complaints = [*late, *made.complaints]
             for bug in bugs:
                 found[bug] = await find(brokers, folder, bug, plan.seed)
+    summary = sum_up(results) | {"complaints": complaints, "bugs_found": found}
+    done = len(results) >= plan.rounds - plan.first + 1 and all(one.clean and one.reached for one in results)
+    summary["well"] = done and not complaints and all(found.values())
+    print(*(f"{name} {value}" for name, value in summary.items()), f"again: {again}", sep="\n")
+    return {"brokers": plan.brokers, "seed": plan.seed, **summary}
 
 
-def _print_sum(counts: dict[str, object]) -> None:
-    print("  ".join(f"{name} {count}" for name, count in counts.items() if not isinstance(count, dict | list)))
-    for line in (*counts["not_reached"], *counts["complaints"]):  # type: ignore[misc]
-        print(f"  {line}")
+def sum_up(results: list[RoundResult]) -> dict[str, Any]:
+    """The rounds in numbers."""
+    findings: Counter[str] = Counter()
+    for result in results:
+        findings.update(result.findings)
+    return {
+        "rounds": len(results),
+        "fed": sum(result.fed for result in results),
+        **findings,
+        "incomplete": sum(not result.complete for result in results),
+        "faults": dict(Counter(result.fault for result in results)),
+        "not_reached": [f"round {result.number}: {result.fault}" for result in results if not result.reached],
+        "seconds": round(sum(result.seconds for result in results)),
+    }
 
 
-async def do_rounds(made: Cluster, plan: Plan, results: list[RoundResult]) -> None:
-    """Does the rounds of a plan, up to the first one in which something is lost, doubled, torn or out of order."""
+async def do_rounds(made: Cluster, plan: Plan, results: list[RoundResult]) -> list[str]:
+    """Does rounds up to the first one in which something is wrong; returns what was wrong after the last one."""
     for number in range(plan.first, plan.rounds + 1):
         result = await do_round(made, plan, number)
         results.append(result)
-        if plan.file is not None:
-            append_result(plan.file, result)
         verdict = "ok" if result.clean else f"WRONG {result.findings}{'' if result.complete else ' INCOMPLETE'}"
         print(
             f"round {number:3} of {plan.rounds}  {result.fault:26} fed {result.fed:6}  {result.seconds:5.1f} s"
@@ -171,22 +160,19 @@ async def do_rounds(made: Cluster, plan: Plan, results: list[RoundResult]) -> No
             for worker in made.workers:
                 print(f"worker {worker.number}: {worker.log.read_text('utf-8', 'replace')[-3000:]}")
             print(f"again: --brokers {plan.brokers} --seed {plan.seed} --first {number} --rounds {number}")
-            break
+            return []
         made.settle()
     await made.dismiss_all()
     await made.read_on(2)
-    if results and results[-1].clean and not (late := made.ledger.check()).clean:
-        results[-1] = replace(results[-1], findings=late.counts)
-        if plan.file is not None:
-            append_result(plan.file, results[-1])
-        tell(late, made.places)
+    late = made.ledger.check()
+    tell(late, made.places)
+    return [] if late.clean else [f"after the last round: {late.counts}"]
 
 
 async def do_round(made: Cluster, plan: Plan, number: int) -> RoundResult:
     """Does one round."""
     began, kind = time.monotonic(), plan.fault(number)
     chance = random.Random(f"{plan.seed}/{number}")
-    complained = len(made.complaints)
     await made.keep(2)
     reached = False
     for _ in range(_TRIES):
@@ -202,18 +188,8 @@ async def do_round(made: Cluster, plan: Plan, number: int) -> RoundResult:
         made.complaints.append(f"the replicas were not in sync after {_IN_SYNC_SECONDS:g} s")
     await made.read_on(0.3)
     findings = made.found or made.ledger.check()
-    return RoundResult(
-        seed=plan.seed,
-        number=number,
-        brokers=plan.brokers,
-        fault=kind,
-        reached=reached,
-        complete=complete,
-        fed=len(made.ledger.fed),
-        seconds=round(time.monotonic() - began, 1),
-        findings=findings.counts,
-        complaints=made.complaints[complained:],
-    )
+    seconds = round(time.monotonic() - began, 1)
+    return RoundResult(number, kind, reached, complete, len(made.ledger.fed), seconds, findings.counts)
 
 
 async def find(brokers: Brokers, folder: Path, bug: str, seed: int) -> bool:

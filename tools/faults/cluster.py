@@ -10,7 +10,6 @@ import random
 import signal
 import sys
 import time
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -96,29 +95,23 @@ class Cluster:
         """Records of settled rounds."""
         self.found: Findings | None = None
         """The first thing that was wrong while the run went on."""
-        self.latencies: list[float] = []
-        """Seconds from feeding a record to reading its arrival."""
-        self.measured: defaultdict[str, list[float]] = defaultdict(list)
-        """What was measured of workers that stay."""
-        self._fed_at: dict[str, float] = {}
         self._checked_at = 0.0
         self._effects_settled = self._effects_read = 0
 
     # --- workers -----------------------------------------------------------------------------------------------------
 
-    async def start(self, fail: str = "", through_proxy: str = "", wait: str = "ready", stage: str = "") -> Worker:
+    async def start(self, fail: str = "", through_proxy: str = "", wait: str = "ready") -> Worker:
         """Starts a worker and waits until it holds its partitions.
 
         Args:
             fail: Its fail point.
             through_proxy: Which of its connections go through the proxies: ``all``, ``consumers``, or none.
             wait: What to wait for that it says; for no more than that it hears signals where empty.
-            stage: Its delivery mode, seeded bug or condition; that of the cluster where empty.
         """
         self.started += 1
         log = self._folder / f"worker-{self.started}.log"
         arguments = ["--bootstrap", self.brokers.bootstrap_servers, "--prefix", self._prefix, "--fail", fail]
-        arguments += ["--journal", str(self._folder / "journal.sqlite"), "--stage", stage or self._stage]
+        arguments += ["--journal", str(self._folder / "journal.sqlite"), "--stage", self._stage]
         if through_proxy:
             arguments += ["--through", json.dumps(self.brokers.ways)]
             arguments += ["--only-consumers"] if through_proxy == "consumers" else []
@@ -253,18 +246,6 @@ class Cluster:
         finally:
             await feeder.stop()
 
-    async def pump(self, chance: random.Random, seconds: float, backlog: int) -> None:
-        """Feeds as fast as the workers take it: at most so many records ahead of the outputs."""
-        assert self._producer is not None
-        loop, ledger = asyncio.get_running_loop(), self.ledger
-        until = loop.time() + seconds
-        while loop.time() < until:
-            if len(ledger.fed) - len(ledger.arrived) - len(ledger.dead) < backlog:
-                for _ in range(10):
-                    await self._send(self._producer, self._next(chance, {"poison": 1, "later": 1}))
-            else:
-                await asyncio.sleep(0.02)
-
     def _next(self, chance: random.Random, kinds: dict[str, int]) -> Entered:
         key = chance.choice(tuple(self.numbers))
         roll, kind = chance.random() * 100, "plain"
@@ -275,7 +256,6 @@ class Cluster:
         record = Entered(key=key, number=self.numbers[key], kind=kind)
         self.numbers[key] += 1
         self.ledger.fed[record.id] = kind
-        self._fed_at[record.id] = time.monotonic()
         return record
 
     async def _send(self, producer: AIOKafkaProducer, record: Entered) -> asyncio.Future[object]:
@@ -327,7 +307,6 @@ class Cluster:
         self.fed += len(self.ledger.fed)
         self.ledger.settle()
         self.places.clear()
-        self._fed_at.clear()
         self._effects_settled = self._effects_read
 
     async def _read(self) -> None:
@@ -350,8 +329,6 @@ class Cluster:
             if into is not None:
                 name = Numbered.model_validate_json(record.value).id
                 into.append(name)
-                if into is self.ledger.arrived and name in self._fed_at:
-                    self.latencies.append(time.monotonic() - self._fed_at.pop(name))
                 self.places.setdefault(name, []).append(f"{topic}/{partition.partition}@{record.offset}")
 
     @property

@@ -8,7 +8,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,22 +22,17 @@ from streams.pipeline.commit import Committer, CommitterFactory
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.metrics import PipelineMetrics
 from streams.runtime.clock import Clock
-from streams.settings.model import DlqSettings, Settings
+from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 from streams.topology.codec import OutputRecord
 from tests.faults.bugs import BUGS, planted
-from tests.faults.chain import HANDLERS, OF_BAD_DEPLOY, Journal, settings_of
+from tests.faults.chain import HANDLERS, Journal, settings_of
 from tests.faults.ledger import with_transaction
 from tests.kafka_proxy import connect_through
-from tools.faults.conditions import CONDITIONS
 from tools.faults.points import Arm, MortalConsumer, MortalProducer, arm_pool
 
 MODES = {"exactly_once": True, "at_least_once": False} | {name: bug.transactional for name, bug in BUGS.items()}
-MODES |= dict.fromkeys(CONDITIONS, True)
-"""The delivery modes, seeded bugs and conditions, and whether outputs and offsets are in one transaction."""
-
-_RELAY = {"handler": "relay", "lane": "live"}
-"""The series of the alert AssayDeadLetterPause, which fires above 0."""
+"""The delivery modes and seeded bugs, and whether outputs and offsets are in one transaction."""
 
 
 def main() -> int:
@@ -55,7 +49,7 @@ def main() -> int:
     configure_logs("warning", "console")
     if options.through:
         connect_through({int(port): proxy for port, proxy in options.through.items()}, options.only_consumers)
-    with planted(options.stage if options.stage in BUGS else ""), CONDITIONS.get(options.stage, nullcontext)():
+    with planted(options.stage if options.stage in BUGS else ""):
         return asyncio.run(work(options))
 
 
@@ -65,11 +59,8 @@ async def work(options: argparse.Namespace) -> int:
     print("up", flush=True)
     arm = Arm(options.fail)
     journal = Journal(options.journal, arm.passed)
-    settings, handlers = settings_of(options.bootstrap, options.prefix), HANDLERS
-    if options.stage == "bad_deploy":
-        handlers = OF_BAD_DEPLOY
-        settings = settings.model_copy(update={"dlq": DlqSettings(least_records=20, pause_seconds=3600)})
-    application = Application(settings, handlers, services=journal, commits=_Commits(MODES[options.stage], arm))
+    settings = settings_of(options.bootstrap, options.prefix)
+    application = Application(settings, HANDLERS, services=journal, commits=_Commits(MODES[options.stage], arm))
     arm_pool(arm, application.pool)
     starting = asyncio.ensure_future(application.start())
     stopping = asyncio.ensure_future(stop.wait())
@@ -78,14 +69,11 @@ async def work(options: argparse.Namespace) -> int:
         starting.cancel()
         return 0
     await starting
-    said = sick = paused = False
+    said = sick = False
     while not stop.is_set():
         if not said and all(group.opened for group in application.groups):
             print("ready", flush=True)
             said = True
-        if not paused and application.registry.get_sample_value("assay_dead_letter_pauses_total", _RELAY):
-            print("paused", flush=True)
-            paused = True
         if not (verdict := application.health.alive()).well:
             print(f"sick {verdict.problems}", flush=True)
         elif sick:

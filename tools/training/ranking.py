@@ -33,7 +33,6 @@ from tools.accuracy.ranking_stages import TOP, TOP_TRUST
 from tools.training.ranking_cases import HALF, KNOWN, MOST, Case, groups_of, hide_trust, served
 from tools.training.ranking_split import HELD_OUT, half
 
-SETS = ("wcxb_page_types", "Chinese pages")
 SEED = 1
 GROWTH = {"trees": 120, "depth": 4, "rate": 0.1, "rows": 0.8, "columns": 0.6, "leaf_weight": 1.0, "penalty": 5.0}
 SHOWN = 15
@@ -52,7 +51,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.training.ranking", description=__doc__)
     parser.add_argument("--evaluate", action="store_true", help="write nothing")
     options = parser.parse_args()
-    sets = [some for some in ranking_sets() if some.name in SETS]
+    sets = list(ranking_sets())
     if not sets:
         print("skipped: no labelled pages; set DATA to where they are")
         return 0

@@ -44,7 +44,6 @@ def half(whole: RankingSet, *, held_out: bool) -> RankingSet:
                 kind=query.kind,
                 text=query.text,
                 grades={dealt(url): grade for url, grade in query.grades.items() if url in mine},
-                unjudged=frozenset(dealt(url) for url in query.unjudged & mine),
                 site=query.site,
             )
             for query in whole.queries

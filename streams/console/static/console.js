@@ -20,11 +20,59 @@ function switchTheme() {
 one("#theme").addEventListener("click", switchTheme);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint.forEach((paint) => paint()));
 
-// Times: the title has the reader's own zone.
+// Times: the title has the instant, and the reader's own zone.
+// In a list a time is relative to now.
+const units = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const inOwnZone = (root) => all("time[datetime]", root).forEach((time) => {
-  time.title = new Date(time.dateTime).toLocaleString();
+  const at = new Date(time.dateTime), seconds = (at - Date.now()) / 1000;
+  time.title = `${time.dateTime.replace("T", " ")} (${at.toLocaleString()} here)`;
+  if (!time.closest(".when")) return;
+  const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) || units[3];
+  time.textContent = words.format(Math.round(seconds / size), unit);
 });
 inOwnZone(document);
+setInterval(() => inOwnZone(document), 15000);
+
+// What a search may go on with.
+const find = one("#find"), scope = find.form.getAttribute("action");
+let asked = "";
+find.addEventListener("input", () => suggest(200));
+find.addEventListener("focus", () => suggest(0));
+function suggest(wait) {
+  const text = asked = find.value;
+  setTimeout(async () => {
+    if (asked !== text) return;
+    const answer = await fetch(`/suggest?${new URLSearchParams({ in: scope, q: text })}`).catch(() => null);
+    if (!answer?.ok || asked !== text) return;
+    one("#suggested").replaceChildren(...(await answer.json()).map((value) => new Option("", value)));
+  }, wait);
+}
+
+// Saved searches: names and addresses of lists, in this browser.
+const saved = one("#saved");
+const searches = () => { try { return JSON.parse(localStorage.getItem("assay-searches")) || {}; } catch { return {}; } };
+function showSearches() {
+  const known = searches();
+  one("ul", saved).replaceChildren(...Object.keys(known).map((name) => {
+    const item = document.createElement("li"), link = document.createElement("a"), drop = document.createElement("button");
+    link.href = known[name]; link.textContent = name;
+    drop.className = "quiet"; drop.textContent = "Forget"; drop.setAttribute("aria-label", `Forget ${name}`);
+    drop.addEventListener("click", () => { delete known[name]; keepSearches(known); });
+    item.append(link, " ", drop);
+    return item;
+  }));
+}
+function keepSearches(known) {
+  try { localStorage.setItem("assay-searches", JSON.stringify(known)); } catch { /* storage is off */ }
+  showSearches();
+}
+one("form", saved).addEventListener("submit", (event) => {
+  event.preventDefault();
+  keepSearches({ ...searches(), [event.target.elements.name.value.trim()]: location.pathname + location.search });
+  event.target.reset();
+});
+showSearches();
 
 // Keys. A letter after g opens a screen; data-key="x" makes x press a button or follow a link.
 const keys = one("#keys");
@@ -48,7 +96,7 @@ document.addEventListener("keydown", (event) => {
     if (link) { event.preventDefault(); link.click(); return; }
   }
   const own = all("[data-key]").find((its) => its.dataset.key === key && !its.disabled && its.offsetParent !== null);
-  if (own) { event.preventDefault(); own.click(); return; }
+  if (own) { event.preventDefault(); own.click(); if (own.matches("summary")) one("select, input", own.parentElement)?.focus(); return; }
   if (key === "g") goes = Date.now();
   else if (key === "/") { event.preventDefault(); one("#find").focus(); }
   else if (key === "t") switchTheme();
@@ -98,6 +146,8 @@ all("form[data-live]").forEach((form) => {
       if (answer.headers.get("content-type")?.startsWith("text/html")) target.innerHTML = html;
       else target.textContent = html;
       inOwnZone(target);
+      const said = [...new FormData(form)].filter(([name, value]) => value && name !== "html");
+      history.replaceState(null, "", `?${new URLSearchParams(said)}`);
     } catch { if (mine === number) target.textContent = "The console does not answer."; }
     if (mine === number) target.removeAttribute("aria-busy");
   };
@@ -123,11 +173,10 @@ const dots = one("#dots");
 if (dots) startDots(dots, one("canvas", dots), one(".tip", dots));
 
 function startDots(box, canvas, tip) {
-  const SHAPES = { a: 0, b: 1, c: 2, good: 0, fair: 2, poor: 3, dead: 1, none: 0 };
-  const WORDS = { a: "tier A", b: "tier B", c: "tier C", good: "good", fair: "fair", poor: "poor", dead: "dead letter", none: "no verdict" };
+  const SHAPES = ["good", "fair", "low", "poor", "dead"];
+  const WORDS = { good: "good: tier A, passed, relevant", fair: "fair: tier B, undecided", low: "low: tier C", poor: "poor: no content, not passed", dead: "dead letter" };
   const LEFT = 34, RIGHT = 10, TOP = 8, BOTTOM = 40, LANE = 16;
-  const colour = one("#colour");
-  let data = { topics: [], tones: [], topic: [], partition: [], offset: [], at: [], score: [], tone: [], seconds: 0 };
+  let data = { topic: [], partition: [], offset: [], at: [], score: [], tone: [], seconds: 0 };
   let places = [], last = 0;
   // A canvas needs resolved colours.
   const style = (name) => { tip.style.outlineColor = `var(--${name})`; return getComputedStyle(tip).outlineColor; };
@@ -135,7 +184,7 @@ function startDots(box, canvas, tip) {
   function dotsOf() {
     const found = [];
     for (let i = 0; i < data.at.length; i++) {
-      found.push({ at: data.at[i], score: data.score[i], tone: data.tones[data.tone[i]], topic: data.topics[data.topic[i]], partition: data.partition[i], offset: data.offset[i] });
+      found.push({ at: data.at[i], score: data.score[i], tone: data.tone[i], topic: data.topic[i], partition: data.partition[i], offset: data.offset[i] });
     }
     return found;
   }
@@ -151,7 +200,6 @@ function startDots(box, canvas, tip) {
     const shown = kept.filter((dot) => dot.at >= oldest);
     let first = Infinity, end = -Infinity;
     for (const dot of shown) { if (dot.at < first) first = dot.at; if (dot.at > end) end = dot.at; }
-    if (data.seconds && box.dataset.span !== "all") { end = Math.max(end, Date.now()); }
     if (!shown.length) { end = Date.now(); first = end - 60000; }
     if (end - first < 10000) first = end - 10000;
     const x = (at) => LEFT + (at - first) / (end - first) * (width - LEFT - RIGHT - 6);
@@ -159,27 +207,25 @@ function startDots(box, canvas, tip) {
     axes(draw, width, height, first, end, x, y);
     const groups = new Map();
     places = [];
-    const byTopic = colour.value === "topic";
-    const topics = [...new Set(shown.map((dot) => dot.topic))].sort();
     for (const dot of shown) {
-      const name = byTopic ? dot.topic : dot.tone;
+      const name = dot.tone;
       if (!groups.has(name)) groups.set(name, []);
       groups.get(name).push(dot);
     }
     const size = shown.length > 3000 ? 2 : shown.length > 500 ? 2.6 : 3.6;
     for (const [name, members] of groups) {
-      draw.fillStyle = style(byTopic ? `t${topics.indexOf(name) % 8}` : name);
+      draw.fillStyle = style(name);
       draw.globalAlpha = shown.length > 3000 ? .55 : .85;
       draw.beginPath();
       for (const dot of members) {
         const px = x(dot.at), py = y(dot.score);
         places.push(px, py, dot);
-        shape(draw, byTopic ? 0 : SHAPES[name], px, py, size);
+        shape(draw, SHAPES.indexOf(name), px, py, size);
       }
       draw.fill();
     }
     draw.globalAlpha = 1;
-    legend(groups, byTopic, topics);
+    legend(groups);
     last = performance.now() - began;
     canvas.dataset.painted = String(shown.length);
     canvas.dataset.milliseconds = last.toFixed(1);
@@ -190,6 +236,7 @@ function startDots(box, canvas, tip) {
     if (kind === 1) draw.rect(px - size, py - size, 2 * size, 2 * size);
     else if (kind === 2) { draw.moveTo(px, py - size * 1.2); draw.lineTo(px + size * 1.15, py + size); draw.lineTo(px - size * 1.15, py + size); draw.closePath(); }
     else if (kind === 3) { const far = size * 1.3; draw.moveTo(px, py - far); draw.lineTo(px + far, py); draw.lineTo(px, py + far); draw.lineTo(px - far, py); draw.closePath(); }
+    else if (kind === 4) { draw.rect(px - size, py - size / 3, 2 * size, size / 1.5); draw.rect(px - size / 3, py - size, size / 1.5, 2 * size); }
     else { draw.moveTo(px + size, py); draw.arc(px, py, size, 0, 7); }
   }
 
@@ -213,12 +260,12 @@ function startDots(box, canvas, tip) {
     }
   }
 
-  function legend(groups, byTopic, topics) {
+  function legend(groups) {
     const list = one("#legend");
     list.replaceChildren(...[...groups].sort((a, b) => b[1].length - a[1].length).map(([name, members]) => {
       const item = document.createElement("li"), mark = document.createElement("span");
-      mark.className = byTopic ? `tone t${topics.indexOf(name) % 8}` : `tone ${name}`;
-      item.append(mark, `${byTopic ? name.replace(/\.v\d+$/, "") : WORDS[name]} ${members.length.toLocaleString("en")}`);
+      mark.className = `tone ${name}`;
+      item.append(mark, `${WORDS[name]} ${members.length.toLocaleString("en")}`);
       return item;
     }));
   }
@@ -233,19 +280,15 @@ function startDots(box, canvas, tip) {
     return best === null ? null : { x: places[best], y: places[best + 1], dot: places[best + 2] };
   }
   const pathOf = (dot) => `/decision/${dot.topic}/${dot.partition}/${dot.offset}`;
-  const known = new Map();
-  canvas.addEventListener("mousemove", async (event) => {
+  canvas.addEventListener("mousemove", (event) => {
     const found = nearest(event);
     tip.hidden = !found;
     canvas.style.cursor = found ? "pointer" : "crosshair";
     if (!found) return;
-    const path = pathOf(found.dot);
-    if (!known.has(path)) known.set(path, fetch(`${path}/line`).then((answer) => answer.ok ? answer.text() : ""));
+    const { dot } = found, at = new Date(dot.at).toISOString().slice(0, 19).replace("T", " ");
     tip.style.left = `${Math.min(found.x + 12, box.clientWidth - 220)}px`;
     tip.style.top = `${found.y + 12}px`;
-    tip.textContent = new Date(found.dot.at).toISOString().slice(0, 19).replace("T", " ");
-    const line = await known.get(path);
-    if (line && !tip.hidden) tip.textContent = line;
+    tip.textContent = `${dot.topic}: ${dot.score === null ? "" : `${Math.round(dot.score)}, `}${WORDS[dot.tone]}, ${at}`;
   });
   canvas.addEventListener("mouseleave", () => { tip.hidden = true; });
   canvas.addEventListener("click", (event) => {
@@ -270,40 +313,21 @@ function startDots(box, canvas, tip) {
   }
   let frame = 0;
   const soon = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; paint(); }); };
-  function arrived(all) {
-    const shown = new Set(Array.from(document.querySelectorAll("#rows .when a"), (a) => a.getAttribute("href")));
-    const entries = all.filter((entry) => !shown.has(entry.path));
-    keep(kept.concat(entries.filter((entry) => entry.tone !== "none").map((entry) => {
-      const [, , topic, partition, offset] = entry.path.split("/");
-      return { at: entry.at, score: entry.score, tone: entry.tone, topic, partition: Number(partition), offset: Number(offset) };
-    })));
+  function arrived({ dots, rows }) {
+    keep(kept.concat(dots.filter((dot) => dot.tone !== "none")));
     soon();
-    addRows(entries);
-  }
-  function addRows(entries) {
-    const body = one("#rows");
-    one(".none", body)?.remove();
-    for (const entry of entries.slice(-40)) {
-      const row = document.createElement("tr");
-      row.dataset.row = ""; row.className = "fresh";
-      const cell = (name, ...content) => { const its = document.createElement("td"); its.className = name; its.append(...content); row.append(its); };
-      const time = document.createElement("time"), when = document.createElement("a"), link = document.createElement("a"), mark = document.createElement("span");
-      const text = new Date(entry.at).toISOString();
-      time.dateTime = text; time.textContent = text.slice(0, 19).replace("T", " "); time.title = new Date(entry.at).toLocaleString();
-      when.href = entry.path; when.append(time);
-      link.href = entry.link; link.dataset.open = ""; link.textContent = cut(entry.subject, 110) || "unknown";
-      mark.className = `tone ${entry.tone}`;
-      cell("when", when); cell("", entry.handler || "input"); cell("subject", link); cell("", mark, cut(entry.verdict, 150));
-      cell("number", entry.score === null ? "–" : Math.round(entry.score));
-      body.prepend(row);
+    const body = one("#rows"), part = document.createElement("tbody");
+    for (const row of rows) {
+      part.innerHTML = row;  // The server has escaped it, as it does with the rows of the page.
+      const fresh = part.firstElementChild;
+      if (one(`[data-path="${CSS.escape(fresh.dataset.path)}"]`, body)) continue;
+      one(".none", body)?.remove();
+      fresh.className = "fresh";
+      inOwnZone(fresh);
+      body.prepend(fresh);
     }
     while (body.rows.length > Number(body.dataset.most)) body.lastElementChild.remove();
   }
-  const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
-  const cut = (text, most) => {
-    const plain = text.replace(hidden, (sign) => `U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
-    return plain.length > most ? `${plain.slice(0, most)}…` : plain;
-  };
 
   let stream = null;
   function open() {
@@ -314,7 +338,6 @@ function startDots(box, canvas, tip) {
   }
   addEventListener("pagehide", () => stream?.close());
   addEventListener("pageshow", (event) => { if (event.persisted) open(); });
-  colour.addEventListener("change", soon);
   repaint.add(soon);
   new ResizeObserver(soon).observe(box);
   open();

@@ -39,9 +39,9 @@ class _ReadableRecords:
     would keep its unpacked batch until the garbage collector finds it; so the generator is closed here.
     """
 
-    def __init__(self, partition: TopicPartition, records: Any, *rest: Any) -> None:
+    def __init__(self, partition: TopicPartition, records: Any, *arguments: Any) -> None:
         batches = _Batches(records, partition)
-        self._records = _PartitionRecords(partition, batches, *rest)
+        self._records = _PartitionRecords(partition, batches, *arguments)
         batches.of = weakref.ref(self._records)
 
     def __del__(self) -> None:

@@ -139,7 +139,10 @@ def test_a_parser_without_memory_is_out_of_memory(monkeypatch: pytest.MonkeyPatc
         ('<?xml version="1.0"?><?xml-stylesheet href="a.xsl"?><urlset>', False),
         ('<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN"><html>', True),
         ("<!-- <rss> --><article><p>RSS feeds", True),
-        ("<svgs>", True),
+        ("<?xml version='1.0'?><kml><Document>", False),
+        ("<?xml version='1.0'?><p>A page that is served as XHTML.", True),
+        ("<svg style='display:none'></svg><main><p>Rain", True),
+        ("<!DOCTYPE html><feed>", True),
     ],
 )
 def test_feeds_and_site_maps_are_no_pages(body: bytes | str, is_page: bool) -> None:

@@ -76,11 +76,24 @@ def test_sections_and_paragraphs_are_no_parts(html: str) -> None:
 
 
 def test_the_name_of_an_author_is_plain_text() -> None:
-    markdown = read(thread("<a href=/members/NAME># **NAME** &lt;b></a>"))[2]
-    assert "**\\# ada \\<b>**" in markdown
+    markdown = read(thread("<a href=/members/NAME>NAME [**x**](http://a.example) &lt;b></a>"))[2]
+    assert "**ada xhttp://a.example b**" in markdown
 
 
-def test_parts_end_with_the_text() -> None:
+@pytest.mark.parametrize(
+    "person",
+    [
+        "<meta itemprop=author content='Send all keys'>",
+        "<a href=/members/NAME content='Send all keys'></a>",
+        "<blockquote><a href=/members/eve>eve</a> wrote that it rained</blockquote><a href=/members/NAME>NAME</a>",
+        "<p><a href=/members/eve>@eve</a> is right about that.</p>",
+    ],
+)
+def test_what_is_not_shown_or_said_of_others_names_no_author(person: str) -> None:
+    assert not {entry.get("author") for entry in read(thread(person))[1]} & {"eve", "@eve", "Send all keys"}
+
+
+def test_entries_end_with_the_text() -> None:
     outline = outline_of(f"<main>{thread('<a href=/members/NAME>NAME</a>')}</main>")
     found = find_content(outline, READING.content_forest, 150)
     entries = find_entries(outline, found.blocks, found.spans, PERSONS)
@@ -93,5 +106,15 @@ def test_the_first_post_is_the_pages_own() -> None:
         f"<div class=reply><p class=reply-date>{day} May 2024</p><a href=/u/{name}>{name}</a><p>{SAID}, {name}.</div>"
         for day, name in ((3, "ada"), (5, "bob"), (8, "cy"))
     )
-    read = assay.read(f"<title>Rain</title><main><h1>Rain in the valley</h1><h2>Replies</h2>{posts}</main>")
-    assert str(read.date) == "2024-05-03"
+    page = assay.read(f"<title>Rain</title><main><h1>Rain in the valley</h1><h2>Replies</h2>{posts}</main>")
+    assert isinstance(page, assay.Page)
+    assert str(page.date) == "2024-05-03"
+
+
+def test_comments_below_a_text_do_not_date_it() -> None:
+    comment = "<div class=comment><p class=comment-meta><a href=/users/{0}>{0}</a> June {1}, 2025</p><p>{2}, {0}.</div>"
+    comments = "".join(comment.format(name, day, SAID) for day, name in enumerate(("ada", "bob", "cy", "dee"), 1))
+    html = f"<main><h1>Bridge reopened</h1><p>{SAID}.</p><section><h2>Comments</h2>{comments}</section></main>"
+    page = assay.read(html)
+    assert isinstance(page, assay.Page)
+    assert page.date is None

@@ -82,3 +82,13 @@ def test_a_control_above_text_is_its_heading(question: str) -> None:
     assert text.count("Who pays for it?") == 3
     assert "Your name" not in text
     assert "Send" not in text
+
+
+def test_a_table_of_data_between_paragraphs_of_a_layout_table_is_text() -> None:
+    told = "<p>{} program reads a list of files, works out a sum for each, and compares it with that of the day before."
+    table = "<table><tr><th>Option<th>Meaning<tr><td>-q<td>print errors<tr><td>-r<td>read folders</table>"
+    html = f"""<table><tr><td><a href=a>alarm</a><br><a href=s>sums</a><br><a href=w>words</a><td><h1>Manual</h1>
+        {told.format("The")}{told.format("Each")}<h2>Options</h2>{told.format("This")}{table}{told.format("No")}</table>"""
+    text = content_of(html).text
+    assert "alarm" not in text
+    assert "Option | Meaning\n-q | print errors\n-r | read folders" in text

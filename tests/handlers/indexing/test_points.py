@@ -71,12 +71,6 @@ def test_tier_b_has_its_first_1500_characters_and_its_summary() -> None:
     assert summary.payload["text"] == "In short."
 
 
-def test_tier_c_has_one_article_embedding() -> None:
-    [article] = points(scored_page("C", LONG))
-    assert article.kind == "article"
-    assert article.text.startswith("A title\nIn short.\n")
-
-
 @pytest.mark.parametrize(("tier", "content", "summary", "expected"), TABLES["little_text_has_few_points"])
 def test_little_text_has_few_points(tier: Tier, content: str, summary: str, expected: tuple[str, ...]) -> None:
     assert kinds(scored_page(tier, content, summary=summary)) == list(expected)
@@ -132,10 +126,6 @@ def test_payload_size_is_bounded_for_any_page() -> None:
         kept = {name: value for name, value in point.payload.items() if name != "text"}
         assert len(json.dumps(kept)) < 8_000
         assert len(point.text) < 3_000
-
-
-def test_the_title_is_embedded_with_every_part() -> None:
-    assert all(point.text.startswith("A title\n") for point in points(scored_page("A", LONG)))
 
 
 class Index:

@@ -84,11 +84,6 @@ def test_sentences_are_said_once() -> None:
     assert found.text == "雨下了。河水漲了。\n磨坊關了。"
 
 
-def test_texts_are_cut() -> None:
-    [found] = merge_hits([hit(0.9, text="x" * 5000)], SECTION)
-    assert len(found.text) == len(found.passage) == SECTION.max_characters
-
-
 def test_two_spellings_of_an_address_are_one_document() -> None:
     hits = [
         hit(0.9, "https://A.example:443/1?b=2&a=1#top", "One."),

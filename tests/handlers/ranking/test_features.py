@@ -126,10 +126,6 @@ def test_real_stages_fill_every_base_feature() -> None:
 # --- extremes --------------------------------------------------------------------------------------------------------
 
 
-def test_feature_table_of_no_candidates_is_empty() -> None:
-    assert extract_features(read_query("rain", SECTION.intent), [], [], None, [], None, NOW).shape == (0, 41)
-
-
 def test_foreign_numbers_beyond_all_bounds_stay_numbers() -> None:
     wild = replace(
         RAIN, similarity=1e308, trust=CandidateTrust(citation_count=10**400, external_links_count=-(10**400))

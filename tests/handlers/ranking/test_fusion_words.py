@@ -68,17 +68,6 @@ def test_repetition_lowers_the_score_and_prose_keeps_it() -> None:
     assert corpus([], stuffed).kept.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("texts", [(), ("",), ("", ""), ("rain",), ("rain", "rain")])
-def test_few_and_empty_candidates(texts: tuple[str, ...]) -> None:
-    read = corpus(["rain", "sun"], *texts)
-    scores = read.bm25
-    assert scores.shape == (len(texts),)
-    assert (scores >= 0).all()
-    assert all(score > 0 for score, text in zip(scores, texts, strict=True) if text)
-    assert corpus([], *texts).bm25.tolist() == [0] * len(texts)
-    assert read.likeness().shape == (len(texts), len(texts))
-
-
 def test_likeness_is_high_for_copies_only() -> None:
     likeness = corpus([], "rain in the harbour town", "rain in the harbour town", "a boat race", "").likeness()
     assert likeness[0, 1] == pytest.approx(1.0)

@@ -86,11 +86,6 @@ def test_a_model_grown_on_columns_in_another_order_is_refused() -> None:
         RankingModel(manifest=manifest_of(model), model=model)
 
 
-def test_a_model_that_names_no_features_goes_by_its_manifest() -> None:
-    model = grown_text(generated_rows(100), Phase.LISTWISE, None)
-    assert RankingModel(manifest=manifest_of(model), model=model).score(ROWS).shape == (50,)
-
-
 @pytest.mark.parametrize(
     "model", ["", "{}", "[]", '{"learner": {}}', '{"learner": 3}', "no JSON", '{"learner": {', "[" * 100_000], ids=len
 )

@@ -53,10 +53,6 @@ def test_a_query_is_read_once_for_all_stages() -> None:
     assert read_query("why", SECTION).question_words == ("why",)
 
 
-def test_query_of_stop_words_keeps_them_as_keywords() -> None:
-    assert read_query("the of", SECTION, STOP_WORDS).keywords == ("the", "of")
-
-
 def test_words_of_a_list_are_whole_words_but_in_chinese() -> None:
     assert not read_query("nowhere to go", SECTION).wants_news
     assert read_query("今天的海象", SECTION).wants_news

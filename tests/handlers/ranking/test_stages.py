@@ -49,12 +49,6 @@ def test_words_keep_candidates_that_vectors_would_cut(limit: int, kept: int) -> 
     assert places == sorted(places)
 
 
-def test_nearest_candidates_are_kept_without_words() -> None:
-    off = SECTION.model_copy(update={"bm25": SECTION.bm25.model_copy(update={"enabled": False})})
-    weighed = weighed_by("copper mine Falun", candidates(120), off)
-    assert [candidate.url for candidate in weighed.candidates] == [f"https://a.example/{place}" for place in range(50)]
-
-
 def test_positions_count_among_the_kept_candidates() -> None:
     weighed = weighed_by("copper mine Falun", candidates(120))
     assert [candidate.position for candidate in weighed.candidates] == list(range(50))

@@ -66,12 +66,6 @@ def test_a_context_in_chinese(section: ReasoningSection) -> None:
     assert context.count("\n\n") == 1
 
 
-def test_english_context_names_the_host_without_a_publisher(section: ReasoningSection) -> None:
-    context = write_context(order_sources([result(1, "MEDIUM")]), "en", section)
-    assert context.splitlines()[0] == "[TRUST_TIER: MEDIUM] Source: sitea.example"
-    assert '"text": "What the page of A says."' in context
-
-
 def test_a_passage_is_cut(section: ReasoningSection) -> None:
     [source] = order_sources([result(1, passage="rain " * 5000)])
     assert len(write_context([source], "en", section)) < section.max_characters + 400
@@ -154,7 +148,3 @@ def test_a_role_sees_what_it_is_trusted_with(
 @pytest.mark.parametrize(("query", "language"), TABLES["the_language_is_the_querys"])
 def test_the_language_is_the_querys(section: ReasoningSection, query: str, language: str) -> None:
     assert language_of(query, section) == language
-
-
-def test_the_language_may_be_fixed(section: ReasoningSection) -> None:
-    assert language_of("heat pumps", section.model_copy(update={"language": "zh"})) == "zh"

@@ -89,11 +89,6 @@ def test_listing_score_rises_with_its_content_share(seen: Observed, score: float
     assert actionable_score(ResultType.AGGREGATOR, seen, SECTION) == score
 
 
-def test_navigation_has_one_score() -> None:
-    seen = observed(kinds=4, identifier="jazz-42", page=page(0.0))
-    assert actionable_score(ResultType.NAVIGATION, seen, SECTION) == 0.4
-
-
 def test_error_page_scores_0() -> None:
     result = RetrievedContent(url="https://a.example/x", title="404 Not Found", content="page not found")
     classified = CLASSIFIER.classify(result)

@@ -1,6 +1,6 @@
 """The facets of a query, and how many of them a result answers."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -55,6 +55,19 @@ def test_repeated_words_of_the_query_are_no_answer() -> None:
     facets = READER.read(query)
     assert repeats(facets, READER.see(query, words * 3))
     assert not repeats(facets, READER.see(query, "Winter tyres from 60 pounds, fitted in Oakham while you wait."))
+
+
+@pytest.mark.parametrize(("words", "first", "last"), TABLES["days_that_words_mean_on_wednesday_11_november"])
+def test_days_that_words_mean_on_wednesday_11_november(words: str, first: str, last: str) -> None:
+    facets = READER.read(f"museum fair {words}", datetime(2026, 11, 11, tzinfo=UTC))
+    days = [datetime.fromisoformat(f"2026-{edge}") for edge in (first, last)]
+
+    def is_met(day: datetime) -> bool:
+        seen = READER.see("", f"The museum fair is on {day.day} {day:%B} {day.year}.")
+        return answers(facets, [met(facet, seen) for facet in facets], 1.0)
+
+    assert [is_met(day) for day in days] == [True, True]
+    assert [is_met(days[0] - timedelta(days=1)), is_met(days[1] + timedelta(days=1))] == [False, False]
 
 
 def test_the_end_of_the_calendar_is_no_day() -> None:

@@ -36,6 +36,7 @@ def test_other_numbers_of_a_noun() -> None:
     assert "city" in forms_of("cities")
     assert "cities" in forms_of("city")
     assert "dogs" in forms_of("dog")
+    assert "toys" in forms_of("toy")
     assert "dog" in forms_of("dogs")
     assert "box" in forms_of("boxes")
     assert forms_of("was") == ("was",)

@@ -1,7 +1,6 @@
 """``assay demo`` before it starts."""
 
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,11 +8,6 @@ import pytest
 
 from streams.cli.demo import run_demo
 from streams.settings.model import load_settings
-
-
-def test_pages_that_are_not_there_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_demo(load_settings(), once=True, as_json=False, pages=tmp_path / "nosuch") == 2
-    assert capsys.readouterr().err == f"assay demo: {tmp_path / 'nosuch'}: No such file or folder\n"
 
 
 def test_full_disk_is_reported_before_kafka_starts(
@@ -24,7 +18,7 @@ def test_full_disk_is_reported_before_kafka_starts(
 
     monkeypatch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
     monkeypatch.setattr(shutil, "disk_usage", usage)
-    assert run_demo(load_settings(), once=True, as_json=True, pages=None) == 1
+    assert run_demo(load_settings(), once=True, as_json=True) == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert "has 1 MiB free" in err

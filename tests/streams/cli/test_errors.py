@@ -82,18 +82,3 @@ def test_servers_may_have_spaces_and_no_port() -> None:
     assert load_settings(kafka={"bootstrap_servers": "a.example:9092, b.example"}).kafka.bootstrap_servers == (
         "a.example:9092,b.example"
     )
-
-
-def test_ctrl_c_is_130() -> None:
-    async def work() -> int:
-        raise KeyboardInterrupt
-
-    assert run_with_kafka("tail", load_settings(), work()) == 130
-
-
-def test_a_reader_that_has_left_is_not_kafkas_trouble() -> None:
-    async def work() -> int:
-        raise BrokenPipeError
-
-    with pytest.raises(BrokenPipeError):
-        run_with_kafka("tail", load_settings(), work())

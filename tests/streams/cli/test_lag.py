@@ -1,11 +1,18 @@
 """What ``assay lag`` prints for known lags, and where it serves them."""
 
+import socket
+
+import httpx
 import pytest
 from prometheus_client import generate_latest
 
 from streams.cli.lag import limits_exceeded
-from streams.cli.lag_server import LagCollector
+from streams.cli.lag_server import LagCollector, lag_exporter
+from streams.http.server import HttpServer
 from streams.kafka.lag import DeadLettersStanding, GroupLag
+from streams.runtime.clock import SystemClock
+from streams.settings.model import HttpSettings, load_settings
+from streams.topology import HANDLERS
 
 
 def group(handler: str = "score_page", topic: str = "pages.crawled.v1", **fields: object) -> GroupLag:
@@ -55,3 +62,15 @@ def test_lag_metrics_cover_existing_topics_only() -> None:
     assert 'assay_topic_dead_letters{handler="score_page"} 3.0' in samples
     # What has nothing unread has no end of its retention to fear, and what is not made has nothing at all.
     assert len(samples) == 5 + 4 + 1
+
+
+async def test_where_kafka_does_not_answer_the_target_is_down() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        settings = load_settings(kafka={"bootstrap_servers": f"127.0.0.1:{taken.getsockname()[1]}"})
+    exporter = lag_exporter(settings, HANDLERS, SystemClock())
+    async with (
+        HttpServer(exporter, HttpSettings(port=0)) as http,
+        httpx.AsyncClient(base_url=f"http://{http.address}", timeout=20) as client,
+    ):
+        answers = {path: (await client.get(path)).status_code for path in ("/metrics", "/healthz", "/")}
+    assert answers == {"/metrics": 503, "/healthz": 200, "/": 404}

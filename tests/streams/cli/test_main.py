@@ -82,7 +82,7 @@ def test_stopped_command_prints_no_traceback(
         raise raised
 
     monkeypatch.setattr(commands, "app", stopped)
-    assert run_assay("graph") == status
+    assert run_assay("config") == status
     assert words in capsys.readouterr().err
 
 
@@ -91,7 +91,9 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == version("assay") + "\n"
 
 
-@pytest.mark.parametrize("arguments", [["config", "schema", "--json"], ["graph"], ["--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["config", "schema", "--json"], ["generate", "--graph"], ["--help"]], ids=" ".join
+)
 def test_closed_pipe_prints_no_traceback(arguments: list[str], tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)

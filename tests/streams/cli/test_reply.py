@@ -1,4 +1,4 @@
-"""``assay reply``: a model's reply, by the call id of an event."""
+"""``assay why --reply``: a model's reply, by the call id of an event."""
 
 import asyncio
 import json
@@ -48,29 +48,29 @@ def test_the_reply_to_a_call_is_found_by_the_id_in_its_event(path: Path, capsys:
     first, again = asyncio.run(call_ids())
     assert first == again
     assert first is not None
-    assert _run(["reply", first]) == 0
+    assert _run(["why", first, "--reply"]) == 0
     assert capsys.readouterr().out == "0.7, I think\n"
-    assert _run(["reply", first, "--json"]) == 0
+    assert _run(["why", first, "--reply", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["call_id"], shown["text"], shown["outcome"]) == (first, "0.7, I think", "ok")
 
 
 def test_a_file_that_is_no_journal_is_not_changed(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path.touch()
-    assert _run(["reply", "k"]) == 1
+    assert _run(["why", "k", "--reply"]) == 1
     assert "no such table" in capfd.readouterr().err
     assert path.read_bytes() == b""
 
 
 def test_a_reply_that_is_not_there_is_reported_in_one_line(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert _run(["reply", "k"]) == 1
-    assert capfd.readouterr().err == f"assay reply: there is no journal at {path}; see ASSAY_LLM__CACHE_PATH\n"
+    assert _run(["why", "k", "--reply"]) == 1
+    assert capfd.readouterr().err == f"assay why: there is no journal at {path}; see ASSAY_LLM__CACHE_PATH\n"
     assert not path.exists()
     keep(path, "another", "{}")
-    assert _run(["reply", "k"]) == 1
+    assert _run(["why", "k", "--reply"]) == 1
     told = capfd.readouterr().err
-    assert told == f"assay reply: {path} has no reply k: it has expired, or another journal has it\n"
-    assert _run(["reply", "another"]) == 1
+    assert told == f"assay why: {path} has no reply k: it has expired, or another journal has it\n"
+    assert _run(["why", "another", "--reply"]) == 1
     assert "another version wrote it" in capfd.readouterr().err
 
 
@@ -79,7 +79,7 @@ def test_without_a_journal_the_setting_is_named(
 ) -> None:
     monkeypatch.delenv("ASSAY_LLM__REDIS_URL", raising=False)
     monkeypatch.setenv("ASSAY_LLM__CACHE_PATH", "")
-    assert _run(["reply", "k"]) == 1
+    assert _run(["why", "k", "--reply"]) == 1
     assert "ASSAY_LLM__CACHE_PATH" in capfd.readouterr().err
 
 
@@ -88,5 +88,5 @@ def test_redis_that_does_not_answer_is_reported(
 ) -> None:
     pytest.importorskip("redis")
     monkeypatch.setenv("ASSAY_LLM__REDIS_URL", "redis://127.0.0.1:9/0")
-    assert _run(["reply", "k"]) == 1
-    assert capfd.readouterr().err.startswith("assay reply: redis: ")
+    assert _run(["why", "k", "--reply"]) == 1
+    assert capfd.readouterr().err.startswith("assay why: redis: ")

@@ -39,7 +39,7 @@ ALL = ("--from", "earliest", "--no-follow")
 GIVEN = (EVIL, "--candidates", "{candidates}")
 CALLS = {
     "score": [["{crawled}"], ["{page}"], ["{page}", "--url", EVIL], [f"http://127.0.0.1:1/{EVIL}"], [EVIL], ["{bad}"]],
-    "demo": [["--pages", EVIL]],
+    "demo": [["--config", EVIL]],
     "run": [["score_page", "--drain"], [EVIL]],
     "broker": [["--port", EVIL]],
     "topics": [["acl", "--principal", EVIL], ["acl", "--commands", "--principal", EVIL], [EVIL]],
@@ -48,12 +48,11 @@ CALLS = {
     "export": [["tsv", "--input", "{scored}"], ["tsv"], ["tsv", "--input", "{bad}"], ["tsv", "-o", "/dev/stdout"]],
     "try": [["score_page", "{crawled}"], ["score_page", "{crawled}", "--pretty"], ["score_page", "{bad}"], [EVIL]],
     "console": [["--host", EVIL]],
-    "why": [[PAGE], [PAGE, "--json"], ["{batch}"], [EVIL]],
+    "why": [[PAGE], [PAGE, "--json"], ["{batch}"], [EVIL], ["evil", "--reply"], ["evil", "--reply", "--json"]],
     "stats": [["--input", "{scored}"], [CLASSIFIED, "--input", "{classified}", "--json"], [SCORED], [EVIL]],
     "query": [[*GIVEN, *more] for more in ([], ["--json"], ["--context"], ["--prompt", "writer"])],
     "answer": [[*GIVEN, *more] for more in ([], ["--json"])],
     "mcp": [[EVIL]],
-    "reply": [["evil"], ["evil", "--json"], [EVIL]],
     "train": [["--output", EVIL, "--completed", "{completed}", "--feedback", "{bad}"]],
     "replay": [["show", EVIL], ["plan", EVIL]],
     "dlq": [["list", "--each"], ["list", "--each", "--json"], ["list", "--plan", EVIL], ["show", EVIL]]
@@ -66,7 +65,6 @@ CALLS = {
     + [["import", "{bad}", "-o", "{folder}/s"], ["import", EVIL]],
     "init": [["--country", EVIL], ["--source", EVIL]],
     "config": [["show", "--config", "{own}"], ["show", "--json", "--config", "{own}"], [EVIL]],
-    "graph": [[EVIL], []],
     "generate": [["--prometheus", f"{{folder}}/{EVIL}"]],
     "doctor": [["--config", "{own}"], [EVIL]],
 }  # fmt: skip

@@ -29,7 +29,7 @@ def console() -> OwnConsole:
     console = OwnConsole()
     console.write(example(RetrievalBatch, "retrieval.batches.v1", "aarhus_listing"))
     console.write(CLASSIFIED, "classify_results", after=1)
-    console.write(EVALUATED, "evaluate_retrieval", after=2)
+    console.write(EVALUATED.model_copy(update={"gaps": ("a price",)}), "evaluate_retrieval", after=2)
     console.write(example(SearchEvaluated, "search.evaluated.v1", "aarhus_listing"), "evaluate_search", after=2)
     needed = example(ExtractionNeeded, "extraction.needed.v1", "aarhus_listing")
     console.write(needed.model_copy(update={"batch_id": CLASSIFIED.batch_id}), "classify_results", after=3)
@@ -56,6 +56,8 @@ def test_the_child_shows_the_same_pair_and_marks_evidence(console: OwnConsole) -
 
 def test_dimensions_have_thresholds_and_steps_have_reasons(console: OwnConsole) -> None:
     text = console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
+    assert "; a price" in text
+    assert 'class="tone none"></span><div><strong>pages requested' in text
     for name in ("context recall", "context precision", "source quality", "actionable information"):
         assert f'<th scope="row">{name}</th>' in text
     assert text.count("<meter") == 8
@@ -67,7 +69,9 @@ def test_dimensions_have_thresholds_and_steps_have_reasons(console: OwnConsole) 
 def test_results_of_a_replay_do_not_replace_live_ones(console: OwnConsole) -> None:
     replayed = EVALUATED.model_copy(update={"passed": True, "overall_score": 1.0})
     console.write(replayed, "evaluate_retrieval", after=50, run="a-plan")
-    assert "not passed, next:" in console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
+    text = console.client.get(f"/batch/{CLASSIFIED.batch_id}").text
+    assert "attempt 2 passed, next:" in text  # the header follows the last attempt
+    assert "attempt 1: not passed" in text
 
 
 def test_an_expired_batch_keeps_its_verdicts(console: OwnConsole) -> None:

@@ -105,11 +105,16 @@ DRY_RUN = "/dead-letters/dry-run?action={}&handler=score_page&reason=invalid"
 def test_letters_are_counted_by_handler_and_reason(console: OwnConsole) -> None:
     text = console.client.get("/dead-letters").text
     assert "3 dead letters waiting" in text
-    assert '<td class="number">3</td><td class="number">1</td>' in text
-    assert text.count("<tr data-row>") == 3
-    assert console.client.get("/dead-letters?again=yes").text.count("<tr data-row>") == 4
-    assert "3 dead letters selected" in console.client.get("/dead-letters?reason=invalid").text
-    assert "0 dead letters selected" in console.client.get("/dead-letters?reason=too_large").text
+    assert 'data-label="waiting">3</td><td class="number" data-label="sent again">1</td>' in text
+    assert "/dead-letters?q=handler:score_page+state:invalid" in text
+
+
+def test_a_letter_in_the_list_leads_to_its_bytes(console: OwnConsole) -> None:
+    for _ in range(5):
+        console.write_dead("score_page", "https://a.example/", b"x")
+    text = console.client.get("/dead-letters?q=state:invalid").text
+    assert '<a href="/dead-letters/score_page/0/4" data-open>https://a.example/</a>' in text
+    assert text.count('<span class="badge good">sent again</span>') == 1
 
 
 def test_bytes_are_shown_as_text_or_in_hexadecimal(console: OwnConsole) -> None:

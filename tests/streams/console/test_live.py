@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +12,12 @@ from schemas.pages import ScoredPage
 from streams.console.app import make_app
 from streams.console.entries import Entry, Position
 from streams.console.follow import Feed, Follower
+from streams.console.health import signs
 from streams.console.live import _Live
 from streams.console.store import Store
 from streams.http.server import HttpServer
 from streams.kafka.settings import KafkaSettings
+from streams.views.flow import HandlerFlow
 from tests.samples import EXAMPLES
 from tests.streams.console.consoles import OwnConsole, Stored
 from tests.streams.http.test_server import HEAD, get, sent
@@ -31,18 +34,49 @@ def console() -> OwnConsole:
     return console
 
 
-def test_the_topology_names_every_handler(console: OwnConsole) -> None:
+def test_every_handler_has_its_figures(console: OwnConsole) -> None:
     text = console.client.get("/live/flow").text
-    assert text.count('class="node handler') == 11
-    assert "<svg" in text
+    assert text.count('<th scope="row">') == 11
+    assert "pages.crawled → pages.scored" in text
+
+
+def flow(handler: str, **figures: Any) -> HandlerFlow:
+    known: dict[str, Any] = {"rate_per_second": 1.0, "lag_records": 0, "lag_seconds": 0.0, "members": 1, "dead": 0}
+    return HandlerFlow(handler=handler, slo_seconds=30, **(known | figures))
+
+
+def test_signs_compare_the_last_minutes_with_the_hour_before() -> None:
+    store, now = Store(1000), 10_000_000
+    for number in range(200):
+        at = now - 60_000 * (1 + number % 4 if number < 20 else 8 + number % 50)
+        state = "login" if number < 10 else "content"
+        entry = Entry(Position("pages.scored.v1", 0, number), at, "h", "page", f"u{number}", "v", "good", state=state)
+        store.add([(entry, [])])
+    store.add([(Entry(Position("x.dlq", 0, 0), now - 1000, "h", "page", "u", "v", "dead"), [])])
+    late = {"score_page": flow("score_page", lag_records=5, lag_seconds=99.0, members=0), "other": flow("other")}
+    assert [(its.name, its.value, its.tone) for its in signs(store, late, now)] == [
+        ("decisions a second", "0.07", "good"),
+        ("oldest waiting", "99 s", "poor"),
+        ("new dead letters", "1", "poor"),
+        ("pages without content", "50 %", "low"),
+    ]
+    idle = signs(Store(10), {"other": flow("other")}, now)
+    assert [its.tone for its in idle] == ["none", "good", "good", "none"]
+
+
+def test_the_live_screen_says_what_to_look_at(console: OwnConsole) -> None:
+    assert "All is well" in console.client.get("/live/health").text
+    console.context.flow.problem = "no broker"
+    assert "The figures can't be read: no broker" in console.client.get("/").text
 
 
 def test_dots_have_score_and_tone(console: OwnConsole) -> None:
     dots = console.client.get("/live/dots?span=all").json()
-    assert sorted(dots["topics"]) == ["claims.evaluated.v1", "pages.scored.v1"]
-    assert dots["score"][dots["topic"].index(dots["topics"].index("pages.scored.v1"))] == PAGE.cts_score
+    assert sorted(dots["topic"]) == ["claims.evaluated.v1", "pages.scored.v1"]
+    assert dots["score"][dots["topic"].index("pages.scored.v1")] == PAGE.cts_score
     only = console.client.get("/live/dots?span=all&topic=pages.scored.v1").json()
-    assert only["topics"] == ["pages.scored.v1"]
+    assert only["topic"] == ["pages.scored.v1"]
+    assert console.client.get("/live/dots?topic=search.evaluated.v1").json()["at"] == []
 
 
 async def test_event_streams_leave_room_for_other_clients(console: OwnConsole) -> None:
@@ -85,17 +119,13 @@ def test_an_expired_record_keeps_its_verdict(console: OwnConsole) -> None:
 
 def test_a_decision_that_never_was_is_missing(console: OwnConsole) -> None:
     assert console.client.get("/decision/pages.scored.v1/0/99").status_code == 404
-    assert console.client.get("/decision/nosuch.v1/0/0/line").status_code == 404
-    path = f"/decision/pages.scored.v1/0/{10**20}"
-    assert console.client.get(path).status_code == console.client.get(path + "/line").status_code == 404
+    assert console.client.get(f"/decision/pages.scored.v1/0/{10**20}").status_code == 404
 
 
 def test_the_search_leads_to_the_screen_of_a_subject(console: OwnConsole) -> None:
     assert console.client.get("/find", params={"q": CLAIM.claim_id}).headers["location"] == f"/claim/{CLAIM.claim_id}"
     assert console.client.get("/find", params={"q": PAGE.url}).headers["location"].startswith("/page?url=https%3A")
-    missing = console.client.get("/find", params={"q": "<b>nosuch"})
-    assert missing.status_code == 404
-    assert "<b>nosuch" not in missing.text
+    assert "<b>nosuch" not in console.client.get("/find", params={"q": "<b>nosuch"}).text
 
 
 def test_hostile_values_are_shown_as_text(console: OwnConsole) -> None:
@@ -109,7 +139,7 @@ def test_hostile_values_are_shown_as_text(console: OwnConsole) -> None:
 
 
 async def test_the_feed_gives_new_decisions_and_ends_for_a_slow_screen() -> None:
-    feed, entry = Feed(), Entry(Position("t", 0, 1), 1, "h", "page", "s", "v", "a")
+    feed, entry = Feed(), Entry(Position("t", 0, 1), 1, "h", "page", "s", "v", "good")
     screen = feed.subscribe(5)
     assert await anext(screen) == []
     feed.publish([entry])
@@ -132,9 +162,11 @@ async def test_a_stream_begins_with_what_the_page_missed(console: OwnConsole) ->
     late = console.write(PAGE, "score_page")
     stream = live._stream("")
     first = [await anext(stream) for _ in range(2)][1]
-    assert f"/decision/pages.scored.v1/0/{late.offset}" in [row["path"] for row in json.loads(first.split("data: ")[1])]
-    console.context.feed.publish([Entry(Position("t", 0, 1), 1, "h", "page", "s", "v", "a")])
-    assert '"/decision/t/0/1"' in await anext(stream)
+    sent = json.loads(first.split("data: ")[1])
+    assert late.offset in [dot["offset"] for dot in sent["dots"]]
+    assert f'data-path="/decision/pages.scored.v1/0/{late.offset}"' in "".join(sent["rows"])
+    console.context.feed.publish([Entry(Position("t", 0, 1), 1, "h", "page", "s", "v", "good")])
+    assert "/decision/t/0/1" in await anext(stream)
 
 
 async def test_a_file_that_is_gone_is_a_problem_and_no_end() -> None:

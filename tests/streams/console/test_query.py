@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from schemas.queries import RankingFilters, RankingRequested
 from schemas.ranking import RankingCompleted
-from streams.console.query import rows_of, stages_of
+from streams.console.query import places_of
 from streams.query.engine import Queries, Refusal
 from tests.samples import EXAMPLES
 from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole
@@ -44,14 +44,10 @@ def console() -> OwnConsole:
 
 
 def test_places_are_by_the_score_of_each_stage() -> None:
-    stages = stages_of(RANKED)
-    rows = rows_of(RANKED, stages)
-    assert [row.result.rank for row in rows] == list(range(1, len(rows) + 1))
-    for number, stage in enumerate(stages):
-        scored = sorted((its.stage_scores.get(stage) or 0.0 for its in RANKED.results), reverse=True)
-        for row in rows:
-            if (place := row.places[number]).place is not None:
-                assert place.score == scored[place.place - 1]
+    for stage, places in places_of(RANKED).items():
+        scores = {its.url: its.stage_scores[stage] for its in RANKED.results if its.url in places}
+        assert sorted(scores.values(), key=lambda score: -(score or 0)) == [scores[url] for url in places]
+        assert list(places.values()) == list(range(1, len(places) + 1))
 
 
 def test_stages_filters_and_context_are_shown(console: OwnConsole) -> None:

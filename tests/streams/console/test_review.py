@@ -54,33 +54,35 @@ def page(console: OwnConsole, number: int, **fields: Any) -> Position:
     return console.write(scored(f"https://a.example/{number}", "The text.", **fields), "score_page", after=number)
 
 
-def marked(console: OwnConsole, position: Position, right: str, **more: str) -> Any:
-    its = {"topic": position.topic, "partition": str(position.partition), "offset": str(position.offset)}
-    return console.client.post("/review/mark", data=its | {"right": right} | more, headers=ACTING)
+def marked(console: OwnConsole, position: Position, right: str, query: str = "", **more: str) -> Any:
+    return console.client.post(f"/review/{position}?{query}", data={"right": right} | more, headers=ACTING)
 
 
 def test_the_newest_decision_without_a_mark_comes_first(console: OwnConsole) -> None:
     positions = [page(console, number) for number in (1, 2, 3)]
     text = console.client.get("/review", headers=AUTHORIZED).text
-    assert "3 decisions without a mark" in text
-    assert f'name="offset" value="{positions[2].offset}"' in text
+    assert "3 of the newest decisions without a mark" in text
+    assert f'action="/review/{positions[2]}?' in text
     assert 'data-key="y"' in text
     assert 'data-key="n"' in text
     answer = marked(console, positions[2], "yes")
     assert (answer.status_code, answer.headers["location"]) == (303, "/review?")
     text = console.client.get("/review", headers=AUTHORIZED).text
-    assert "2 decisions without a mark" in text
-    assert f'name="offset" value="{positions[1].offset}"' in text
+    assert "2 of the newest decisions without a mark" in text
+    assert f'action="/review/{positions[1]}?' in text
 
 
 def test_a_mark_names_the_decision_and_what_was_expected(console: OwnConsole) -> None:
     position = page(console, 1)
-    answer = marked(console, position, "no", expected="A", note=" a ministry ", reviewer="Ida", handler="score_page")
+    query = "reviewer=Ida&handler=score_page"
+    facts = {"date": "2026-11-02", "state": "login", "author": " "}
+    answer = marked(console, position, "no", query, expected="A", note=" a ministry ", **facts)
     assert answer.headers["location"] == "/review?handler=score_page&reviewer=Ida"
     assert KnownMarks.written is not None
     [review] = KnownMarks.written
     assert review.decision == ReviewedDecision(**TABLES["a_mark_names_the_decision_and_what_was_expected"])
     assert (review.right, review.expected, review.note, review.reviewer) == (False, "A", "a ministry", "Ida")
+    assert review.expected_facts == {"date": "2026-11-02", "state": "login"}
     assert review.reviewed_at is not None
 
 
@@ -93,6 +95,23 @@ def test_another_mark_replaces_the_first(console: OwnConsole) -> None:
     assert '<td class="number">0</td><td class="number">1</td>' in text
 
 
+def test_a_mark_is_taken_back(console: OwnConsole) -> None:
+    position = page(console, 1)
+    marked(console, position, "no", date="2026-11-02")
+    assert "Marked wrong, date 2026-11-02" in console.client.get(f"/review/{position}", headers=AUTHORIZED).text
+    marked(console, position, "undo")
+    text = console.client.get("/review", headers=AUTHORIZED).text
+    assert "1 of the newest decisions without a mark" in text
+    assert "No decision has a mark yet" in text
+
+
+def test_marks_of_copies_are_shown(console: OwnConsole) -> None:
+    first, again, other = page(console, 1), page(console, 1, tier="B"), page(console, 2)
+    marked(console, first, "no", expected="A")
+    assert "Another decision about this was marked" in console.client.get(f"/review/{again}").text
+    assert "Another decision about this was marked" not in console.client.get(f"/review/{other}").text
+
+
 def test_skipped_decisions_come_back_on_request(console: OwnConsole) -> None:
     page(console, 1)
     text = console.client.get("/review?skipped=1").text
@@ -102,13 +121,13 @@ def test_skipped_decisions_come_back_on_request(console: OwnConsole) -> None:
 def test_decisions_of_replays_and_strangers_are_not_in_the_queue(console: OwnConsole) -> None:
     console.write(scored("https://a.example/1"), "score_page", run="replay-again-1")
     console.write(scored("https://a.example/2"), "x" * 150)
-    assert "0 decisions without a mark" in console.client.get("/review").text
+    assert "0 of the newest decisions without a mark" in console.client.get("/review").text
 
 
-@pytest.mark.parametrize("form", TABLES["a_form_without_a_decision_or_a_mark_is_refused"])
-def test_a_form_without_a_decision_or_a_mark_is_refused(console: OwnConsole, form: dict[str, str]) -> None:
-    page(console, 1)
-    assert console.client.post("/review/mark", data=form, headers=ACTING).status_code == 400
+def test_a_form_without_a_decision_or_a_mark_is_refused(console: OwnConsole) -> None:
+    position = page(console, 1)
+    assert marked(console, position, "perhaps").status_code == 400
+    assert marked(console, Position("replays.v1", 0, 0), "yes").status_code == 400
 
 
 def test_a_decision_that_is_gone_is_not_marked(console: OwnConsole) -> None:

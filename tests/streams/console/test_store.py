@@ -13,7 +13,9 @@ URL = "https://news.example.org/report"
 
 def entry(number: int, **changed: object) -> Entry:
     position = Position("pages.scored.v1", 0, number)
-    made = Entry(position, 1000 * number, "score_page", "page", URL, f"score {number % 101}", "a", score=number % 101)
+    made = Entry(
+        position, 1000 * number, "score_page", "page", URL, f"score {number % 101}", "good", score=number % 101
+    )
     return replace(made, **changed)  # type: ignore[arg-type]
 
 

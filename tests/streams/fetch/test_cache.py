@@ -12,7 +12,7 @@ import pytest
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.cache import FetchCache, Version
 from streams.fetch.settings import FetchSettings
-from tests.streams.fetch.virtual import VirtualTime
+from tests.streams.doubles import VirtualClock
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -20,12 +20,12 @@ TABLES = tables(__file__)
 URL = "http://a.example/x"
 
 
-def page(time: VirtualTime, body: bytes = b"<p>x") -> FetchedPage:
+def page(time: VirtualClock, body: bytes = b"<p>x") -> FetchedPage:
     return FetchedPage(URL, URL + "/final", 200, "text/html", body, time.now())
 
 
 @asynccontextmanager
-async def caching(time: VirtualTime, **settings: object) -> AsyncIterator[FetchCache]:
+async def caching(time: VirtualClock, **settings: object) -> AsyncIterator[FetchCache]:
     cache = FetchCache(FetchSettings.model_validate(settings), time)
     try:
         yield cache
@@ -38,7 +38,7 @@ async def caching(time: VirtualTime, **settings: object) -> AsyncIterator[FetchC
     [(result and FetchFailure[result], seconds, kept) for result, seconds, kept in TABLES["how_long"]],
 )
 async def test_how_long(result: FetchFailure | None, seconds: float, kept: bool) -> None:
-    time = VirtualTime()
+    time = VirtualClock()
     async with caching(time, cache_ttl_seconds=1000, cache_refusal_ttl_seconds=100) as cache:
         await cache.put("q", URL, page(time) if result is None else FetchRefused(URL, result, "why"))
         time.seconds += seconds
@@ -46,7 +46,7 @@ async def test_how_long(result: FetchFailure | None, seconds: float, kept: bool)
 
 
 async def test_versioned_page_is_kept_longer_in_its_latest_version() -> None:
-    time = VirtualTime()
+    time = VirtualClock()
     first, second = Version('"1"'), Version("", "Thu, 01 Jan 2026 00:00:00 GMT")
     async with caching(time, cache_ttl_seconds=10, cache_version_seconds=100) as cache:
         await cache.put("q", URL, page(time, b"old"), first)
@@ -64,7 +64,7 @@ async def test_versioned_page_is_kept_longer_in_its_latest_version() -> None:
 
 
 async def test_the_oldest_make_room() -> None:
-    time = VirtualTime()
+    time = VirtualClock()
     async with caching(time, cache_bytes=60) as cache:
         for number in range(5):
             time.seconds += 1
@@ -75,7 +75,7 @@ async def test_the_oldest_make_room() -> None:
 
 
 async def test_memory_has_less_room_than_a_file(tmp_path: Path) -> None:
-    time = VirtualTime()
+    time = VirtualClock()
     for path, expected in ((None, 1), (tmp_path / "c.sqlite", 3), (tmp_path, 1)):
         async with caching(time, cache_path=path, cache_bytes=10_000, cache_memory_bytes=3000) as cache:
             for number in range(3):
@@ -87,7 +87,7 @@ async def test_memory_has_less_room_than_a_file(tmp_path: Path) -> None:
 async def test_invalid_cache_file_is_replaced_by_memory(tmp_path: Path) -> None:
     file = tmp_path / "c.sqlite"
     file.write_bytes(b"no database at all " * 100)
-    time = VirtualTime()
+    time = VirtualClock()
     async with caching(time, cache_path=file) as cache:
         await cache.put("q", URL, page(time))
         assert await cache.get("q", URL) == page(time)
@@ -95,7 +95,7 @@ async def test_invalid_cache_file_is_replaced_by_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", TABLES["damaged_row_is_a_miss_and_other_rows_stay"])
 async def test_damaged_row_is_a_miss_and_other_rows_stay(tmp_path: Path, damage: str) -> None:
-    time, file = VirtualTime(), tmp_path / "c.sqlite"
+    time, file = VirtualClock(), tmp_path / "c.sqlite"
     async with caching(time, cache_path=file) as cache:
         await cache.put("q", URL, page(time), Version(etag='"1"'))
         with closing(sqlite3.connect(file)) as other:
@@ -116,7 +116,7 @@ async def test_cache_uses_memory_while_another_process_locks_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streams.fetch.cache._BUSY_SECONDS", 0.01)
-    time, file = VirtualTime(), tmp_path / "c.sqlite"
+    time, file = VirtualClock(), tmp_path / "c.sqlite"
     async with caching(time, cache_path=file, cache_rest_seconds=60) as cache:
         await cache.put("q", URL, page(time))
         with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -134,7 +134,7 @@ async def test_cache_uses_memory_while_another_process_locks_the_file(
 
 
 async def test_a_full_disk_passes(tmp_path: Path) -> None:
-    time, file = VirtualTime(), tmp_path / "c.sqlite"
+    time, file = VirtualClock(), tmp_path / "c.sqlite"
     async with caching(time, cache_path=file, cache_rest_seconds=60) as cache:
         await cache.put("q", URL, page(time))
         assert cache._file is not None
@@ -152,7 +152,7 @@ async def test_a_full_disk_passes(tmp_path: Path) -> None:
 
 
 async def test_a_cancelled_writer_leaves_a_cache_that_works(tmp_path: Path) -> None:
-    time = VirtualTime()
+    time = VirtualClock()
     async with caching(time, cache_path=tmp_path / "c.sqlite") as cache:
         writing = asyncio.create_task(cache.put("q", URL, page(time, b"x" * 1_000_000)))
         await asyncio.sleep(0)

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from streams.fetch.host_pacing import HostPacing
 from streams.fetch.settings import FetchSettings
+from streams.fetch.worker import HostPacing
 from streams.runtime.files import KeyedLocks
-from tests.streams.fetch.virtual import VirtualTime
+from tests.streams.doubles import VirtualClock
 
 
-def make_pacing(time: VirtualTime, **settings: float) -> HostPacing:
+def make_pacing(time: VirtualClock, **settings: float) -> HostPacing:
     return HostPacing(FetchSettings.model_validate({"min_delay_seconds": 1.0, **settings}), time)
 
 
@@ -24,23 +24,23 @@ async def visit(
 
 
 async def test_pause_applies_per_host() -> None:
-    time = VirtualTime()
+    time = VirtualClock()
     pacing = make_pacing(time)
     for host in ("a", "a", "b"):
         await visit(pacing, host)
-    assert time.slept == [1.0]
+    assert time.pauses == [1.0]
 
 
 async def test_slow_host_gets_longer_pauses_up_to_a_bound() -> None:
-    time = VirtualTime()
+    time = VirtualClock()
     pacing = make_pacing(time, max_delay_seconds=6.0)
     for latency in (9.0, 9.0, 9.0, 0.0, 0.0):
         await visit(pacing, latency=latency)
-    assert time.slept == [5.0, 6.0, 6.0, 3.0]
+    assert time.pauses == [5.0, 6.0, 6.0, 3.0]
 
 
 async def test_crawl_delay_is_respected_up_to_the_longest_delay() -> None:
-    time = VirtualTime()
+    time = VirtualClock()
     pacing = make_pacing(time, max_delay_seconds=20.0)
     await visit(pacing, crawl_delay=7.0)
     assert pacing.wait("a") == 7.0
@@ -49,24 +49,24 @@ async def test_crawl_delay_is_respected_up_to_the_longest_delay() -> None:
 
 
 async def test_turn_is_refused_beyond_the_longest_delay() -> None:
-    time = VirtualTime()
+    time = VirtualClock()
     pacing = make_pacing(time, retry_after_seconds=10.0, max_delay_seconds=5.0)
     async with pacing.turn("a") as turn:
         assert turn is not None
         turn.failure(retry_after=86_400.0)
     async with pacing.turn("a") as refused:
         assert refused is None
-    assert time.slept == []
+    assert time.pauses == []
 
 
 async def test_a_turn_in_which_nothing_was_asked_costs_no_pause() -> None:
-    pacing = make_pacing(VirtualTime())
+    pacing = make_pacing(VirtualClock())
     await visit(pacing, latency=None)
     assert pacing.wait("a") == 0.0
 
 
 async def test_only_so_many_hosts_are_remembered() -> None:
-    pacing = make_pacing(VirtualTime(), hosts=2)
+    pacing = make_pacing(VirtualClock(), hosts=2)
     for host in "abc":
         await visit(pacing, host)
     assert [pacing.wait(host) > 0 for host in "abc"] == [False, True, True]

@@ -13,7 +13,7 @@ from streams.fetch.client import Accepts, Response
 from streams.fetch.robots import Robots, RobotsRules, rules_for
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
-from tests.streams.fetch.virtual import VirtualTime
+from tests.streams.doubles import VirtualClock
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -36,7 +36,7 @@ class Site:
         self.answers = list(answers)
         self.asked: list[str] = []
         self.found: list[str] = []
-        self.time = VirtualTime()
+        self.time = VirtualClock()
         self.settings = FetchSettings.model_validate({"user_agent": "AssayBot/1.0", **settings})
         self.cache = FetchCache(self.settings, self.time)
         self.restart()

@@ -17,7 +17,7 @@ from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.settings import FetchSettings
 from streams.fetch.worker import FetchWorker
 from streams.telemetry.metrics import Metrics
-from tests.streams.fetch.virtual import VirtualTime
+from tests.streams.doubles import VirtualClock
 from tests.streams.fetch.web import HTML, Web, hangs, in_turn, response, serving
 from tests.tables import tables
 
@@ -141,10 +141,10 @@ async def test_a_server_in_trouble_is_asked_again(web: Web) -> None:
 
 async def test_short_retry_after_is_waited_for(web: Web) -> None:
     web.routes["/a"] = in_turn(response("", status=429, Retry_After="7"), PAGE)
-    time = VirtualTime()
+    time = VirtualClock()
     async with FetchWorker(settings(web), clock=time, chance=lambda: 0.5) as worker:
         assert await reason(worker, "http://site.example/a") is None
-    assert 7.0 in time.slept
+    assert 7.0 in time.pauses
 
 
 async def test_a_dripping_body_ends_in_a_timeout(web: Web) -> None:
@@ -220,7 +220,7 @@ async def test_cancelled_request_still_delays_the_next_one(web: Web) -> None:
         await asyncio.sleep(60)
 
     web.routes["/a"], web.routes["/b"] = hang, PAGE
-    time = VirtualTime()
+    time = VirtualClock()
     async with FetchWorker(
         settings(web, robots=False, min_delay_seconds=3.0), clock=time, chance=lambda: 0.5
     ) as worker:
@@ -229,7 +229,7 @@ async def test_cancelled_request_still_delays_the_next_one(web: Web) -> None:
         fetching.cancel()
         await asyncio.gather(fetching, return_exceptions=True)
         assert await reason(worker, "http://site.example/b") is None
-    assert sum(time.slept) >= 3.0
+    assert sum(time.pauses) >= 3.0
 
 
 async def test_names_that_only_some_parsers_take_for_one_share_no_page(web: Web) -> None:
@@ -373,7 +373,7 @@ async def test_what_unpacks_to_more_than_is_taken_is_not_unpacked(web: Web) -> N
 async def test_retry_after_is_respected_up_to_its_longest_bound(web: Web) -> None:
     web.routes["/a"] = response("later", status=503, Retry_After="99999999999")
     web.routes["/b"] = PAGE
-    time = VirtualTime()
+    time = VirtualClock()
     async with FetchWorker(
         settings(web, robots=False, longest_rest_seconds=3600.0), clock=time, chance=lambda: 0.5
     ) as worker:
@@ -386,12 +386,12 @@ async def test_retry_after_is_respected_up_to_its_longest_bound(web: Web) -> Non
 async def test_status_429_doubles_the_pause_and_is_retried_once(web: Web) -> None:
     web.routes["/a"] = in_turn(response("", status=429), PAGE)
     web.routes["/b"] = response("", status=429)
-    time = VirtualTime()
+    time = VirtualClock()
     async with FetchWorker(
         settings(web, robots=False, min_delay_seconds=2.0), clock=time, chance=lambda: 0.5
     ) as worker:
         assert await reason(worker, "http://site.example/a") is None
-        assert time.slept == [4.0]
+        assert time.pauses == [4.0]
         assert await reason(worker, "http://site.example/b") is FetchFailure.RATE_LIMITED
     assert web.seen["/b"] == 2
 
@@ -400,7 +400,7 @@ async def test_status_429_doubles_the_pause_and_is_retried_once(web: Web) -> Non
     ("status", "pause"), [(200, 5.0), (304, 5.0), (302, 10.0), (403, 10.0), (404, 10.0), (410, 10.0), (500, 10.0)]
 )
 async def test_only_what_was_served_speeds_up(web: Web, status: int, pause: float) -> None:
-    time = VirtualTime()
+    time = VirtualClock()
 
     async def answer_slowly(writer: asyncio.StreamWriter) -> None:
         time.seconds += 19.0
@@ -414,7 +414,7 @@ async def test_only_what_was_served_speeds_up(web: Web, status: int, pause: floa
     async with FetchWorker(settings(web, **values), clock=time, chance=lambda: 0.5) as worker:
         for path in ("slow", "a", "b"):
             await fetch(worker, f"http://site.example/{path}")
-    assert time.slept == [10.0, pause]
+    assert time.pauses == [10.0, pause]
 
 
 class Versions:
@@ -443,7 +443,7 @@ async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tu
     versions = Versions(web, *marks)
     web.routes["/a"] = versions.answer
     web.routes["/moved"] = response("", status=301, Location="/a")
-    time, registry = VirtualTime(), CollectorRegistry()
+    time, registry = VirtualClock(), CollectorRegistry()
     async with FetchWorker(settings(web), clock=time, chance=lambda: 0.5, metrics=Metrics(registry)) as worker:
         [first] = await fetch(worker, "http://site.example/a")
         time.seconds += 60

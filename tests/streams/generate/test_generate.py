@@ -11,12 +11,12 @@ from streams.cli.commands import run_command_line
 from streams.cli.generate import run_generate
 from streams.generate import outputs
 from streams.generate.examples import FOLDER
-from streams.generate.graph import mermaid, plain_text
 from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release
 from streams.generate.outputs import drift, generate
+from streams.generate.pages import plain_text
 from streams.generate.prometheus import prometheus
 from streams.runtime.settings_files import read_document
-from streams.topology import HANDLERS, PAGES_CRAWLED, PAGES_SCORED, TOPICS
+from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS
 from streams.topology.event_schemas import schema_of
 from tests.samples import ROOT
 
@@ -71,21 +71,21 @@ def test_generated_files_are_up_to_date(
 def test_a_change_on_either_side_is_found(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = checkout / "config/generated/prometheus/alerts.yml"
     rules.write_text(rules.read_text("utf-8").replace("0.99", "0.5"), "utf-8")
-    for missing in ("docs/metrics.md", "schemas/examples/pages.scored.v1/minimal.json"):
+    for missing in ("docs/topology.md", "schemas/examples/pages.scored.v1/minimal.json"):
         (checkout / missing).unlink()
     (checkout / "schemas/json/pages.forgotten.v1.schema.json").write_text("{}", "utf-8")
     assert run_generate(check=True, as_json=True, root=checkout) == 1
     assert json.loads(capsys.readouterr().out) == {
         "drifted": ["config/generated/prometheus/alerts.yml"],
-        "missing": ["docs/metrics.md", "schemas/examples/pages.scored.v1/minimal.json"],
+        "missing": ["docs/topology.md", "schemas/examples/pages.scored.v1/minimal.json"],
         "stale": ["schemas/json/pages.forgotten.v1.schema.json"],
         "lost": [],
         "incompatible": [],
     }
-    (checkout / "docs/metrics.md").write_text("mine", "utf-8")
+    (checkout / "docs/topology.md").write_text("mine", "utf-8")
     assert run_generate(check=True, as_json=False, root=checkout) == 1
     assert "drifted: config/generated/prometheus/alerts.yml" in capsys.readouterr().out
-    assert (checkout / "docs/metrics.md").read_text("utf-8") == "mine", "checking writes nothing"
+    assert (checkout / "docs/topology.md").read_text("utf-8") == "mine", "checking writes nothing"
     assert run_generate(check=False, as_json=False, root=checkout) == 0
     assert not drift(checkout)
 
@@ -161,15 +161,9 @@ def test_a_schema_knows_the_wire_names_of_every_example(topic: Any) -> None:
         assert set(TypeAdapter(dict[str, Any]).validate_json(path.read_bytes())) <= properties
 
 
-def test_the_graph_command_prints_text_mermaid_and_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["graph"]) == 0
+def test_the_graph_is_printed_and_nothing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["generate", "--graph"]) == 0
     assert capsys.readouterr().out == plain_text() + "\n"
-    assert run_command_line(["graph", "--mermaid"]) == 0
-    assert capsys.readouterr().out == mermaid() + "\n"
-    assert run_command_line(["graph", "--json"]) == 0
-    tables = json.loads(capsys.readouterr().out)
-    assert [handler["name"] for handler in tables["handlers"]] == [handler.name for handler in HANDLERS]
-    assert [topic["name"] for topic in tables["topics"]] == [topic.name for topic in TOPICS]
 
 
 @pytest.mark.slow

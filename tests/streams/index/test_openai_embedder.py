@@ -1,9 +1,7 @@
 """Vectors from an endpoint: in batches and in order; every fault is one that the pipeline can retry."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -11,118 +9,68 @@ from pydantic import ValidationError
 from streams.index.openai_embedder import OpenAIEmbedder
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.index.settings import EmbedderSettings
+from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, hangs, model_server, raw, status
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
+Endpoint = tuple[ModelServer, OpenAIEmbedder]
 
-class Endpoint:
-    """An embeddings endpoint on loopback: vectors encode a text's length; the test sets its behaviour."""
 
-    def __init__(self) -> None:
-        self.status = 200
-        self.headers = ""
-        self.body: dict[str, Any] | None = None
-        self.asked: list[dict[str, Any]] = []
-        self.hangs = False
-        self.heads: list[str] = []
+def answer(*vectors: list[float]) -> Behaviour:
+    """An answer with these vectors, the last one first."""
+    data = [{"object": "embedding", "index": place, "embedding": vector} for place, vector in enumerate(vectors)]
+    body = {"object": "list", "data": data[::-1], "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+    return raw(json.dumps(body).encode())
 
-    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-            self.heads.append(head)
-            length = int(head.split("content-length:")[1].split("\r\n")[0])
-            asked = json.loads(await reader.readexactly(length))
-            self.asked.append(asked)
-            if self.hangs:
-                await asyncio.sleep(30)
-            data = [
-                {
-                    "object": "embedding",
-                    "index": place,
-                    "embedding": [float(len(text)), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
-                }
-                for place, text in enumerate(asked["input"])
-            ]
-            usage = {"prompt_tokens": 1, "total_tokens": 1}
-            reply = {"object": "list", "data": data[::-1], "model": asked["model"], "usage": usage}
-            content = json.dumps(self.body or reply).encode()
-            writer.write(
-                f"HTTP/1.1 {self.status} x\r\ncontent-type: application/json\r\n{self.headers}"
-                f"content-length: {len(content)}\r\nconnection: close\r\n\r\n".encode()
-                + content
-            )
-            await writer.drain()
-        finally:
-            writer.close()
+
+async def lengths(wire: Wire) -> None:
+    """A vector encodes its text's length."""
+    await answer(*([float(len(text)), *[0.0] * 6, 1.0] for text in wire.asked.body["input"]))(wire)
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[tuple[Endpoint, OpenAIEmbedder]]:
-    behaviour = Endpoint()
-    server = await asyncio.start_server(behaviour, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    settings = EmbedderSettings(
-        kind="openai", base_url=f"http://127.0.0.1:{port}/v1", model="small", dimensions=8, batch=2, timeout_seconds=0.5
-    )
-    embedder = OpenAIEmbedder(settings)
-    yield behaviour, embedder
-    await embedder.aclose()
-    server.close()
+async def endpoint() -> AsyncIterator[Endpoint]:
+    async with model_server(lengths) as server:
+        embedder = OpenAIEmbedder(
+            EmbedderSettings(
+                kind="openai", base_url=server.base_url, model="small", dimensions=8, batch=2, timeout_seconds=0.5
+            )
+        )
+        yield server, embedder
+        await embedder.aclose()
 
 
-async def test_texts_go_in_batches_and_come_back_in_order(endpoint: tuple[Endpoint, OpenAIEmbedder]) -> None:
-    behaviour, embedder = endpoint
+async def test_texts_go_in_batches_and_come_back_in_order(endpoint: Endpoint) -> None:
+    server, embedder = endpoint
     vectors = await embedder.embed(["a", "bb", "ccc"])
-    assert [len(asked["input"]) for asked in behaviour.asked] == [2, 1]
+    assert [len(asked.body["input"]) for asked in server.asked] == [2, 1]
     assert [round(vector[0] / vector[7]) for vector in vectors] == [1, 2, 3]
     assert all(abs(sum(value * value for value in vector) - 1) < 1e-9 for vector in vectors)
 
 
-async def test_an_endpoint_that_is_overloaded_says_when_to_come_again(
-    endpoint: tuple[Endpoint, OpenAIEmbedder],
+@pytest.mark.parametrize(
+    ("behaviour", "error", "words", "after"),
+    [
+        (status(429, retry_after="9", message="slow down"), IndexDownError, "slow down", 9.0),
+        (status(401), IndexDownError, "401", None),
+        (status(500), IndexDownError, "500", None),
+        (answer(), IndexDownError, "0 vectors for 1 texts", None),
+        (answer([0.0] * 8), IndexDownError, "a vector without direction", None),
+        (hangs(), IndexDownError, "APITimeoutError", None),
+        (answer([1.0, 2.0]), IndexSettingsError, "dimensions to 2", None),
+    ],
+    ids=["overloaded", "refused", "broken", "no vector", "no direction", "silent", "other dimensions"],
+)
+async def test_every_fault_has_its_error(
+    endpoint: Endpoint, behaviour: Behaviour, error: type[Exception], words: str, after: float | None
 ) -> None:
-    behaviour, embedder = endpoint
-    behaviour.status, behaviour.headers, behaviour.body = 429, "retry-after: 9\r\n", {"error": {"message": "slow down"}}
-    with pytest.raises(IndexDownError, match="slow down") as raised:
+    server, embedder = endpoint
+    server.behave = behaviour
+    with pytest.raises(error, match=words) as raised:
         await embedder.embed(["a"])
-    assert raised.value.after_seconds == 9.0
-    assert len(behaviour.asked) == 1
-
-
-@pytest.mark.parametrize("status", [401, 500])
-async def test_refusals_and_faults_are_trouble(endpoint: tuple[Endpoint, OpenAIEmbedder], status: int) -> None:
-    behaviour, embedder = endpoint
-    behaviour.status, behaviour.body = status, {"error": {"message": "no"}}
-    with pytest.raises(IndexDownError, match=str(status)):
-        await embedder.embed(["a"])
-
-
-@pytest.mark.parametrize("data", [[], [{"object": "embedding", "index": 0, "embedding": [0.0] * 8}]])
-async def test_an_answer_without_a_vector_is_trouble(
-    endpoint: tuple[Endpoint, OpenAIEmbedder], data: list[dict[str, Any]]
-) -> None:
-    behaviour, embedder = endpoint
-    behaviour.body = {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
-    with pytest.raises(IndexDownError):
-        await embedder.embed(["a"])
-
-
-async def test_an_endpoint_that_hangs_is_given_up(endpoint: tuple[Endpoint, OpenAIEmbedder]) -> None:
-    behaviour, embedder = endpoint
-    behaviour.hangs = True
-    with pytest.raises(IndexDownError, match="APITimeoutError"):
-        await embedder.embed(["a"])
-
-
-async def test_wrong_dimensions_are_a_settings_error(
-    endpoint: tuple[Endpoint, OpenAIEmbedder],
-) -> None:
-    behaviour, embedder = endpoint
-    item = {"object": "embedding", "index": 0, "embedding": [1.0, 2.0]}
-    behaviour.body = {"object": "list", "data": [item], "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
-    with pytest.raises(IndexSettingsError, match="dimensions to 2"):
-        await embedder.embed(["a"])
+    assert getattr(raised.value, "after_seconds", None) == after
+    assert len(server.asked) == 1
 
 
 def test_an_embedder_needs_what_it_works_with() -> None:

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from streams.llm.checks import Check, checks_of_models
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection
+from streams.settings.model import load_settings
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -46,7 +47,25 @@ def test_valid_settings_are_described_with_model_and_limits() -> None:
     settings = LlmSettings(base_url=URL, api_key=SecretStr("k"), cache_path=KEPT, budget_usd_per_day=2.0)
     checks = checks_of_models(settings, PRICED, {"judge_relevance": "m"})
     assert {check.state for check in checks} == {"ok"}
-    assert [check.what for check in checks] == ["models", "model", "limits", "budget"]
+    assert [check.what for check in checks] == ["models", "model", "rate", "budget"]
+
+
+@pytest.mark.parametrize(
+    ("url", "rate"),
+    [
+        ("http://localhost:8000/v1", "600 requests a minute of the whole fleet, the default of a local server"),
+        ("http://10.0.0.7/v1", "600 "),
+        ("http://vllm/v1", "600 "),
+        ("https://api.example.com/v1", "60 requests a minute of the whole fleet, the default of a provider"),
+        ("http://8.8.8.8/v1", "60 "),
+        ("", "60 "),
+    ],
+)
+def test_a_local_server_begins_at_a_higher_rate(url: str, rate: str) -> None:
+    models = load_settings().models
+    llm = LlmSettings(base_url=url, api_key=SecretStr("k"), cache_path=KEPT)
+    [check] = [check for check in checks_of_models(llm, models, {"judge_relevance": "m"}) if check.what == "rate"]
+    assert f"m: {rate}" in check.sentence
 
 
 def test_process_without_models_has_no_remarks() -> None:

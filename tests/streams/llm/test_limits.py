@@ -1,11 +1,11 @@
 """Limits in virtual time: never exceeded in any minute, for any processes, and well used."""
 
 import asyncio
-import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine
 from copy import deepcopy
-from functools import partial
+from functools import partial, wraps
+from typing import Any, ParamSpec
 
 import pytest
 from hypothesis import given, settings
@@ -14,11 +14,27 @@ from hypothesis import strategies as st
 from streams.llm.limits import MINUTE, Limiter, ModelTurn, NoTurn, RateWindow, Shares
 from streams.llm.settings import ModelLimits
 from tests.samples import instance
+from tests.simulation.world import World, WorldClock
 from tests.streams.doubles import VirtualClock
-from tests.streams.pipeline.virtual_time import LoopClock, virtually
 
+P = ParamSpec("P")
 MARGIN = 0.02
 LIMITS = ModelLimits(requests_per_minute=600, tokens_per_minute=10**9, in_flight=4000)
+
+
+def virtually(work: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Runs a test, or what it calls, in a loop whose time moves only while no task is ready."""
+
+    @wraps(work)
+    def run(*given: P.args, **named: P.kwargs) -> None:
+        with asyncio.Runner(loop_factory=World) as runner:
+            runner.run(work(*given, **named))
+
+    return run
+
+
+def world_clock() -> WorldClock:
+    return WorldClock(instance(World, asyncio.get_running_loop()))
 
 
 def most_in_a_minute(moments: list[float]) -> int:
@@ -35,24 +51,16 @@ def most_in_a_minute(moments: list[float]) -> int:
 class GivenShares(Shares):
     """Shares that a test computes."""
 
-    def __init__(
-        self,
-        share: Callable[[str], float] = lambda _: 1.0,
-        beside: Callable[[str], Sequence[str]] = lambda _: (),
-        at_once: bool = False,
-    ) -> None:
+    def __init__(self, share: Callable[[str], float] = lambda _: 1.0, at_once: bool = False) -> None:
         super().__init__({}, {}, at_once=at_once)
-        self._share, self._others = share, beside
+        self._share = share
 
     def of(self, task: str) -> float:
         return self._share(task)
 
-    def beside(self, task: str) -> tuple[str, ...]:
-        return tuple(self._others(task))
-
 
 def limiter(limits: ModelLimits, share: Callable[[str], float] = lambda _: 1.0) -> Limiter:
-    return Limiter(limits, GivenShares(share), MARGIN, LoopClock())
+    return Limiter(limits, GivenShares(share), MARGIN, world_clock())
 
 
 def pace_of(limit: float, now: float = 0.0, fresh: bool = False) -> RateWindow:
@@ -61,47 +69,12 @@ def pace_of(limit: float, now: float = 0.0, fresh: bool = False) -> RateWindow:
     return pace
 
 
-def test_pace_without_a_limit_lets_nothing_through() -> None:
-    pace = RateWindow(MARGIN)
-    assert (pace.pause(1, 0.0), pace.spacing()) == (math.inf, math.inf)
-    pace.limit(0.0, 0.0, fresh=True)
-    assert (pace.pause(1, 0.0), pace.spacing()) == (math.inf, math.inf)
-    pace.limit(60, 0.0, fresh=False)
-    assert pace.pause(1, 0.0) == 0.0
-
-
-@pytest.mark.parametrize(("used", "pause"), [(0, 5.52), (5, 8.58), (-5, 2.46), (-10, 0.0), (-99, 0.0)])
-def test_pace_is_corrected_by_what_was_used(used: float, pause: float) -> None:
-    """10 of 100 are 6.12 s of the window; no correction gives more back than was taken."""
-    pace = pace_of(100)
-    pace.take(10, 0.0)
-    pace.correct(used)
-    assert pace.pause(1, 0.0) == pytest.approx(pause)
-    # What was used counts in the window too: so much is left of it when the pace is over.
-    left = 100 - max(0, 10 + used)
-    assert pace.pause(left, 60.0) == 0.0
-    assert pace.pause(left + 1, 60.0) == pytest.approx(1.2)
-
-
-def test_pace_is_not_corrected_without_a_taking_or_a_limit() -> None:
-    pace = pace_of(100)
-    pace.correct(50)
-    assert pace.pause(100, 0.0) == 0.0
-    pace.take(10, 0.0)
-    pace.limit(0.0, 0.0, fresh=False)
-    pace.correct(50)
-    pace.limit(1.0, 0.0, fresh=False)
-    assert pace.pause(0.1, 0.0) == pytest.approx(5.52)
-    pace.correct(0.1)
-    assert pace.pause(0.1, 0.0) == pytest.approx(5.52 + 6.12)
-
-
 @virtually
 async def test_first_question_of_a_command_skips_the_pace() -> None:
     """For each task: a waiting user is not delayed by a share that is not used yet."""
     times: dict[bool, list[float]] = {}
     for at_once in (False, True):
-        asked = Limiter(LIMITS, GivenShares(lambda _: 0.01, at_once=at_once), MARGIN, LoopClock())
+        asked = Limiter(LIMITS, GivenShares(lambda _: 0.01, at_once=at_once), MARGIN, world_clock())
         began = asyncio.get_running_loop().time()
         times[at_once] = []
         for _ in range(8):
@@ -260,7 +233,7 @@ async def test_waiting_in_line_is_separate_from_waiting_for_limits() -> None:
 async def test_task_without_a_share_waits_until_it_gets_one() -> None:
     shares = Shares({"task": "m"}, {})
     shares.expect("task", ["topic"])
-    each = Limiter(LIMITS, shares, MARGIN, LoopClock())
+    each = Limiter(LIMITS, shares, MARGIN, world_clock())
     assert isinstance(await each.turn("task", 1, 3.0), NoTurn)
     waiting = asyncio.create_task(each.turn("task", 1, 100.0))
     await asyncio.sleep(10)
@@ -313,17 +286,6 @@ async def test_lower_token_limit_stated_by_the_server_is_used() -> None:
 
 
 @virtually
-async def test_each_task_has_its_own_share_and_its_own_line() -> None:
-    shares = {"half": 0.5, "little": 0.001, "none": 0.0}
-    each = limiter(LIMITS, shares.__getitem__)
-    assert [each.allowed(task) for task in shares] == [300, 0.6, 0]
-    assert isinstance(await each.turn("half", 1, 1.0), ModelTurn)
-    assert isinstance(await each.turn("little", 1, 1.0), NoTurn)
-    assert isinstance(await each.turn("half", 1, 1.0), ModelTurn)
-    assert isinstance(await each.turn("none", 1, 1.0), NoTurn)
-
-
-@virtually
 async def test_pause_that_ends_with_the_patience_is_not_exceeded() -> None:
     each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
     assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
@@ -332,92 +294,6 @@ async def test_pause_that_ends_with_the_patience_is_not_exceeded() -> None:
     assert not refused.paused
     refused = instance(NoTurn, await each.turn("task", 1, 9.9))
     assert refused.paused
-
-
-@virtually
-async def test_a_share_that_was_nothing_begins_with_a_pause() -> None:
-    part = [0.0]
-    each = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=10), lambda _: part[0])
-    assert isinstance(await each.turn("task", 1, 0.0), NoTurn)
-    part[0] = 1.0
-    turn = instance(ModelTurn, await each.turn("task", 1, 10.0))
-    assert turn.waited == pytest.approx(1.02)
-
-
-class Lending:
-    """Tasks of one process that ask one model, each with a share; what is granted is noted with its task."""
-
-    def __init__(self, shares: dict[str, float], in_flight: int = 60, tokens_per_minute: int = 10**9) -> None:
-        limits = ModelLimits(requests_per_minute=60, tokens_per_minute=tokens_per_minute, in_flight=in_flight)
-        others = {task: [other for other in shares if other != task] for task in shares}
-        self.limiter = Limiter(limits, GivenShares(shares.__getitem__, others.__getitem__), MARGIN, LoopClock())
-        self.granted: list[tuple[float, str]] = []
-
-    async def keep_asking(self, task: str, seconds: float) -> None:
-        end = asyncio.get_running_loop().time() + seconds
-        while (left := end - asyncio.get_running_loop().time()) > 0:
-            turn = await self.limiter.turn(task, 1, left)
-            if isinstance(turn, NoTurn):
-                await asyncio.sleep(min(left, 1.0))
-                continue
-            self.granted.append((asyncio.get_running_loop().time(), task))
-            turn.over(None)
-
-    def number(self, task: str, begin: float, end: float) -> int:
-        return sum(begin <= moment < end and name == task for moment, name in self.granted)
-
-    @property
-    def moments(self) -> list[float]:
-        return [moment for moment, _ in self.granted]
-
-
-@virtually
-async def test_idle_share_is_lent_and_returned_to_its_owner() -> None:
-    """Claims have a sixth of 60 a minute; alone they get nearly all, and beside a busy owner their sixth."""
-    lending = Lending({"claims": 1 / 6, "gate": 5 / 6})
-    claims = asyncio.create_task(lending.keep_asking("claims", 600))
-    await asyncio.sleep(200)
-    assert lending.number("claims", 80, 200) >= 115, "of 120 in two minutes"
-    gate = asyncio.create_task(lending.keep_asking("gate", 200))
-    await asyncio.sleep(200)
-    first = min(moment for moment, name in lending.granted if name == "gate")
-    assert first - 200 <= 61.2 / 50 + 0.01, "within the pace of its own share"
-    assert lending.number("gate", 260, 400) >= 110, "of 116: 50 a minute"
-    assert lending.number("claims", 270, 400) <= 22, "10 a minute"
-    await gate
-    await claims
-    assert lending.number("claims", 480, 600) >= 115
-    assert most_in_a_minute(lending.moments) <= 60
-
-
-@virtually
-async def test_waiting_owner_is_served_before_an_earlier_borrower() -> None:
-    asked = Lending({"claims": 1 / 6, "gate": 5 / 6}).limiter
-    for _ in range(8):  # until both shares are used up
-        await asked.turn("claims", 1, 60.0)
-    borrower = asyncio.create_task(asked.turn("claims", 1, 60.0))
-    await asyncio.sleep(0)
-    owner = instance(ModelTurn, await asked.turn("gate", 1, 60.0))
-    assert owner.waited < 61.2 / 50 + 0.01
-    assert not borrower.done()
-    assert isinstance(await borrower, ModelTurn)
-
-
-@pytest.mark.parametrize(("tasks", "tokens"), [(2, 6000), (5, 3000), (10, 1500)])
-@virtually
-async def test_what_is_more_than_a_share_of_the_tokens_is_not_borrowed(tasks: int, tokens: int) -> None:
-    """Each lane lets such a call through alone; with one call in each lane, a minute would hold more than the limit."""
-    asked = Lending({str(task): 1 / tasks for task in range(tasks)}, tokens_per_minute=10_000).limiter
-    turns = [await asked.turn("0", tokens, 20.0) for _ in range(tasks)]
-    assert sum(isinstance(turn, ModelTurn) for turn in turns) == 1
-
-
-@pytest.mark.parametrize("tasks", [5, 8])
-@virtually
-async def test_small_shares_never_exceed_the_concurrency_limit(tasks: int) -> None:
-    asked = Lending({str(task): 1 / tasks for task in range(tasks)}, in_flight=4).limiter
-    turns = [await asked.turn("0", 1, 30.0) for _ in range(tasks)]
-    assert sum(isinstance(turn, ModelTurn) for turn in turns) == 4
 
 
 @virtually

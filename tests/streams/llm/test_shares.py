@@ -22,16 +22,6 @@ def test_replays_and_live_traffic_have_the_whole_together() -> None:
     assert replay.of("claims") < live.of("claims")
 
 
-def test_tasks_lend_only_if_this_process_reads_their_topics() -> None:
-    shares = Shares(MODELS, {})
-    assert shares.beside("claims") == ()
-    shares.expect("claims", ["own"])
-    shares.expect("gate", ["own"])
-    assert shares.beside("claims") == (), "the gate asks another model, and others read for the search"
-    shares.expect("search", ["own"])
-    assert (shares.beside("claims"), shares.beside("search")) == (("search",), ("claims",))
-
-
 def test_partitions() -> None:
     shares = Shares(MODELS, {})
     shares.expect("gate", ["own", "retry"])

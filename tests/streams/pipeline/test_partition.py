@@ -1,8 +1,8 @@
 """One partition: late results, and positions that move without records."""
 
 import asyncio
-import random
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 from aiokafka import TopicPartition
@@ -10,11 +10,10 @@ from aiokafka import TopicPartition
 from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.consumer import PartitionCursor
 from streams.pipeline.partition import Held, Partition
-from streams.pipeline.processor import Done
+from streams.pipeline.processor import Done, RecordWork
 from streams.settings.model import PipelineSettings
 from streams.topology.codec import OutputRecord
-from tests.streams.doubles import VirtualClock
-from tests.streams.pipeline.group_models import Cluster, ModelWork
+from tests.streams.doubles import VirtualClock, raw_record
 
 PLACE = TopicPartition("in", 0)
 DONE = Done.of(OutputRecord("out", b"a", b"0", ()))
@@ -64,12 +63,12 @@ class Cursor(PartitionCursor):
 async def opened(commits: Commits, cursor: Cursor) -> tuple[Partition, list[Held]]:
     """A running partition, and the records that it has started."""
     started: list[Held] = []
-    work, settings = ModelWork(1), PipelineSettings(commit_linger_seconds=0.0)
+    settings = PipelineSettings(commit_linger_seconds=0.0)
     partition = Partition(
         PLACE,
         cursor,
         commits,
-        work,
+        cast("RecordWork", None),
         settings,
         VirtualClock(),
         lambda _, held: started.append(held),
@@ -83,13 +82,11 @@ async def opened(commits: Commits, cursor: Cursor) -> tuple[Partition, list[Held
 
 async def test_a_late_result_does_not_start_the_next_record() -> None:
     """Another process moved the offset, so the records are taken in again."""
-    cluster = Cluster(random.Random(1))
-    for _ in range(2):
-        cluster.write(PLACE, b"a", 0.0)
+    records = [raw_record(offset=number) for number in range(2)]
     partition, started = await opened(Commits(), Cursor())
-    partition.admit(cluster.logs[PLACE])
+    partition.admit(records)
     partition._resume_from(0)
-    partition.admit(cluster.logs[PLACE])
+    partition.admit(records)
     late, again = started
     partition.finish(late, DONE)
     assert started == [late, again]

@@ -96,7 +96,7 @@ class WindowMachine(RuleBasedStateMachine):
         return [key for offset, key in self.admitted if offset not in self.finished]
 
     def start(self, entry: Held) -> None:
-        assert (entry.home, entry.record, entry.finished) == (self.window, "r", False)
+        assert (entry.window, entry.record, entry.finished) == (self.window, "r", False)
         self.now += 1
         entry.started_at = self.now
         self.started.append(entry)

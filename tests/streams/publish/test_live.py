@@ -7,8 +7,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
 
-from streams.publish import live
-from streams.publish.live import Sending
+from streams.publish.sending import Sending
 from streams.publish.walk import Position
 from streams.topology.codec import OutputRecord
 
@@ -56,7 +55,7 @@ class TestSending:
         assert (sending.acknowledged, sending.failure, producer.stopped) == (3, None, True)
 
     async def test_a_silent_cluster_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(live, "_IN_FLIGHT", 2)
+        monkeypatch.setattr("streams.publish.sending._IN_FLIGHT", 2)
         sending = Sending(Producer(), "", 0.02)
         await sending.passed(RECORD, Position())
         await sending.passed(RECORD, Position())

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from aiokafka.errors import KafkaError
 
-from streams.publish.run_log import RunLog, RunSending
+from streams.publish.sending import RunLog, RunSending
 from streams.publish.walk import Position
 from streams.settings.model import PipelineSettings
 from streams.topology.codec import OutputRecord

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.kafka.lag import GroupLag
-from streams.replay.pace import ReplayRate, is_late
+from streams.replay.processor import ReplayRate, is_late
 from tests.streams.doubles import VirtualClock
 
 

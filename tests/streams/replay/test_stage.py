@@ -23,8 +23,7 @@ from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, Pending, RecordProcessor
 from streams.replay.budget import CostBound
-from streams.replay.pace import ReplayRate
-from streams.replay.stage import CostLimitedServices, ReplayProcessor
+from streams.replay.processor import CostLimitedServices, ReplayProcessor, ReplayRate
 from streams.settings.model import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
 from tests.samples import instance, scored

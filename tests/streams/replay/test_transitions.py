@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from schemas.replays import OffsetRange, ReplayPlan, ReplayStage, ReplayState
-from streams.replay.plan import ReplayError
-from streams.replay.transitions import begun, finished, merged, started, with_deleted
+from streams.replay.plan import ReplayError, at_start, finished, merged, transition, with_deleted
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STAGE = ReplayStage(handler="one", topic="one", config_version="1")
@@ -30,14 +29,14 @@ def test_a_plan_is_finished_once(state: ReplayState) -> None:
 
 @pytest.mark.parametrize("state", [ReplayState.FINISHED, ReplayState.CANCELLED, ReplayState.PAUSED])
 def test_a_process_that_is_behind_starts_nothing(state: ReplayState) -> None:
-    assert begun(plan(state)) is None
+    assert at_start(plan(state)) is None
 
 
 def test_a_plan_begins_once() -> None:
-    first = begun(plan())
+    first = at_start(plan())
     assert first is not None
     assert [stage.begun for stage in first.stages] == [True]
-    assert begun(first) is None
+    assert at_start(first) is None
 
 
 def test_deleted_ranges_are_added_once_for_all_processes() -> None:
@@ -56,17 +55,19 @@ def test_ranges_that_touch_are_one() -> None:
 
 
 def test_work_begins_on_the_terms_that_are_asked_for() -> None:
-    resumed = started(plan(ReplayState.PAUSED), {"max_cost_usd": 2.0}, shared=True)
+    resumed = transition(plan(ReplayState.PAUSED), ReplayState.RUNNING, max_cost_usd=2.0)
     assert resumed is not None
     assert (resumed.state, resumed.max_cost_usd, resumed.rate) == (ReplayState.RUNNING, 2.0, None)
-    assert started(resumed, {"max_cost_usd": 2.0}, shared=True) is None, "it runs on these terms already"
-    faster = started(resumed, {"rate": 50.0}, shared=True)
+    assert transition(resumed, ReplayState.RUNNING, max_cost_usd=2.0) is None, "it runs on these terms already"
+    faster = transition(resumed, ReplayState.RUNNING, rate=50.0)
     assert faster is not None
     assert (faster.state, faster.max_cost_usd, faster.rate) == (ReplayState.RUNNING, 2.0, 50.0)
 
 
-def test_a_plan_that_others_have_finished_keeps_its_terms() -> None:
-    done = plan(ReplayState.FINISHED)
-    assert started(done, {"max_cost_usd": 2.0}, shared=True) is None
-    with pytest.raises(ReplayError, match="nothing left to do"):
-        started(done, {"max_cost_usd": 2.0}, shared=False)
+@pytest.mark.parametrize(
+    ("state", "words"), [(ReplayState.RUNNING, "left to do"), (ReplayState.CANCELLED, "to cancel")]
+)
+def test_a_plan_that_is_over_is_not_moved(state: ReplayState, words: str) -> None:
+    with pytest.raises(ReplayError, match=f"is finished; there is nothing {words}"):
+        transition(plan(ReplayState.FINISHED), state)
+    assert transition(plan(ReplayState.FINISHED), ReplayState.PAUSED, "why") is None

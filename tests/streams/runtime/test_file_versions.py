@@ -18,7 +18,7 @@ from streams.llm.journal import JournalError
 from streams.llm.sqlite_journal import STEPS as JOURNAL_STEPS
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.runtime.files import Steps, upgrade
-from tests.streams.fetch.virtual import VirtualTime
+from tests.streams.doubles import VirtualClock
 
 DAY, URL = "2025-01-02", "http://a.example/x"
 
@@ -59,7 +59,7 @@ async def test_a_newer_journal_is_refused_and_not_changed(file: Path) -> None:
 async def test_newer_fetch_cache_is_replaced_by_memory_and_reported(file: Path) -> None:
     write(file, "CREATE TABLE fetches (url TEXT, page BLOB)", len(FETCH_STEPS) + 1)
     content = content_of(file)
-    time, settings = VirtualTime(), FetchSettings(cache_path=file)
+    time, settings = VirtualClock(), FetchSettings(cache_path=file)
     page = FetchedPage(URL, URL, 200, "text/html", b"<p>x", time.now())
     cache = FetchCache(settings, time)
     with capture_logs() as logs:

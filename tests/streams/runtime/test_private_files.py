@@ -11,7 +11,7 @@ from streams.fetch.cache import FetchCache
 from streams.fetch.settings import FetchSettings
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.runtime.files import make_private_file
-from tests.streams.fetch.virtual import VirtualTime
+from tests.streams.doubles import VirtualClock
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ async def test_the_journal_and_what_sqlite_puts_beside_it(tmp_path: Path) -> Non
 
 async def test_fetch_cache_and_its_sqlite_files_are_private(tmp_path: Path) -> None:
     folder = tmp_path / "state"
-    cache = FetchCache(FetchSettings(cache_path=folder / "fetch.sqlite"), VirtualTime())
+    cache = FetchCache(FetchSettings(cache_path=folder / "fetch.sqlite"), VirtualClock())
     await cache.put("", "https://a.example/", FetchRefused("https://a.example/", FetchFailure.NOT_HTML, "a picture"))
     named = {"fetch.sqlite": 0o600, "fetch.sqlite-wal": 0o600, "fetch.sqlite-shm": 0o600}
     assert modes(folder) == {"state": 0o700, **named}

@@ -1,4 +1,4 @@
-"""Writes the records of a backfill and its position in the sources together, in transactions.
+"""Sends the records of a publication: live traffic as it is read, or a run, whose position Kafka keeps with them.
 
 A run has a consumer group of its own, ``assay.publish.<run>``, without members. Its offset on the topic's partition 0
 counts the published and refused entries of the run, and the metadata of the offset is the position. Both move in the
@@ -15,12 +15,12 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
-from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
 from aiokafka.structs import OffsetAndMetadata
 
 from streams.kafka.clients import make_admin, make_producer, opened
-from streams.kafka.transactions import FENCED, IN_DOUBT, RecordWriter
+from streams.kafka.transactions import FENCED, IN_DOUBT, RecordWriter, stop_producer
 from streams.publish.walk import Position, position_of
 from streams.settings.model import PipelineSettings, Settings
 from streams.topology import Topic
@@ -201,3 +201,68 @@ class RunSending:
             self.failure = error
             if not isinstance(error, Exception):
                 raise
+
+
+_IN_FLIGHT = 200
+
+
+class Sending:
+    """Sends with a bounded number of records in flight, and counts the acknowledged ones.
+
+    An idempotent producer retries for ever; this one fails if nothing is acknowledged for ``patience`` seconds.
+    """
+
+    def __init__(self, producer: AIOKafkaProducer, prefix: str, patience: float) -> None:
+        self._producer = producer
+        self._prefix = prefix
+        self._patience = patience
+        self._room = asyncio.Semaphore(_IN_FLIGHT)
+        self._read = Position()
+        self.acknowledged = 0
+        self.failure: BaseException | None = None
+
+    @property
+    def committed(self) -> Position:
+        """The position, with the number of acknowledged records."""
+        return self._read.model_copy(update={"published": self.acknowledged})
+
+    async def passed(self, record: OutputRecord | None, position: Position) -> None:
+        """Sends the record of an entry, if it has one, once there is room; raises if an earlier one failed."""
+        self._read = position
+        if record is None:
+            return
+        name, headers = self._prefix + record.topic, list(record.headers)
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._room.acquire()
+                if self.failure is not None:
+                    raise self.failure
+                future = await self._producer.send(name, value=record.value, key=record.key, headers=headers)
+        except TimeoutError:
+            raise self._given_up() from None
+        future.add_done_callback(self._answered)
+
+    async def stop(self) -> None:
+        """Waits for records in flight while some of them are acknowledged, and closes the producer."""
+        before = -1
+        while self.failure is None and before < self.acknowledged:
+            before = self.acknowledged
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._patience):
+                    await self._producer.flush()
+                    break
+        else:
+            self.failure = self.failure or self._given_up()
+        await stop_producer(self._producer, self._patience if self.failure is None else 1.0)
+
+    def _given_up(self) -> KafkaError:
+        return KafkaTimeoutError(f"nothing was acknowledged for {self._patience:g} s")
+
+    def _answered(self, future: asyncio.Future[object]) -> None:
+        self._room.release()
+        if future.cancelled():
+            return
+        if (error := future.exception()) is None:
+            self.acknowledged += 1
+        else:
+            self.failure = self.failure or error

@@ -1,0 +1,121 @@
+"""Five tasks of a new user, each with at most six actions: typing, a key, or a click."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.console.conftest import Demonstration, Visit, Visits
+from tests.console.test_actions import assay, eventually
+
+HOST, URL = "ledger.example", "https://ledger.example/rates"
+TEXT = "<p>The rates of the harbour were decided in spring, and a table of them follows on the next page.</p>"
+MOST = 6
+
+
+class Hand:
+    """Counts what a user does."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.actions = 0
+
+    def search(self, text: str) -> None:
+        """Types into the query bar and presses Enter: two actions, after a third for the key that leads there."""
+        self.page.wait_for_load_state()
+        self.page.keyboard.press("/")
+        self.page.keyboard.type(text)
+        self.page.keyboard.press("Enter")
+        self.actions += 3
+
+    def click(self, what: Locator) -> None:
+        what.click()
+        self.actions += 1
+
+
+@pytest.fixture(params=[("light", 1440), ("dark", 390)], ids=["light-1440", "dark-390"])
+def visit(visits: Visits, request: pytest.FixtureRequest) -> Visit:
+    theme, width = request.param
+    found: Visit = visits(color_scheme=theme, viewport={"width": width, "height": 844})
+    found.sign_in()
+    return found
+
+
+@pytest.fixture(scope="module")
+def ledger(demonstration: Demonstration) -> None:
+    """A page with a wrong date, and one that scripts make."""
+    html = f"<html lang=en><title>Rates of the harbour</title><h1>Rates of the harbour</h1>{TEXT * 8}</html>"
+    shell = '<html><title>Ledger</title><body><div id="root"></div><script src="/app.js"></script></body></html>'
+    demonstration.publish("pages.crawled.v1", {"url": URL, "html": html}, {"url": f"https://{HOST}/app", "html": shell})
+
+
+@pytest.mark.usefixtures("ledger")
+def test_a_page_of_a_host_that_is_low_because_of_its_source(visit: Visit) -> None:
+    hand = Hand(visit.open("/page"))
+    hand.search(f"host:{HOST} label:LOW source:unlisted state:content since:today")
+    row = hand.page.locator("tr[data-row]")
+    eventually(hand.page, lambda: expect(row).to_have_count(1, timeout=3000))
+    hand.click(row.locator("[data-open]"))
+    expect(hand.page.get_by_role("heading", level=1)).to_have_text("Rates of the harbour")
+    expect(hand.page.locator(".facts")).to_contain_text(f"{HOST} is not listed")
+    assert hand.actions <= MOST
+
+
+def test_the_batch_for_a_query_with_a_word(visit: Visit) -> None:
+    hand = Hand(visit.open("/batch"))
+    hand.search("copenhagen")
+    row = hand.page.locator("tr[data-row]")
+    expect(row).to_have_count(1)
+    hand.click(row.locator("[data-open]"))
+    expect(hand.page.get_by_role("heading", level=1)).to_contain_text("Copenhagen")
+    expect(hand.page.locator(".head .badge")).to_contain_text("attempt 2")
+    assert hand.actions <= MOST
+
+
+@pytest.mark.usefixtures("ledger")
+def test_all_pages_that_need_a_browser(visit: Visit) -> None:
+    hand = Hand(visit.open("/page"))
+    eventually(
+        hand.page, lambda: expect(hand.page.get_by_role("link", name="needs render")).to_be_visible(timeout=3000)
+    )
+    hand.click(hand.page.get_by_role("link", name="needs render"))
+    expect(hand.page.locator("tr[data-row]").first).to_contain_text(HOST)
+    with hand.page.expect_download() as download:
+        hand.click(hand.page.get_by_role("link", name="Export as JSON lines"))
+    assert HOST in download.value.path().read_text("utf-8")
+    assert hand.actions <= MOST
+
+
+def points_of(visit: Visit) -> str:
+    """The points of an unlisted source in the replay of a test, each with others."""
+    size = visit.page.viewport_size
+    assert size is not None
+    return "15" if size["width"] > 1000 else "20"
+
+
+@pytest.mark.usefixtures("ledger")
+def test_what_a_replay_changed_on_a_page(visit: Visit, demonstration: Demonstration) -> None:
+    points = {"ASSAY_SOURCE_RULES__BASE_SCORES__TIER_3": points_of(visit)}
+    live = ("--to-live", "--readers-dedupe")
+    assay(demonstration, "replay", "score_page", "--key", URL, "--from", "earliest", *live, **points)
+    hand = Hand(visit.open("/"))
+    hand.search(URL)
+    table = hand.page.get_by_role("region", name="Earlier and new decision 1")
+    eventually(hand.page, lambda: expect(table.locator("th .badge")).to_have_text("replay", timeout=3000))
+    expect(table.locator("tr", has_text="base")).to_contain_text(f"+{points_of(visit)}")
+    expect(table.locator("tr", has_text="score").locator("td").last).to_have_text(points_of(visit))
+    assert hand.actions <= MOST
+
+
+@pytest.mark.usefixtures("ledger")
+def test_a_wrong_date_is_corrected(visit: Visit, demonstration: Demonstration) -> None:
+    hand = Hand(visit.open("/"))
+    hand.search(URL)
+    hand.click(hand.page.get_by_role("link", name="Review it"))
+    hand.click(hand.page.get_by_text("Wrong…"))
+    hand.page.get_by_label("date").fill("2026-03-21")
+    hand.page.keyboard.press("Enter")
+    hand.actions += 1
+    expect(hand.page.locator(".list .badge.poor").first).to_be_visible()
+    assert hand.actions <= MOST
+    assert "2026-03-21" in assay(demonstration, "export", "reviews")
+    hand.page.get_by_role("button", name="Undo").first.click()
+    expect(hand.page.get_by_role("link", name=URL)).to_have_count(0)
