@@ -14,7 +14,18 @@ from handlers.html.addressed import Addressed
 from handlers.html.hidden_text import TOO_MUCH, Hidden, judge, place_of
 from handlers.html.outline import Outline
 from handlers.html.sheets import SHORT, Sheet, names_of, short_sheet
-from handlers.html.styles import INHERITED, Colour, Hiding, background_of, doubt, hiding, read_style
+from handlers.html.styles import (
+    INHERITED,
+    WHITE,
+    Colour,
+    Hiding,
+    are_near,
+    background_of,
+    colour_in,
+    doubt,
+    hiding,
+    read_style,
+)
 from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
@@ -48,7 +59,8 @@ class Styles:
         for node in self._root.css(_MAY_HIDE)[:_MAX_STYLED]:
             attributes = node.attributes
             style = attributes.get("style")
-            how = hiding(read_style(style)) if style else None
+            said = read_style(style) if style else {}
+            how = hiding(said) or self._like_paper(said)
             how = None if how and self._is_shown_inside(node, how) else how
             if "hidden" in attributes:
                 yield node, "hidden_attribute", how or _KEPT
@@ -66,6 +78,22 @@ class Styles:
             )
             if not is_shown:
                 yield node, "style_sheet" if how.kind == "style" else how.kind, how
+
+    def _like_paper(self, said: Mapping[str, str]) -> Hiding | None:
+        """White text of a page whose backgrounds are all white: it has no sheets, and no element sets another."""
+        if "color" not in said or background_of(said) is not None or self._has_sheets:
+            return None
+        colour = colour_in(said["color"])
+        is_white = (
+            isinstance(colour, tuple)
+            and are_near(colour, (WHITE,))
+            and all(are_near(ground, (WHITE,)) for ground in self._grounds)
+        )
+        return Hiding("same_colour", "color", is_gone=False) if is_white else None
+
+    @cached_property
+    def _has_sheets(self) -> bool:
+        return bool(self._sheets.strip()) or self._root.css_first("link[rel~=stylesheet],[background],[style*=url],[style*=gradient]") is not None
 
     def _is_shown_inside(self, node: LexborNode, how: Hiding) -> bool:
         """Whether an element inside of a hidden one may be visible again."""

@@ -18,7 +18,7 @@ _OFF = 900.0
 """Pixels to the left of a page or above it: no part of a usual line is left on the screen."""
 _PIXELS = {"px": 1.0, "": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "vw": 12.8, "vh": 9.0, "ex": 8.0, "ch": 8.0,
            "in": 96.0, "cm": 37.8, "mm": 3.78, "pc": 16.0, "vmin": 9.0, "vmax": 12.8}  # fmt: skip
-_UNREADABLE, _TINY = 0.5, 3.0
+_UNREADABLE, _TINY = 1.0, 3.0
 """Pixels of a font that leaves no sign, and of one that can hardly be read."""
 _FAINT, _NEAR = 0.05, 24
 """An opacity, and a sum of differences of red, green and blue, that can't be seen."""
