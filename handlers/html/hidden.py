@@ -93,7 +93,8 @@ class Styles:
 
     @cached_property
     def _has_sheets(self) -> bool:
-        return bool(self._sheets.strip()) or self._root.css_first("link[rel~=stylesheet],[background],[style*=url],[style*=gradient]") is not None
+        other = "link[rel~=stylesheet],[background],[style*=url],[style*=gradient]"
+        return bool(self._sheets.strip()) or self._root.css_first(other) is not None
 
     def _is_shown_inside(self, node: LexborNode, how: Hiding) -> bool:
         """Whether an element inside of a hidden one may be visible again."""
