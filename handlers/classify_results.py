@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from handlers.html.content import PageFacts
+from handlers.html.content import PageFacts, orders_of
 from handlers.html.links import canonical_url, page_id_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.state import PageRefusalsSection
@@ -141,8 +141,9 @@ def _with_trust(
     if classified.page_id is None:
         return read, classified
     source = source_at(classified.url, None, "", rules.compiled_sources)
-    contested = (source.because,) if source.standing == "contested" else ()
-    classified = classified.model_copy(update={"source": source.standing, "reasons": (*classified.reasons, *contested)})
+    added = [source.because] if source.standing == "contested" else []
+    added += [because] if facts and (because := orders_of(facts)) else []
+    classified = classified.model_copy(update={"source": source.standing, "reasons": (*classified.reasons, *added)})
     if read.cts_score is not None:
         return read, classified
     points, labels = rules.trust_points.points, rules.trust_labels.thresholds

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from handlers.text.background import WordFrequenciesSection
 from handlers.text.dates import MomentReader
 from handlers.text.patterns import Patterns, compile_details, joined_words
 from handlers.text.tokens import fold
-from handlers.trust.labels import label_for
+from handlers.trust.labels import label_for, next_lower
 from handlers.trust.sources import Source
 from schemas.needs import Ask
 from schemas.outcome import Emit, Outcome, Retry, RetryReason
@@ -255,6 +255,8 @@ def _result(weighed: Weighed, standing: Standing, rank: int, rules: RankResultsR
     is_of_host = tier == source.tier
     listing = source.standing if is_of_host or source.standing == "contested" else None
     judgment = label_for(candidate.cts_score, tier, rules.trust_labels.thresholds, listing)
+    if candidate.gives_orders:
+        judgment = replace(judgment, label=next_lower(judgment.label))
     page_id, copy_of = page_id_of(candidate.url), copied(weighed, standing, place, rules.ranking)
     scores = {stage: scores[place] for stage, scores in standing.stage_scores.items()}
     features = None if standing.features is None else standing.features[place].tolist()

@@ -12,7 +12,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from handlers.html.content import PageFacts, clean
+from handlers.html.content import PageFacts, clean, orders_of, passage_in
 from handlers.html.links import NO_WEB_PAGE, page_id_of
 from handlers.html.read_page import StatedReader, why_too_large
 from handlers.html.reading import PageReadingSection
@@ -40,6 +40,7 @@ from schemas.pages import (
     QualityMetadata,
     ScoreComponent,
     ScoredPage,
+    Suspected,
     TrustFeatures,
 )
 
@@ -105,12 +106,8 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
         return facts
     source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled.sources)
     score, components = _judged(page, facts, source, rules.compiled)
-    if because := _orders(facts):
-        lower = (
-            None if score is None else min(score, rules.compiled.labels.most_below(score, source.tier, source.standing))
-        )
-        points = lower - score if lower is not None and score is not None else 0
-        score, components = lower, (*components, Component("injection", points, because))
+    if because := orders_of(facts):
+        components = (*components, Component("injection", 0, f"{because}; the label is one step lower"))
     return Emit((_scored(page, facts, source, score, components, rules),))
 
 
@@ -157,14 +154,6 @@ def _judged(
     return trust.total, (*trust.components, Component("max_label", 0, f"{kind} source: {', '.join(bounds)}"))
 
 
-def _orders(facts: PageFacts) -> str:
-    """Why a page that addresses language models has a lower label; "" if it does not address any."""
-    quarantined = sum(one.outcome == "quarantined" for one in facts.hidden)
-    found = [f"{quarantined} hidden texts address a language model"] * bool(quarantined)
-    found += ["the text addresses a language model"] * bool(facts.suspected)
-    return f"{' and '.join(found)}; the label is one step lower" if found else ""
-
-
 def _hidden_texts(facts: PageFacts) -> tuple[HiddenText, ...]:
     """Hidden texts, the quarantined ones first."""
     ordered = sorted(facts.hidden, key=lambda one: _OUTCOMES.index(one.outcome))[:MAX_HIDDEN]
@@ -193,7 +182,7 @@ def _scored(
     if score is not None:
         tier = tier_of(score, source.tier, rules.compiled.tiers, source.standing)
         label = label_of(score, source.tier, rules.compiled.labels, source.standing)
-    elif any(component.name == "injection" for component in components):
+    if any(component.name == "injection" for component in components):
         label = next_lower(label)
     observed = {name: getattr(facts, name) for name in _OBSERVED}
     if facts.headings_count is not None:
@@ -239,7 +228,8 @@ def _scored(
         source=source.standing,
         label_source="fallback" if score is None else "score",
         hidden_text=_hidden_texts(facts),
-        injection_suspected=facts.suspected or None,
+        injection_suspected=passage_in(facts.text, facts.suspected) or None,
+        suspected=tuple(Suspected(start=one.start, end=one.end, score=round(one.score, 2)) for one in facts.suspected),
         config_version=rules.config_version,
         fetched_at=page.fetched_at,
         context=_clean(page.context),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal, Required, Self
 
@@ -278,6 +279,27 @@ class HiddenText(Part):
         return f"hidden by {self.kind} in {self.place}, {self.outcome}{reason}: {self.excerpt}"
 
 
+class Suspected(Part):
+    """A passage of the content that seems to be written to a machine: do not pass it to one.
+
+    Attributes:
+        start: The character of the content that it begins at.
+        end: The character after it.
+        score: How clearly it is; the rules have the least.
+    """
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    score: float
+
+
+def without_passages(text: str, passages: Iterable[Any]) -> str:
+    """A text with blanks in place of passages, so that all else keeps its place."""
+    for one in passages:
+        text = f"{text[: one.start]}{' ' * (one.end - one.start)}{text[one.end :]}"
+    return text
+
+
 def _day_or_instant(value: Any) -> Any:
     """A day stays a day; a text that is not an ISO 8601 date becomes null."""
     if not isinstance(value, str):
@@ -379,8 +401,9 @@ class ScoredPage(Event):
         source: Whether a list has the source, none has, or a public list contests it; null in older events.
         label_source: What decided tier and label: the score, or without one the tier of the source (C-41).
         hidden_text: Text that no visitor sees, quarantined text first; at most 20.
-        injection_suspected: A passage of the content that addresses a language model; null without one. The label of
-            such a page, and of one with quarantined text, is one step lower.
+        injection_suspected: The clearest passage of the content that is written to a machine; null without one. The
+            label of such a page, and of one with quarantined text, is one step lower.
+        suspected: The places of all such passages, the clearest first; summary, snippets and index are without them.
         config_version: The rules of the score.
     """
 
@@ -411,9 +434,20 @@ class ScoredPage(Event):
     label_source: LabelSource
     hidden_text: Many[HiddenText] = ()
     injection_suspected: str | None = None
+    suspected: Many[Suspected] = ()
     config_version: str
     fetched_at: Instant | None = None
     context: str | None = None
+
+    @property
+    def gives_orders(self) -> bool:
+        """Whether a part of it is written to a machine."""
+        return any(line.component == "injection" for line in self.cts_breakdown)
+
+    @property
+    def suspected_lines(self) -> tuple[str, ...]:
+        """What is on each line of the passages that are written to a machine."""
+        return tuple(line for one in self.suspected for line in self.content[one.start : one.end].split("\n"))
 
     @property
     def support(self) -> int | None:

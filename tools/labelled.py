@@ -34,3 +34,10 @@ def body(name: str, case: Mapping[str, Any]) -> bytes:
 def address(case: dict[str, Any]) -> str:
     """The case's URL, or a placeholder."""
     return str(case.get("url") or f"https://case.invalid/{case['id']}")
+
+
+def pages() -> Iterator[tuple[str, dict[str, Any]]]:
+    """All pages of all sets, each with the name of its set."""
+    for folder in sorted(DATA.iterdir()) if DATA.is_dir() else ():
+        if (folder / "pages").is_dir():
+            yield from ((folder.name, case) for case in cases(folder.name) if case.get("file"))

@@ -1,120 +1,78 @@
-"""Whether a text addresses a language model: gives it orders, or says how it should judge, answer or act.
+"""Whether a passage is written to a machine that reads the page, and not to a reader.
 
-The words of a sentence name concepts ("the model", "to ignore", "instructions"). A linear model adds up weights of
-concepts, of pairs of them and of beginnings of words, over up to three sentences that follow each other.
-``tools/training/addressed.py`` fits the weights. The word lists and the weights are configuration.
+A linear model adds up weights of words, of four letters, and of words near each other, hashed, over up to three
+sentences that follow each other. Lines with too few of the words that such passages have are not scored.
+``tools/training/addressed.py`` fits words, weights and limits.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+import unicodedata
+from base64 import b85decode
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
-from itertools import chain, combinations
-from operator import itemgetter
-from typing import NamedTuple
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from math import log1p, sqrt
+from zlib import crc32
 
-from ahocorasick_rs import AhoCorasick
+from ahocorasick_rs import BytesAhoCorasick
 from pydantic import Field
 
-from handlers.html.sentences import MARK, NO_BLANKS, QUOTE, normal, sentence_bounds, without_signs
 from schemas.rules import Section
 
-_STRONG = ("model", "agent", "override", "instruction", "output", "recommend", "conceal", "private", "persona")
-"""A text that addresses a model names one of these concepts."""
-_WEAK = ("you", "page", "described", "site", "attack", "when", "never", "always", "must")
-"""Alone, these are no sign of an order."""
-_EVERYWHERE = ("you", "described", "site", "attack")
-_TOPIC = ("model", "attack")
-_ROLE = "role"
-"""Words of the marks of a role. Only a mark counts, not its words."""
-_MAX_CONCEPTS = 64
-_MAX_TEXT, _MAX_KNOWN = 200_000, 10_000
-_WINDOW = 3
-_NEAR, _SIDE = 50, 2
-"""Characters from the beginning of a word, and from its end, to a later word that is near it, or beside it."""
-_FOLLOWING = 3
-_STEM = 6
-_SHORT, _LONG = 45, 180
-"""Characters of sentences."""
-_Match = tuple[int, int, int]
-_begin, _begin_of = itemgetter(0), itemgetter(1)
+BITS = 16
+"""Of the number of a weight."""
+_MASK = (1 << BITS) - 1
+_LETTERS, _NEAR = 4, 3
+SMOOTH = 20.0
+"""Features that a passage has at least, for its length: very short ones say little."""
+WINDOW, _MOST, _MOST_FOUND = 3, 3, 100
+PER_LINE = 0.8
+"""What the limit rises by for the logarithm of the number of scored lines."""
+_PIECE, _OVERLAP = 400, 300
+"""Characters of a long line that are looked at together, and that are also in the next piece."""
+_MAX_SENTENCE, _MAX_SCORED, _CHEAP = 300, 300_000, 10
+"""Characters of a sentence, of lines that are scored, and of lines that are not and cost as much as one."""
+_NO_BLANKS = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+WORD = re.compile(r"[^\s\d\x00-@\[-`{-¿×÷\u2000-\u2bff\u3000-\u303f\uff00-\uff20]+")
+_TOKEN = re.compile(rf"{WORD.pattern}|\d+|[^\w\s.,;'’()-]+")
+_ENDS = re.compile(r"[.!?…。！？•|](?:(?<=[.!?…])[\s\"'”’)»*]+|(?<=[。！？•])|(?<=\|)(?=\s))")
+_SHAPES = bytes(97 if code > 127 or chr(code).isalnum() else 32 for code in range(256))
+_APART = b" a a a a a"
+_SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:(?:[ .·*]{1,3}|-)[^\W\d_](?![^\W_])){3,60}")
+_BLANKS = bytes(code if code > 127 or code == 10 or chr(code).isalpha() else 32 for code in range(256))
+_QUOTES = [sign.encode() for sign in "“‘«„¡¿"]
 
 
 class AddressedSection(Section):
-    """Words and weights that tell whether a text addresses a language model."""
+    """Words, weights and limits that tell whether a passage is written to a machine."""
 
-    words: dict[str, str] = Field(
-        default={}, max_length=_MAX_CONCEPTS, description="Words by concept, with blanks between."
-    )
     about: str = Field(default="", description="What the weights were fitted on, and when.")
+    telling: dict[str, float] = Field(default={}, description="How telling words of such passages are.")
+    anchor: float = Field(default=0.0, description="How telling one word of a scored line is.")
+    worth: float = Field(default=0.0, description="How telling the three most telling words of a scored line are.")
     start: float = Field(default=-9.0, description="The score before any weight is added.")
-    quarantined: float = Field(default=1.0, description="The score from which on hidden text is quarantined.")
-    doubtful: float = Field(default=-3.0, description="The score from which on hidden text is left out.")
-    suspected: float = Field(default=3.0, description="The score from which on visible text is reported.")
-    weights: dict[str, float] = Field(default={}, description="Added to the score for each thing that a text has.")
+    step: float = Field(default=1.0, description="What a weight of 1 adds.")
+    weights: str = Field(default="", description="Weights from -127 to 127, as the digits of base 85.")
+    suspected: float = Field(default=9.0, description="The score from which on visible text is suspected.")
+    quarantined: float = Field(default=9.0, description="The score from which on hidden text is quarantined.")
 
     @cached_property
     def compiled(self) -> Addressed:
-        """The words and weights in the form that is evaluated, made once."""
+        """The weights in the form that is evaluated, made once."""
         return Addressed(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Sentences that address a model: the number of the line that they are in, their score, and what they name."""
+    """A passage of a text that is written to a machine: its first character, that after its last, and its score."""
 
-    line: int
-    score: float
-    reason: str
-
-
-class Named(NamedTuple):
-    """Words that name concepts: their first character, the one after their last, and the concepts as bits and names."""
-
-    begin: int
+    start: int
     end: int
-    concepts: int
-    names: Sequence[str]
-
-
-@dataclass(slots=True)
-class Sentence:
-    """A sentence in its normal form: from its first character on, with the words in it that name concepts."""
-
-    text: str
-    begin: int
-    named: Sequence[Named]
-    concepts: int
-    has_role: bool
-    is_quote: bool
-
-    def features(self) -> set[str]:
-        """What it has by itself: words, concepts, and pairs of concepts near each other or side by side."""
-        found = {word[:_STEM] for word in without_signs(self.text).split()}
-        for place, one in enumerate(self.named):
-            for name in one.names:
-                found.add(f"one {name}")
-                if one.begin == self.begin:
-                    found.add(f"first {name}")
-            for later in self.named[place + 1 : place + 1 + _FOLLOWING]:
-                if later.begin - one.begin > _NEAR:
-                    break
-                is_beside = later.begin - one.end < _SIDE
-                for name in one.names:
-                    for other in later.names:
-                        found.add(f"near {name} {other}")
-                        if is_beside:
-                            found.add(f"side {name} {other}")
-        if self.has_role:
-            found.add("is role")
-        if self.is_quote:
-            found.add("is quote")
-        if self.text.endswith("?"):
-            found.add("is question")
-        return found
+    score: float
 
 
 class Addressed:
@@ -122,175 +80,202 @@ class Addressed:
 
     def __init__(self, section: AddressedSection) -> None:
         self.section = section
-        self._names, self._weights = tuple(section.words), section.weights
-        patterns: dict[str, int] = {}
-        for number, words in enumerate(section.words.values()):
-            for word in words.split():
-                pattern = _pattern(word)
-                patterns[pattern] = patterns.get(pattern, 0) | 1 << number
-        self._role, self._topic, self._strong = map(self._bits, ((_ROLE,), _TOPIC, _STRONG))
-        self._telling = ~self._bits((*_EVERYWHERE, _ROLE))
-        self._core = ~self._bits((*_WEAK, _ROLE))
-        self._concepts = tuple(patterns.values())
-        self._named = tuple((concepts, self._names_of(concepts & ~self._role)) for concepts in self._concepts)
-        self._has_words = tuple(" " in pattern.strip() for pattern in patterns)
-        # Few of all sets of concepts occur, and some often.
-        self._weight_of_pairs = lru_cache(maxsize=_MAX_KNOWN)(self._weigh_pairs)
-        self._matches = AhoCorasick(list(patterns)).find_matches_as_indexes
+        self._telling = frozenset(section.telling)
+        self._values = {word.encode(): value for word, value in section.telling.items()}
+        self._anchors = frozenset(word for word, value in self._values.items() if value >= section.anchor)
+        self._dense = BytesAhoCorasick([word for word in self._anchors if _NO_BLANKS.match(word.decode())])
+        stored = b85decode(section.weights) if section.weights else bytes(1 << BITS)
+        self.weights = [(value - 256 if value > 127 else value) * section.step for value in stored]
+        self._word = lru_cache(maxsize=50_000)(self._weigh_word)
 
-    def _bits(self, names: Iterable[str]) -> int:
-        return sum(1 << number for number, name in enumerate(self._names) if name in names)
+    def find(self, text: str) -> list[Found]:
+        """Passages of visible text that are written to a machine, the clearest first.
 
-    def _names_of(self, concepts: int) -> list[str]:
-        return [name for number, name in enumerate(self._names) if concepts >> number & 1]
-
-    def find_all(self, text: str, least: float, *, is_hidden: bool) -> list[Found]:
-        """For each line the sentences with the highest score, if it is at least ``least``.
-
-        Hidden text is little, so that more of it is scored.
+        The more parts of a text have telling words, the more likely it is about machines, and one of them by chance.
         """
-        best: dict[int, tuple[float, int]] = {}
-        known: dict[int, float] = {}
-        for line, sentences in self.windows(text[:_MAX_TEXT], is_hidden=is_hidden):
-            score = self.section.start
-            for one in sentences:
-                if one.begin not in known:
-                    known[one.begin] = sum(map(self._weights.__getitem__, one.features() & self._weights.keys()))
-                score += known[one.begin]
-            concepts, is_quote = _joined(sentences), any(one.is_quote for one in sentences)
-            score += self._weight_of_pairs(concepts, is_quote)
-            score += sum([self._weights.get(name, 0.0) * value for name, value in self._shape(sentences, concepts)])
-            if score >= best.get(line, (least, 0))[0]:
-                best[line] = score, concepts & self._core
-        return [Found(line, score, ", ".join(self._names_of(concepts))) for line, (score, concepts) in best.items()]
+        pieces = list(self._pieces(text))
+        return _apart(self._scored(pieces, self.section.suspected + PER_LINE * log1p(len(pieces))))
 
-    def _weigh_pairs(self, concepts: int, is_quote: bool) -> float:
-        return sum([self._weights.get(name, 0.0) for name in self._pairs(concepts, is_quote)])
+    def suspects(self, text: str) -> tuple[list[Found], int]:
+        """What ``find`` may find in a part of a text, or what is quarantined if it is hidden; where reading ended."""
+        least = min(self.section.quarantined, self.section.suspected + PER_LINE * log1p(1))
+        pieces = list(self._pieces(text))
+        return self._scored(pieces, least), _end(pieces, text)
 
-    def lines_on_models(self, text: str) -> int:
-        """The number of lines that name a model or an attack on one."""
-        lines = self._lines(normal(text), self._topic.__and__)
-        return sum(_joined(named) & self._topic > 0 for _, _, named in lines)
-
-    def windows(self, text: str, *, is_hidden: bool) -> Iterator[tuple[int, list[Sentence]]]:
-        """Up to three sentences of a line that follow each other and are worth a score, with the number of the line.
-
-        The first and the last of them name something.
-        """
-        text = normal(text)
-        for number, begin, named in self._lines(text, partial(self._names_enough, is_hidden=is_hidden)):
-            sentences = self._sentences(text, begin, named)
-            for first, begins in enumerate(sentences):
-                if not self._names_something(begins):
-                    continue
-                concepts, has_role = 0, False
-                for end, one in enumerate(sentences[first : first + _WINDOW], first + 1):
-                    concepts |= one.concepts
-                    has_role = has_role or one.has_role
-                    if self._names_something(one) and (has_role or self._names_enough(concepts, is_hidden=is_hidden)):
-                        yield number, sentences[first:end]
-
-    def _lines(self, text: str, is_enough: Callable[[int], int]) -> Iterator[tuple[int, int, list[Named]]]:
-        """The lines of a normal text whose concepts are enough: number, first character, and what they name."""
-        plain = without_signs(f" {text} ")
-        number = begin = concepts = 0
-        end = -1
-        matches: list[_Match] = []
-        for match in self._matches(plain, overlapping=True):
-            place = match[1]
-            if place > end:
-                if is_enough(concepts):
-                    yield number, begin, self._named_by(matches, text, plain)
-                following = text.rfind("\n", 0, place) + 1
-                number += text.count("\n", begin, following)
-                begin, end = following, text.find("\n", place)
-                end = len(text) if end < 0 else end
-                concepts, matches = 0, []
-            # Words of two lines count too; few lines have any.
-            concepts |= self._concepts[match[0]]
-            matches.append(match)
-        if is_enough(concepts):
-            yield number, begin, self._named_by(matches, text, plain)
-
-    def _named_by(self, matches: list[_Match], text: str, plain: str) -> list[Named]:
-        """The words of a normal text that name concepts, in their order."""
-        found: list[Named] = []
-        for pattern, begin, end in sorted(matches, key=_begin_of):
-            # A blank was put before the text. Patterns of words begin with one, and may be the beginning of a word.
-            is_word = plain[begin] == " "
-            after = plain.find(" ", end - 1) if is_word else end
-            if not (self._has_words[pattern] and "\n" in text[begin : after - 1]):
-                found.append(Named(begin - (not is_word), after - 1, *self._named[pattern]))
+    def passages(self, texts: Iterable[str], least: float) -> list[tuple[str, float] | None]:
+        """The clearest passage of each hidden text, with its score if that is enough, else ""; None if not read."""
+        flat = [" ".join(text.split()) for text in texts]
+        ends = list(accumulate(len(text) + 1 for text in flat))
+        joined = "\n".join(flat)
+        pieces = list(self._pieces(joined))
+        last = _end(pieces, joined)
+        found: list[tuple[str, float] | None] = [("", least) if end <= last else None for end in ends]
+        for one in reversed(_apart(self._scored(pieces, least))):
+            found[bisect_right(ends, one.start)] = joined[one.start : one.end], one.score
         return found
 
-    def sentences(self, text: str) -> list[Sentence]:
-        """The sentences of a text of one line."""
-        text = normal(text)
-        plain = without_signs(f" {text} ")
-        return self._sentences(text, 0, self._named_by(self._matches(plain, overlapping=True), text, plain))
+    def _pieces(self, text: str) -> Iterator[tuple[int, list[tuple[int, int, list[str]]]]]:
+        """The parts of lines that are worth a score: the first character, and the sentences with their words.
 
-    def _sentences(self, text: str, begin: int, named: Sequence[Named]) -> list[Sentence]:
-        """The sentences of the line of a normal text that begins at a character; long ones in pieces."""
-        end = text.find("\n", begin)
-        found, place = [], 0
-        for first, last in sentence_bounds(text, begin, len(text) if end < 0 else end):
-            after = bisect_left(named, last, place, key=_begin)
-            own = named[place:after]
-            part = text[first:last]
-            concepts = _joined(own)
-            has_role = concepts & self._role > 0 and MARK.search(part) is not None
-            found.append(Sentence(part, first, own, concepts & ~self._role, has_role, QUOTE.search(part) is not None))
-            place = after
-        return found
+        One without sentences is where reading ended.
+        """
+        begin, left, plain = 0, _MAX_SCORED, folded(text)
+        for line, own, its in zip(text.split("\n"), plain.split("\n"), self._plain(plain), strict=True):
+            if self._anchors.isdisjoint(words := its.split()):
+                begin += len(line) + 1
+                continue
+            is_worth = self.worth(words) >= self.section.worth
+            left -= len(own) if is_worth else len(own) // _CHEAP
+            if left < 0:
+                yield begin, []
+                break
+            if is_worth:
+                is_long, is_same = len(own) > _PIECE + _OVERLAP, len(own) == len(line)
+                for cut in range(0, len(own) - _OVERLAP, _PIECE) if is_long else (0,):
+                    piece = own[cut : cut + _PIECE + _OVERLAP]
+                    if not is_long or self.is_worth(piece):
+                        found = [(first, last, words_of(piece[first:last])) for first, last in sentence_bounds(piece)]
+                        # Characters in another form have other places.
+                        yield begin + cut * is_same, found if is_same else [(0, len(line), one) for *_, one in found]
+            begin += len(line) + 1
 
-    def _names_something(self, sentence: Sentence) -> bool:
-        return sentence.has_role or sentence.concepts & self._telling > 0
-
-    def _names_enough(self, concepts: int, *, is_hidden: bool) -> bool:
-        """Whether a text may have a role or names two concepts: a visible one a strong one and another."""
-        if concepts & self._role:
-            return True
-        core = (concepts & self._core).bit_count()
-        if is_hidden:
-            return core > 0 and (concepts & self._telling).bit_count() > 1
-        return concepts & self._strong > 0 and core > 1
-
-    def features(self, sentences: Sequence[Sentence]) -> dict[str, float]:
-        """What has a weight in sentences that follow each other."""
-        concepts = _joined(sentences)
-        own = Counter(chain.from_iterable(one.features() for one in sentences))
-        pairs = self._pairs(concepts, any(one.is_quote for one in sentences))
-        return dict(own) | dict.fromkeys(pairs, 1.0) | dict(self._shape(sentences, concepts))
-
-    def _pairs(self, concepts: int, is_quote: bool) -> list[str]:
-        """Pairs of concepts that sentences have, wherever they are, and what they have with a quotation."""
-        names = self._names_of(concepts)
-        quoted = [f"quoted {name}" for name in names] if is_quote else []
-        return [*(f"both {one} {other}" for one, other in combinations(names, 2)), *quoted]
-
-    def _shape(self, sentences: Sequence[Sentence], concepts: int) -> tuple[tuple[str, float], ...]:
-        """How much sentences name, and how long they are."""
-        length, distinct = sum([len(one.text) for one in sentences]), (concepts & self._core).bit_count()
+    def _plain(self, text: str) -> list[bytes]:
+        """The words of each line of a folded text, with blanks in between."""
+        marked = text.encode("utf-8", "replace").translate(_BLANKS)
+        if text.isascii():
+            return marked.split(b"\n")
+        for sign in _QUOTES:
+            marked = marked.replace(sign, b" ")
+        is_dense = self._dense.find_matches_as_indexes
+        lines = marked.split(b"\n")
         return (
-            ("is distinct", distinct),
-            ("is dense", distinct * _SHORT / max(_SHORT, length)),
-            ("is long", min(3.0, length / _LONG)),
-            ("is short", length < _SHORT),
-            ("is several", len(sentences) > 1),
+            [_spread(line.decode()).encode() if is_dense(line) else line for line in lines]
+            if is_dense(marked)
+            else lines
         )
 
+    def is_worth(self, text: str) -> bool:
+        """Whether a folded text has words that are telling enough."""
+        words = [word for line in self._plain(text) for word in line.split()]
+        return not self._anchors.isdisjoint(words) and self.worth(words) >= self.section.worth
 
-def _pattern(word: str) -> str:
-    """What is searched for to find a word of the configuration: with a blank where it begins, and where it ends."""
-    plain = " ".join(without_signs(normal(word.replace("_", " "))).split())
-    if NO_BLANKS.search(plain):
-        return plain
-    # The beginning of a word with a hyphen is a word of its own.
-    return f" {plain}" if word.endswith("*") and not word.endswith("-*") else f" {plain} "
+    def worth(self, words: Iterable[bytes]) -> float:
+        """How telling the most telling words are."""
+        return sum(sorted(map(self._values.__getitem__, self._values.keys() & words))[-_MOST:])
+
+    def _scored(self, pieces: Iterable[tuple[int, list[tuple[int, int, list[str]]]]], least: float) -> list[Found]:
+        """Up to three sentences that follow each other, each with a telling word, and with a score that is enough."""
+        found = []
+        for begin, sentences in pieces:
+            sums: list[tuple[int, float, int]] = []
+            for first, last, words in sentences:
+                if self._telling.isdisjoint(words):
+                    sums.clear()
+                    continue
+                sums = [*sums[1 - WINDOW :], (first, *self.weigh(words))]
+                total, number = 0.0, 0
+                for start, own, count in reversed(sums):
+                    total, number = total + own, number + count
+                    score = self.section.start + total / sqrt(number + SMOOTH)
+                    if score >= least:
+                        found.append(Found(begin + start, begin + last, score))
+        return found
+
+    def weigh(self, words: Sequence[str]) -> tuple[float, int]:
+        """The sum of the weights of a sentence, and their number: as of ``numbers_of``, which takes longer."""
+        known = list(map(self._word, words))
+        near = near_each_other([one[0] for one in known])
+        total = sum([one[1] for one in known]) + sum(map(self.weights.__getitem__, near))
+        return total, sum([one[2] for one in known]) + len(near)
+
+    def _weigh_word(self, word: str) -> tuple[int, float, int]:
+        numbers = of_word(word)
+        return numbers[0], sum(map(self.weights.__getitem__, numbers)), len(numbers)
 
 
-def _joined(parts: Iterable[Named | Sentence]) -> int:
-    concepts = 0
-    for one in parts:
-        concepts |= one.concepts
-    return concepts
+def _end(pieces: list[tuple[int, list[tuple[int, int, list[str]]]]], text: str) -> int:
+    """Where the reading of a text ended."""
+    return next((begin for begin, sentences in pieces if not sentences), len(text) + 1)
+
+
+def _apart(found: list[Found]) -> list[Found]:
+    """The clearest of passages that overlap, the clearest first."""
+    kept: list[Found] = []
+    for one in sorted(found, key=lambda one: -one.score)[:_MOST_FOUND]:
+        if all(one.end <= other.start or other.end <= one.start for other in kept):
+            kept.append(one)
+    return kept
+
+
+def words_of(sentence: str) -> list[str]:
+    """The words, numbers and runs of signs of a folded sentence."""
+    return _TOKEN.findall(_spread(sentence))
+
+
+def numbers_of(sentence: str) -> list[int]:
+    """The numbers of the weights of a folded sentence: its words, their letters, and words before and near each."""
+    words = [of_word(word) for word in words_of(sentence)]
+    return [number for word in words for number in word] + near_each_other([one[0] for one in words])
+
+
+def near_each_other(words: Sequence[int]) -> list[int]:
+    """Numbers of each word with those up to three words before it, the order of which tells."""
+    own = [one * 0x9E3779B1 for one in words]
+    found = []
+    for far in range(1, _NEAR + 1):
+        before = 0x85EBCA77 if far == 1 else 0xC2B2AE3D
+        found += [(one + other * before >> 15) & _MASK for one, other in zip(own[far:], words, strict=False)]
+    return found
+
+
+@lru_cache(maxsize=50_000)
+def of_word(word: str) -> tuple[int, ...]:
+    """Numbers of a word and of each four letters of it."""
+    parts = [word if not word.isdigit() else "0"]
+    if len(word) > 2 and word.isalpha():
+        edged = f"<{word[:40]}>"
+        parts += [edged[place : place + _LETTERS] for place in range(len(edged) - _LETTERS + 1)]
+    return tuple(crc32(part.encode("utf-8", "replace")) & _MASK for part in parts)
+
+
+def folded(text: str) -> str:
+    """A text in one form: compatible characters and case folded, and letters together that signs keep apart.
+
+    >>> folded("I g n o r e the ＲＵＬＥＳ")
+    'ignore the rules'
+    """
+    if not text.isascii() and not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", text)
+    text = text.lower()
+    if not _is_apart(text):
+        return text
+    return "\n".join(_SPACED.sub(_put_together, line) if _is_apart(line) else line for line in text.split("\n"))
+
+
+def _is_apart(text: str) -> bool:
+    return _APART in b" " + text.encode("utf-8", "replace").translate(_SHAPES)
+
+
+def _put_together(match: re.Match[str]) -> str:
+    words = re.split(r"[^\w]{3,}", match[0])
+    return " ".join(re.sub(r"[\W_]+", "", word) for word in words)
+
+
+def _spread(text: str) -> str:
+    """A text with blanks around characters of scripts that have none between words."""
+    return text if text.isascii() else _NO_BLANKS.sub(r" \g<0> ", text)
+
+
+def sentence_bounds(line: str) -> Iterator[tuple[int, int]]:
+    """The first character of each sentence of a line, and that after its last; long ones in pieces."""
+    begin = 0
+    for sign in (*_ENDS.finditer(line), None):
+        last = sign.start() + 1 if sign else len(line)
+        while last - begin > _MAX_SENTENCE:
+            cut = line.rfind(" ", begin + 1, begin + _MAX_SENTENCE)
+            cut = cut if cut > 0 else begin + _MAX_SENTENCE
+            yield begin, cut
+            begin = cut
+        if last > begin:
+            yield begin, last
+        begin = sign.end() if sign else last

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from html import unescape
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from selectolax.lexbor import LexborHTMLParser
 
-from handlers.html.addressed import Addressed
+from handlers.html.addressed import Addressed, Found
 from handlers.html.blocks import has_data_table
 from handlers.html.bylines import BylineWords, CreditedPage, find_credit
 from handlers.html.citations import (
@@ -31,7 +31,7 @@ from handlers.html.citations import (
 )
 from handlers.html.encoding import whole
 from handlers.html.entries import find_entries
-from handlers.html.hidden_text import KEPT, Hidden, judge, visible
+from handlers.html.hidden_text import Hidden, judge, visible
 from handlers.html.hints import OTHERS, Hints
 from handlers.html.layout import EventWords, Layout, is_event
 from handlers.html.links import absolute_url, host_of
@@ -46,7 +46,7 @@ from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
 from handlers.text.sentences import count_words, leading_sentences
-from schemas.pages import ContentBlock, ContentEntry, CrawledPage, CrawlerMetadata
+from schemas.pages import ContentBlock, ContentEntry, CrawledPage, CrawlerMetadata, without_passages
 
 _TAG = re.compile(r"<[^<>]{0,500}>")
 _WORD = re.compile(r"\w+")
@@ -55,12 +55,9 @@ _TEXTS_AFTER = 12
 _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
-_MAX_PASSAGE = 500
-_METADATA = ("attribute", "structured_data")
-_QUOTED = "quotes what addresses a language model"
+_MAX_PASSAGE, _QUOTED = 500, 200
 _ELSEWHERE, _NO_SUPPORT = "outside the main text", "paid, to a shop or to the same owner"
 _CITATIONS = ("doi_or_citation", "external_links", "references_section")
-_FEW_ON_MODELS = 2
 _LEAST_ORDER = 16
 """Characters; a shorter text of structured data gives no orders."""
 _MAX_LINES = 5_000
@@ -89,7 +86,7 @@ class PageFacts:
         not_counted: By component of the trust score, what the page has that gives no points.
         session: The parameter of the address that the page shows to be a session, such as ``sid=7``.
         hidden: Text that no visitor sees: what was taken out, and what the text still has.
-        suspected: A passage of the text that addresses a language model, else "".
+        suspected: Passages of the text that are written to a machine, the clearest first.
         unread: Characters of lines outside of boilerplate, if no content was found.
         state: Content, or why the page has no content.
         trail: Its sections by its breadcrumbs, where they are asked for.
@@ -123,7 +120,7 @@ class PageFacts:
     not_counted: Mapping[str, str] = field(default_factory=dict)
     session: str = ""
     hidden: tuple[Hidden, ...] = ()
-    suspected: str = ""
+    suspected: tuple[Found, ...] = ()
     unread: int = 0
     state: PageState = CONTENT
     trail: tuple[str, ...] = ()
@@ -163,8 +160,6 @@ class PageReader:
         body = find_content(page, reading.content_forest, reading.max_content_characters)
         host = host_of(url)
         text = with_description(body.text, data)
-        suspected = suspected_in(text, addressed)
-        page.hidden = without_quotes(page.hidden, text, addressed)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         entries = find_entries(page, body.blocks, body.spans, self._bylines.path)
         layout = Layout(page, body, entries)
@@ -190,13 +185,18 @@ class PageReader:
         dating = find_date(dated, self._dates)
         citations, counts, not_counted = self._support(page, body, layout, url, original)
         title = clean(find_title(page, data, _first(page, reading.title_names), layout.heading_text, site_name, host))
+        titles: tuple[str, ...] = (title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(layout.heading_text))
+        suspected: tuple[Found, ...] = ()
+        if page.is_suspected:
+            suspected = tuple(addressed.find(text))
+            titles = tuple("" if said else one for one, said in zip(titles, judge(titles, addressed), strict=True))
         return PageFacts(
-            title=title,
-            titles=(title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(layout.heading_text)),
+            title=titles[0],
+            titles=titles,
             text=text,
             blocks=body.typed,
             entries=entries,
-            summary=clean(_summary(page, data, body, reading)),
+            summary=clean(_summary(page, data, body, [text[one.start : one.end] for one in suspected], reading)),
             date=dating.value if dating else None,
             authors=tuple(map(clean, credit.names)),
             agencies=tuple(map(clean, credit.agencies)),
@@ -290,11 +290,16 @@ def _first(page: Outline, names: tuple[str, ...]) -> str:
     return next((" ".join(page.meta[name][0].split()) for name in names if name in page.meta), "")
 
 
-def _summary(page: Outline, data: StructuredData, body: Content, reading: PageReadingSection) -> str:
+def _summary(
+    page: Outline, data: StructuredData, body: Content, suspected: Iterable[str], reading: PageReadingSection
+) -> str:
     """The page's own description, else the first sentences of its running text, without headings and credits."""
     described = _first(page, reading.description_names) or data.description
     running = islice((block.text for block in body.blocks if block.running), _MAX_SUMMED)
-    return leading_sentences(described or " ".join(running) or body.text, reading.max_summary_characters)
+    said = " ".join(running) or body.text
+    for passage in suspected:
+        said = clean(said).replace(passage, " ")
+    return leading_sentences(described or said, reading.max_summary_characters)
 
 
 def with_description(text: str, data: StructuredData) -> str:
@@ -314,7 +319,7 @@ def without_orders(data: StructuredData, addressed: Addressed) -> tuple[Structur
     stated = [(name, getattr(data, name)) for name in ("headline", "publisher", "description")]
     stated += [(name, text) for name in ("authors", "organizations") for text in getattr(data, name)]
     stated = [(name, text) for name, text in stated if len(text) >= _LEAST_ORDER]
-    judged = zip(stated, judge([(text, KEPT) for _, text in stated], addressed), strict=True)
+    judged = zip(stated, judge((text for _, text in stated), addressed, never_seen=True), strict=True)
     found = [Hidden("structured_data", name, text, *said) for (name, text), said in judged if said]
     gone = [one.text for one in found]
     for name in {one.place for one in found}:
@@ -324,24 +329,18 @@ def without_orders(data: StructuredData, addressed: Addressed) -> tuple[Structur
     return data, found
 
 
-def without_quotes(hidden: list[Hidden], text: str, addressed: Addressed) -> list[Hidden]:
-    """Hidden text, with metadata of a text about models left out as a quotation, which is no alarm."""
-    orders = [one for one in hidden if one.outcome == "quarantined" and one.kind in _METADATA]
-    if not orders or addressed.lines_on_models(text) <= _FEW_ON_MODELS:
-        return hidden
-    return [replace(one, outcome="left_out", reason=_QUOTED) if one in orders else one for one in hidden]
+def passage_in(text: str, found: Sequence[Found]) -> str:
+    """The clearest of the passages that are written to a machine, cut; "" without one."""
+    return text[found[0].start : found[0].end][:_MAX_PASSAGE] if found else ""
 
 
-def suspected_in(text: str, addressed: Addressed) -> str:
-    """The line of a text that addresses a language model most clearly, cut; "" without one.
-
-    A text with several lines on models is about them: an article on attacks, documentation, terms of a service.
-    """
-    found = addressed.find_all(text, addressed.section.suspected, is_hidden=False)
-    best = max(found, key=lambda one: one.score, default=None)
-    if best is None or addressed.lines_on_models(text) > _FEW_ON_MODELS:
-        return ""
-    return text.split("\n")[best.line][:_MAX_PASSAGE]
+def orders_of(facts: PageFacts) -> str:
+    """What of a page is written to a machine, with visible words; "" if nothing is."""
+    quarantined = sum(one.outcome == "quarantined" for one in facts.hidden)
+    found = [f"{quarantined} hidden texts are written to a machine"] * bool(quarantined)
+    if passage := passage_in(facts.text, facts.suspected):
+        found.append(f'a passage is written to a machine: "{clean(" ".join(passage.split()))[:_QUOTED]}"')
+    return " and ".join(found)
 
 
 def short_type(name: str | None) -> str | None:
@@ -384,6 +383,7 @@ class ExtractedReader:
         """
         limits = self._reading
         text = clean((page.content or "")[: limits.max_content_characters])
+        suspected = tuple(limits.addressed.compiled.find(text))
         stated = page.quality_metadata or CrawlerMetadata()
         lines = text.split("\n")
         first = max(0, len(lines) - _MAX_LINES)
@@ -401,12 +401,12 @@ class ExtractedReader:
             title=title,
             titles=(title,),
             text=text,
-            summary=leading_sentences(described or text, limits.max_summary_characters),
+            summary=leading_sentences(described or without_passages(text, suspected), limits.max_summary_characters),
             date=date,
             authors=tuple(name for name in credited if name not in agencies),
             agencies=agencies,
             language=language,
-            suspected=suspected_in(text, limits.addressed.compiled),
+            suspected=suspected,
             word_count=count_words(text),
             has_doi=_first_known(stated.has_doi, citations.has_doi),
             citation_count=_first_known(stated.citation_count, citations.count),

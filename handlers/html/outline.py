@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -30,7 +30,7 @@ _BLOCKS = (
 STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, META, TITLE, TIME, FURNITURE = range(9)
 _EFFECTS = {
     STARTS_LINE: _BLOCKS + " br hr",
-    NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template",
+    NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template rp noframes",
     FURNITURE: "nav menu dialog aside footer",
     NO_SCRIPT: "noscript",
     META: "meta",
@@ -124,6 +124,7 @@ class Outline:
         title: The window's title.
         language: As declared.
         hidden: Text that no visitor sees.
+        is_suspected: Whether a passage may be written to a machine.
     """
 
     hints: Hints
@@ -145,6 +146,7 @@ class Outline:
     title: str = ""
     language: str = ""
     hidden: list[Hidden] = field(default_factory=list)
+    is_suspected: bool = False
     entered: dict[int, int] = field(default_factory=dict)
     _holders: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     _lines: list[Block] | None = None
@@ -277,6 +279,12 @@ class Outline:
         """All blocks, also those that are a single link."""
         self.blocks()
         return self._all_lines
+
+    def blank(self, indices: Iterable[int]) -> None:
+        """Takes out texts."""
+        for index in indices:
+            self.texts[index] = " "
+        self._lines = None
 
     def line_at(self, index: int) -> Block | None:
         """The block that a text is in; None if it is in none."""

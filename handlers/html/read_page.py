@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.content import ExtractedReader, PageFacts, PageReader
 from handlers.html.encoding import not_a_page, page_bytes
-from handlers.html.hidden_text import KEPT, judge
+from handlers.html.hidden_text import judge
 from handlers.html.limits import parse_within
 from handlers.html.links import session_of
 from handlers.html.reading import PageReadingSection
@@ -43,6 +43,7 @@ class StatedReader:
 
     def __init__(self, reading: PageReadingSection, refusals: PageRefusalsSection, details: DetailPatterns) -> None:
         self._reading = reading
+        self.addressed = reading.addressed.compiled
         self.states = StateReader(refusals, details)
         self._pages = PageReader(reading, details)
         self._extracted = ExtractedReader(reading, details)
@@ -90,8 +91,7 @@ class StatedReader:
             # A page that scripts make may have its text in "noscript" too, which most visitors do not see.
             plain = self._parsed(_NOSCRIPT.sub(rb"\1div", utf8), *at, with_trail=with_trail)
             if isinstance(plain, PageFacts) and plain.state.is_content:
-                (ordered,) = judge([(plain.text, KEPT)], self._reading.addressed.compiled)
-                return found if ordered and ordered[0] == "quarantined" else plain
+                return found if any(judge([plain.text], self.addressed)) else plain
         return found
 
     def _parsed(

@@ -20,7 +20,7 @@ from handlers.html.state import PageState, Shown
 from handlers.text.scripts import has_cjk
 from handlers.text.sentences import count_words, leading_sentences
 from schemas.outcome import Dead
-from schemas.pages import ContentBlock
+from schemas.pages import ContentBlock, without_passages
 from schemas.relevance import MAX_SNIPPET_CHARACTERS, Paragraph
 from schemas.rules import Section
 
@@ -61,7 +61,7 @@ class SourcePage:
     def __init__(self, html: str | None, text: str | None, title: str, reader: StatedReader, url: str = "") -> None:
         self.html = html
         self.url = url
-        self.text = text or ""
+        self._text = text or ""
         self.title = title
         self._reader = reader
 
@@ -74,6 +74,11 @@ class SourcePage:
     def facts(self) -> PageFacts | None:
         """What its page says; None without a page that can be read."""
         return self._page if isinstance(self._page, PageFacts) else None
+
+    @cached_property
+    def text(self) -> str:
+        """Its text as a model may read it."""
+        return without_passages(self._text, self._reader.addressed.find(self._text))
 
     @property
     def state(self) -> PageState:
@@ -88,7 +93,7 @@ class SourcePage:
 
 def begin(facts: PageFacts | None, title: str, text: str, limits: SnippetLimits) -> Beginning:
     """Title and summary of a source (R-114) by its page; by the given title and text where the page says nothing."""
-    said, described = facts.text if facts else "", facts.summary if facts else ""
+    said, described = _for_machines(facts) if facts else "", facts.summary if facts else ""
     if " ".join(said[: 2 * len(described)].split()).startswith(described):
         described = _first_words(said or text, limits.summary_words)
     return Beginning(" ".join(((facts.title if facts else "") or title).split()), described)
@@ -96,7 +101,7 @@ def begin(facts: PageFacts | None, title: str, text: str, limits: SnippetLimits)
 
 def paragraphs_of(facts: PageFacts | None, text: str, limits: SnippetLimits) -> Sequence[Paragraph]:
     """The paragraphs of a page's content, also those that are not meaningful, each on one line; else of the text."""
-    found = _paragraphs(facts.text, facts.blocks) if facts else []
+    found = _paragraphs(_for_machines(facts), facts.blocks) if facts else []
     return found if snippet_of(found, limits) else [_paragraph("text", line) for line in text.splitlines()]
 
 
@@ -113,6 +118,11 @@ def snippet_of(
         lines = [one.text for one in paragraphs if one.kind == "row" or _is_sentence(one.text, limits)]
         kept = tuple(dict.fromkeys(lines))
     return _cut(_worthiest(kept, limits, worth) if worth else kept, limits)
+
+
+def _for_machines(facts: PageFacts) -> str:
+    """The content as a model may read it: without passages that are written to one."""
+    return without_passages(facts.text, facts.suspected)
 
 
 def _worthiest(lines: Sequence[str], limits: SnippetLimits, worth: Callable[[str], float]) -> list[str]:

@@ -7,8 +7,8 @@ from itertools import islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.displayed import CODE, write_code
-from handlers.html.hidden import take_out_hidden
-from handlers.html.hidden_text import visible
+from handlers.html.hidden import Styles, take_out_doubtful, take_out_hidden
+from handlers.html.hidden_text import take_out_unseen, visible
 from handlers.html.hints import Hints
 from handlers.html.outline import (
     COMMENT,
@@ -30,8 +30,7 @@ from handlers.html.outline import (
     Outline,
     empty,
 )
-from handlers.html.styles import is_for_screens
-from handlers.html.unseen import take_out_unseen
+from handlers.html.sheets import is_for_screens
 
 MARK_CHARACTERS = 300
 """Characters of a mark or a heading that are read."""
@@ -67,7 +66,8 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
     if tree.root is None:
         return found
     found.json_ld, sheets = take_out_scripts(tree.root)
-    found.hidden = take_out_hidden(tree, sheets, hints.addressed)
+    styles = Styles(tree.root, sheets, len(tree.raw_html or b""))
+    found.hidden = take_out_hidden(tree, styles, hints.addressed)
     attributes = tree.root.attributes
     found.language = (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
     # One search for both: a search of a whole page takes about a hundredth of the time of reading it.
@@ -86,6 +86,7 @@ def walk_page(tree: LexborHTMLParser, hints: Hints, max_nodes: int) -> Outline:
         # Elements of the head belong to the whole page.
         found.entered[tree.root.mem_id] = found.place(tree.body)
     found.hidden += take_out_unseen(found, hints.addressed)
+    found.hidden += take_out_doubtful(found, styles, hints.addressed)
     found.title = visible(found.title)
     return found
 

@@ -22,7 +22,7 @@ from handlers.text.dates import iso_text
 from schemas.documents import IndexChange
 from schemas.event import Run, derive_id
 from schemas.needs import IndexDocument, IndexPoint
-from schemas.pages import ScoredPage, Tier
+from schemas.pages import ScoredPage, Tier, without_passages
 from schemas.replies import IndexReply
 
 ARTICLE, CHUNK, BEGINNING, SUMMARY, REMOVED = "article", "chunk", "beginning", "summary", "removed"
@@ -60,7 +60,8 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
     document_id = document_id_of(page.url)
     payload = _payload(page, document_id)
     chunking = chunking_of(page.tier, tiers)
-    summary, content = page.summary.strip(), page.content.strip()
+    summary, whole = page.summary.strip(), without_passages(page.content, page.suspected)
+    content = whole.strip()
     paths: list[tuple[str, ...]] = []
     if chunking == "rough":
         beginning = content[: tiers.tier_b.max_chars].strip()
@@ -71,7 +72,7 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
         article = "" if _begins_with(content, summary) else summary
         texts = [(ARTICLE, 0, _joined(article, content[: rules.article_characters].strip()))]
     if chunking == "full":
-        chunks = chunk_text(page.content, tiers.tier_a.max_chunk_size, rules.chunk_unit, page.blocks)
+        chunks = chunk_text(whole, tiers.tier_a.max_chunk_size, rules.chunk_unit, page.blocks)
         texts += [(CHUNK, ordinal, chunk) for ordinal, chunk in enumerate(chunks)]
         paths = heading_paths(page, chunks)
     return tuple(
@@ -90,15 +91,15 @@ def heading_paths(page: ScoredPage, chunks: Sequence[str]) -> list[tuple[str, ..
     """The headings above each chunk of the content, the widest first."""
     headings = [block for block in page.blocks if block["kind"] == "heading"]
     opened: list[tuple[int, str]] = []
-    paths, at = [], 0
+    content, paths, at = without_passages(page.content, page.suspected), [], 0
     for chunk in chunks:
         first = chunk.partition("\n")[0]
-        at = max(at, page.content.find(first, at))
+        at = max(at, content.find(first, at))
         while headings and headings[0]["start"] <= at:
             heading = headings.pop(0)
             level = heading.get("level", 1)
             opened = [above for above in opened if above[0] < level]
-            opened.append((level, page.content[heading["start"] : heading["end"]][:_LINE_CHARACTERS]))
+            opened.append((level, content[heading["start"] : heading["end"]][:_LINE_CHARACTERS]))
         paths.append(tuple(text for _, text in opened))
         at += len(first)
     return paths
@@ -210,6 +211,7 @@ def _payload(page: ScoredPage, document_id: str) -> dict[str, Any]:
         "tier": page.tier,
         "cts_score": page.cts_score,
         "trust_label": page.trust_label,
+        **({"gives_orders": True} if page.gives_orders else {}),
         **({"source": page.source, "support_score": page.support} if page.source else {}),
         "trust_features": page.trust_features.model_dump(mode="json"),
     }

@@ -43,6 +43,7 @@ class Candidate:
         publisher: As the crawler names it; ``site_name`` may be the page's own claim.
         trust: The features of the content trust score; both are None where unknown (old points, foreign candidates, and
             addresses that open no web page).
+        gives_orders: Whether a part of it is written to a machine.
     """
 
     url: str
@@ -58,6 +59,7 @@ class Candidate:
     position: int = 0
     cts_score: int | None = None
     trust: CandidateTrust | None = None
+    gives_orders: bool = False
 
 
 def merge_hits(hits: Sequence[VectorHit], section: RetrievalSection) -> tuple[Candidate, ...]:
@@ -158,6 +160,7 @@ def _candidate(
         similarity=similarity,
         trust=trust,
         cts_score=_score(fields.get("cts_score"), trust) if is_page else None,
+        gives_orders=fields.get("gives_orders") is True,
     )
 
 
@@ -193,6 +196,7 @@ def _filled(best: Candidate, found: Candidate) -> Candidate:
         publisher=best.publisher or found.publisher,
         cts_score=scored.cts_score,
         trust=scored.trust,
+        gives_orders=best.gives_orders or found.gives_orders,
     )
 
 

@@ -17,8 +17,6 @@ def score_result(facts: PageFacts | None, source: Source, points: ScorePoints, l
     score = score_trust(source.base_score, "", Observations.of(facts), points).total
     if score <= source.base_score and source.standing == "unlisted":
         return None  # nothing is known of the page
-    if facts.suspected or any(one.outcome == "quarantined" for one in facts.hidden):
-        return min(score, labels.most_below(score, source.tier, source.standing))
     return score
 
 

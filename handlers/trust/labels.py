@@ -37,14 +37,6 @@ class Thresholds:
         place = {"unlisted": 3, "contested": 4}.get(standing or "", _class_of_source(source_tier))
         return max(by_score, self.best[place])
 
-    def most_below(self, score: int, source_tier: int | None, standing: Standing | None = None) -> int:
-        """The highest score of the next lower class; the score itself in the lowest.
-
-        >>> [Thresholds(70, 40).most_below(score, 1) for score in (90, 50, 20)]
-        [69, 39, 20]
-        """
-        return (self.upper - 1, self.middle - 1, score)[self.class_of(score, source_tier, standing)]
-
 
 @dataclass(frozen=True, slots=True)
 class TrustJudgment:

@@ -48,13 +48,17 @@ class TypedPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The text of a page; why nothing of it is content, if so; and whether it has more text than is shown."""
+    """The text of a page; why nothing of it is content, if so; and whether it has more text than is shown.
+
+    ``suspected`` are the lines of the content that are written to a machine.
+    """
 
     parts: tuple[TypedPart, ...]
     left_out: tuple[LeftOut, ...]
     refusal: str
     cut: bool
     markdown: str = ""
+    suspected: tuple[str, ...] = ()
 
 
 def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
@@ -68,8 +72,9 @@ def read_page_text(page: CrawledPage, rules: ScorePageRules) -> PageText:
     left = [*dict.fromkeys(islice(lines, _MOST_PARTS))]
     shown = sum(length <= MOST_CHARACTERS for length in accumulate(len(line.text) for line in left))
     is_cut = len(content) > MOST_CHARACTERS or shown < len(left) or next(lines, None) is not None
-    markdown = render_markdown(content, blocks)[:MOST_CHARACTERS]
-    return PageText(typed_parts(content, blocks), tuple(left[:shown]), refusal, is_cut, markdown)
+    markdown = render_markdown(content, blocks, entries=scored.entries if scored else ())[:MOST_CHARACTERS]
+    suspected = scored.suspected_lines if scored else ()
+    return PageText(typed_parts(content, blocks), tuple(left[:shown]), refusal, is_cut, markdown, suspected)
 
 
 def typed_parts(content: str, blocks: Sequence[ContentBlock]) -> tuple[TypedPart, ...]:

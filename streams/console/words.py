@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -74,6 +74,12 @@ def marked(text: str, spans: Sequence[Span], most: int = 4000) -> Markup:
     return done + visible(text[at:], max(0, most - at))
 
 
+def suspects(text: str, passages: Iterable[str]) -> list[Span]:
+    """Marks for passages of a text that are written to a machine."""
+    places = ((text.find(passage), len(passage)) for passage in passages if passage)
+    return [Span(at, at + length, "suspected", "written to a machine") for at, length in places if at >= 0]
+
+
 def when(at: int | datetime) -> Markup:
     """A moment, UTC, which the script shows in the reader's own zone as well."""
     utc = at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at / 1000, UTC)
@@ -124,6 +130,7 @@ def pretty(value: Any) -> str:
 
 
 _SHOWN: tuple[Callable[..., Any], ...] = (
-    visible, marked, when, in_time, figure, in_rate, in_money, wording, link_of, page_path, path_of, is_web, pretty,
+    visible, marked, suspects, when, in_time, figure, in_rate, in_money, wording, link_of, page_path, path_of, is_web,
+    pretty,
 )  # fmt: skip
 FILTERS = {its.__name__: its for its in _SHOWN}

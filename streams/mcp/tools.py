@@ -26,7 +26,7 @@ from schemas.event import Event, derive_id
 from schemas.mappings import UnknownKeyError, fields_of
 from schemas.needs import FetchPages
 from schemas.outcome import Drop, Emit, Retry
-from schemas.pages import ScoredPage
+from schemas.pages import ScoredPage, without_passages
 from schemas.queries import RankingCandidate, RankingRequested
 from schemas.replies import FetchedPage, FetchFailure
 from schemas.retrieval import RetrievedContent
@@ -131,7 +131,8 @@ class Tools:
         if isinstance(scored, dict):
             return scored
         most = self._settings.mcp.max_text_characters
-        text = render_markdown(scored.content, scored.blocks, entries=scored.entries)
+        text = without_passages(scored.content, scored.suspected)
+        text = render_markdown(text, scored.blocks, entries=scored.entries)
         return {
             "id": url,
             "title": scored.title,

@@ -70,7 +70,6 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
     public = sorted((directory / "sources" / "public").glob("*.txt"))
     handlers = Path(__file__).parents[2] / "handlers"
     prompts = sorted((handlers / "prompts").glob("*.md"))
-    addressed = [path for path in (directory / "addressed.yaml",) if path.is_file()]
     trained = [(path, keys) for name, keys in _TRAINED.items() if (path := handlers / name).is_file()]
     return [
         *((path, read_yaml(path)) for path in named),
@@ -78,7 +77,6 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
         *((path, _sources(path.stem, read_yaml(path))) for path in lists),
         *((path, {"sources": {"public": {path.stem: _public_list(path)}}}) for path in public),
         *((path, {"prompts": {path.stem: path.read_text("utf-8")}}) for path in prompts),
-        *((path, {"page_reading": {"addressed": read_yaml(path)}}) for path in addressed),
         *((path, _below(keys, from_json(path.read_bytes()))) for path, keys in trained),
     ]
 

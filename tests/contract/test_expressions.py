@@ -23,7 +23,6 @@ BOUNDED = {
     "streams/generate/prometheus.py:_MATCHED": "reads rules and panels of this repository",
     "streams/generate/prometheus.py:_GROUPED": "reads rules and panels of this repository",
     "handlers/html/styles.py:_COMMENT": "reads 2,000 characters of a style",
-    "handlers/html/styles.py:_SELECTOR": "fullmatch() of at most 120 characters",
 }
 """Places whose expressions are not pumped, with the bound of what they read."""
 ONLY_AT_START = {

@@ -20,7 +20,7 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from tests.rules import shipped_rules
 from tools import labelled
-from tools.training.addressed import labelled_pages, wordings
+from tools.training.addressed import wordings
 
 _PARAGRAPHS = (
     "The harbour festival opens on the third of May with boats from all over the country, and the council expects ten "
@@ -194,7 +194,7 @@ def _table(cases: list[Case], name: str) -> list[str]:
 def false_alarms() -> Counter[str]:
     """All labelled pages: how many are flagged, and how many have hidden text that was left out or kept."""
     found: Counter[str] = Counter()
-    for folder, case in labelled_pages():
+    for folder, case in labelled.pages():
         event = scored(CrawledPage(url=labelled.address(case), html_base64=labelled.body(folder, case)))
         found["pages"] += 1
         if event is not None:

@@ -1,8 +1,8 @@
-"""``python -m tools.training.addressed``: fits the weights of what addresses a language model, and writes them.
+"""``python -m tools.training.addressed [--attacks FOLDER]``: fits what tells passages that are written to a machine.
 
-Texts that address one are the written wordings of the injection cases, and combinations of beginnings and orders. Texts
-that do not are the written ordinary ones, and all texts of the labelled pages: hidden, metadata and visible. Wordings
-and sites are distributed to folds; weights that saw neither score each fold, and decide the thresholds.
+Such passages are the written wordings, the framings with their orders, and the attacks of packages that were unpacked
+into a folder (``docs/security.md``). Others are the written ordinary texts, documentation, and all labelled pages.
+Framings, orders and sites are distributed to folds; weights that saw neither score each fold, and decide the limits.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ import argparse
 import hashlib
 import json
 import random
+import re
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from base64 import b85encode
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import distributions
+from itertools import product
+from math import log
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
@@ -25,217 +29,308 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from handlers.html.addressed import Addressed, Found
+from handlers.html.addressed import (
+    BITS,
+    PER_LINE,
+    SMOOTH,
+    WINDOW,
+    WORD,
+    Addressed,
+    AddressedSection,
+    folded,
+    numbers_of,
+    sentence_bounds,
+    words_of,
+)
 from handlers.html.encoding import page_bytes
-from handlers.html.hidden import take_out_hidden
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
+from handlers.html.outline import HEADING_NAMES
 from handlers.html.reading import PageReadingSection
-from handlers.html.walk import take_out_scripts, walk_page
+from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
 from tests.rules import ADDRESSED, shipped_rules
 from tools import labelled
 
-WORDINGS = Path(__file__).parent.parent / "accuracy" / "written" / "injections.yaml"
-ABOUT = (
-    "Weights of a linear model over words and concepts. Fitted by `python -m tools.training.addressed` on wordings "
-    "that were written for Assay, against texts of {pages} labelled public pages; no text of a page is kept. {day}."
-)
-FOLDS = 5
-PENALTY = 1.0
-WEIGHTS = {"wording": 1.0, "ordinary": 1.0, "combined": 0.2, "hidden": 0.3, "meta": 0.3, "visible": 0.2}
-_SHARE_COMBINED = 0.35
-_FALSE_ALARMS = {"quarantined": 0.02, "suspected": 0.005}
-"""Of the written ordinary texts, by weights that did not see them. Few of these texts are hidden on real pages."""
-_LEAST_WORDS = 3
-_LEAST_OTHERS = 2
-_LEAST_WEIGHT = 0.03
-_MAX_TEXT = 5_000
+WRITTEN = Path(__file__).parent.parent / "accuracy" / "written" / "injections.yaml"
+FRAMINGS = WRITTEN.with_name("framings.yaml")
+ABOUT = "Fitted by `python -m tools.training.addressed` on {pages} labelled pages and {texts} texts. {day}."
+FOLDS, PENALTY, ORDERS = 5, 0.03, 60
+_CAPITALS = 0.2
+_SLOT = re.compile(r"<(\w+)>")
+_RARE, _LEAST_TELLING, _ANCHOR, _WORTH, _LOOSE = 0.0005, 0.7, 3.0, 5.6, 1.8
+_MARGIN = 0.4
+_LONGEST, _SHARE, _NAME, _ALARMS = 6_000, 0.6, 40, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One text, or up to three of its sentences: what it has, where it is from, and the fold that must not know it."""
+class Text(NamedTuple):
+    """A text, its framing or site, what its order or else its group is, and whether it is written to a machine."""
 
-    kind: str
     text: str
-    counts: dict[str, float]
-    page: int
-    folds: tuple[int, int]
+    group: str
+    order: str
+    is_addressed: bool
 
     @property
-    def addresses(self) -> bool:
-        """Whether it addresses a model."""
-        return self.kind in ("wording", "combined")
+    def name(self) -> str:
+        """Of its framing, or of the language of it."""
+        return self.group.partition(": ")[0]
 
 
-class _Recorder(Addressed):
-    """Keeps the texts that it is asked about."""
+def wordings(what: str) -> Iterator[tuple[str, str]]:
+    """The written texts, each with its group."""
+    for group, lines in yaml.safe_load(WRITTEN.read_text("utf-8"))[what].items():
+        yield from ((group, line) for line in lines.splitlines())
 
-    def __init__(self, addressed: Addressed) -> None:
-        super().__init__(addressed.section)
-        self.texts: list[str] = []
 
-    def find_all(self, text: str, least: float, *, is_hidden: bool) -> list[Found]:  # noqa: ARG002
-        self.texts += [line[:_MAX_TEXT] for line in text.split("\n")]
-        return []
+def written() -> Iterator[Text]:
+    """The wordings, and the framings with orders."""
+    for name, line in wordings("instructs"):
+        yield Text(line, line if name in ("languages", "disguised") else f"written {name}", line, True)
+    yield from (Text(line, line, line, False) for _, line in wordings("ordinary"))
+    given = yaml.safe_load(FRAMINGS.read_text("utf-8"))
+    slots = {name: [word.strip() for word in words.split(" | ")] for name, words in given["slots"].items()}
+    draw = random.Random(3)
+    orders = [order for its in given["orders"].values() for order in its.split(" | ")]
+    for framing, forms in given["framings"].items():
+        for form in forms.split(" | "):
+            for order in draw.choices(orders, k=ORDERS):
+                filled = _filled(form, slots, draw).replace("<order>", "{}")
+                yield Text(_put(filled, _filled(order, slots, draw)), framing, order, True)
+    for language, its in given["languages"].items():
+        pairs = product(its["forms"].split(" | "), its["orders"].split(" | "))
+        yield from (Text(_put(form, order), f"{language}: {form}", order, True) for form, order in pairs)
+    yield from (Text(line, line, line, False) for line in given["ordinary"].split(" || "))
+
+
+def _filled(form: str, slots: dict[str, list[str]], draw: random.Random) -> str:
+    filled = _SLOT.sub(lambda found: draw.choice(slots[found[1]]) if found[1] in slots else found[0], form)
+    return filled if draw.random() < _CAPITALS else filled[:1].upper() + filled[1:]
+
+
+def _put(form: str, order: str) -> str:
+    for _part in range(form.count("{}")):
+        before = form.partition("{}")[0].rstrip()
+        own = order[0].upper() + order[1:] if not before or before[-1] in '.:?>]"(*' else order[0].lower() + order[1:]
+        form = form.replace("{}", own, 1)
+    return form
+
+
+def documentation() -> Iterator[Text]:
+    """Paragraphs on programs, of the installed packages."""
+    for package in distributions():
+        for part in str(package.metadata["Description"] or "").split("\n\n"):
+            yield Text(" ".join(part.split())[:1500], package.name, package.name, False)
+
+
+def attacks(folder: Path) -> Iterator[Text]:
+    """Attacks of unpacked packages: jailbreaks with instructions, and short prompts."""
+    draw = random.Random(5)
+    for path in sorted(folder.rglob("jailbreaks.jsonl")):
+        given = map(json.loads, (path.parent / "instructions.jsonl").open())
+        orders = [row["instruction"] for row in given if "lang" not in row]
+        for row in (row for row in map(json.loads, path.open()) if "lang" not in row):
+            for order in draw.sample(orders, min(6, len(orders))):
+                text = row["text"].replace("<INSTRUCTION>", order)
+                if len(text) < 1500:
+                    yield Text(" ".join(text.split()), f"spikee {row['jailbreak_type']}", order, True)
+    for path in sorted(folder.rglob("*.prompt")):
+        if path.stem in ("system_prompt_extraction", "psfuzz_steal_system"):
+            for seed in yaml.safe_load(path.read_text("utf-8"))["seeds"]:
+                yield Text(" ".join(str(seed["value"]).split())[:1500], f"pyrit {path.stem}", str(seed["value"]), True)
+
+
+def pages(reading: PageReadingSection) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Site, visible lines, and metadata, headings and hidden texts of the labelled pages."""
+    for folder, case in labelled.pages():
+        tree = parse_within(page_bytes(labelled.body(folder, case)).utf8, reading)
+        if not isinstance(tree, str):
+            page = walk_page(tree, Hints(reading), reading.max_nodes)
+            meta = [text for texts in page.meta.values() for text in texts if " " in text]
+            headings = (block.text for block in page.blocks() if block.tag in HEADING_NAMES)
+            others = [page.title, *headings, *(one.text for one in page.hidden)]
+            yield (
+                str(case.get("split_key") or case.get("url") or folder),
+                [block.text for block in page.lines_with_links()],
+                [*meta, *others, *page.comments],
+            )
+
+
+def fold(text: str) -> int:
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()[0] % FOLDS
+
+
+def telling_words(texts: Iterable[Text], usual: Counter[str], lines: int) -> dict[str, float]:
+    """How much more often passages to a machine have a word than lines of pages, as a logarithm."""
+    texts = list(texts)
+    sizes, often = Counter(one.name for one in texts), defaultdict[str, float](float)
+    for one in texts:
+        for word in {word for word in words_of(folded(one.text)) if WORD.match(word)}:
+            often[word] += 1 / sizes[one.name] / len(sizes)
+    found = {word: log((share + _RARE) * lines / (usual[word] + 8)) for word, share in often.items() if share > _RARE}
+    return {word: round(value, 1) for word, value in sorted(found.items()) if value > _LEAST_TELLING}
+
+
+class Rows:
+    """Texts that are worth a score, with their windows as rows of a table of weights."""
+
+    def __init__(self, judges: Sequence[Addressed]) -> None:
+        self.judges = judges
+        # What is nearly worth a score shows what readers read.
+        loose = judges[-1].section.model_copy(update={"anchor": _LOOSE, "worth": 2 * _LOOSE})
+        self._loose = Addressed(loose)
+        self.kinds: list[str] = []
+        self.texts: list[Text] = []
+        self.pages: list[int] = []
+        self.is_telling: list[bool] = []
+        self._numbers: list[NDArray[np.int32]] = []
+        self._own: list[int] = []
+        self._weights: list[float] = []
+
+    def add(self, kind: str, text: Text, weight: float, page: int = -1) -> None:
+        """Adds a text; of those for readers, only what is nearly worth a score."""
+        # The words of a framing are not known before it is seen.
+        plain = folded(text.text)
+        is_telling = self.judges[fold(text.group) if text.is_addressed else -1].is_worth(plain)
+        if not text.is_addressed and not self._loose.is_worth(plain):
+            return
+        found = list(windows(text.text[:_LONGEST]))
+        # An order is most of its text; of other texts no window is one.
+        least = _SHARE * max(map(len, found), default=0) if text.is_addressed else 0
+        number = sum(len(one) >= least for one in found) if text.is_addressed else 1
+        for numbers in found:
+            self._numbers.append(np.asarray(numbers, dtype=np.int32))
+            self._own.append(len(self.texts))
+            self._weights.append(weight / number if len(numbers) >= least else 0.0)
+        self.kinds.append(kind)
+        self.texts.append(text)
+        self.pages.append(page)
+        self.is_telling.append(is_telling)
+
+    def close(self) -> None:
+        """Makes the table of what was added."""
+        sizes = np.array([len(one) for one in self._numbers])
+        values = np.repeat(1 / np.sqrt(sizes + SMOOTH), sizes).astype(np.float32)
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        self._table = csr_matrix((values, np.concatenate(self._numbers), ends), shape=(len(sizes), 1 << BITS))
+        self._table.sum_duplicates()
+        self._numbers = []
+        self._place, self._weight = np.array(self._own), np.array(self._weights, dtype=np.float32)
+        self._sign = np.array([1.0 if one.is_addressed else -1.0 for one in self.texts], dtype=np.float32)[self._place]
+        self.folds = np.array([(fold(one.group), fold(one.order)) for one in self.texts])
+
+    def fitted(self, without: int | None = None) -> NDArray[np.float32]:
+        """Weights, and the start as the last: a logistic regression without the texts and sites of a fold."""
+        kept = (self._weight > 0) & ~(self.folds == without).any(axis=1)[self._place]
+        table, sign, weight = self._table[kept], self._sign[kept], self._weight[kept]
+        turned = table.T.tocsr()
+
+        def loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            now = point.astype(np.float32)
+            margin = sign * (table @ now[:-1] + now[-1])
+            slope = -weight * sign / (1 + np.exp(np.clip(margin, -30, 30)))
+            value = float((weight * np.logaddexp(0, -margin)).sum() + PENALTY / 2 * (point[:-1] ** 2).sum())
+            return value, np.concatenate([turned @ slope + PENALTY * now[:-1], [slope.sum()]]).astype(np.float64)
+
+        start = np.zeros((1 << BITS) + 1)
+        found: Any = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 60})
+        return np.asarray(found.x, dtype=np.float32)
+
+    def scores(self, weights: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The highest score of a window of each text."""
+        found = np.full(len(self.texts), -99.0)
+        np.maximum.at(found, self._place, self._table @ weights[:-1] + weights[-1])
+        return found
+
+
+def windows(line: str) -> Iterator[list[int]]:
+    """Numbers of weights of sentences that follow each other, as they are scored."""
+    line = folded(line)
+    sentences = [numbers_of(line[first:last]) for first, last in sentence_bounds(line)]
+    for place in range(len(sentences)):
+        for end in range(place + 1, min(place + WINDOW, len(sentences)) + 1):
+            if numbers := [number for own in sentences[place:end] for number in own]:
+                yield numbers
+
+
+def all_rows(texts: Sequence[Text], read: Sequence[tuple[str, list[str], list[str]]]) -> Rows:
+    """Attacks and texts for readers, with the labelled pages."""
+    lines = [line for _, visible, _ in read for line in visible]
+    lines = random.Random(1).sample(lines, min(len(lines), 60_000))
+    usual = Counter(word for line in lines for word in {word for word in words_of(folded(line)) if WORD.match(word)})
+    judges = []
+    for left_out in (*range(FOLDS), None):
+        kept = [one for one in texts if one.is_addressed and left_out not in (fold(one.group), fold(one.order))]
+        telling = telling_words(kept, usual, len(lines))
+        judges.append(AddressedSection(telling=telling, anchor=_ANCHOR, worth=_WORTH).compiled)
+    rows = Rows(judges)
+    sizes = Counter(one.name for one in texts)
+    for one in texts:
+        weight = 2.0 * (100 / max(100, sizes[one.name])) ** 0.5 if one.is_addressed else 3.0
+        rows.add("order" if one.is_addressed else "ordinary", one, weight)
+    for one in documentation():
+        rows.add("document", one, 1.0)
+    for number, (site, visible, others) in enumerate(read):
+        for kind, its in (("visible", visible), ("other", others)):
+            for text in dict.fromkeys(its):
+                rows.add(kind, Text(text, site, site, False), 1.0, number)
+    rows.close()
+    return rows
+
+
+def report(rows: Rows, scores: NDArray[np.float64]) -> dict[str, float]:
+    """Prints what is found by weights that saw neither framing, order nor site, and returns limits."""
+    kinds, place, is_telling = np.array(rows.kinds), np.array(rows.pages), np.array(rows.is_telling)
+    number, scores = place.max() + 1, np.where(is_telling, scores, -99)
+    lines = np.bincount(place[(kinds == "visible") & is_telling], minlength=number)
+    limits = {}
+    for name, kind in (("suspected", "visible"), ("quarantined", "other")):
+        mine = kinds == kind
+        best = np.full(number, -99.0)
+        by_page = scores - PER_LINE * np.log1p(lines[place]) if kind == "visible" else scores
+        np.maximum.at(best, place[mine], by_page[mine])
+        # Halfway between the last page that is an alarm and the next one, and more for kinds of texts that no page has.
+        limits[name] = round(float(np.sort(best)[-1 - _ALARMS : 1 - _ALARMS].mean()) + _MARGIN, 2)
+        groups: dict[str, list[bool]] = defaultdict(list)
+        least = limits[name] + (PER_LINE * np.log(3) if kind == "visible" else 0)
+        for spot in np.flatnonzero(kinds == "order"):
+            if len(rows.texts[spot].name) < _NAME:
+                groups[rows.texts[spot].name].append(bool(scores[spot] >= least))
+        shares = {group: float(np.mean(found)) for group, found in groups.items() if len(found) > 4}
+        ordinary = [rows.texts[spot].text for spot in np.flatnonzero((kinds == "ordinary") & (scores >= least))]
+        mean = float(np.mean(list(shares.values())))
+        print(f"{name} from {limits[name]}: {(best >= limits[name]).sum()} of {number} pages")
+        print(f"found {mean:.3f} as the mean over {len(shares)} framings; ordinary: {ordinary}")
+        print({group: round(share, 2) for group, share in shares.items()})
+        for spot in sorted(np.flatnonzero(mine), key=lambda spot: -by_page[spot])[:12]:
+            print(f"{by_page[spot]:.2f} {rows.texts[spot].text[:130]!r}")
+    return limits
 
 
 def main() -> int:
     """Evaluates, then fits on everything and writes."""
     parser = argparse.ArgumentParser(prog="python -m tools.training.addressed", description=__doc__)
-    parser.add_argument("--evaluate", action="store_true", help="write nothing")
+    parser.add_argument("--attacks", type=Path, help="a folder with unpacked packages")
     options = parser.parse_args()
-    reading = shipped_rules(ScorePageRules).page_reading
-    rows = [*written_rows(reading.addressed.compiled), *page_rows(reading)]
-    scores = by_fold(rows)
-    limits = report(rows, scores, sum(1 for _ in labelled_pages()))
-    if not options.evaluate:
-        start, weights = fitted(rows)
-        about = ABOUT.format(pages=sum(1 for _ in labelled_pages()), day=f"{datetime.now(UTC):%Y-%m-%d}")
-        section = {"about": about, "start": start, **limits, "weights": weights}
-        ADDRESSED.write_text(json.dumps(section, ensure_ascii=False, indent=0, sort_keys=False) + "\n", "utf-8")
-        print(f"{ADDRESSED.name}: {ADDRESSED.stat().st_size} bytes, {len(weights)} weights")
-    return 0
-
-
-def wordings(what: str) -> Iterator[tuple[str, str]]:
-    """The written texts, each with its group."""
-    written = yaml.safe_load(WORDINGS.read_text("utf-8"))
-    for group, lines in written[what].items():
-        yield from ((group, line) for line in lines.splitlines())
-
-
-def written_rows(addressed: Addressed) -> Iterator[Row]:
-    """Wordings, ordinary texts and combinations."""
-    for what, kind in (("instructs", "wording"), ("ordinary", "ordinary")):
-        for _, text in wordings(what):
-            yield Row(kind, text, features_of(addressed, text), -1, (fold(text), fold(text)))
-    draw = random.Random(3)
-    parts: dict[str, list[str]] = {}
-    for group, line in wordings("parts"):
-        parts.setdefault(group, []).append(line)
-    for beginning in parts["beginnings"]:
-        for order in parts["orders"]:
-            if draw.random() < _SHARE_COMBINED:
-                text = f"{beginning} {order}"
-                yield Row("combined", text, features_of(addressed, text), -1, (fold(beginning), fold(order)))
-
-
-def features_of(addressed: Addressed, text: str) -> dict[str, float]:
-    return addressed.features(addressed.sentences(text))
-
-
-def page_rows(reading: PageReadingSection) -> Iterator[Row]:
-    """The texts of the labelled pages that are worth a score."""
-    addressed = reading.addressed.compiled
-    seen: set[str] = set()
-    for number, (folder, case) in enumerate(labelled_pages()):
-        site = fold(str(case.get("split_key") or case.get("url") or folder))
-        for kind, text in _texts(labelled.body(folder, case), reading):
-            if text in seen:
-                continue
-            seen.add(text)
-            for _, sentences in addressed.windows(text, is_hidden=kind != "visible"):
-                yield Row(kind, sentences[0].text, addressed.features(sentences), number, (site, site))
-
-
-def labelled_pages() -> Iterator[tuple[str, dict[str, Any]]]:
-    """All pages of all sets, each with the name of its set."""
-    for folder in sorted(labelled.DATA.iterdir()) if labelled.DATA.is_dir() else ():
-        if (folder / "pages").is_dir():
-            yield from ((folder.name, case) for case in labelled.cases(folder.name) if case.get("file"))
-
-
-def _texts(body: bytes, reading: PageReadingSection) -> Iterator[tuple[str, str]]:
-    tree = parse_within(page_bytes(body).utf8, reading)
-    if isinstance(tree, str):
-        return
-    recorder = _Recorder(reading.addressed.compiled)
-    if tree.root is not None:
-        take_out_hidden(tree, take_out_scripts(tree.root)[1], recorder)
-    yield from (("hidden", text) for text in recorder.texts)
-    outline = walk_page(tree, Hints(reading), reading.max_nodes)
-    yield from (("meta", text) for texts in outline.meta.values() for text in texts if " " in text)
-    yield "meta", outline.title
-    yield from (("visible", block.text) for block in outline.lines_with_links())
-
-
-def fold(text: str) -> int:
-    """The fold of a wording or a site."""
-    return hashlib.sha256(text.encode("utf-8", "replace")).digest()[0] % FOLDS
-
-
-def by_fold(rows: Sequence[Row]) -> NDArray[np.float64]:
-    """The score of each row by weights that saw neither its wording nor its site."""
-    scores = np.zeros(len(rows))
+    texts = [*written(), *(attacks(options.attacks) if options.attacks else ())]
+    rows = all_rows(texts, list(pages(shipped_rules(ScorePageRules).page_reading)))
+    scores = np.full(len(rows.texts), -99.0)
     for number in range(FOLDS):
-        start, weights = fitted([row for row in rows if number not in row.folds])
-        for place, row in enumerate(rows):
-            if row.folds[0] == number:
-                scores[place] = start + sum(weights.get(name, 0.0) * value for name, value in row.counts.items())
-    return scores
-
-
-def fitted(rows: Sequence[Row]) -> tuple[float, dict[str, float]]:
-    """The start and the weights: a logistic regression with a penalty on the squares of the weights."""
-    often = Counter(name for row in rows if row.addresses for name in row.counts)
-    least = {name: _LEAST_WORDS if " " not in name else _LEAST_OTHERS for name in often}
-    names = [name for name, count in often.items() if count >= least[name]]
-    number = {name: place for place, name in enumerate(names)}
-    pairs = [[(number[name], value) for name, value in row.counts.items() if name in number] for row in rows]
-    ends = np.cumsum([0, *map(len, pairs)])
-    places = np.array([place for row in pairs for place, _ in row], dtype=np.int64)
-    values = np.array([value for row in pairs for _, value in row])
-    table = csr_matrix((values, places, ends), shape=(len(rows), len(names)))
-    turned = table.T.tocsr()
-    sign = np.array([1.0 if row.addresses else -1.0 for row in rows])
-    weight = np.array([WEIGHTS[row.kind] for row in rows])
-
-    def loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margin = sign * (table @ point[:-1] + point[-1])
-        slope = -weight * sign / (1 + np.exp(np.clip(margin, -30, 30)))
-        value = float((weight * np.logaddexp(0, -margin)).sum() + PENALTY / 2 * (point[:-1] ** 2).sum())
-        return value, np.concatenate([turned @ slope + PENALTY * point[:-1], [slope.sum()]])
-
-    found: Any = minimize(loss, np.zeros(len(names) + 1), jac=True, method="L-BFGS-B", options={"maxiter": 300})
-    weights = {name: round(float(value), 3) for name, value in zip(names, found.x, strict=False)}
-    kept = {name: value for name, value in sorted(weights.items()) if abs(value) >= _LEAST_WEIGHT}
-    return round(float(found.x[-1]), 3), kept
-
-
-def report(rows: Sequence[Row], scores: NDArray[np.float64], total: int) -> dict[str, float]:
-    """Prints what would be found and what falsely, and returns thresholds.
-
-    Above them are no labelled pages, and at most the share ``_FALSE_ALARMS`` of the written ordinary texts.
-    """
-    kinds = np.array([row.kind for row in rows])
-    pages = np.array([row.page for row in rows])
-    limits: dict[str, float] = {}
-    for name, asked in (("quarantined", ("hidden", "meta")), ("suspected", ("visible",))):
-        best: dict[int, float] = {}
-        for place in np.flatnonzero(np.isin(kinds, asked)):
-            best[pages[place]] = max(best.get(pages[place], -99.0), scores[place])
-        highest = sorted(best.values(), reverse=True)
-        of_pages = highest[0] if highest else 0.0
-        of_ordinary = float(np.quantile(scores[kinds == "ordinary"], 1 - _FALSE_ALARMS[name]))
-        limits[name] = round(max(of_pages, of_ordinary) + 0.01, 2)
-        found = (scores[kinds == "wording"] >= limits[name]).mean()
-        print(f"{name}: from {limits[name]} on, found {found:.3f}; highest of pages {of_pages:.2f}")
-        for allowed in (0, 1, 3, 10, 30):
-            if allowed < len(highest):
-                found = (scores[kinds == "wording"] > highest[allowed]).mean()
-                false = (scores[kinds == "ordinary"] > highest[allowed]).mean()
-                print(
-                    f"{name}: {allowed} pages from {highest[allowed]:.2f} on, found {found:.3f}, ordinary {false:.3f}"
-                )
-    for least in (-1, -2, -3, -4):
-        share = (scores[kinds == "wording"] > least).mean()
-        asked_pages = {
-            row.page for row, score in zip(rows, scores, strict=True) if row.kind == "hidden" and score > least
-        }
-        print(f"doubtful from {least} on: found {share:.3f}, hidden text of {len(asked_pages)} of {total} pages")
-    return limits | {"doubtful": -3.0}
+        own = rows.folds[:, 0] == number
+        scores[own] = rows.scores(rows.fitted(number))[own]
+    limits = report(rows, scores)
+    weights = rows.fitted()
+    step = float(np.abs(weights[:-1]).max()) / 127
+    stored = b85encode(np.round(weights[:-1] / step).astype(np.int8).tobytes()).decode()
+    about = ABOUT.format(
+        pages=max(rows.pages) + 1, texts=rows.kinds.count("order"), day=f"{datetime.now(UTC):%Y-%m-%d}"
+    )
+    judge = rows.judges[-1].section
+    section = {"about": about, "start": round(float(weights[-1]), 3), "step": round(step, 6), **limits}
+    section |= {"anchor": judge.anchor, "worth": judge.worth, "telling": judge.telling, "weights": stored}
+    ADDRESSED.write_text(json.dumps(section, ensure_ascii=False) + "\n", "utf-8")
+    print(f"{ADDRESSED.name}: {ADDRESSED.stat().st_size} bytes")
+    return 0
 
 
 if __name__ == "__main__":

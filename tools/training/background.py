@@ -18,7 +18,6 @@ from handlers.text.background import terms_of
 from handlers.text.scripts import has_cjk
 from tests.rules import WORD_FREQUENCIES
 from tools import labelled
-from tools.training.addressed import labelled_pages
 
 ABOUT = (
     "Counted by `python -m tools.training.background` in {paragraphs} paragraphs of {pages} labelled public pages; "
@@ -35,7 +34,7 @@ def main() -> int:
     pages, paragraphs = 0, Counter[str]()
     having: defaultdict[str, Counter[str]] = defaultdict(Counter)
     sites: defaultdict[str, set[str]] = defaultdict(set)
-    for name, case in labelled_pages():
+    for name, case in labelled.pages():
         page = assay.read(labelled.body(name, case), url=labelled.address(case))
         if not page:
             continue

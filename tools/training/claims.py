@@ -15,7 +15,6 @@ from handlers.decontextualize_claim import DecontextualizeClaimRules
 from handlers.text.sentences import sentences
 from tests.rules import CONFIG, shipped_rules
 from tools import labelled
-from tools.training.addressed import labelled_pages
 
 WORDS = CONFIG.parent / "handlers" / "claims" / "trained.json"
 SETS = ("wcxb_main_content", "wice_claim_support", "factscore_human_claims")
@@ -56,7 +55,7 @@ def main() -> None:
 
 def texts() -> Iterator[str]:
     """The texts of the sets, and of every labelled page."""
-    for folder, case in labelled_pages():
+    for folder, case in labelled.pages():
         yield _MARKUP.sub("\n", labelled.body(folder, case).decode("utf-8", "replace"))
     for case in (case for name in SETS for case in labelled.cases(name)):
         yield from (

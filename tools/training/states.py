@@ -23,14 +23,13 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
+from handlers.html.addressed import sentence_bounds
 from handlers.html.content import PageFacts
 from handlers.html.notices import Notices, NoticesSection, features_of
-from handlers.html.sentences import sentence_bounds
 from handlers.score_page import ScorePageRules
 from schemas.states import State
 from tests.rules import NOTICES, shipped_rules
 from tools import labelled
-from tools.training.addressed import labelled_pages
 
 WRITTEN = Path(__file__).with_name("states.txt")
 ABOUT = (
@@ -65,7 +64,7 @@ def main() -> int:
         evaluate(rows)
         return 0
     section = fitted(rows)
-    about = ABOUT.format(pages=sum(1 for _ in labelled_pages()), day=f"{datetime.now(UTC):%Y-%m-%d}")
+    about = ABOUT.format(pages=sum(1 for _ in labelled.pages()), day=f"{datetime.now(UTC):%Y-%m-%d}")
     document = json.dumps({"about": about, **section.model_dump(exclude={"about"})}, ensure_ascii=False, indent=0)
     NOTICES.write_text(document + "\n", "utf-8")
     print(f"{NOTICES.name}: {NOTICES.stat().st_size} bytes, {len(section.weights)} weights")
@@ -83,14 +82,14 @@ def of_pages() -> Iterator[Row]:
     """Some sentences of each labelled page with content, and the titles."""
     reader = shipped_rules(ScorePageRules).compiled.reader
     draw, seen = random.Random(7), set[str]()
-    for folder, case in labelled_pages():
+    for folder, case in labelled.pages():
         url = labelled.address(case)
         facts = reader.read(labelled.body(folder, case), None, url)
         if not isinstance(facts, PageFacts) or not facts.state.is_content:
             continue
         lines = [line for line in facts.text.split("\n") if line]
         lines = draw.sample(lines, min(MOST_LINES, len(lines)))
-        parts = [line[begin:end] for line in lines for begin, end in list(sentence_bounds(line, 0, len(line)))[:2]]
+        parts = [line[begin:end] for line in lines for begin, end in list(sentence_bounds(line))[:2]]
         for text in {*facts.titles, *parts} - seen:
             seen.add(text)
             yield Row(State.CONTENT, text[:LONGEST], fold(str(case.get("split_key") or url)), OF_PAGES)
