@@ -1,4 +1,4 @@
-"""Measures in a text: a number and its unit, as an amount in one unit of each kind. Money and times of day are none."""
+"""Measures in a text: a number and its unit, as an amount in one unit of each kind; neither money nor times of day."""
 
 from __future__ import annotations
 

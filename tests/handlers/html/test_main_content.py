@@ -84,7 +84,7 @@ def test_a_control_above_text_is_its_heading(question: str) -> None:
     assert "Send" not in text
 
 
-def test_a_table_of_data_between_paragraphs_of_a_layout_table_is_text() -> None:
+def test_a_table_of_data_between_paragraphs_is_text() -> None:
     told = "<p>{} program reads a list of files, works out a sum for each, and compares it with that of the day before."
     table = "<table><tr><th>Option<th>Meaning<tr><td>-q<td>print errors<tr><td>-r<td>read folders</table>"
     html = f"""<table><tr><td><a href=a>alarm</a><br><a href=s>sums</a><br><a href=w>words</a><td><h1>Manual</h1>
