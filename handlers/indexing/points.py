@@ -54,7 +54,7 @@ def chunking_of(tier: Tier, tiers: TieredIndexingSection) -> str:
 def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPointsSection) -> tuple[IndexPoint, ...]:
     """The points of a page, at least one (R-224, C-37).
 
-    ``rough`` gives one point where the summary is empty or has the same words. A page without any text has one point,
+    ``rough`` gives one point where the summary has no words of its own. A page without any text has one point,
     of its title or its address.
     """
     document_id = document_id_of(page.url)
@@ -66,7 +66,7 @@ def points_of(page: ScoredPage, tiers: TieredIndexingSection, rules: IndexPoints
     if chunking == "rough":
         beginning = content[: tiers.tier_b.max_chars].strip()
         texts = [(BEGINNING, 0, beginning or summary)]
-        if summary and beginning and summary.split() != beginning.split():
+        if summary and beginning and not set(summary.split()) <= set(beginning.split()):
             texts.append((SUMMARY, 0, summary))
     else:
         article = "" if _begins_with(content, summary) else summary

@@ -114,7 +114,7 @@ def test_a_decision_is_marked_with_one_key(visits: Visits, demonstration: Demons
     press(page, "y")
     expect(page.locator(".list .badge.good")).to_have_count(1, timeout=20_000)
     expect(page.locator(".subject").first).not_to_have_text(first)
-    page.keyboard.press("n")
+    press(page, "n")
     page.keyboard.type("A")  # the field with the tier has the focus
     page.get_by_role("button", name="Mark as wrong").click()
     expect(page.locator(".list .badge.poor")).to_have_count(1, timeout=20_000)
