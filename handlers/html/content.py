@@ -296,9 +296,9 @@ def _summary(
     """The page's own description, else the first sentences of its running text, without headings and credits."""
     described = _first(page, reading.description_names) or data.description
     running = islice((block.text for block in body.blocks if block.running), _MAX_SUMMED)
-    said = " ".join(running) or body.text
+    said = clean(" ".join(running) or body.text)
     for passage in suspected:
-        said = clean(said).replace(passage, " ")
+        said = said.replace(passage, " ")
     return leading_sentences(described or said, reading.max_summary_characters)
 
 

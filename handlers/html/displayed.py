@@ -48,7 +48,8 @@ CODE = f"pre,{_LOOSE}"
 _PREFORMATTED = re.compile(r"white-space:\s?pre\s?(?:;|$)")
 _SEVERAL_LINES = re.compile(r"\n[ \t]|\n[^\n]*+\n")
 """Lines that are indented, or three of them: two may be one line that is broken in the source."""
-_NEVER_INSIDE = frozenset(("pre", "a", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary", "button", "label"))
+_PRE = frozenset(("pre",))
+_NEVER_INSIDE = _PRE | frozenset(("a", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary", "button", "label"))
 """Elements that make a line of their own, or lead somewhere: code in them names something."""
 _BLOCKS_OF_TEXT = "a,p,h1,h2,h3,h4,h5,h6,ul,ol,table,img"
 _WRAPPERS = frozenset(("div", "span", "figure", "section", "p"))
@@ -200,7 +201,7 @@ def write_code(tree: LexborHTMLParser) -> None:
     _write_code_of_cells(tree, tree.root)
     _write_loose_code(tree, tree.root)
     # An inner one is a part of the text of the outer one.
-    blocks = [node for node in tree.root.css("pre")[:_MAX_BLOCKS] if not _is_inside_pre(node)]
+    blocks = [node for node in tree.root.css("pre")[:_MAX_BLOCKS] if not _is_inside(node, _PRE)]
     gutters: dict[int, LexborNode] = {}
     for node in blocks:
         if node.first_child is None:
@@ -228,7 +229,7 @@ def _write_code_of_cells(tree: LexborHTMLParser, root: LexborNode) -> None:
             found.append((gutter, cell))
     # The inner ones first: a cell that is emptied takes those inside with it.
     for gutter, cell in reversed(found):
-        if cell.css_first("pre") is None and not _is_inside_pre(cell):
+        if cell.css_first("pre") is None and not _is_inside(cell, _PRE):
             gutter.decompose()
             code = tree.create_node("pre")
             if text := _text(cell):
@@ -266,7 +267,7 @@ def _write_loose_code(tree: LexborHTMLParser, root: LexborNode) -> None:
             node.replace_with(code)
 
 
-def _is_inside(node: LexborNode, tags: Set[str], elements: Set[int]) -> bool:
+def _is_inside(node: LexborNode, tags: Set[str], elements: Set[int] = frozenset()) -> bool:
     """Whether an element of some tags, or one of some elements, is around an element."""
     above = node.parent
     while above is not None and above.tag not in tags and above.mem_id not in elements:
@@ -274,24 +275,28 @@ def _is_inside(node: LexborNode, tags: Set[str], elements: Set[int]) -> bool:
     return above is not None
 
 
+def _nearest(node: LexborNode | None, tag: str) -> LexborNode | None:
+    """The nearest of an element and a few around it that has a tag."""
+    for _ in range(_MAX_AROUND):
+        if node is None or node.tag == tag:
+            break
+        node = node.parent
+    return node if node is not None and node.tag == tag else None
+
+
 def _numbered_table(number: LexborNode, known: dict[int, bool]) -> LexborNode | None:
     """The table around the number of a line, if each of its rows is such a number and a line."""
-    above: LexborNode | None = number
-    for _ in range(_MAX_AROUND):
-        if above is None or above.tag == "table":
-            break
-        above = above.parent
-    if above is None or above.tag != "table":
+    above = _nearest(number, "table")
+    if above is None:
         return None
-    if above.mem_id not in known and above.css_first("td table") is not None:
-        known[above.mem_id] = False
     if above.mem_id not in known:
         rows = [[cell.tag for cell in row.iter() if cell.tag in ("td", "th")] for row in above.css("tr")]
-        numbers = len(above.css(f"tr > [{_NUMBER}]:first-child:empty")) + len(
-            above.css(f"tr > :first-child > [{_NUMBER}]")
-        )
+        numbers = f"tr > [{_NUMBER}]:first-child:empty", f"tr > :first-child > [{_NUMBER}]"
         known[above.mem_id] = (
-            len(rows) >= _LEAST_NUMBERED and all(row == ["td", "td"] for row in rows) and (numbers >= len(rows))
+            above.css_first("td table") is None
+            and len(rows) >= _LEAST_NUMBERED
+            and all(row == ["td", "td"] for row in rows)
+            and sum(len(above.css(number)) for number in numbers) >= len(rows)
         )
     return above if known[above.mem_id] else None
 
@@ -381,23 +386,10 @@ def language_of(node: LexborNode) -> str:
     return language if _LANGUAGE.fullmatch(language) else ""
 
 
-def _is_inside_pre(node: LexborNode) -> bool:
-    above = node.parent
-    while above is not None:
-        if above.tag == "pre":
-            break
-        above = above.parent
-    return above is not None
-
-
 def _cell_before_code(node: LexborNode) -> LexborNode | None:
     """The first cell of a row, if it is around an element and another cell of the row has code."""
-    above = node.parent
-    for _ in range(_MAX_AROUND):
-        if above is None or above.tag == "td":
-            break
-        above = above.parent
-    if above is None or above.tag != "td" or above.parent is None:
+    above = _nearest(node.parent, "td")
+    if above is None or above.parent is None:
         return None
     cells = [cell for cell in above.parent.iter() if cell.tag == "td"]
     is_first = cells[0].mem_id == above.mem_id

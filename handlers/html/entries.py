@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, islice, zip_longest
 
 from selectolax.lexbor import LexborNode
 
@@ -56,20 +56,20 @@ def find_entries(
     for size, elements in sorted(sized, key=lambda pair: pair[0], reverse=True):
         if size < _MOST * text[-1]:
             break
+        kind: EntryKind = "post"
+        names: list[str] = []
         if _share([_is_card(outline, lines[first[element] : after[element]]) for element in elements]) >= _NAMED:
-            if len(elements) < _LEAST_CARDS:
-                continue
-            kind: EntryKind = "card"
-            names = [""] * len(elements)
-        elif _share([_author(outline, element, authors) for element in elements[:_ASKED]]) >= _NAMED:
-            kind = "post"
-            names = [_author(outline, element, authors) for element in elements[:MAX_ENTRIES]]
+            kind = "card"
+        elif _share(names := [_author(outline, element, authors) for element in elements[:_ASKED]]) >= _NAMED:
+            names += [_author(outline, element, authors) for element in elements[_ASKED:MAX_ENTRIES]]
         else:
+            continue
+        if kind == "card" and len(elements) < _LEAST_CARDS:
             continue
         return tuple(
             ContentEntry(kind=kind, start=spans[first[element]][0], end=spans[after[element] - 1][1])
             | ({"author": name} if name else {})
-            for element, name in zip(elements[:MAX_ENTRIES], names, strict=False)
+            for element, name in zip_longest(elements[:MAX_ENTRIES], names)
         )
     return ()
 

@@ -89,7 +89,7 @@ def on_day(day: DateEvidence, units: Units) -> Meets:
         return None not in found and found == sorted(found, key=str)
 
     return lambda seen: float(
-        any(map(is_same, seen.dates)) or any(is_inside(*ends) for ends in seen.ranges)
+        any(map(is_same, seen.dates)) or any(is_inside(*ends) for ends in seen.days)
         if seen.dates
         else names(seen, units)
     )

@@ -56,26 +56,8 @@ _OTHER_BEHIND = re.compile(
     r"(?i:\s?(?:off|discount|rabatt?|korting|de descuento|de réduction|di sconto|saved|deposit)\b)"
 )
 _RUN = re.compile("[A-Za-z]+|[0-9]+")
-VARIANTS = (
-    "pro",
-    "max",
-    "plus",
-    "ultra",
-    "mini",
-    "lite",
-    "air",
-    "xl",
-    "fe",
-    "se",
-    "ti",
-    "super",
-    "mark",
-    "mk",
-    "ii",
-    "iii",
-)
-"""Words behind the number of a model that name another model."""
-VARIANT = re.compile(rf"(?i:[ -](?:{'|'.join(VARIANTS)})\b)")
+VARIANT = re.compile(r"(?i:[ -](?:pro|max|plus|ultra|mini|lite|air|xl|fe|se|ti|super|mark|mk|iii?)\b)")
+"""A word behind the number of a model that names another model."""
 _BETWEEN = frozenset(("", *" -‐‑–./_\u00a0"))
 """What may be between the letters and the digits of such a name."""
 WITHOUT = {
@@ -177,15 +159,13 @@ class SeenResult:
     @cached_property
     def details(self) -> tuple[Evidence, ...]:
         """The dates, times, places and prices of title and text."""
-        return (*self._of_title, *self._of_text)
+        return tuple(detail for _, details in self._read for detail in details)
 
     @cached_property
-    def _of_title(self) -> tuple[Evidence, ...]:
-        return tuple(find_evidence(self._title, self._patterns))
-
-    @cached_property
-    def _of_text(self) -> tuple[Evidence, ...]:
-        return tuple(find_evidence(self.content, self._patterns) if self._known is None else self._known)
+    def _read(self) -> tuple[tuple[str, tuple[Evidence, ...]], ...]:
+        """The title and the text, each with its details."""
+        text = find_evidence(self.content, self._patterns) if self._known is None else self._known
+        return (self._title, tuple(find_evidence(self._title, self._patterns))), (self.content, tuple(text))
 
     @cached_property
     def dates(self) -> tuple[DateEvidence, ...]:
@@ -193,23 +173,30 @@ class SeenResult:
         return tuple(detail for detail in self.details if detail.kind == "date")
 
     @cached_property
-    def ranges(self) -> tuple[tuple[DateEvidence, DateEvidence], ...]:
+    def days(self) -> list[tuple[DateEvidence, DateEvidence]]:
         """The first and the last day of its ranges of days."""
-        found = []
-        for text, details in ((self._title, self._of_title), (self.content, self._of_text)):
-            days = [detail for detail in details if detail.kind == "date"]
-            found += [
-                (day, other)
-                for day, other in pairwise(days)
-                if other.start - day.end <= _LONGEST_JOINT and _TO.fullmatch(text[day.end : other.start])
-            ]
-        return tuple(found)
+        return [(day, last) for day, last in self._ranges if day.kind == last.kind == "date"]
+
+    @cached_property
+    def hours(self) -> list[tuple[str, str]]:
+        """Its ranges of times, as hours of opening are."""
+        return [(time.time, end.time) for time, end in self._ranges if time.kind == end.kind == "time"]
+
+    @cached_property
+    def _ranges(self) -> list[tuple[Evidence, Evidence]]:
+        """Details that a word such as "to" joins."""
+        return [
+            (one, other)
+            for text, details in self._read
+            for one, other in pairwise(details)
+            if other.start - one.end <= _LONGEST_JOINT and _TO.fullmatch(text[one.end : other.start])
+        ]
 
     @cached_property
     def prices(self) -> tuple[PriceEvidence, ...]:
         """Its prices; old ones, savings, charges and instalments only if there are no others."""
         every, asked = [], []
-        for text, details in ((self._title, self._of_title), (self.content, self._of_text)):
+        for text, details in self._read:
             for price in details:
                 if price.kind == "price":
                     every.append(price)
@@ -225,19 +212,6 @@ class SeenResult:
         for match in MEASURE.finditer(self.text):
             if (measure := measure_of(match)) is not None:
                 found.setdefault(measure[1], []).append(measure[0])
-        return found
-
-    @cached_property
-    def hours(self) -> list[tuple[str, str]]:
-        """Its ranges of times, as hours of opening are."""
-        found = []
-        for text, details in ((self._title, self._of_title), (self.content, self._of_text)):
-            times = [detail for detail in details if detail.kind == "time"]
-            found += [
-                (time.time, other.time)
-                for time, other in pairwise(times)
-                if other.start - time.end <= _LONGEST_JOINT and _TO.fullmatch(text[time.end : other.start])
-            ]
         return found
 
     @cached_property
