@@ -7,10 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, expect
 
 from tests.console.conftest import Demonstration, Visits
 from tests.samples import environment
@@ -139,7 +140,8 @@ def eventually(page: Page, check: Callable[[], None]) -> None:
         try:
             check()
         except AssertionError:
-            page.reload()
+            with suppress(Error):  # a form that was just sent still loads its page, and that ends this load
+                page.reload()
         else:
             return
     check()
