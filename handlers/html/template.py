@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from handlers.html.hints import BOILERPLATE, LANDMARKS, OTHERS, plain
 from handlers.html.outline import HEADING_NAMES, Block, Outline
@@ -27,6 +28,8 @@ _LEAST_SHARE = 0.006
 _MOSTLY = 0.6
 _LINK_COST = 3
 """Tenths of a character in the choice of a container, by which one inside of a link counts less."""
+_LEAST_CARDS, _LEAST_LINK, _OPENING = 3, 13, 4
+"""Cards side by side; characters of the link to another page; lines of a card among which it is."""
 _PRICE = re.compile(r"[$€£¥₹] ?\d|\d ?[$€£]")
 _KINDS = dict.fromkeys(HEADING_NAMES, 1) | {
     "p": 2,
@@ -51,11 +54,12 @@ _TYPES = {
 
 OF_PAGE = (
     *("page narrow", "page places", "page main", "page body", "page body share", "page body lines", "page linked"),
-    *("page prose", "page lines", *(f"page {name}" for name in _TYPES)),
+    *("page prose", "page lines", "page cards", "page beyond cards", "page lines beyond cards"),
+    *(f"page {name}" for name in _TYPES),
 )
 OF_PLACE = (
     *("narrow", "beside", "hidden", "share", "longest", "mean", "lines", "linked", "kind", "prices"),
-    *("from heading", "first", "last", "spread", "depth", "below others", "below link", "beyond"),
+    *("from heading", "first", "last", "spread", "depth", "below others", "below link", "in cards", "beyond"),
     *("in body", "body text"),
     *(f"{what} {level}" for level in range(_ABOVE) for what in ("text", "links")),
 )
@@ -109,6 +113,7 @@ def measured(outline: Outline, blocks: list[Block]) -> tuple[list[float], Iterat
         sums.linked[-1] / total,
         sums.prose[-1] / total,
         count,
+        *sums.of_cards,
         *(
             any(script in text for text in outline.json_ld) + (item in items) + (meta in kind)
             for script, item, meta in _TYPES.values()
@@ -175,6 +180,7 @@ def _measures(
             regions.depth[element],
             sum([sums.below_others[number] for number in numbers]) / count,
             sum([sums.below_link[number] for number in numbers]) / count,
+            sum([sums.in_cards[number] for number in numbers]) / count,
             (first - sums.narrow[1]) / lines,
             (bisect_left(numbers, sums.body[1]) - bisect_left(numbers, sums.body[0])) / count,
             characters / (sums.body_prose + 1),
@@ -233,6 +239,34 @@ def extents(outline: Outline, blocks: Sequence[Block]) -> tuple[dict[int, int], 
     return first, after
 
 
+def _in_cards(
+    outline: Outline, blocks: Sequence[Block], first: Mapping[int, int], after: Mapping[int, int]
+) -> list[bool]:
+    """For each line, whether it is in an element or a list item that, as others of its make, leads to another page."""
+    groups: dict[tuple[int, str, str], list[tuple[int, int]]] = defaultdict(list)
+    for element, start in first.items():
+        if element >= 0:
+            make = outline.hints.stem(outline.regions.names[element])
+            groups[outline.outer[element], outline.tags[element], make].append((start, after[element]))
+    for number, block in enumerate(blocks):
+        if block.tag == "li":
+            groups[block.element, block.tag, ""].append((number, number + 1))
+    leads = [
+        block.linked >= _LEAST_LINK and (block.linked * 2 > len(block.text) or outline.links[block.start])
+        for block in blocks
+    ]
+    edges = [0] * (len(blocks) + 1)
+    for spans in groups.values():
+        if len(spans) < _LEAST_CARDS:
+            continue
+        if sum([True in leads[start : min(end, start + _OPENING)] for start, end in spans]) < _MOSTLY * len(spans):
+            continue
+        for start, end in spans:
+            edges[start] += 1
+            edges[end] -= 1
+    return [around > 0 for around in islice(accumulate(edges), len(blocks))]
+
+
 class _Sums:
     """Sums over the lines inside of each block element, and what is known of the elements around it.
 
@@ -263,6 +297,10 @@ class _Sums:
             for is_beside, length, linked in zip(beside, lengths, links, strict=True)
         ]
         self.below_others, self.below_link = below_headings(outline, blocks)
+        self.in_cards = _in_cards(outline, blocks, self.first, self.after)
+        running = [length for length, is_card in zip(prose, self.in_cards, strict=True) if length and not is_card]
+        in_cards = sum([length for length, is_card in zip(lengths, self.in_cards, strict=True) if is_card])
+        self.of_cards = in_cards / self.text[-1], sum(running), len(running)
         self.narrow = self._container(blocks, worth)
         direct: dict[int, list[int]] = {}
         for number, element in enumerate(elements):
