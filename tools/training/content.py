@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import random
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,9 +46,21 @@ ABOUT = (
 GROWTH = GrowthSection(trees=80, depth=3, rate=0.15, rows=0.7, columns=0.3, leaf_weight=2.0, penalty=5.0)
 SEEDS = (1, 2)
 FOLDS = 5
+CARDS = (
+    '<div class="card"><h2><a href="/{0}">{title}</a></h2><p>{text}</p></div>',
+    '<div class="row"><div><h3><a href="/{0}">{title}</a></h3><span>12 May</span><div>{text}</div></div></div>',
+    '<article><header><h2><a href="/{0}">{title}</a></h2></header><p>{text}</p></article>',
+    '<li><a href="/{0}">{title}</a> {text}</li>',
+    '<li><h4><a href="/{0}">{title}</a></h4><p>{text}</p></li>',
+    '<a class="item" href="/{0}"><h3>{title}</h3><p>{text}</p></a>',
+    '<div class="entry"><p><a href="/{0}">{title}</a></p><p>{text}</p><p><a href="/{0}">More</a></p></div>',
+    '<p><a href="/{0}">{title}</a> {text}</p>',
+)
+"""Markup of a card."""
 ARTICLES = "article_bodies"
-_WEIGHT_OF_STORIES = 3.0
-"""So much more a page of ``ARTICLES`` counts: they have more comments and teasers than those of WCXB."""
+BESIDE_CARDS = "beside cards"
+_WEIGHT_OF_SET = {ARTICLES: 3.0, BESIDE_CARDS: 0.8}
+"""How much more a page of a set counts. Those of ``ARTICLES`` have more comments and teasers than those of WCXB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +82,7 @@ def main() -> int:
         print("skipped: no labelled pages; set DATA to where they are")
         return 0
     reading = shipped_rules(ScorePageRules).page_reading
-    pages = [page for case in cases() if (page := _measured(case, reading)) is not None]
+    pages = _pages(reading)
     evaluate(pages, reading)
     if not options.evaluate:
         text = json.dumps(section(pages, ABOUT.format(day=f"{datetime.now(UTC):%Y-%m-%d}")), separators=(",", ":"))
@@ -88,12 +101,52 @@ def cases() -> Iterator[dict[str, Any]]:
         yield case | {"main_content": case["article_body"], "page_type": "article", "set": ARTICLES}
 
 
+def _pages(reading: PageReadingSection) -> list[Page]:
+    """The measured pages, then half of the articles beside cards."""
+    known = list(cases())
+    varied = [beside_cards(case) for case in known if case["page_type"] == "article"]
+    return [page for case in (*known, *varied[::2]) if (page := _measured(case, reading)) is not None]
+
+
+def beside_cards(case: Mapping[str, Any]) -> dict[str, Any]:
+    """An article with a stream of cards that lead to other pages, above or below it or beside its heading.
+
+    Labelled articles rarely have one; its texts are words without a meaning, because no measure asks about words.
+    """
+    draw = random.Random(case["id"])
+    card, before = draw.choice(CARDS), draw.random() < 0.5
+    tease = draw.choice((0, 80, 160, 300))
+    cards = "".join(
+        card.format(
+            number, title=_filler(draw, draw.randint(25, 90)), text=_filler(draw, round(tease * draw.uniform(0.5, 1.5)))
+        )
+        for number in range(draw.randint(3, 20))
+    )
+    stream = f"<ul>{cards}</ul>" if card.startswith("<li") else f'<div class="stream">{cards}</div>'
+    text = page_bytes(labelled.body(case["set"], case)).utf8.decode("utf-8", "replace")
+    body = re.search(r"<body\b[^>]*>", text)
+    at = (body.end() if body else 0) if before else (end if (end := text.rfind("</body>")) >= 0 else len(text))
+    heading = re.search(r"<h1\b", text)
+    if heading and before and draw.random() < 0.5:
+        at = heading.start()
+    return {**case, "id": f"{case['id']} {BESIDE_CARDS}", "html": text[:at] + stream + text[at:], "set": BESIDE_CARDS}
+
+
+def _filler(draw: random.Random, length: int) -> str:
+    """Words of random letters."""
+    filler: list[str] = []
+    while length > 0:
+        filler.append("".join(draw.choices("etaoinshr", k=draw.randint(2, 9))))
+        length -= len(filler[-1]) + 1
+    return " ".join(filler)
+
+
 def by_site() -> dict[str, str]:
     """The content of each page, by trees that saw none of its site."""
     if not labelled.has(TEXTS):
         return {}
     reading = shipped_rules(ScorePageRules).page_reading
-    return _by_site([page for case in cases() if (page := _measured(case, reading)) is not None], reading)
+    return _by_site(_pages(reading), reading)
 
 
 def _by_site(pages: Sequence[Page], reading: PageReadingSection) -> dict[str, str]:
@@ -109,12 +162,14 @@ def evaluate(pages: Sequence[Page], reading: PageReadingSection) -> None:
     texts = _by_site(pages, reading)
     found: dict[str, list[float]] = {}
     for page in pages:
-        if page.case["set"] != PAGES:
-            continue
         score = word_f1(words(page.case["main_content"]), words(texts[page.case["id"]]))
-        found.setdefault(page.case["page_type"], []).append(score)
+        kind = page.case["page_type"] if page.case["set"] == PAGES else page.case["set"]
+        found.setdefault(kind, []).append(score)
     means = {kind: float(np.mean(scores)) for kind, scores in found.items()}
-    print(f"word F1 by site {weighted(means):.4f}", *(f"{kind} {means[kind]:.3f}" for kind in WEIGHTS if kind in means))
+    print(
+        f"word F1 by site {weighted({kind: means[kind] for kind in WEIGHTS if kind in means}):.4f}",
+        *(f"{kind} {mean:.3f}" for kind, mean in means.items()),
+    )
 
 
 def read(case: Mapping[str, Any], reading: PageReadingSection, forest: Forest) -> str:
@@ -131,12 +186,13 @@ def read(case: Mapping[str, Any], reading: PageReadingSection, forest: Forest) -
 def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:
     """The field ``content_trees``, grown on some pages."""
     names = sorted({name for page in pages for measures in page.measures for name in measures})
-    number = {kind: sum(page.case["page_type"] == kind for page in pages) for kind in WEIGHTS}
+    labelled_pages = [page for page in pages if page.case["set"] != BESIDE_CARDS]
+    number = {kind: sum(page.case["page_type"] == kind for page in labelled_pages) for kind in WEIGHTS}
     table = np.array([[measures.get(name, 0.0) for name in names] for page in pages for measures in page.measures])
     shares = np.array([share for page in pages for share in page.shares])
     weights = np.array(
         [
-            (_WEIGHT_OF_STORIES if page.case["set"] == ARTICLES else 1.0)
+            _WEIGHT_OF_SET.get(page.case["set"], 1.0)
             * weight
             * (WEIGHTS[page.case["page_type"]] / number[page.case["page_type"]]) ** 0.6
             for page in pages
@@ -148,7 +204,8 @@ def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:
 
 
 def _outline(case: Mapping[str, Any], reading: PageReadingSection) -> Outline | None:
-    tree = parse_within(page_bytes(labelled.body(case["set"], case)).utf8, reading)
+    html = page_bytes(labelled.body(case["set"], case)).utf8 if "html" not in case else case["html"].encode()
+    tree = parse_within(html, reading)
     if isinstance(tree, str):
         return None
     return walk_page(tree, Hints(reading), reading.max_nodes)

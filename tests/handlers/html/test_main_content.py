@@ -92,3 +92,20 @@ def test_a_table_of_data_between_paragraphs_is_text() -> None:
     text = content_of(html).text
     assert "alarm" not in text
     assert "Option | Meaning\n-q | print errors\n-r | read folders" in text
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        "<div class=card><h2><a href=/{0}>Another story of the week number {0}</a></h2><p>{1}</p></div>",
+        "<article><header><h3><a href=/{0}>Another story of the week number {0}</a></h3></header><p>{1}</p></article>",
+        "<a class=item href=/{0}><h3>Another story of the week number {0}</h3><p>{1}</p></a>",
+        "<section><h4><a href=/{0}>Another story of the week number {0}</a></h4><span>2 May</span><p>{1}</p></section>",
+    ],
+)
+def test_cards_below_a_story_are_no_content(card: str) -> None:
+    story = "".join(f"<p>Day {number}: {PARAGRAPH}</p>" for number in range(8))
+    cards = "".join(card.format(number, f"Teaser {number}: {PARAGRAPH}") for number in range(12))
+    text = content_of(f"<h1>Rain</h1><div class=story>{story}</div><div class=stream>{cards}</div>").text
+    assert text.count("Day") == 8
+    assert "Teaser" not in text
