@@ -18,7 +18,7 @@ from streams.settings.model import BreakerSettings, RetrySettings
 from streams.topology import Handler
 from streams.topology.codec import MAX_DETAIL
 from tests.samples import instance
-from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
+from tests.streams.doubles import BEGAN, PAGE, LongPause, NoRules, VirtualClock, handler_of
 
 PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)
 DROP = Drop(DropReason.NOTHING_TO_DO)
@@ -380,4 +380,4 @@ async def test_record_without_a_turn_waits_without_opening_the_breaker() -> None
     assert await runner.finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
     assert (told, retried) == ([], [])
     assert clock.pauses == [45.0] * 19
-    assert breaker.closed_at == 45.0 * 18, "the last time somebody was told to wait"
+    assert breaker.closed_at == BEGAN + 45.0 * 18, "the last time somebody was told to wait"
