@@ -17,11 +17,12 @@ from aiokafka.errors import KafkaError
 
 from schemas.dead import DeadLetter, dead_letter_topic
 from streams.kafka.clients import make_producer, opened
-from streams.topology import REPLAYS, Handler, handler_named
+from streams.topology import REPLAYS, Handler
 from tests.kafka.batches import Record, batch, bomb, gzip_announcing, lz4_announcing, numbered, write, zstd_announcing
 from tests.kafka.installation import Installation, Installing, ran
 from tests.kafka.malformed import MIB, PAGE, Input, good_batch, good_page
 from tests.kafka.worker import Worker
+from tests.samples import the_handler
 
 URL = "https://hostile.example/page"
 BLANKS = " " * 1_000_000
@@ -185,11 +186,7 @@ def batches() -> Iterator[Hostile]:
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 
 MEMORY_MIB = 400
-FETCH, SCORE, INDEX, RANK, CLASSIFY = (
-    handler
-    for name in ("fetch_page", "score_page", "index_page", "rank_results", "classify_results")
-    if (handler := handler_named(name)) is not None
-)
+SCORE, CLASSIFY = the_handler("score_page"), the_handler("classify_results")
 
 
 async def feed(

@@ -198,19 +198,6 @@ def test_index_write_after_crashed_writes_is_complete(
     assert index.put(last) == WritePlan()
 
 
-@pytest.mark.parametrize("before", ["A", "B", "C", None])
-@pytest.mark.parametrize("tier", ["A", "B", "C"])
-def test_index_write_recovers_from_a_crash_at_any_step(tier: Tier, before: Tier | None) -> None:
-    put = version(tier, 30, 1)
-    for steps in range(40):
-        index = Index()
-        if before is not None:
-            index.put(version(before, 60, 0))
-        index.put(put, dies_after=steps)
-        index.put(put)
-        assert is_just(index, put), steps
-
-
 def test_the_same_page_fetched_again_is_only_remembered_as_newer() -> None:
     index = Index()
     index.put(version("A", 60, 0))

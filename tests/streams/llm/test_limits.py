@@ -63,12 +63,6 @@ def limiter(limits: ModelLimits, share: Callable[[str], float] = lambda _: 1.0) 
     return Limiter(limits, GivenShares(share), MARGIN, world_clock())
 
 
-def pace_of(limit: float, now: float = 0.0, fresh: bool = False) -> RateWindow:
-    pace = RateWindow(MARGIN)
-    pace.limit(limit, now, fresh)
-    return pace
-
-
 @virtually
 async def test_first_question_of_a_command_skips_the_pace() -> None:
     """For each task: a waiting user is not delayed by a share that is not used yet."""

@@ -103,13 +103,6 @@ def test_envelope_states_source_time_and_cause() -> None:
     }
 
 
-def test_a_foreign_record_is_known_by_its_place() -> None:
-    output = texts(Bench(emits(scored())).only())
-    assert output["ce_id"] == OutputIds("toy", 1, NoRules().config_version).of(PLACE, 0)
-    assert output["ce_correlationid"] == output["ce_causationid"] == PLACE
-    assert "assay_run" not in output
-
-
 def test_output_ids_repeat_for_the_same_record() -> None:
     bench = Bench(emits(scored("https://a.example/1"), scored("https://a.example/2")))
     once = [texts(output)["ce_id"] for output in bench.outputs()]
