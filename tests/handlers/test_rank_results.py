@@ -460,12 +460,6 @@ def test_the_sources_of_a_context_have_a_limit_together() -> None:
     )
 
 
-HOSTILE = {
-    "backslashes": r"\x5cx5cx5cx5cx41 5<b>c" + "\\" * 4000,
-    "signs that may be markup": ("trustscore" + "<><><><><><a>" * 3 + "; ") * 4,
-}
-
-
 TEXT = st.characters(exclude_characters="\0", codec="utf-8")
 CANDIDATE = st.fixed_dictionaries(
     {
