@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
@@ -47,6 +48,19 @@ def test_external_links(links: str, count: int) -> None:
 
 def test_headings_are_counted_where_they_have_text() -> None:
     assert read("<h1>a</h1><h2>b</h2><h3> </h3><h3>c</h3><h4>d</h4><p>e</p>").headings_count == 2
+
+
+HEADING = "<h1>Rain ends the drought</h1>"
+STORY = "<p>" + "Three days of heavy rain have ended the drought, they said. " * 6 + "</p>"
+
+
+@pytest.mark.parametrize("around", TABLES["authors_and_dates_beside_the_story_are_others"])
+def test_authors_and_dates_beside_the_story_are_others(around: str) -> None:
+    byline = "<p>By Ada Lovelace</p><p>4 June 2022</p>"
+    page = read(f"<article>{HEADING}{STORY}</article>{around}")
+    credited = read(f"<article>{HEADING}{byline}{STORY}</article>{around}")
+    assert (page.authors, page.date) == ((), None)
+    assert (credited.authors, credited.date) == (("Ada Lovelace",), date(2022, 6, 4))
 
 
 @given(st.one_of(st.none(), st.text(max_size=400)))
