@@ -177,7 +177,7 @@ class Runner:
         return (last if mark == b"!" else mark if hangs else b"").decode().split("[")[0]
 
     def _work(self, job: Job) -> None:
-        """Replaces the code, and runs the tests; the name of each is told before it runs."""
+        """Replaces the code, and runs the tests; the name of each is written before it runs."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
