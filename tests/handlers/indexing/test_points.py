@@ -67,7 +67,7 @@ def test_a_chunk_carries_the_headings_above_it() -> None:
 
 def test_tier_b_has_its_first_1500_characters_and_its_summary() -> None:
     beginning, summary = points(scored_page("B", LONG))
-    assert beginning.payload["text"] == LONG[:1500].strip()
+    assert (beginning.payload["text"], beginning.payload["ordinal"]) == (LONG[:1500].strip(), 0)
     assert summary.payload["text"] == "In short."
 
 

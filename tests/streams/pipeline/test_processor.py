@@ -318,10 +318,12 @@ async def test_notes_on_a_record_from_elsewhere_are_not_believed() -> None:
 
 
 def test_every_outcome_is_counted_once_by_reason_and_lane() -> None:
-    bench = Bench(emits(scored()))
+    bench, dead = Bench(emits(scored())), list[bool]()
+    bench.work.on_done = dead.append
     bench.outputs()
     bench.outputs(raw_record(headers=[("assay_run", b"backfill")]))
     bench.outputs(raw_record(b"{"))
+    assert dead == [False, False, True]
     assert bench.count("handler_events_total", outcome="emit", reason="", lane="live") == 1
     assert bench.count("handler_events_total", outcome="emit", reason="", lane="replay") == 1
     assert bench.count("handler_events_total", outcome="dead", reason="undecodable", lane="live") == 1

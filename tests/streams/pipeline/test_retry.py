@@ -70,6 +70,7 @@ def test_a_record_is_due_when_its_headers_say_or_at_once() -> None:
     for forged in (b"", b"soon", b"-1", b"9" * 20, b"\xff", None):
         assert due_at(raw_record(headers=[("x-not-before", forged)])) == 0
     assert due_at(raw_record()) == 0
+    assert due_at(raw_record(headers=[("x-not-before", b"1" * 19)])) == int("1" * 19) / 1000
 
 
 def test_next_tier_without_tiers_or_delay() -> None:
