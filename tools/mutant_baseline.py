@@ -1,46 +1,50 @@
 """A sample of mutants over all handlers and streams, and which test finds each: a refactoring may not lose one.
 
 ``python -m tools.mutant_baseline --again`` makes each listed change in today's code, where its function and line still
-exist, and runs the test that found it, then the tests named after its module and those that cover the line in a new
+exist, and runs the test that found it, the tests named after its module, and those that cover the line in a new
 ``.coverage``, if there is one. It fails if a mutant that was found survives, or if a test that finds one also fails
-without a mutant. ``--draw`` writes the list anew; it needs a ``.coverage`` with the test of each line
+without a mutant. ``--draw COUNT`` writes the list anew; it needs a ``.coverage`` with the test of each line
 (``pytest --cov=handlers --cov=streams --cov-context=test``). A mutant is named by its function and its line, so code
-may move between modules.
+may move between modules. pytest collects the tests once, and a forked process for each mutant replaces the code of its
+function: what a test starts as another program, and what a module does when it is imported, is not changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import json
 import os
 import random
+import select
 import signal
-import subprocess
 import sys
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import CodeType, FunctionType
 
 import pytest
 from coverage import CoverageData
 
 LIST = Path("tools/mutant_baseline.jsonl")
-SEED = 43
-COUNT = 300
 _PER_FUNCTION = 2
-_AT_ONCE = 80
-"""Test functions of one run of pytest on a mutant, the most specific first."""
-_SECONDS = 900.0
-"""A mutant whose run takes longer is found: it hangs. Each test has the shorter limit of ``pyproject.toml``."""
+_MOST_TESTS = 80
+"""Test functions that are run on a mutant, the most specific first."""
+_SECONDS = 60.0
+"""A mutant whose run takes longer is found: it hangs."""
 _SKIPPED = ("streams/cli/", "streams/demo/")
 _SWAPS: dict[type[ast.AST], str] = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Is: "is not",
     ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in", ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*",
     ast.And: "or", ast.Or: "and",
 }  # fmt: skip
+Lines = Mapping[str, Mapping[int, list[str]]]
+"""For each module and line the test functions that run it."""
 
 
 @dataclass(frozen=True)
@@ -55,67 +59,168 @@ class Mutant:
     test: str = ""
 
 
+@dataclass(frozen=True)
+class Job:
+    """A mutant, the module that has its line today, and the tests to run; without a mutant the tests must pass."""
+
+    mutant: Mutant | None
+    path: Path
+    tests: list[str]
+
+
 def main() -> int:
-    """Returns 0 unless a listed mutant that was found survives."""
+    """Returns 0 unless a listed mutant that was found survives, or a test fails anyway."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutant_baseline", description=__doc__.splitlines()[0])
     action = parser.add_mutually_exclusive_group(required=True)
-    action.add_argument("--draw", action="store_true", help="draw a sample and run it; continues an unfinished list")
+    action.add_argument("--draw", type=int, metavar="COUNT", help="draw a sample, run it, and write the list")
     action.add_argument("--again", action="store_true", help="run the listed mutants on today's code")
+    parser.add_argument("--seed", default="43", help="of the sample")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="PATH", help="draw in modules below these paths")
     options = parser.parse_args()
     os.nice(10)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted"))  # so that the module is written back
-    return draw() if options.draw else again()
+    covered = _covering() if options.draw or Path(".coverage").exists() else {}
+    if options.draw:
+        jobs = list(_drawn(covered, options.seed, options.draw, tuple(options.only)))
+        found = Runner(jobs).run()
+        kept = [replace(job.mutant, test=test) for job, test in zip(jobs, found, strict=True) if job.mutant]
+        LIST.write_text("".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in kept), "utf-8")
+        print(f"{len(kept) - found.count('')} of {len(kept)} are found")
+        return _fail_anyway(found)
+    listed = [(mutant, _place(mutant)) for mutant in _listed()]
+    jobs = [Job(mutant, path, _tests_of(mutant, path, covered)) for mutant, path in listed if path and mutant.test]
+    found = Runner(jobs).run()
+    counts = Counter(
+        "gone" if path is None else "survived before" for mutant, path in listed if not (path and mutant.test)
+    )
+    counts += Counter("found" if test else "lost" for test in found)
+    print(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
+    return 1 if counts["lost"] else _fail_anyway(found)
 
 
-def draw() -> int:
-    """Draws the sample among the lines that a test covers, and writes each mutant with the test that found it."""
-    covered = _covering()
+class Runner:
+    """A plugin that, in place of a run of all tests, runs those of each job in a forked process."""
+
+    def __init__(self, jobs: list[Job]) -> None:
+        """Takes the jobs; ``run`` does them."""
+        self._jobs = jobs
+        self._found: list[str] = []
+        self._told = -1
+        self._items: dict[str, list[pytest.Item]] = defaultdict(list)
+        self._functions: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
+
+    def run(self) -> list[str]:
+        """For each job the first test that fails or hangs; "" if all pass."""
+        files = {test.split("::")[0] for job in self._jobs for test in job.tests if Path(test.split("::")[0]).exists()}
+        options = [
+            "-o",
+            "addopts=",
+            "-n",
+            "0",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:terminal",
+            "-m",
+            "not slow and not kafka",
+        ]
+        pytest.main([*options, *sorted(files)], plugins=[self])
+        return self._found
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Runs the jobs; the modules of all tests are imported."""
+        for item in session.items:
+            for name in (item.nodeid.split("::")[0], item.nodeid.split("[")[0]):
+                self._items[name].append(item)
+        gc.unfreeze()
+        for one in gc.get_objects():
+            if isinstance(one, FunctionType):
+                code = one.__code__
+                self._functions[code.co_filename, code.co_qualname, code.co_firstlineno].append(one)
+        gc.freeze()
+        for job in self._jobs:
+            self._found.append(self._run(job))
+            if job.mutant:
+                print(
+                    f"{self._found[-1] or 'SURVIVED'}: {job.path}: {job.mutant.function}: {job.mutant.becomes}",
+                    flush=True,
+                )
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Ends the forked process at the first failure."""
+        if report.failed and self._told >= 0:
+            os.write(self._told, b"\n!")
+            os._exit(0)
+
+    def _run(self, job: Job) -> str:
+        told, tell = os.pipe()
+        if not (pid := os.fork()):
+            os.setpgid(0, 0)
+            self._told = tell
+            try:
+                self._work(job)
+            finally:
+                os._exit(0)
+        os.close(tell)
+        said, end = b"", time.monotonic() + _SECONDS
+        while select.select([told], [], [], max(0.0, end - time.monotonic()))[0] and (part := os.read(told, 65536)):
+            said += part
+        hangs = time.monotonic() >= end
+        for kill in (os.killpg, os.kill):
+            try:
+                kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        os.waitpid(pid, 0)
+        os.close(told)
+        *_, last, mark = [b"", *said.split(b"\n")]
+        return (last if mark == b"!" else mark if hangs else b"").decode().split("[")[0]
+
+    def _work(self, job: Job) -> None:
+        """Replaces the code, and runs the tests; the name of each is written before it runs."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        if job.mutant is not None:
+            changed = _changed(job.path.read_text("utf-8"), job.mutant)
+            for code in _codes(compile(changed, str(job.path.resolve()), "exec", dont_inherit=True)):
+                for function in self._functions[code.co_filename, code.co_qualname, code.co_firstlineno]:
+                    function.__code__ = code
+        for item in dict.fromkeys(item for test in job.tests for item in self._items.get(test, ())):
+            os.write(self._told, f"\n{item.nodeid}".encode())
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _fail_anyway(tests: Iterable[str]) -> int:
+    """Returns 2 if one of these tests fails or does not exist: then its failures prove nothing about mutants."""
+    failing = [test for test in Runner([Job(None, Path(), [test]) for test in sorted({*tests} - {""})]).run() if test]
+    print(*(f"fails without a mutant: {test}" for test in failing), sep="\n")
+    return 2 if failing else 0
+
+
+def _drawn(covered: Lines, seed: str, count: int, below: tuple[str, ...]) -> Iterator[Job]:
+    """The sample among the lines that a test covers."""
     everything = [
         (mutant, covered[mutant.module][line])
         for path in sorted(covered)
-        if path.endswith(".py") and not path.startswith(_SKIPPED)
+        if path.endswith(".py") and path.startswith(below) and not path.startswith(_SKIPPED)
         for mutant, line in mutants_of(Path(path))
         if line in covered[path]
     ]
-    random.Random(SEED).shuffle(everything)
-    taken: dict[tuple[str, str], int] = defaultdict(int)
-    chosen: list[tuple[Mutant, list[str]]] = []
+    random.Random(seed).shuffle(everything)
+    taken: Counter[tuple[str, str]] = Counter()
     for mutant, tests in everything:
         place = mutant.module, mutant.function
-        if len(chosen) < COUNT and taken[place] < _PER_FUNCTION and _is_change(mutant):
+        if taken.total() < count and taken[place] < _PER_FUNCTION and _is_change(mutant):
             taken[place] += 1
-            chosen.append((mutant, tests))
-    done = len(LIST.read_text("utf-8").splitlines()) if LIST.exists() else 0
-    with LIST.open("a", encoding="utf-8") as file:
-        for mutant, tests in chosen[done:]:
-            found = run(mutant, Path(mutant.module), tests)
-            file.write(json.dumps(asdict(replace(mutant, test=found)), ensure_ascii=False) + "\n")
-            file.flush()
-            print(f"{found or 'SURVIVED'}: {mutant.function}: {mutant.becomes}", flush=True)
-    return _fail_anyway({mutant.test for mutant in _listed()} - {""})
-
-
-def again() -> int:
-    """Runs the listed mutants on today's code; prints each that survives, and the counts."""
-    counts: dict[str, int] = defaultdict(int)
-    lost = []
-    finders = set()
-    covered = _covering() if Path(".coverage").exists() else {}
-    for mutant in _listed():
-        path = _place(mutant)
-        if path is None:
-            counts["gone"] += 1
-        elif not mutant.test:
-            counts["survived before"] += 1
-        elif found := run(mutant, path, _tests_of(mutant, path, covered)):
-            counts["found"] += 1
-            finders.add(found)
-        else:
-            counts["lost"] += 1
-            lost.append(mutant)
-            print(f"survives now: {path}: {mutant.function}: {mutant.was!r} became {mutant.becomes!r}", flush=True)
-    print(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
-    return 1 if lost else _fail_anyway(finders)
+            yield Job(mutant, Path(mutant.module), tests[:_MOST_TESTS])
 
 
 def _listed() -> list[Mutant]:
@@ -124,7 +229,7 @@ def _listed() -> list[Mutant]:
 
 def _is_change(mutant: Mutant) -> bool:
     try:
-        ast.parse(_changed(Path(mutant.module).read_text("utf-8"), mutant))
+        compile(_changed(Path(mutant.module).read_text("utf-8"), mutant), mutant.module, "exec")
     except SyntaxError:
         return False
     return mutant.was != mutant.becomes
@@ -180,49 +285,6 @@ def _between(left: ast.expr, right: ast.expr, operator: str, lines: list[str]) -
             yield (right.lineno, left.end_col_offset), (right.lineno, right.col_offset), f" {operator} "
 
 
-def run(mutant: Mutant, path: Path, tests: Iterable[str]) -> str:
-    """Runs tests with the change until one fails; returns that test, or "" if all pass."""
-    source = path.read_text("utf-8")
-    path.write_text(_changed(source, mutant), "utf-8")
-    tests = list(tests)
-    try:
-        for start in range(0, len(tests), _AT_ONCE):
-            chosen = tests[start : start + _AT_ONCE]
-            if (output := _output_of_failure(chosen, "-x")) is not None:
-                failed = [line.split(" ")[1] for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-                return failed[0].split("[")[0] if failed else chosen[0]
-    finally:
-        path.write_text(source, "utf-8")
-    return ""
-
-
-def _fail_anyway(tests: Iterable[str]) -> int:
-    """Returns 2 if one of these tests fails or does not exist: then its failures prove nothing about mutants."""
-    ordered = sorted(tests)
-    outputs = [_output_of_failure(ordered[at : at + _AT_ONCE]) for at in range(0, len(ordered), _AT_ONCE)]
-    for output in filter(None, outputs):
-        print("tests fail without a mutant:", output, sep="\n")
-    return 2 if any(output is not None for output in outputs) else 0
-
-
-def _output_of_failure(tests: list[str], *options: str) -> str | None:
-    """What pytest prints if a test fails, or None if all pass or none is to run."""
-    quiet = ["-q", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-m", "not slow and not kafka"]
-    process = subprocess.Popen(
-        [sys.executable, "-B", "-m", "pytest", *quiet, *options, *tests],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-    )  # fmt: skip
-    try:
-        output, _ = process.communicate(timeout=_SECONDS)
-    except BaseException as error:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        if isinstance(error, subprocess.TimeoutExpired):
-            return f"no end after {_SECONDS:.0f} s"
-        raise
-    return None if process.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED) else output
-
-
 def _number(source: str, mutant: Mutant) -> int:
     """The index of the mutant's line."""
     lines = source.splitlines()
@@ -266,14 +328,11 @@ def _lines(path: Path) -> dict[str, list[str]]:
 def _tests_of(mutant: Mutant, path: Path, covered: Mapping[str, Mapping[int, list[str]]]) -> list[str]:
     """The test that found the mutant, wherever it is today, the files named after its module, and covering tests."""
     file, _, function = mutant.test.partition("::")
-    found = [
-        f"{test}::{function}".rstrip(":")
-        for test in sorted(
-            Path("tests").rglob("test_*.py" if function else Path(file).name),
-            key=lambda test: (test.as_posix() != file, test.name != Path(file).name, test),
-        )
-        if not function or f"def {function.split('::')[-1]}(" in test.read_text("utf-8")
-    ][:1]
+    places = sorted(
+        Path("tests").rglob("test_*.py"), key=lambda test: (test.as_posix() != file, test.name != Path(file).name)
+    )
+    known = (test for test in places if f"def {function.split('::')[-1]}(" in test.read_text("utf-8"))
+    found = [f"{test}::{function}" for test in known][:1] if function else [file]
     named = dict.fromkeys((path.stem, path.parent.name, Path(mutant.module).stem))
     files = [test.as_posix() for name in named for test in sorted(Path("tests").rglob(f"test_{name}.py"))]
     line = _number(path.read_text("utf-8"), mutant) + 1

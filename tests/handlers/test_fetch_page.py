@@ -191,13 +191,6 @@ def test_a_next_page_that_does_not_come_is_named() -> None:
     assert len(event.fetched) == 2
 
 
-def test_next_page_on_another_domain_is_not_fetched() -> None:
-    pager = '<a rel="next" href="https://elsewhere.example/events?page=2">Next</a>'
-    listing = page(f"{HOST}/events", cards("/event/1", "/event/2", extra=pager))
-    _, asked = run(needed(), lambda url: listing if url.endswith("/events") else detail(url))
-    assert [len(urls) for urls in asked] == [1, 2]
-
-
 def test_listing_pages_are_fetched_once_up_to_the_limit() -> None:
     def web(url: str) -> FetchedPage:
         if "events" not in url:
@@ -282,12 +275,6 @@ def test_item_with_an_unusable_url_is_skipped() -> None:
     outcome, _ = run(needed(), lambda url: page(url, cards(*links, "https://two.example/event/1")))
     onward = of_type(outcome, ExtractionNeeded)
     assert [ExtractionNeeded.model_validate_json(event.to_json()) for event in onward] == onward
-
-
-def test_a_target_that_is_itself_the_answer() -> None:
-    outcome, asked = run(needed(follow=False, target_url=f"{HOST}/event/9"), detail)
-    assert asked == [(f"{HOST}/event/9",)]
-    assert len(of_type(outcome, CrawledPage)) == len(of_type(outcome, RetrievalBatch)) == 1
 
 
 def snippet(**fields: object) -> ExtractionNeeded:

@@ -28,7 +28,6 @@ from schemas.replies import (
     VectorsUnavailable,
 )
 from streams.llm.tasks import answer_offline
-from tests.cpu import cpu_seconds
 from tests.handlers.ranking.frozen.cases import frozen_model
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules
@@ -129,19 +128,6 @@ def test_candidates_that_came_along_are_ranked_without_the_index() -> None:
     assert event.llm.judged_by == "offline"
 
 
-def test_index_hits_are_ranked_with_old_and_malformed_points() -> None:
-    new = {**CANDIDATES[0], "text": CANDIDATES[0]["content"], "tier": "A", "document_id": "1"}
-    old = {"url": "https://old.example/", "title": "Mill bridge", "text": "An old point about the boat race."}
-    hits = (VectorHit(0.8, new), VectorHit(0.7, old), VectorHit(0.6, {"text": 3}))
-    event = completed(run(request(candidates=None), hits=hits))
-    assert [stage.value for stage in event.stages] == ["retrieval", "bm25", "ranking", "mmr", "reasoning"]
-    by_url = {result.url: result for result in event.results}
-    assert by_url["https://news.example/race"].cts_score == 83
-    assert by_url["https://old.example/"].cts_score is None
-    assert by_url["https://old.example/"].trust_features is None
-    assert by_url["https://old.example/"].stage_scores["vector"] == 0.7
-
-
 def test_trust_passes_through_and_labels_name_their_origin() -> None:
     event = completed(run(request()))
     by_title = {result.title: result for result in event.results}
@@ -161,13 +147,6 @@ def test_trust_changes_neither_scores_nor_relevance_order() -> None:
     with_trust, without = completed(run(request())), completed(run(request(candidates=BARE)))
     order = [(result.url, result.score) for result in with_trust.results]
     assert order == [(result.url, result.score) for result in without.results]
-
-
-def test_context_is_ordered_by_trust_and_has_no_numbers() -> None:
-    event = completed(run(request()))
-    labels = re.findall(r"^\[TRUST_TIER: (\w+)\]", event.context, re.MULTILINE)
-    assert labels == ["HIGH", "HIGH", "MEDIUM"], "the recipe is not relevant"
-    assert not re.search(r"83|59|67|941", event.context)
 
 
 @pytest.mark.parametrize(("said", "name"), TABLES["the_crawler_or_the_list_names_the_source"])
@@ -479,24 +458,6 @@ def test_the_sources_of_a_context_have_a_limit_together() -> None:
     assert note(event, StageName.REASONING).reason.endswith(
         "; 1 more do not fit into max_context_characters; 1 result not relevant"
     )
-
-
-HOSTILE = {
-    "backslashes": r"\x5cx5cx5cx5cx41 5<b>c" + "\\" * 4000,
-    "signs that may be markup": ("trustscore" + "<><><><><><a>" * 3 + "; ") * 4,
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_text_in_every_source_is_shown_in_linear_time(name: str) -> None:
-    """Expressions that were not linear took over 10 seconds for it."""
-    text = HOSTILE[name]
-    candidates = [
-        {"url": f"https://{number}.example/", "title": text, "content": f"boat race {number} {text}"}
-        for number in range(20)
-    ]
-    completed(run(request()))  # what is compiled late
-    assert cpu_seconds(lambda: completed(run(request(candidates=candidates, limit=20)))) < 3
 
 
 TEXT = st.characters(exclude_characters="\0", codec="utf-8")

@@ -34,7 +34,7 @@ async def lag_of(assay: Installation, ahead: float = 0.0) -> GroupLag:
     return lag
 
 
-async def test_a_group_that_never_ran_is_behind_by_everything(assay: Installation) -> None:
+async def test_lag_before_the_first_run_after_a_stop_and_after_a_loss(assay: Installation) -> None:
     await assay.feed(page(number) for number in range(20))
     lag = await lag_of(assay, ahead=3600)
     assert (lag.handler, lag.topic, lag.group) == ("score_page", CRAWLED, assay.prefix + GROUP)
@@ -42,6 +42,17 @@ async def test_a_group_that_never_ran_is_behind_by_everything(assay: Installatio
     assert {partition.committed for partition in lag.partitions} == {None}
     assert 3600 <= lag.seconds < 3700
     assert lag.retention_left_seconds == pytest.approx(7 * DAY - lag.seconds)
+    await assay.drain(scorer())
+    assert (await lag_of(assay)).records == 0
+    await assay.feed([page(7) for _ in range(10)])
+    lag = await lag_of(assay, ahead=7 * DAY + 60)
+    assert (lag.records, lag.members, lag.lost, lag.retention_left_seconds) == (10, 0, 0, 0)
+    [place] = [partition for partition in lag.partitions if partition.records]
+    lost = {TopicPartition(assay.prefix + CRAWLED, place.partition): RecordsToDelete((place.committed or 0) + 4)}
+    async with opened(make_admin(assay.settings.kafka)) as admin:
+        await admin.delete_records(lost)
+    lag = await lag_of(assay)
+    assert (lag.records, lag.lost) == (6, 4)
 
 
 async def test_caught_up_group_has_no_lag_behind_transaction_markers(assay: Installation) -> None:
@@ -55,17 +66,6 @@ async def test_caught_up_group_has_no_lag_behind_transaction_markers(assay: Inst
     assert (lag.records, lag.seconds, lag.retention_left_seconds, lag.members) == (0, 0.0, None, 0)
 
 
-async def test_what_a_stopped_group_has_not_read_grows_old(assay: Installation) -> None:
-    await assay.feed([page(number) for number in range(20)], transactional=True)
-    await assay.drain(scorer())
-    assert (await lag_of(assay)).records == 0
-    await assay.feed([page(7), page(7)])
-    lag = await lag_of(assay, ahead=7 * DAY + 60)
-    assert (lag.records, lag.members, lag.lost) == (2, 0, 0)
-    assert lag.retention_left_seconds == 0
-    assert [partition.records for partition in lag.partitions if partition.records] == [2]
-
-
 async def test_records_of_an_open_transaction_are_not_lag(assay: Installation) -> None:
     async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}open", "open")) as producer:
         await producer.begin_transaction()
@@ -74,18 +74,6 @@ async def test_records_of_an_open_transaction_are_not_lag(assay: Installation) -
         assert (await lag_of(assay)).records == 0
         await producer.abort_transaction()
     assert (await lag_of(assay)).records == 0
-
-
-async def test_records_lost_to_retention_are_counted(assay: Installation) -> None:
-    await assay.feed([page(7)])
-    await assay.drain(scorer())
-    await assay.feed([page(7) for _ in range(10)])
-    [(place, committed)] = [(p.partition, p.committed) for p in (await lag_of(assay)).partitions if p.records]
-    assert committed == 1
-    async with opened(make_admin(assay.settings.kafka)) as admin:
-        await admin.delete_records({TopicPartition(assay.prefix + CRAWLED, place): RecordsToDelete(5)})
-    lag = await lag_of(assay)
-    assert (lag.records, lag.lost) == (6, 4)
 
 
 async def test_missing_topics_are_reported_by_lag(kafka: str, topic_prefix: str) -> None:

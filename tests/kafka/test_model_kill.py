@@ -17,7 +17,7 @@ from tests.streams.llm.model_server import ModelServer, model_server, says, slow
 
 pytestmark = pytest.mark.slow
 
-TASK, SOURCES, JUDGED = "judge_relevance", "relevance.requested.v1", "relevance.judged.v1"
+TASK, SOURCES = "judge_relevance", "relevance.requested.v1"
 CALLS, IN_FLIGHT = 1000, 20
 
 

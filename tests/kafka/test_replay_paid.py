@@ -25,7 +25,6 @@ from tests.streams.llm.judges import input_of, judge_of
 from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, model_server, says
 
 SOURCES, JUDGED = "relevance.requested.v1", "relevance.judged.v1"
-CLAIMS, EVALUATED = "claims.extracted.v1", "claims.evaluated.v1"
 BEFORE, ALL = 80, 320
 """Inputs that live traffic has judged before, and inputs in all."""
 GOAL = 0.05

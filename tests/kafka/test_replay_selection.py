@@ -33,9 +33,7 @@ from tests.streams.llm.model_server import Behaviour, Wire, model_server, says, 
 SOURCES = "relevance.requested.v1"
 JUDGE = judge_of("judge_relevance")
 COUNT = 24
-
-
-SCORER, INDEXER = handlers_named("score_page", "index_page")
+[SCORER] = handlers_named("score_page")
 
 
 async def read(place: Installation, topic: str, ranges: Sequence[OffsetRange]) -> list[ConsumerRecord]:

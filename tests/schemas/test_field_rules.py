@@ -14,7 +14,6 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-FAILED = "no_meaningful_content"
 CASES: list[tuple[str, dict[str, Any], bool]] = TABLES["cases"]
 
 

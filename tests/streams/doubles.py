@@ -15,6 +15,8 @@ from schemas.rules import Rules
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, Handler, Topic
 
 START = datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)
+BEGAN = 1000.0
+"""Of a virtual monotonic clock: with 0, a moment would be the same as a time since the beginning."""
 PAGE = CrawledPage(url="https://a.example/1", html="<p>Some text.</p>")
 
 
@@ -29,7 +31,7 @@ class VirtualClock:
         return START + timedelta(seconds=self.seconds)
 
     def monotonic(self) -> float:
-        return self.seconds
+        return BEGAN + self.seconds
 
     async def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)

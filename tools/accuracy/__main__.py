@@ -14,19 +14,24 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from streams.settings.model import load_settings
 from tools import labelled
 from tools.accuracy import (
+    claims,
     contestants,
     evidence,
     injections,
-    judging,
     listings,
     page_content,
+    ranking,
+    relevance,
     result_types,
+    retrieval,
     sources,
     table,
 )
 from tools.accuracy.contestants import ASSAY
+from tools.accuracy.judges import bill_table, judges
 from tools.accuracy.labels import SETS, pages
 from tools.accuracy.measure import MEASURES, Asked, measured
 from tools.training.authors import AUTHORS
@@ -54,10 +59,10 @@ def main() -> int:
     parts = set(options.only)
     limits = options.most_cases, options.most_usd
     raised, tables = _of_pages(parts, present, options.misses)
-    judged = asyncio.run(judging.measure(parts & set(SECTIONS["judges"]), *limits))
+    judged = asyncio.run(_judged(parts & set(SECTIONS["judges"]), *limits))
     typed = [line for part, run in (("results", result_types.run), ("listings", listings.run)) if part in parts
              for line in run()]  # fmt: skip
-    ranked = asyncio.run(judging.measure_ranking(*limits, options.most_queries)) if "ranking" in parts else ""
+    ranked = asyncio.run(_ranked(*limits, options.most_queries)) if "ranking" in parts else ""
     listed = sources.measure() if "sources" in parts else ""
     injected = "\n".join(injections.run(options.cases)) if "injections" in parts else ""
     figures = {"": tables, "results": "\n".join(typed), "judges": judged, "queries": ranked, "injections": injected}
@@ -89,6 +94,26 @@ def _of_pages(parts: set[str], present: list[str], misses: int) -> tuple[int, st
     if "evidence" in parts:
         tables += evidence.run()
     return raised, "\n".join([_heading(), *tables]) if tables else ""
+
+
+async def _judged(parts: set[str], most_cases: int, most_usd: float) -> str:
+    """The tables of parts for the offline judge and the model that the settings name, and what answers take."""
+    if not parts:
+        return ""
+    lines: list[str] = []
+    async with judges(load_settings(), most_cases, most_usd) as some:
+        for part, run in (("claims", claims.run), ("relevance", relevance.run), ("retrieval", retrieval.run)):
+            if part in parts and (tables := await run(some)):
+                lines += [*tables, ""]
+        return "\n".join([*lines, bill_table(some)])
+
+
+async def _ranked(most_cases: int, most_usd: float, most_queries: int | None) -> str:
+    """The tables of queries, which have their own section; "" without a set."""
+    settings = load_settings()
+    async with judges(settings, most_cases, most_usd) as some:
+        lines = await ranking.run(some, settings, most_queries)
+        return "\n".join([*lines, bill_table(some)]) if lines else ""
 
 
 def _by_site(asked: Asked) -> Asked:

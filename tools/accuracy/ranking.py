@@ -6,22 +6,147 @@ and words have to help either.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from statistics import fmean, median
+from time import process_time
+from typing import Any
 
+from handlers.rank_results import RankResultsRules, rank_results, read_ranking
+from schemas.needs import Ask, AskModel, SearchVectors
+from schemas.outcome import Emit
+from schemas.queries import RankingRequested
+from schemas.ranking import RankingCompleted
+from schemas.replies import Reply
 from streams.index.settings import EmbedderSettings
-from streams.settings.model import Settings
+from streams.settings.model import Settings, load_settings
+from streams.training.grade import ndcg_at, reciprocal_rank
 from tools.accuracy.judges import Judge
-from tools.accuracy.ranking_index import build
-from tools.accuracy.ranking_sets import ranking_sets, sample
-from tools.accuracy.ranking_stages import (
-    Figures,
-    Measured,
-    measure,
-    rules_of,
-    switches,
-    together,
-)
+from tools.accuracy.ranking_index import RankingIndex, build
+from tools.accuracy.ranking_sets import Query, ranking_sets, sample
+
+TOP, TOP_TRUST, DEPTH = 10, 5, 50
+"""Results that NDCG looks at, the share of HIGH, and recall."""
+VECTOR, BM25, RANKING, TREES, MMR, SHIPPED = "vector", "+ BM25", "+ ranking", "+ trees", "+ MMR", "as shipped"
+_OFF: Mapping[str, Mapping[str, Any]] = {
+    "bm25": {"enabled": False},
+    "model_ranking": {"enabled": False},
+    "trees": {"mode": "off"},
+    "mmr": {"enabled": False},
+}
+_ON: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    BM25: ("bm25", {"enabled": True}),
+    RANKING: ("model_ranking", {"enabled": True}),
+    TREES: ("trees", {"mode": "on"}),
+    MMR: ("mmr", {"enabled": True}),
+}
+ASKED_AT = datetime(2026, 1, 1, tzinfo=UTC)
+"""When every query is asked, for all pages are older than that; so the figures don't age."""
+_TIMED = 50
+"""Queries that are asked again for the time."""
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was measured of some queries, one entry each."""
+
+    ndcg: list[float] = field(default_factory=list)
+    reciprocal: list[float] = field(default_factory=list)
+    recall: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+    milliseconds: list[float] = field(default_factory=list)
+    usd: list[float | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ndcg)
+
+
+Measured = dict[tuple[str, str], Figures]
+"""By kind of query and by stage."""
+
+
+def switches() -> dict[str, dict[str, Any]]:
+    """The section ``ranking`` of each row, from vectors alone to all stages; then what ships."""
+    section: dict[str, Any] = dict(_OFF)
+    rows = {VECTOR: section}
+    for name, (stage, on) in _ON.items():
+        section = {**section, stage: on}
+        rows[name] = section
+    return {**rows, SHIPPED: {}}
+
+
+def rules_of(section: Mapping[str, Any], **others: Any) -> RankResultsRules:
+    """The shipped rules with these keys of the section, and of others, changed."""
+    settings = load_settings(ranking=dict(section), **others)
+    return settings.rules(RankResultsRules)
+
+
+async def measure(
+    index: RankingIndex, queries: Sequence[Query], rows: Mapping[str, RankResultsRules], judge: Judge
+) -> Measured:
+    """Asks every query under the rules of every row; some of them again, as a user would, for the time.
+
+    A context changes no order, and a context of as many results as recall needs is larger than any user's.
+    """
+    measured: Measured = defaultdict(Figures)
+    for row, served in rows.items():
+        rules = served.model_copy(update={"reasoning": served.reasoning.model_copy(update={"enabled": False})})
+        for query in queries:
+            completed, _ = await answer(index, query.text, rules, judge)
+            _count(measured[query.kind, row], query, completed)
+        for query in queries[:: max(1, len(queries) // _TIMED)]:
+            _, milliseconds = await answer(index, query.text, served, judge, None)
+            measured[query.kind, row].milliseconds.append(milliseconds)
+    return measured
+
+
+async def answer(
+    index: RankingIndex, text: str, rules: RankResultsRules, judge: Judge, limit: int | None = DEPTH
+) -> tuple[RankingCompleted, float]:
+    """The answer to a query, and the milliseconds of CPU that it took, those of its vector search included."""
+    request = RankingRequested(request_id="accuracy", query=text, limit=limit, requested_at=ASKED_AT)
+    replies: list[Reply] = []
+    searched, began = 0.0, process_time()
+    step = rank_results(request, rules)
+    while isinstance(step, Ask):
+        asked = process_time()
+        if isinstance(step.need, SearchVectors):
+            reply, seconds = await index.search(step.need)
+            replies.append(reply)
+            searched += seconds - (process_time() - asked)
+        else:
+            assert isinstance(step.need, AskModel)
+            replies.append(await judge.ask(step.need))
+        step = read_ranking(request, tuple(replies), rules)
+    outcome = step
+    assert isinstance(outcome, Emit), outcome
+    completed = outcome.events[0]
+    assert isinstance(completed, RankingCompleted)
+    return completed, 1000 * (process_time() - began + searched)
+
+
+def together(measured: Measured, row: str, kinds: Sequence[str]) -> Figures:
+    """The figures of several kinds of queries as one."""
+    whole = Figures()
+    for kind in kinds:
+        some = measured.get((kind, row), Figures())
+        for name in ("ndcg", "reciprocal", "recall", "high", "milliseconds", "usd"):
+            getattr(whole, name).extend(getattr(some, name))
+    return whole
+
+
+def _count(figures: Figures, query: Query, completed: RankingCompleted) -> None:
+    urls = [result.url for result in completed.results]
+    grades = [query.grades.get(url, 0.0) for url in urls]
+    figures.ndcg.append(ndcg_at(grades, TOP, list(query.grades.values())))
+    figures.reciprocal.append(reciprocal_rank(grades))
+    figures.recall.append(sum(url in query.grades for url in urls[:DEPTH]) / len(query.grades))
+    labels = [result.trust_label for result in completed.results[:TOP_TRUST]]
+    figures.high.append(labels.count("HIGH") / len(labels) if labels else 0.0)
+    figures.usd.append(completed.llm.cost_usd if completed.llm else 0.0)
+
 
 _COLUMNS = (
     "queries",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
@@ -17,35 +16,15 @@ _UTIME, _CUTIME = 11, 13
 """Fields of ``/proc/PID/stat`` after the name of the program; ``stime`` follows ``utime``, ``cstime`` ``cutime``."""
 
 
-@dataclass(frozen=True)
-class Memory:
-    """MB of 2**20 bytes of one process, or of several together. PSS shares out what several processes map."""
-
-    rss: float = 0.0
-    pss: float = 0.0
-
-    def __add__(self, other: Memory) -> Memory:
-        return Memory(self.rss + other.rss, self.pss + other.pss)
-
-
-def descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> Iterator[int]:
     """All processes below one, at this moment."""
-    return list(_below(pid))
-
-
-def _below(pid: int) -> Iterator[int]:
     try:
-        threads = list((_PROC / str(pid) / "task").iterdir())
-    except OSError:
+        listed = [tasks.read_text("ascii") for tasks in (_PROC / str(pid) / "task").glob("*/children")]
+    except OSError:  # it has ended meanwhile
         return
-    for thread in threads:
-        try:
-            children = (thread / "children").read_text("ascii").split()
-        except OSError:
-            continue
-        for child in map(int, children):
-            yield child
-            yield from _below(child)
+    for child in map(int, " ".join(listed).split()):
+        yield child
+        yield from descendants(child)
 
 
 def own_cpu(pid: int) -> float:
@@ -63,18 +42,13 @@ def children_cpu(pid: int) -> float:
     return _seconds(fields, _CUTIME) + sum(_seconds(stat, _UTIME) + _seconds(stat, _CUTIME) for stat in below)
 
 
-def memory_of(pid: int) -> Memory:
-    """RSS and PSS of one process; 0 if it is gone."""
-    found = {"Rss:": 0, "Pss:": 0}
+def memory_of(pid: int) -> float:
+    """MB of 2**20 bytes of a process: PSS, which shares out what several processes map; 0 if it is gone."""
     try:
         lines = (_PROC / str(pid) / "smaps_rollup").read_text("ascii").splitlines()
     except OSError:
-        return Memory()
-    for line in lines:
-        name, _, rest = line.partition(" ")
-        if name in found:
-            found[name] = int(rest.split()[0])
-    return Memory(found["Rss:"] / 1024, found["Pss:"] / 1024)
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 def _stat(pid: int) -> list[str]:

@@ -119,7 +119,7 @@ async def run_one(module: str, task: Task, python: Path | None = None) -> Run:
 async def _sample(pid: int, samples: list[tuple[float, float]]) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         while True:
-            samples.append((time.monotonic(), sum(memory_of(child).pss for child in descendants(pid))))
+            samples.append((time.monotonic(), sum(memory_of(child) for child in descendants(pid))))
             await asyncio.sleep(SAMPLE_SECONDS)
 
 

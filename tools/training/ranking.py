@@ -28,10 +28,9 @@ from streams.training.grade import ndcg_at, reciprocal_rank
 from streams.training.model_files import SHIPPED_MANIFEST
 from streams.training.train import Grown, grow
 from tools.accuracy.judges import offline_judge
+from tools.accuracy.ranking import TOP, TOP_TRUST
 from tools.accuracy.ranking_sets import RankingSet, ranking_sets
-from tools.accuracy.ranking_stages import TOP, TOP_TRUST
-from tools.training.ranking_cases import HALF, KNOWN, MOST, Case, groups_of, hide_trust, served
-from tools.training.ranking_split import HELD_OUT, half
+from tools.training.ranking_cases import HALF, HELD_OUT, KNOWN, MOST, Case, groups_of, half, hide_trust, served
 
 SEED = 1
 GROWTH = {"trees": 120, "depth": 4, "rate": 0.1, "rows": 0.8, "columns": 0.6, "leaf_weight": 1.0, "penalty": 5.0}

@@ -70,12 +70,6 @@ def test_where_names_are_shown(html: str, names: str, seen_in: str) -> None:
     assert (", ".join(found.names), found.seen_in) == (names, seen_in)
 
 
-def test_byline_at_the_heading_is_found() -> None:
-    html = "<p>menu</p>" * 90 + "<h1>Rain again</h1><p class=byline>By Ada Lovelace</p>" + f"<p>{STORY}</p>" * 9
-    found = credit(f"<title>Rain again</title><p>Rain again</p><p>By Mary Shelley</p>{html}")
-    assert found.names == ("Ada Lovelace",)
-
-
 def test_agencies_are_separated_from_authors() -> None:
     found = credit('<meta name="author" content="dpa/Ada Lovelace"><p>By Reuters</p>')
 

@@ -20,23 +20,6 @@ def test_a_lead_beside_an_article_is_text() -> None:
     assert content_of(html).text.count("drought") == 3
 
 
-def test_text_stays_whole_across_inline_elements() -> None:
-    assert content_of("<p>a<b>b</b> <i>c</i>\n d</p>after<p>e</p>").text == "ab c d\nafter\ne"
-
-
-def test_a_page_of_short_lines_has_text_too() -> None:
-    assert content_of("<p>One.</p><p>Two.</p>").text == "One.\nTwo."
-
-
-def test_nothing() -> None:
-    assert content_of("").text == ""
-    assert content_of("<nav>a</nav>").text == ""
-
-
-def test_a_walk_that_ends_early_keeps_what_it_saw() -> None:
-    assert content_of("<p>One.</p>" * 1000, max_nodes=50).text.startswith("One.\nOne.")
-
-
 def test_captions_credits_and_author_notes_are_dropped() -> None:
     html = f"""<article><div class="entry-meta">By Ada Lovelace, two minutes to read</div><p>{PARAGRAPH}</p>
         <figure><figcaption>A street. Photo: Ada</figcaption></figure><p>1 {PARAGRAPH}</p><p>2 {PARAGRAPH}</p>

@@ -81,19 +81,9 @@ def test_tags_and_turned_text_are_taken_out() -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    [
-        "TRUST_",
-        "trust____",
-        "[",
-        "cts score ",
-        "trust level ",
-        "\u200b",
-        "【信任：高】",
-        "T R U S T ",
-        "TRUST \ufb06",
-        "é",
-    ],
-)
+    ["TRUST_", "trust____", "[", "cts score ", "trust level ", "\u200b", "【信任：高】", "T R U S T ", "TRUST \ufb06",
+     "é", "\\", r"\x5cx5cx5cx5cx41 5<b>c", "trustscore<><><><><><a>; "],
+)  # fmt: skip
 def test_a_long_text_takes_linear_time(unit: str) -> None:
     text = (unit * 200_000)[:200_000]
     assert cpu_seconds(lambda: sanitize(text)) < 1

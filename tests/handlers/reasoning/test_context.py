@@ -23,7 +23,7 @@ from handlers.reasoning.context import (
 from handlers.trust.labels import LABELS
 from tests.handlers.prompts.attacks import attacks
 from tests.handlers.reasoning.results import result
-from tests.rendered import LABEL_LINE, blocks_of, problems
+from tests.rendered import LABEL_LINE, problems
 from tests.rules import shipped_rules
 from tests.tables import tables
 
@@ -47,23 +47,6 @@ def test_the_most_trusted_come_first_and_each_by_its_rank() -> None:
     assert [(source.number, source.label, source.title) for source in sources] == list(
         TABLES["the_most_trusted_come_first_and_each_by_its_rank"]
     )
-
-
-def test_a_context_in_chinese(section: ReasoningSection) -> None:
-    sources = order_sources(
-        [
-            result(
-                1, "LOW", publisher="Medium 部落格", url="https://medium.com/@x/1", title="豪雨", passage="會下雨。"
-            ),
-            result(2, "HIGH", publisher="中央社", url="https://www.cna.com.tw/1", title="豪雨特報", date="2026-05-01"),
-        ]
-    )
-    context = write_context(sources, "zh", section)
-    _, [first, second] = blocks_of(context)
-    assert first.before == "[TRUST_TIER: HIGH] 來源：中央社"
-    assert {**first.texts, "text": ""} == TABLES["a_context_in_chinese"]
-    assert second.before == "[TRUST_TIER: LOW] 來源：Medium 部落格"
-    assert context.count("\n\n") == 1
 
 
 def test_a_passage_is_cut(section: ReasoningSection) -> None:

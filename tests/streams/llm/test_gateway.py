@@ -172,18 +172,6 @@ async def test_another_question_is_another(other: dict[str, Any]) -> None:
     assert len(server.asked) == 2
 
 
-async def test_failed_questions_are_asked_again_and_paid_ones_not() -> None:
-    async with served(says("0.7")) as (server, gateway):
-        server.script = [status(400), says("0.7 or", "length")]
-        outcomes = [await gateway.answer(question()) for _ in range(3)]
-    assert [reply.call.outcome for reply in outcomes if isinstance(reply, ModelFailed)] == [
-        CallOutcome.ERROR,
-        CallOutcome.TRUNCATED,
-        CallOutcome.TRUNCATED,
-    ]
-    assert len(server.asked) == 2
-
-
 async def test_tools_pass_through() -> None:
     tool = ToolSpec("search", "Searches.", {"type": "object"})
     async with served(calls_tools(("search", '{"query": "x"}'), ("other", "{"))) as (server, gateway):

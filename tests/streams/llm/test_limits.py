@@ -1,6 +1,7 @@
 """Limits in virtual time: never exceeded in any minute, for any processes, and well used."""
 
 import asyncio
+import math
 import random
 from collections.abc import Callable, Coroutine
 from copy import deepcopy
@@ -61,12 +62,6 @@ class GivenShares(Shares):
 
 def limiter(limits: ModelLimits, share: Callable[[str], float] = lambda _: 1.0) -> Limiter:
     return Limiter(limits, GivenShares(share), MARGIN, world_clock())
-
-
-def pace_of(limit: float, now: float = 0.0, fresh: bool = False) -> RateWindow:
-    pace = RateWindow(MARGIN)
-    pace.limit(limit, now, fresh)
-    return pace
 
 
 @virtually
@@ -307,6 +302,18 @@ async def test_a_cancelled_asker_takes_no_turn() -> None:
     first.over(None)
     second = instance(ModelTurn, await waiting[1])
     assert second.waited < 15
+
+
+def test_a_pace_is_corrected_where_there_is_a_limit() -> None:
+    pace = RateWindow(MARGIN)
+    pace.limit(60, 0.0)
+    pace.correct(9)
+    pace.take(1, 0.0)
+    pace.correct(29)
+    assert pace.pause(60, 1.0) == pace.pause(31, 1.0) == pytest.approx(MINUTE * (1 + MARGIN) - 1.0)
+    pace.limit(0, 1.0)
+    pace.correct(1)
+    assert pace.pause(1, 1.0) == math.inf
 
 
 @settings(max_examples=50)

@@ -31,7 +31,7 @@ from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.metrics import Metrics
 from streams.topology.codec import OutputRecord
-from tests.streams.doubles import VirtualClock
+from tests.streams.doubles import BEGAN, VirtualClock
 
 PARTITION = TopicPartition("t.in", 3)
 ONE, TWO = (OutputRecord(f"{name}.v1", name.encode(), b"value", (("h", b"1"),)) for name in ("one", "two"))
@@ -173,6 +173,7 @@ class Bench:
 
     def count(self, result: str) -> Any:
         labels = {"handler": "toy", "result": result, "lane": "live"}
+        assert not self.registry.get_sample_value("assay_transaction_seconds_sum", {"handler": "toy"}), "no time passes"
         return self.registry.get_sample_value("assay_transactions_total", labels) or 0
 
 
@@ -196,6 +197,7 @@ async def test_outputs_are_confirmed_before_the_offset_is_committed(
     assert await bench.commit(*outputs) == CommitResult(42)
     sends = SENDS if outputs else []
     assert client.calls == (["begin", *sends, SET, "commit"] if exactly_once else [*sends, ("commit", {PARTITION: 42})])
+    assert (bench.count("committed"), bench.count("in_doubt")) == (1, 0)
     if outputs:
         assert client.sent == {"value": b"value", "key": b"two", "partition": None, "headers": [("h", b"1")]}
 
@@ -338,7 +340,7 @@ async def test_a_doubt_is_resolved_by_the_offset_of_the_group() -> None:
     moments = [bench.committer.failing_since]
     client.fails["commit"] = BROKEN
     assert await bench.commit(to=50) == CommitResult(42)
-    assert [*moments, bench.committer.failing_since] == [None, 0.0]
+    assert [*moments, bench.committer.failing_since] == [None, BEGAN]
     assert bench.count("in_doubt") == 2
 
 
@@ -350,7 +352,7 @@ async def test_repeated_commit_failures_back_off() -> None:
     assert bench.clock.pauses == [0.2, 0.5, 1.0]
     moments = [bench.committer.failing_since]
     assert await bench.commit() == CommitResult(42)
-    assert [*moments, bench.committer.failing_since] == [0.0, None]
+    assert [*moments, bench.committer.failing_since] == [BEGAN, None]
 
 
 @both

@@ -20,7 +20,7 @@ from streams.pipeline.partition import Partition
 from streams.pipeline.processor import RecordWork
 from streams.settings.model import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
-from tests.streams.doubles import VirtualClock, handler_of
+from tests.streams.doubles import BEGAN, VirtualClock, handler_of
 
 HELD, NEXT = TopicPartition("in", 0), TopicPartition("in", 1)
 
@@ -166,13 +166,14 @@ async def test_seconds_since_the_last_poll_count_until_the_stop() -> None:
     assert group.unpolled_seconds == 0
 
 
-@pytest.mark.parametrize(("failing", "busy", "oldest"), [(None, None, 0), (40, 70, 60), (None, 70, 30), (40, None, 60)])
-async def test_oldest_work_counts_from_its_start(failing: float | None, busy: float | None, oldest: float) -> None:
+@pytest.mark.parametrize(("failing", "busy", "oldest"), [(0, 0, 0), (40, 70, 60), (0, 70, 30), (40, 0, 60)])
+async def test_oldest_work_counts_from_its_start(failing: int, busy: int, oldest: float) -> None:
     """Also from the first of the commits that fail."""
     clock = VirtualClock()
     group = group_of(clock, Consumer())
     clock.seconds = 100
-    group.partitions[HELD] = cast("Partition", Stub(failing_since=failing, busy_since=busy))
+    since, begun = (BEGAN + seconds if seconds else None for seconds in (failing, busy))
+    group.partitions[HELD] = cast("Partition", Stub(failing_since=since, busy_since=begun))
     assert group.oldest_seconds == oldest
 
 

@@ -18,7 +18,7 @@ from streams.settings.model import BreakerSettings, RetrySettings
 from streams.topology import Handler
 from streams.topology.codec import MAX_DETAIL
 from tests.samples import instance
-from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
+from tests.streams.doubles import BEGAN, PAGE, LongPause, NoRules, VirtualClock, handler_of
 
 PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)
 DROP = Drop(DropReason.NOTHING_TO_DO)
@@ -144,13 +144,15 @@ async def test_pauses_double_up_to_their_bound_with_jitter(chance: float) -> Non
     assert all(0 <= pause < 3.0 for pause in clock.pauses)
 
 
-@pytest.mark.parametrize("wish", [61.0, float("inf")])
-async def test_retry_after_too_long_to_wait_in_place_ends_the_tries(wish: float) -> None:
+@pytest.mark.parametrize(
+    ("wish", "pause"), [(61.0, None), (float("inf"), None), (60.0, 60.0), (0.5, 0.5), (0.0, 0.0), (-1.0, 0.25)]
+)
+async def test_retry_after_too_long_to_wait_in_place_ends_the_tries(wish: float, pause: float | None) -> None:
     clock = VirtualClock()
     handler = handler_of(answers([Retry(RetryReason.RATE_LIMITED, "busy", after_seconds=wish), DROP]))
     outcome = await come_to_an_end(handler, clock=clock)
-    assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "rate_limited after 1 try: busy")
-    assert clock.pauses == []
+    assert outcome == (Dead(DeadReason.RETRIES_EXHAUSTED, "rate_limited after 1 try: busy") if pause is None else DROP)
+    assert clock.pauses == ([] if pause is None else [pause])
 
 
 # --- asks ------------------------------------------------------------------------------------------------------------
@@ -380,4 +382,4 @@ async def test_record_without_a_turn_waits_without_opening_the_breaker() -> None
     assert await runner.finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
     assert (told, retried) == ([], [])
     assert clock.pauses == [45.0] * 19
-    assert breaker.closed_at == 45.0 * 18, "the last time somebody was told to wait"
+    assert breaker.closed_at == BEGAN + 45.0 * 18, "the last time somebody was told to wait"

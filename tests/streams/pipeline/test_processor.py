@@ -103,13 +103,6 @@ def test_envelope_states_source_time_and_cause() -> None:
     }
 
 
-def test_a_foreign_record_is_known_by_its_place() -> None:
-    output = texts(Bench(emits(scored())).only())
-    assert output["ce_id"] == OutputIds("toy", 1, NoRules().config_version).of(PLACE, 0)
-    assert output["ce_correlationid"] == output["ce_causationid"] == PLACE
-    assert "assay_run" not in output
-
-
 def test_output_ids_repeat_for_the_same_record() -> None:
     bench = Bench(emits(scored("https://a.example/1"), scored("https://a.example/2")))
     once = [texts(output)["ce_id"] for output in bench.outputs()]
@@ -325,10 +318,12 @@ async def test_notes_on_a_record_from_elsewhere_are_not_believed() -> None:
 
 
 def test_every_outcome_is_counted_once_by_reason_and_lane() -> None:
-    bench = Bench(emits(scored()))
+    bench, dead = Bench(emits(scored())), list[bool]()
+    bench.work.on_done = dead.append
     bench.outputs()
     bench.outputs(raw_record(headers=[("assay_run", b"backfill")]))
     bench.outputs(raw_record(b"{"))
+    assert dead == [False, False, True]
     assert bench.count("handler_events_total", outcome="emit", reason="", lane="live") == 1
     assert bench.count("handler_events_total", outcome="emit", reason="", lane="replay") == 1
     assert bench.count("handler_events_total", outcome="dead", reason="undecodable", lane="live") == 1

@@ -21,21 +21,10 @@ NOW_MS = 1_795_248_000_000
 
 @pytest.mark.parametrize(
     ("current", "wish", "expected"),
-    [
-        (None, None, SHORT),
-        (None, 0.0, SHORT),
-        (None, 1.0, SHORT),
-        (None, 1.5, MIDDLE),
-        (None, 60.0, MIDDLE),
-        (None, 61.0, LONG),
-        (None, 9999.0, LONG),
-        (SHORT, None, MIDDLE),
-        (SHORT, 600.0, LONG),
-        (MIDDLE, None, LONG),
-        (LONG, None, None),
-        (LONG, 1.0, None),
-    ],
-)
+    [(None, None, SHORT), (None, 0.0, SHORT), (None, 1.0, SHORT), (None, 1.5, MIDDLE), (None, 60.0, MIDDLE),
+     (None, 61.0, LONG), (None, 9999.0, LONG), (SHORT, None, MIDDLE), (SHORT, 600.0, LONG), (MIDDLE, None, LONG),
+     (LONG, None, None), (LONG, 1.0, None)],
+)  # fmt: skip
 def test_next_tier(current: RetryTopic | None, wish: float | None, expected: RetryTopic | None) -> None:
     assert next_retry_topic(TIERS, current, wish) is expected
 
@@ -81,6 +70,7 @@ def test_a_record_is_due_when_its_headers_say_or_at_once() -> None:
     for forged in (b"", b"soon", b"-1", b"9" * 20, b"\xff", None):
         assert due_at(raw_record(headers=[("x-not-before", forged)])) == 0
     assert due_at(raw_record()) == 0
+    assert due_at(raw_record(headers=[("x-not-before", b"1" * 19)])) == int("1" * 19) / 1000
 
 
 def test_next_tier_without_tiers_or_delay() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -110,3 +111,12 @@ def test_the_order_of_reading_decides_nothing() -> None:
             served.add_answer(answers[number], str(number))
         both.append([(r.request_id, r.features.tolist()) for r in served.joined().requests])
     assert both[0] == both[1]
+
+
+def test_the_latest_grade_wins_in_any_order() -> None:
+    feedback = [given(grade=1, given_at=AT), given(grade=3, given_at=AT + timedelta(hours=1)), given(clicked=True)]
+    for order in permutations(feedback):
+        served = log(*order)
+        served.add_answer(completed("r", [row()]), "a")
+        [signals] = served.joined().signals
+        assert (signals.grade, signals.clicked, signals.events) == (3, True, 3)
