@@ -158,7 +158,6 @@ class Application:
             await create_topics(self.settings.kafka)
 
     async def start(self) -> None:
-        """Connects and starts to process records."""
         await self.asgi.start()
 
     async def stop(self) -> None:
@@ -173,7 +172,6 @@ class Application:
         self.drained = True
 
     async def caught_up(self) -> bool:
-        """Whether every group has committed all records of its topics (``DrainDetector.reached``)."""
         return await self.drain_detector.reached()
 
     def _open_models(self) -> None:

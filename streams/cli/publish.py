@@ -108,7 +108,6 @@ class Input:
         return ProgressLine("publish", doing, self.walk.total, at=lambda: self.walk.done)
 
     async def resume(self, position: Position) -> None:
-        """Skips to the position of a run. Raises as ``Walk.pass_over``."""
         with self.progress("finding the place") as advance:
             await self.walk.pass_over(self._entries, position, advance)
         self.file.kept = position.kept
@@ -133,7 +132,6 @@ class Input:
 
 
 def run_publish(settings: Settings, asked: Publication) -> int:
-    """Publishes every record of every path, or only checks them, which needs no Kafka."""
     source = Input(asked)
     if wrong := _wrong(source):
         return tell("publish", wrong, 2)
@@ -208,7 +206,6 @@ def _summarize_checked(source: Input, valid: int, size: int, seconds: float, est
 
 
 async def _send(source: Input, settings: Settings) -> int:
-    """Publishes live traffic, or what a run has not published yet; returns as ``run_publish``."""
     from streams.kafka.clients import make_producer, opened
     from streams.kafka.topics import create_topics
     from streams.publish.sending import Sending

@@ -150,7 +150,6 @@ async def _watch(application: Application, stop: asyncio.Event, address: str, dr
 
 
 def _out_of_patience(application: Application) -> Sequence[str]:
-    """What has delayed the work for too long; empty if nothing has."""
     settings = application.settings
     waiting = application.health.waiting(settings.processing.breaker.drain_patience_seconds)
     seconds, reason = application.drain_detector.held_up

@@ -179,7 +179,6 @@ def _row(handler: Handler, workers: Sequence[Worker], lags: Sequence[GroupLag]) 
 
 
 def top_screen(view: View, width: int) -> RenderableType:
-    """The screen, so many columns wide."""
     return Group(_head(view), _table(view, width >= _WIDE), *_problems(view))
 
 
@@ -307,7 +306,6 @@ async def _get(url: str, client: httpx2.AsyncClient) -> str:
 
 
 def read_metrics(text: str) -> dict[Key, float]:
-    """The values of the metrics of ``_READ`` in an exposition. Raises WorkerError."""
     try:
         samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     except (ValueError, LookupError, TypeError):

@@ -115,7 +115,6 @@ class Watch:
     """Follows every topic, ``read_committed``, from its beginning."""
 
     def __init__(self, settings: Settings, tally: Tally) -> None:
-        """Takes the installation and the tally."""
         prefix = settings.kafka.topic_prefix
         self._kafka = settings.kafka
         self._tally = tally
@@ -125,13 +124,11 @@ class Watch:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begins to read. Raises KafkaError."""
         lists = follow(self._kafka, {*self._topics, *self._dead}, "earliest", positions=self._positions)
         await anext(lists)
         self._task = asyncio.create_task(self._follow(lists), name="demo watch")
 
     async def stop(self) -> None:
-        """Stops reading."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -203,7 +200,6 @@ class Demo:
         return time.monotonic() - self.began
 
     def balances(self) -> dict[str, Balance]:
-        """The inputs and outcomes of each handler, from the committed records."""
         dropped: Counter[str] = Counter()
         for family in self.application.metrics.handler_events_total.collect():
             for sample in family.samples:

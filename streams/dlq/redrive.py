@@ -142,7 +142,6 @@ async def _batches(
 
 
 def _marker(partition: TopicPartition, letter: DeadLetterRecord, run_id: str) -> OutputRecord:
-    """The record in the dead letter topic that marks a dead letter as sent again."""
     notes = {REDRIVEN_OF: str(letter.record.offset), "x-run": run_id, "x-redriven-at": datetime.now(UTC).isoformat()}
     key = letter.record.key
     headers = tuple((name, text.encode()) for name, text in notes.items())

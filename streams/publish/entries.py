@@ -116,7 +116,6 @@ def opened(path: Path) -> BufferedReader | gzip.GzipFile:
 
 
 def explain(error: Exception) -> str:
-    """The system's message for a file that cannot be read."""
     return getattr(error, "strerror", None) or str(error)
 
 

@@ -58,7 +58,6 @@ class LineEvent(NamedTuple):
 
 
 def events_of(line: Line, topic: Topic) -> Iterator[LineEvent]:
-    """The events of a topic in a line."""
     if line.content is None:
         yield LineEvent(line.place, too_long())
         return

@@ -85,7 +85,6 @@ async def read_piped_lines(descriptor: int) -> AsyncIterator[Line]:
 
 
 def too_long() -> Dead:
-    """The refusal of a line that is longer than any topic takes."""
     return Dead(DeadReason.TOO_LARGE, f"the line is longer than {LARGEST_LINE} bytes")
 
 
@@ -123,7 +122,6 @@ class _Cutter:
         self._hold(unfinished)
 
     def _hold(self, piece: bytes) -> None:
-        """Adds to the line that has begun."""
         self._length += len(piece)
         self._held += piece if self._length <= LARGEST_LINE else b""
 

@@ -73,7 +73,6 @@ def read_folder(path: Path) -> Iterator[Entry]:
 
 
 def read_case(line: Line, folder: Path) -> Entry:
-    """The entry of one line of the page list of a folder."""
     trace = line.content or b""
     with contextlib.suppress(EntryError):
         file, _ = _case(line.content, folder)

@@ -35,8 +35,6 @@ class RunTakenError(Exception):
 
 
 class RunLog:
-    """A run's records and position in Kafka."""
-
     def __init__(
         self, settings: Settings, topic: Topic, run: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
@@ -223,7 +221,6 @@ class Sending:
 
     @property
     def committed(self) -> Position:
-        """The position, with the number of acknowledged records."""
         return self._read.model_copy(update={"published": self.acknowledged})
 
     async def passed(self, record: OutputRecord | None, position: Position) -> None:

@@ -64,8 +64,6 @@ def position_of(text: str) -> Position | None:
 
 
 class Tracker:
-    """Counts and digests the entries of the sources."""
-
     def __init__(self) -> None:
         self._source = self._entries = 0
         self._digest = sha256()
@@ -220,7 +218,6 @@ class RefusedFile:
             yield
 
     def add(self, refused: Refused) -> None:
-        """Writes an entry. Raises SourceError."""
         if self._file is not None:
             with self._named():
                 self.kept += self._file.write(_line(refused))

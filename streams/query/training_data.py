@@ -33,7 +33,6 @@ async def read_topics(settings: Settings, served: ServedLog, progress: Progress)
 
     Raises:
         EmptyTopicError: A topic is missing or empty.
-        KafkaError: The cluster can't be read.
     """
     topics = (RANKING_FEEDBACK, RANKING_COMPLETED)
     found = await committed_ranges(settings.kafka, [topic.name for topic in topics])

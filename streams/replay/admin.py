@@ -23,7 +23,6 @@ from streams.kafka.groups import GroupState, read_groups
 from streams.kafka.topics import PlannedTopic, describe_topic, make_topics, plan_topics
 from streams.llm.journal import JournalError
 from streams.replay.budget import cost_problems, open_account, spent_by
-from streams.replay.decisions import decision_ranges
 from streams.replay.group import PlanGroup, remaining
 from streams.replay.plan import (
     OFFLINE,
@@ -44,7 +43,7 @@ from streams.replay.plan import (
 )
 from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import Bound, count, find_ranges
-from streams.replay.selection import make_selector
+from streams.replay.selection import decision_ranges, make_selector
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
 
@@ -60,7 +59,6 @@ async def begin(settings: Settings, store: PlanStore, plan: ReplayPlan, now: dat
 
     Raises:
         ReplayError: The cost of the plan can't be counted here, or a plan of that name exists.
-        KafkaError: The cluster can't be reached.
         JournalError: The plan asks models, and the journal can't be written.
     """
     if problems := cost_problems(settings, handler_of(plan)):
@@ -84,7 +82,6 @@ async def resolved(
     Raises:
         ReplayTroubleError: The bounds name what is deleted, and that is not allowed.
         ReplayError: There is no such topic or partition, or a handler has nothing that the selection asks for.
-        KafkaError: The cluster can't be reached.
     """
     handler = handler_of(plan)
     found = await find_ranges(settings, stage_of(plan).topic, *bounds)
@@ -140,7 +137,6 @@ async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], n
 
     Raises:
         ReplayError: There is such a plan.
-        KafkaError: The cluster can't be asked.
     """
     mine = plans.get(name)
     if mine is None or mine.stage or not is_paid(handler_of(mine), settings):
@@ -231,7 +227,6 @@ async def cancel(settings: Settings, store: PlanStore, name: str, clock: Clock) 
 
     Raises:
         ReplayError: There is no such plan, or it is over.
-        KafkaError: The cluster can't be reached.
     """
     newest = await store.change(name, lambda newest: transition(existing(newest, name), ReplayState.CANCELLED))
     plan = existing(newest, name)
@@ -252,7 +247,6 @@ async def drop(settings: Settings, store: PlanStore, name: str) -> list[str]:
 
     Raises:
         ReplayError: There is no such plan, or processes work on it.
-        KafkaError: The cluster can't be reached.
     """
     plan = existing(store.plans.get(name), name)
     [status] = await plan_status(settings, [plan])
@@ -272,7 +266,6 @@ async def make_shadow(settings: Settings, plan: ReplayPlan) -> None:
 
     Raises:
         TopicsError: The cluster refused one.
-        KafkaError: The cluster can't be reached.
     """
     prefix = settings.kafka.topic_prefix
     planned = {topic.name: topic for topic in plan_topics(settings.kafka)}

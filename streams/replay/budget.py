@@ -124,13 +124,11 @@ async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
 
 
 def paid_for(metrics: Metrics, handler: str) -> float:
-    """USD that this process has paid for a handler's model calls."""
     samples = (sample for metric in metrics.llm_cost_usd_total.collect() for sample in metric.samples)
     return sum(s.value for s in samples if s.name.endswith("_total") and s.labels["task"] == handler)
 
 
 def account_of(plan: str) -> str:
-    """The name of a plan's account, in the journal that also has the accounts of days."""
     return f"replay:{plan}"
 
 

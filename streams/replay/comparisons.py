@@ -44,7 +44,6 @@ def component_changes(now: ScoredPage, then: ScoredPage) -> tuple[ComponentChang
 
 
 def emitted(outcome: Outcome, kind: type[E]) -> E | None:
-    """The first event of a type, where the outcome has one."""
     events = outcome.events if isinstance(outcome, Emit) else ()
     return next((event for event in events if isinstance(event, kind)), None)
 
@@ -93,7 +92,6 @@ class Change(NamedTuple):
 
     @property
     def components(self) -> tuple[ComponentChange, ...]:
-        """Those that give other points, if both decisions have a score."""
         return _component_changes(self.now.components, self.then.components) if self._are_scores else ()
 
     @property
@@ -188,7 +186,6 @@ class Comparison:
 
     @property
     def more(self) -> int:
-        """Changes that are not kept."""
         return self.changed - len(self.changes)
 
     @property
@@ -247,13 +244,11 @@ KINDS = {
 
 
 def comparison_of(handler: Handler, limit: int) -> Comparison | None:
-    """An empty comparison of a handler's decisions; None if decisions of its kind cannot be compared."""
     found = (KINDS[topic.event] for topic in handler.emits if topic.event in KINDS)
     return next((Comparison(kind, limit) for kind in found), None)
 
 
 def not_comparable(name: str) -> str:
-    """The error for a handler whose decisions cannot be compared."""
     able = " and ".join(handler.name for handler in HANDLERS if comparison_of(handler, 0))
     return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
 

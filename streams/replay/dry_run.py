@@ -53,7 +53,6 @@ class Calls:
         self.longest += need.max_tokens + limits.thinking_tokens
 
     def tokens(self, usage: Usage) -> tuple[float, float]:
-        """Expected tokens of prompts and of replies, given the usage of earlier calls."""
         if not usage.calls:
             return float(self.estimated), float(self.longest)
         ratio = usage.prompt / usage.estimated if usage.estimated else 1.0
@@ -122,22 +121,18 @@ class Forecast:
         return self.openings.count + self.followups.count + self.unknown_followups
 
     def tokens(self) -> tuple[float, float]:
-        """Expected tokens of prompts and of replies."""
         openings, followups = self.experience
         first, later = self.openings.tokens(openings), self.followups.tokens(followups)
         unknown = self.unknown_followups / followups.calls if followups.calls else 0.0
         return first[0] + later[0] + unknown * followups.prompt, first[1] + later[1] + unknown * followups.completion
 
     def usd(self) -> float | None:
-        """The expected cost of the calls; None if the model has no price."""
         return cost_of(self.limits, *self.tokens())
 
     def saved_usd(self) -> float | None:
-        """What the kept answers would cost without the journal; None if the model has no price."""
         return cost_of(self.limits, self.kept_prompt, self.kept_completion)
 
     def call_seconds(self) -> float | None:
-        """The mean duration of earlier calls; None if there were none."""
         calls = sum(usage.calls for usage in self.experience)
         return sum(usage.milliseconds for usage in self.experience) / calls / 1000 if calls else None
 
@@ -226,7 +221,6 @@ class DryRun:
             await self._pass_on(part, answer.events)
 
     async def _reply(self, part: HandlerDryRun, need: Need, followed: int) -> Reply | None:
-        """A reply that needs no request; None if the reply is not known."""
         match need:
             case AskModel() if part.forecast is not None:
                 return await part.forecast.ask(need, followed)

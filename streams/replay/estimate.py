@@ -199,7 +199,6 @@ async def estimate(settings: Settings, plan: ReplayPlan, advance: Callable[[int]
     Raises:
         ReplayError: A handler has nothing that the selection asks for.
         JournalError: The journal can't be read.
-        KafkaError: The cluster can't be read.
     """
     handler, parts = handler_of(plan), _parts_of(settings, plan)
     async with (

@@ -51,8 +51,6 @@ _START_POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class PlanSubscription(Subscription):
-    """What a plan's group reads."""
-
     own_group: str = ""
 
     @property
@@ -96,7 +94,6 @@ class PlanGroup:
 
         Raises:
             ReplayTroubleError: The cluster has deleted the group's offsets.
-            KafkaError: The cluster can't be reached.
         """
         until = clock.monotonic() + _START_SECONDS
         async with opened(make_admin(self.kafka)) as admin:
@@ -109,11 +106,7 @@ class PlanGroup:
                 await clock.sleep(_START_POLL_SECONDS)
 
     async def fence(self) -> None:
-        """Fences every producer of the group, so a process that was suspended can't commit any more.
-
-        Raises:
-            KafkaError: The cluster can't be reached.
-        """
+        """Fences every producer of the group, so a suspended process can't commit any more. Raises KafkaError."""
         deadline = self.kafka.transaction_timeout_seconds
 
         async def fence_writer(place: TopicPartition) -> None:
@@ -242,12 +235,10 @@ class StageReader:
         return not left
 
     async def deleted(self) -> list[OffsetRange]:
-        """The ranges that were deleted before they were read here, since the last call."""
         return await deleted_ranges(self._group, self._gaps, self._ends)
 
     @property
     def own_remaining(self) -> int:
-        """Offsets left in the partitions that this process holds."""
         held, ends = self._group.partitions, self._ends
         return sum(max(0, ends[place] - (held[place].committed or 0)) for place in held.keys() & ends.keys())
 

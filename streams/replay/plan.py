@@ -116,7 +116,6 @@ def handler_of(plan: ReplayPlan) -> Handler:
 
 
 def asks_models(plan: ReplayPlan) -> bool:
-    """Whether a plan asks models, which may cost money."""
     return stage_of(plan).judge not in (None, OFFLINE)
 
 
@@ -188,7 +187,6 @@ _BEFORE: Mapping[ReplayState, tuple[tuple[ReplayState, ...], str]] = {
 
 
 def moved(plan: ReplayPlan, state: ReplayState, detail: str = "", **changes: Any) -> ReplayPlan:
-    """The plan in another state, whatever its state was."""
     return plan.model_copy(update={**changes, "state": state, "detail": detail})
 
 
@@ -247,7 +245,6 @@ def finished(newest: ReplayPlan) -> ReplayPlan | None:
 
 
 def with_stage(plan: ReplayPlan, **changes: Any) -> ReplayPlan:
-    """The plan with its stage changed."""
     return plan.model_copy(update={"stages": (stage_of(plan).model_copy(update=changes),)})
 
 

@@ -49,7 +49,6 @@ class PlanStore(TopicTable[ReplayPlan]):
 
         Raises:
             NoPlanTopicError: There is no topic for plans.
-            KafkaError: The cluster can't be reached.
         """
         try:
             await self.refresh()
@@ -65,7 +64,6 @@ class PlanStore(TopicTable[ReplayPlan]):
 
     @property
     def plans(self) -> dict[str, ReplayPlan]:
-        """The newest state of each plan, by name, as of the last ``refresh``."""
         return self.rows
 
     async def change(self, name: str, transition: Transition, starts: GroupOffsets = NO_OFFSETS) -> ReplayPlan | None:
@@ -150,7 +148,6 @@ class PlanSession:
 
         Raises:
             ReplayError: There is no such plan, another plan has its name, or the transition refuses the state.
-            KafkaError: The cluster can't be reached.
         """
 
         def checked(newest: ReplayPlan | None) -> ReplayPlan | None:

@@ -95,7 +95,6 @@ async def find_ranges(settings: Settings, topic: str, start: Bound = EARLIEST, e
 
     Raises:
         ReplayError: There is no such topic or partition.
-        KafkaError: The cluster can't be reached.
     """
     name = settings.kafka.topic_prefix + topic
     async with opened(make_admin(settings.kafka)) as admin:
@@ -196,13 +195,11 @@ def count(ranges: Iterable[OffsetRange]) -> int:
 
 
 def places_of(ranges: Sequence[OffsetRange]) -> str:
-    """The offsets of ranges in words."""
     named = [f"partition {span.partition} from {span.start} to {span.end - 1}" for span in ranges[:_NAMED]]
     return ", ".join([*named, *([f"{len(ranges) - _NAMED} more partitions"] if len(ranges) > _NAMED else [])])
 
 
 def _is_before(former: Bound, other: Bound) -> bool:
-    """Whether a bound is before another one on any topic."""
     if former.at is not None and other.at is not None:
         return former.at < other.at
     if former.offset is not None and other.offset is not None:

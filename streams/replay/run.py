@@ -63,7 +63,6 @@ async def run_plan(session: PlanSession, terms: Mapping[str, float] | None = Non
             its cost limit can't be kept, or a conflicting plan is running.
         JournalError: The journal can't be read now.
         TopicsError: The cluster refused a topic.
-        KafkaError: The cluster can't be reached.
     """
     terms = terms or {}
     await check_conflicts(session.settings, session.store.plans, session.name)
@@ -92,7 +91,6 @@ async def run_plan(session: PlanSession, terms: Mapping[str, float] | None = Non
 
 
 async def _work(session: PlanSession, plan: ReplayPlan) -> ReplayPlan:
-    """Processes the records to their end, or until the work must stop. Returns the plan after it."""
     settings = session.settings
     await make_shadow(settings, plan)
     async with AsyncExitStack() as open_now:
@@ -133,8 +131,6 @@ _LIVE_SECONDS = 2.0
 
 
 class StageRun:
-    """A plan's work on the records of its ranges, in this process."""
-
     def __init__(
         self, session: PlanSession, plan: ReplayPlan, services: LiveServices, tracer: Tracer, bound: CostBound | None
     ) -> None:
@@ -161,7 +157,6 @@ class StageRun:
             ReplayError: The handler has nothing that the selection asks for, or this process can't go on.
             ChildStartError: A child process could not start.
             IndexSettingsError: The index can't be used as it is configured, or belongs to another process.
-            KafkaError: The cluster can't be reached.
         """
         progress = self._session.progress
         try:

@@ -82,7 +82,6 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
 
 
 def _below(keys: str, content: Any) -> dict[str, Any]:
-    """A content as the value of a dotted key."""
     for key in reversed(keys.split(".")):
         content = {key: content}
     return dict(content)

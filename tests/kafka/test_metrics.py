@@ -17,7 +17,7 @@ from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, Tier
 from schemas.rules import Rules
 from streams.app.application import Application
-from streams.cli.lag_server import lag_exporter
+from streams.cli.lag import lag_exporter
 from streams.demo.run import running
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened

@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel
 
 from schemas.needs import FetchPages, IndexDocument
-from streams.generate.compose_workers import HTTP_PORT, service_name
+from streams.generate.templates import HTTP_PORT, service_name
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler
 from tests.kafka_server import IMAGE
