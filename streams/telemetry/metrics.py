@@ -4,8 +4,8 @@
 ``Metrics.fetches_total.name``. On an instance, it is the instrument, as in ``metrics.fetches_total.labels("ok")``. The
 type checker therefore refuses a metric that is not declared, and ``set`` on a counter.
 
-The dashboards and the alert rules are generated from these declarations. ``streams.telemetry.labels``
-defines the values of the labels. FastStream's own metrics have the prefix ``faststream`` and are not declared here.
+The dashboards and the alert rules are generated from these declarations. The values of a label are
+a closed set. FastStream's own metrics have the prefix ``faststream`` and are not declared here.
 """
 
 from __future__ import annotations

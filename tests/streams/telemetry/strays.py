@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client.metrics_core import Metric
 
-from streams.telemetry.labels import label_rows
 from streams.telemetry.metrics import METRICS, MetricDef
+from tests.streams.telemetry.labels import label_rows
 
 PREFIX = "assay_"
 
