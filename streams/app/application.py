@@ -130,8 +130,7 @@ class Application:
     async def open_index(self) -> None:
         """Opens the index if a handler of this process needs it. An unreachable index is logged, and waited for later.
 
-        Raises:
-            IndexSettingsError: It can't be used as it is configured, or belongs to another process.
+        Raises IndexSettingsError if it can't be used as it is configured, or belongs to another process.
         """
         if not self.settings.index.url and only_searches(group.handler for group in self.groups):
             log.warning(

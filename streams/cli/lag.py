@@ -148,13 +148,10 @@ _OF_GROUPS: Sequence[tuple[MetricDef, Callable[[GroupLag], float | None]]] = (
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """Host and port of ``[HOST:]PORT``.
+    """Host and port of ``[HOST:]PORT``. Raises ValueError if the text is not an address; the message says what is.
 
     >>> address_of("9101"), address_of("0.0.0.0:9101"), address_of("[::1]:9101")
     (('127.0.0.1', 9101), ('0.0.0.0', 9101), ('::1', 9101))
-
-    Raises:
-        ValueError: The text is not an address; the message says what is.
     """
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdecimal() and int(port) < 65536):

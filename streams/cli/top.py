@@ -255,13 +255,10 @@ class Worker(History):
 
 
 def worker_url(text: str) -> str:
-    """The address of a worker's metrics.
+    """The address of a worker's metrics. Raises WorkerError if the text is not an address.
 
     >>> worker_url("8080"), worker_url("worker-1:8080"), worker_url("https://w.example/assay/metrics")
     ('http://127.0.0.1:8080/metrics', 'http://worker-1:8080/metrics', 'https://w.example/assay/metrics')
-
-    Raises:
-        WorkerError: The text is not an address.
     """
     whole = text if "://" in text else f"http://127.0.0.1:{text}" if text.isdecimal() else f"http://{text}"
     if without_user(whole) != whole:

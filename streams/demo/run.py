@@ -136,8 +136,7 @@ class Watch:
     async def catch_up(self) -> None:
         """Waits until all records that are written by now are read; open transactions must end first.
 
-        Raises:
-            Exception: The reading failed.
+        Raises Exception if the reading failed.
         """
         # The readable end could miss a commit that was confirmed a moment ago.
         ends = await high_watermarks(self._kafka, [*self._positions])

@@ -78,8 +78,7 @@ class DeadLetterReader:
     async def settle(self, partition: TopicPartition) -> None:
         """Waits until all records that are written by now can be read: a redrive must read all markers.
 
-        Raises:
-            KafkaTimeoutError: A transaction stays open for longer than its timeout allows.
+        Raises KafkaTimeoutError if a transaction stays open for longer than its timeout allows.
         """
         try:
             async with asyncio.timeout(2 * self._settings.kafka.transaction_timeout_seconds):

@@ -77,8 +77,7 @@ async def redrive(
 ) -> Redriven:
     """Sends the selected dead letters again, and calls ``advance`` with the size of each batch.
 
-    Raises:
-        KafkaError: The cluster failed, or another redrive took over; what was committed counts.
+    Raises KafkaError if the cluster failed, or another redrive took over; what was committed counts.
     """
     result = Redriven()
     async with DeadLetterReader(settings, selection) as letters:

@@ -33,8 +33,7 @@ def read_data(name: str) -> Any:
 def filled(part: Any, values: Mapping[str, Any]) -> Any:
     """A part of the data with its names filled in; a text that is one name becomes the value itself.
 
-    Raises:
-        KeyError: A name has no value.
+    Raises KeyError if a name has no value.
     """
     if isinstance(part, dict):
         return {key: filled(value, values) for key, value in part.items() if key != "for_each"}

@@ -98,8 +98,7 @@ async def serve_stdio(settings: Settings) -> None:
 async def serve_http(settings: Settings, started: Callable[[str], Awaitable[None]]) -> None:
     """Serves clients over HTTP; ``started`` gets the address and returns when the server should stop.
 
-    Raises:
-        PortTakenError: The port is taken.
+    Raises PortTakenError if the port is taken.
     """
     token = settings.http.token.get_secret_value()
     http = settings.http.model_copy(update={"port": settings.mcp.port, "enabled": True})

@@ -50,8 +50,7 @@ class Line(NamedTuple):
 def read_lines(path: Path) -> Iterator[Line]:
     """The lines of a file, or of standard input for ``-``.
 
-    Raises:
-        OSError: The file cannot be read, or is not UTF-8; the error has its name.
+    Raises OSError if the file cannot be read, or is not UTF-8; the error has its name.
     """
     piped = path == STANDARD_INPUT_PATH
     name = "standard input" if piped else str(path)
@@ -72,9 +71,7 @@ async def read_piped_lines(descriptor: int) -> AsyncIterator[Line]:
     """The lines of a pipe, terminal, socket or file, with the bytes that were read.
 
     A blocking read of a pipe would delay the sending of earlier records, and Ctrl-C, until the next line.
-
-    Raises:
-        OSError: The descriptor cannot be read, or its text is not UTF-8.
+    Raises OSError if the descriptor cannot be read, or its text is not UTF-8.
     """
     cutter, end, block = _Cutter("standard input", b""), 0, b"\n"
     while block:

@@ -87,8 +87,7 @@ def read(path: Path, topic: Topic, stated: Format | None = None, passed: Counter
         stated: The format of lines; None derives it from the name.
         passed: Counts the records of archives that are no pages, by kind.
 
-    Raises:
-        SourceError: The path cannot be read, or does not suit the topic.
+    Raises SourceError if the path cannot be read, or does not suit the topic.
     """
     check_source(path, topic, stated)
     try:

@@ -120,11 +120,7 @@ class Walk:
         self.total = None if STANDARD_INPUT_PATH in paths else sum(map(size_of, paths))
 
     async def entries(self) -> AsyncIterator[Entry]:
-        """Every entry of every source.
-
-        Raises:
-            SourceError: A source cannot be read.
-        """
+        """Every entry of every source. Raises SourceError if a source cannot be read."""
         for source, path in enumerate(self._paths):
             piped, behind = path == STANDARD_INPUT_PATH, self.done
             async for entry in read_standard_input(self._topic, self._stated) if piped else self._of(path):
@@ -187,8 +183,7 @@ class RefusedFile:
     def problem(self, sources: Sequence[Path]) -> str | None:
         """Why the file cannot be used: it would overwrite a source, or a file of the user.
 
-        Raises:
-            SourceError: The file cannot be read.
+        Raises SourceError if the file cannot be read.
         """
         file = self._path
         if file is None:

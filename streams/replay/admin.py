@@ -135,8 +135,7 @@ def _named(judge: str | None) -> str:
 async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], name: str) -> None:
     """Checks that no process works on another plan of the same paid handler.
 
-    Raises:
-        ReplayError: There is such a plan.
+    Raises ReplayError if there is such a plan.
     """
     mine = plans.get(name)
     if mine is None or mine.stage or not is_paid(handler_of(mine), settings):
@@ -225,8 +224,7 @@ async def _spent(settings: Settings, plan: ReplayPlan) -> float | None:
 async def cancel(settings: Settings, store: PlanStore, name: str, clock: Clock) -> PlanStatus:
     """Cancels a plan and waits until its processes have noticed. Returns its status then.
 
-    Raises:
-        ReplayError: There is no such plan, or it is over.
+    Raises ReplayError if there is no such plan, or it is over.
     """
     newest = await store.change(name, lambda newest: transition(existing(newest, name), ReplayState.CANCELLED))
     plan = existing(newest, name)
@@ -245,8 +243,7 @@ async def drop(settings: Settings, store: PlanStore, name: str) -> list[str]:
     2. Fence the plan's producers. A process that was suspended can't commit any more.
     3. Delete the topics.
 
-    Raises:
-        ReplayError: There is no such plan, or processes work on it.
+    Raises ReplayError if there is no such plan, or processes work on it.
     """
     plan = existing(store.plans.get(name), name)
     [status] = await plan_status(settings, [plan])
@@ -263,9 +260,7 @@ async def make_shadow(settings: Settings, plan: ReplayPlan) -> None:
     """Creates the missing topics of a plan.
 
     A shadow topic has the partitions and the configuration of the live topic, so it can be read like it.
-
-    Raises:
-        TopicsError: The cluster refused one.
+    Raises TopicsError if the cluster refused one.
     """
     prefix = settings.kafka.topic_prefix
     planned = {topic.name: topic for topic in plan_topics(settings.kafka)}

@@ -103,8 +103,7 @@ class CostBound(AnswerJournal):
 async def open_account(settings: Settings, plan: str, now: float) -> None:
     """Opens the account of a plan's run in the journal, or extends it; ``now`` is in seconds since the epoch.
 
-    Raises:
-        JournalError: The journal can't be opened or written.
+    Raises JournalError if the journal can't be opened or written.
     """
     async with aclosing(make_journal(settings.llm)) as journal:
         await journal.keep(account_of(plan), "{}", now, ACCOUNT_SECONDS, account_of(plan), 0.0)
@@ -113,8 +112,7 @@ async def open_account(settings: Settings, plan: str, now: float) -> None:
 async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
     """USD that a plan's run has spent; None if the journal does not know it. ``now`` is in seconds since the epoch.
 
-    Raises:
-        JournalError: The journal can't be read now.
+    Raises JournalError if the journal can't be read now.
     """
     if missing_journal(settings.llm):
         return None

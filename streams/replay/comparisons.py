@@ -263,9 +263,7 @@ async def compare(
     """Decides every source under both configurations, and feeds the comparison; a ``Dead`` source stays dead.
 
     The limits of the workers are those of ``settings``, so that only the rules differ.
-
-    Raises:
-        SettingsError: Sections of a configuration contradict each other.
+    Raises SettingsError if sections of a configuration contradict each other.
     """
     now, then = settings.rules(handler.rules), other.rules(handler.rules)
     async with (

@@ -79,8 +79,7 @@ class PlanGroup:
     async def await_start(self, clock: Clock) -> None:
         """Waits until the committed start offsets can be read.
 
-        Raises:
-            ReplayTroubleError: The cluster has deleted the group's offsets.
+        Raises ReplayTroubleError if the cluster has deleted the group's offsets.
         """
         until = clock.monotonic() + _START_SECONDS
         async with opened(make_admin(self.kafka)) as admin:

@@ -56,11 +56,7 @@ class ReplayRequest:
 
 
 def make_plan(request: ReplayRequest, settings: Settings, now: datetime) -> ReplayPlan:
-    """The plan, without offsets.
-
-    Raises:
-        ReplayError: The request needs another option, or is impossible.
-    """
+    """The plan, without offsets. Raises ReplayError if the request needs another option, or is impossible."""
     handler = handler_named(request.handler)
     if handler is None:
         raise ReplayError(no_such("handler", request.handler, [known.name for known in HANDLERS]))
@@ -103,11 +99,7 @@ def stage_of(plan: ReplayPlan) -> ReplayStage:
 
 
 def handler_of(plan: ReplayPlan) -> Handler:
-    """The handler of a plan.
-
-    Raises:
-        ReplayError: This version of Assay has no such handler.
-    """
+    """The handler of a plan. Raises ReplayError if this version of Assay has no such handler."""
     name = stage_of(plan).handler
     handler = handler_named(name)
     if handler is None:
@@ -194,9 +186,7 @@ def transition(newest: ReplayPlan, state: ReplayState, detail: str = "", /, **ch
     """The newest state of a plan moved to a state, with changed fields; None if there is nothing to change.
 
     Another process may have written first, so a transition is called again with the state that it left.
-
-    Raises:
-        ReplayError: The plan is over.
+    Raises ReplayError if the plan is over.
     """
     new = {name: value for name, value in changes.items() if value != getattr(newest, name)}
     if newest.state is state:

@@ -45,11 +45,7 @@ class PlanStore(TopicTable[ReplayPlan]):
         super().__init__(settings.kafka, REPLAYS, "assay-replay", clock, chance)
 
     async def __aenter__(self) -> Self:
-        """Opens the store and reads all plans.
-
-        Raises:
-            NoPlanTopicError: There is no topic for plans.
-        """
+        """Opens the store and reads all plans. Raises NoPlanTopicError if there is no topic for plans."""
         try:
             await self.refresh()
         except BaseException:
@@ -146,8 +142,7 @@ class PlanSession:
     ) -> ReplayPlan:
         """Applies a transition to the newest state, and returns the state after it; otherwise as ``PlanStore.change``.
 
-        Raises:
-            ReplayError: There is no such plan, another plan has its name, or the transition refuses the state.
+        Raises ReplayError if there is no such plan, another plan has its name, or the transition refuses the state.
         """
 
         def checked(newest: ReplayPlan | None) -> ReplayPlan | None:

@@ -92,9 +92,7 @@ async def find_ranges(settings: Settings, topic: str, start: Bound = EARLIEST, e
     """The present offsets between two bounds that can be read now, one range for each partition of a topic.
 
     ``topic`` is before the prefix. If ``start`` names partitions, the others have empty ranges.
-
-    Raises:
-        ReplayError: There is no such topic or partition.
+    Raises ReplayError if there is no such topic or partition.
     """
     name = settings.kafka.topic_prefix + topic
     async with opened(make_admin(settings.kafka)) as admin:

@@ -38,8 +38,7 @@ from streams.workers.handler_jobs import RawRecord
 def checked_path(event: type[Event], name: str, values: Iterable[str], option: str) -> str:
     """The path of a field with its names as on the wire; ``option`` is for the message.
 
-    Raises:
-        ReplayError: There is no such field, or it can't have one of the values.
+    Raises ReplayError if there is no such field, or it can't have one of the values.
     """
     path, allowed = _field(event, name)
     if allowed and (wrong := sorted(set(values) - set(allowed))):
@@ -153,8 +152,7 @@ class PreviousDecisions:
 def decision_filter(handler: Handler, selection: ReplaySelection) -> DecisionFilter | None:
     """The part of a selection that tests a handler's decisions; None if there is no such part.
 
-    Raises:
-        ReplayError: The handler makes no such decisions, or they can't have the value.
+    Raises ReplayError if the handler makes no such decisions, or they can't have the value.
     """
     by_tier = bool(selection.tiers) and "tier" not in handler.consumes.event.model_fields
     if not (selection.outcomes or selection.judged_by or by_tier):
@@ -185,9 +183,7 @@ async def decision_ranges(settings: Settings, handler: Handler, selection: Repla
     """The ranges of a handler's decisions that a selection tests; empty if it tests none.
 
     A plan keeps the ranges of its start, so a resumed replay selects the same records.
-
-    Raises:
-        ReplayError: The handler makes no such decisions.
+    Raises ReplayError if the handler makes no such decisions.
     """
     wanted = decision_filter(handler, selection)
     if wanted is None:
@@ -304,8 +300,7 @@ async def read_selected(
 ) -> AsyncGenerator[ConsumerRecord]:
     """The records that a plan selects in parts of its ranges; ``advance`` is called for each record that is read.
 
-    Raises:
-        ReplayError: The handler has nothing that the selection asks for.
+    Raises ReplayError if the handler has nothing that the selection asks for.
     """
     stage = stage_of(plan)
     selects = await make_selector(settings, handler_of(plan), plan.selection, stage.decisions)

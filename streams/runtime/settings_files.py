@@ -38,8 +38,7 @@ _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def config_dir() -> Path:
     """``ASSAY_CONFIG_DIR``, otherwise ``config/`` beside the packages: in a checkout, an image or a wheel.
 
-    Raises:
-        SettingsError: The directory has no ``assay.yaml``.
+    Raises SettingsError if the directory has no ``assay.yaml``.
     """
     named = os.environ.get("ASSAY_CONFIG_DIR")
     directory = Path(named) if named else Path(__file__).parents[2] / "config"

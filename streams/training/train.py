@@ -142,9 +142,7 @@ def train(
     The seed is that of the trees' draws and of the intervals. From ``confidence`` on the trees' order counts
     (``ranking.trees.confidence``). A model has 29 or 41 features; where None, 41 in the listwise phase and 29 before.
     ``skip_other_versions`` leaves out answers with features of an unknown version, instead of refusing.
-
-    Raises:
-        XgboostMissingError: It is not installed.
+    Raises XgboostMissingError if it is not installed.
     """
     if joined.other_versions and not skip_other_versions:
         found = ", ".join(f"{version} ({count:,})" for version, count in joined.other_versions.items())
@@ -236,8 +234,7 @@ def train(
 def grow(groups: Sequence[Group], names: Sequence[str], phase: Phase, section: TrainingSection, seed: int) -> Grown:
     """Grows a model from groups that have not all the same grades; of wider rows the first columns are used.
 
-    Raises:
-        XgboostMissingError: It is not installed.
+    Raises XgboostMissingError if it is not installed.
     """
     try:
         import xgboost

@@ -51,11 +51,7 @@ def limit_unpacking(most: int) -> None:
 
 
 def _unpacked(unpack: Unpack, most: int, packed: bytes) -> memoryview:
-    """The unpacked data.
-
-    Raises:
-        ValueError: It is damaged, or does not fit.
-    """
+    """The unpacked data. Raises ValueError if it is damaged, or does not fit."""
     usual = _USUAL_RATIO * len(packed)
     if usual <= min(_SMALL_BYTES, most):
         # Faster than a new mapping.
