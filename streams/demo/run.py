@@ -180,12 +180,7 @@ _CLOSE_SECONDS = 5.0
 
 @dataclass(slots=True)
 class Demo:
-    """A running demonstration.
-
-    Attributes:
-        settings: Those of this run.
-        address: Of the application's HTTP server; "" without one.
-    """
+    """A running demonstration; its address is "" without an HTTP server."""
 
     settings: Settings
     application: Application

@@ -42,15 +42,7 @@ _CUT = ("x-orig-size", "x-orig-key-size", "x-orig-headers-dropped")
 
 @dataclass(frozen=True, slots=True)
 class RedriveOptions:
-    """How dead letters are sent again.
-
-    Attributes:
-        run_id: Named in the headers of every record.
-        dry_run: Only count.
-        again: Include dead letters that were sent again before.
-        limit: Maximum number; None for no maximum.
-        rate: Maximum number a second; None for no maximum.
-    """
+    """The options of ``assay dlq redrive``; ``run_id`` is in the headers of every record."""
 
     run_id: str
     dry_run: bool = False

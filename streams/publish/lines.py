@@ -37,7 +37,6 @@ class Line(NamedTuple):
     """A line of a file or of standard input that is not blank.
 
     Attributes:
-        place: The file and the line number.
         content: The line with its end, without a byte order mark; None if it is longer than any topic takes.
         end: The bytes of the file up to about its end, compressed as on the disk; 0 for standard input.
     """

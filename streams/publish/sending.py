@@ -94,11 +94,6 @@ class RunLog:
     async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position) -> None:
         """Writes records together with the position after them, and retries for ``pipeline.stalled_seconds``.
 
-        Args:
-            records: The records of one transaction.
-            before: The committed position.
-            after: The position after the records.
-
         Raises:
             RunTakenError: Another copy of the run has taken over.
             KafkaError, TimeoutError: Kafka failed for too long.
@@ -143,7 +138,6 @@ class RunSending:
     """Commits the entries of an open run: while a transaction is written, the next one is filled.
 
     Attributes:
-        committed: The position in Kafka.
         failure: Why nothing more can be sent, or None.
     """
 

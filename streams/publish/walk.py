@@ -32,11 +32,9 @@ class Position(BaseModel):
 
     Attributes:
         source: The number of the source, from 0.
-        entries: The entries of that source before the position.
+        entries: Those of that source before the position.
         digest: The digest of the traces of those entries.
         before: The digest of the digests of the sources before it; "" for the first source.
-        published: Records of the run on the topic.
-        refused: Refused entries.
         kept: Bytes of the file of refused entries.
     """
 
@@ -104,7 +102,6 @@ class Walk:
     """Reads the sources once.
 
     Attributes:
-        tracker: The position.
         total: The bytes of all sources; None if standard input is among them.
         done: The bytes that were read.
         passed: The records of archives that are no pages, by kind.

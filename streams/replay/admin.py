@@ -160,14 +160,9 @@ async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], n
 
 @dataclass(frozen=True, slots=True)
 class PlanStatus:
-    """How far a plan has come.
+    """The newest state of a plan, its offsets (none if it is finished), and the processes that work on it now.
 
-    Attributes:
-        plan: Its newest state.
-        total: Offsets to process; 0 if it is finished.
-        remaining: Those of them that are not processed yet.
-        members: Processes that work on it now.
-        spent_usd: What models have cost; None if the journal can't be read here.
+    What models have cost is None if the journal can't be read here.
     """
 
     plan: ReplayPlan

@@ -132,8 +132,7 @@ class Comparison:
     """Counts pairs of outcomes of the same inputs, in bounded memory: the first ``limit`` changes are kept.
 
     Attributes:
-        decisions: Pairs by decision now and decision then.
-        labels: Pairs by label now and label then, where they differ.
+        labels: Pairs by label now and label then, where they differ; ``decisions`` has all pairs.
         changes: The first changes; ``changed`` counts all.
         rescored: Those with another score and the same decision.
         reread: Those with the same score that differ in text, date, author or a reason.

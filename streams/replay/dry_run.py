@@ -35,13 +35,7 @@ from streams.workers.pool import WorkerPool
 
 @dataclass(slots=True)
 class Calls:
-    """Questions without a kept answer.
-
-    Attributes:
-        count: Their number.
-        estimated: Tokens of their prompts.
-        longest: Tokens of their longest possible replies.
-    """
+    """Questions without a kept answer, the tokens of their prompts, and those of their longest possible replies."""
 
     count: int = 0
     estimated: int = 0
@@ -65,13 +59,10 @@ class Forecast:
 
     Attributes:
         server: The base URL of the model; a part of an answer's key.
-        experience: The usage of earlier calls.
         now: Seconds since 1970; answers that have expired by then don't count as kept.
         kept: Questions that cost nothing: the journal has the answer, or will have it when they are asked again.
         kept_prompt: Tokens of the prompts whose answers the journal has.
-        kept_completion: Tokens of those answers.
-        openings: Questions to be paid that begin a conversation.
-        followups: Questions to be paid that continue one.
+        openings: Questions to be paid that begin a conversation; ``followups`` continue one.
         unknown_followups: Expected further questions of conversations whose course is unknown.
     """
 

@@ -33,16 +33,7 @@ class ReplayTroubleError(ReplayError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """An operator's request.
-
-    Attributes:
-        live: Results go to the live topics.
-        readers_dedupe: The operator confirms that readers of the live topics drop duplicate ids.
-        fetch: Handlers may fetch from the web.
-        rate: Records a second at most; None is unlimited.
-        max_cost_usd: What models may cost.
-        give_way: The replay waits while live traffic is late.
-    """
+    """The options of ``assay replay HANDLER``; ``live`` is ``--to-live``."""
 
     plan: str
     handler: str

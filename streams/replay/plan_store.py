@@ -116,8 +116,6 @@ class PlanSession:
     """What the work on a plan needs, and the plan's state in the store.
 
     Attributes:
-        settings: The configuration that the handler decides under.
-        store: The open store.
         stop: If set, the work ends after the records in flight.
         report: Called about twice a second.
         run: The plan's run. Once it is set, changes of another plan with the same name are refused.

@@ -52,11 +52,8 @@ EARLIEST, LATEST = Bound("earliest"), Bound("latest")
 def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, Bound]:
     """The bounds that the options name; by default the whole topic.
 
-    Args:
-        start: ``--from``: ``earliest``, ``latest``, an instant, an offset, or ``PARTITION:OFFSET,…``.
-        end: ``--to``: the same.
-        since: ``--since``: how long ago it starts, such as ``90m`` or ``7d``, or an instant.
-        now: UTC.
+    ``start`` and ``end`` are ``earliest``, ``latest``, an instant, an offset, or ``PARTITION:OFFSET,…``. ``since`` is
+    an instant, or how long ago it starts, such as ``90m`` or ``7d``.
 
     Raises:
         ReplayError: An option is invalid, ``--from`` and ``--since`` are both given, or the start is in the future or
