@@ -42,6 +42,7 @@ from streams.local_kafka.broker import LocalKafka
 from streams.local_kafka.install import BrokerUnavailable
 from streams.pipeline.drain import high_watermarks
 from streams.settings.model import HttpSettings, Settings
+from streams.telemetry.metrics import counted
 from streams.topology import HANDLERS, MIB, TOPICS, topic_of
 from streams.topology.codec import OutputRecord, decode, encode, timestamp
 
@@ -195,10 +196,9 @@ class Demo:
 
     def balances(self) -> dict[str, Balance]:
         dropped: Counter[str] = Counter()
-        for family in self.application.metrics.handler_events_total.collect():
-            for sample in family.samples:
-                if sample.name.endswith("_total") and sample.labels["outcome"] == "drop":
-                    dropped[sample.labels["handler"]] += int(sample.value)
+        for labels, count in counted(self.application.metrics.handler_events_total):
+            if labels["outcome"] == "drop":
+                dropped[labels["handler"]] += int(count)
         return self.tally.account.balances(dropped)
 
     async def work(self, say: Callable[[str], None]) -> None:

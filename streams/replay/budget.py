@@ -19,7 +19,6 @@ from streams.llm.request import cost_of
 from streams.llm.sqlite_journal import make_journal
 from streams.replay.plan import is_paid
 from streams.settings.model import Settings
-from streams.telemetry.metrics import Metrics
 from streams.topology import Handler
 
 ACCOUNT_SECONDS = 90 * 86_400.0
@@ -119,11 +118,6 @@ async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
     async with aclosing(make_journal(settings.llm)) as journal:
         is_known = await journal.get(account_of(plan), now) is not None
         return await journal.booked(account_of(plan)) if is_known else None
-
-
-def paid_for(metrics: Metrics, handler: str) -> float:
-    samples = (sample for metric in metrics.llm_cost_usd_total.collect() for sample in metric.samples)
-    return sum(s.value for s in samples if s.name.endswith("_total") and s.labels["task"] == handler)
 
 
 def account_of(plan: str) -> str:

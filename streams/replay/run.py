@@ -36,7 +36,7 @@ from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.services import LiveServices
 from streams.replay.admin import check_conflicts, check_terms, make_shadow, plan_status
-from streams.replay.budget import CostBound, paid_for
+from streams.replay.budget import CostBound
 from streams.replay.group import Gap, PlanGroup, deleted_ranges, held_up, remaining
 from streams.replay.plan import (
     UNFINISHED,
@@ -55,6 +55,7 @@ from streams.replay.processor import CostLimitedServices, ReplayProcessor, Repla
 from streams.replay.ranges import count
 from streams.replay.selection import Selector, make_selector
 from streams.runtime.process import installed_version
+from streams.telemetry.metrics import counted
 from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import Tracer
 from streams.workers.handler_jobs import handler_pool
@@ -372,7 +373,7 @@ class PlanWork:
         with contextlib.suppress(JournalError):
             progress.spent_usd = await self._bound.spent()
         # The plan's account also has calls in flight and calls of other processes; the metric counts this process.
-        paid = paid_for(metrics, handler)
+        paid = sum(usd for labels, usd in counted(metrics.llm_cost_usd_total) if labels["task"] == handler)
         metrics.replay_cost_usd_total.labels(handler).inc(max(0.0, paid - self._counted_usd))
         self._counted_usd = paid
 

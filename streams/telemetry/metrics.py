@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter as Counts
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Generic, Literal, TypeVar, overload
@@ -107,6 +107,14 @@ class BatchHistogram(Histogram):
         self._sum.inc(sum(values))
         for bucket, number in Counts(bisect_left(self._upper_bounds, value) for value in values).items():
             self._buckets[bucket].inc(number)
+
+
+def counted(counter: Counter) -> Iterator[tuple[Mapping[str, str], float]]:
+    """The labels and the value of each series of a counter."""
+    for family in counter.collect():
+        for sample in family.samples:
+            if sample.name.endswith("_total"):
+                yield sample.labels, sample.value
 
 
 counter = partial(Declared[Counter], Counter, "counter")
