@@ -130,8 +130,7 @@ class Application:
     async def open_index(self) -> None:
         """Opens the index if a handler of this process needs it. An unreachable index is logged, and waited for later.
 
-        Raises:
-            IndexSettingsError: It can't be used as it is configured, or belongs to another process.
+        Raises IndexSettingsError if it can't be used as it is configured, or belongs to another process.
         """
         if not self.settings.index.url and only_searches(group.handler for group in self.groups):
             log.warning(
@@ -158,7 +157,6 @@ class Application:
             await create_topics(self.settings.kafka)
 
     async def start(self) -> None:
-        """Connects and starts to process records."""
         await self.asgi.start()
 
     async def stop(self) -> None:
@@ -173,7 +171,6 @@ class Application:
         self.drained = True
 
     async def caught_up(self) -> bool:
-        """Whether every group has committed all records of its topics (``DrainDetector.reached``)."""
         return await self.drain_detector.reached()
 
     def _open_models(self) -> None:

@@ -160,7 +160,6 @@ def _calls(ranked: RankingCompleted, answer: Answer) -> tuple[LlmCall, ...]:
 
 
 def _cost(calls: tuple[LlmCall, ...]) -> float | None:
-    """What all calls cost; None where that of one is not known."""
     costs = [call.cost_usd for call in calls]
     return None if None in costs else sum(cost for cost in costs if cost is not None)
 
@@ -171,7 +170,6 @@ _ENOUGH_FAILURES = 2  # failures of a model, that of the ranking included, after
 
 
 def run_answer(settings: Settings, options: QueryOptions) -> int:
-    """Answers a question; 1 if no index or model answered, 2 for a wrong request."""
     return run_search("answer", _with_weights(settings), options, _search)
 
 

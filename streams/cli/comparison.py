@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 
 from rich.text import Text
 
-from streams.cli.output import LABEL_STYLE, plain_table, say_json, table_console
-from streams.demo.report import TIER_STYLE, TYPE_STYLE
+from streams.cli.output import LABEL_STYLE, TIER_STYLE, plain_table, say_json, table_console
 from streams.replay.comparisons import Change, Comparison
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.topology import Handler
 from streams.views.screen import Screen
 
-_STYLES = TIER_STYLE | LABEL_STYLE | TYPE_STYLE | {"dead": "bold red"}
+_TYPE_STYLE = {"SPECIFIC_CONTENT": "green", "AGGREGATOR": "yellow", "NAVIGATION": "blue"}
+_STYLES = TIER_STYLE | LABEL_STYLE | _TYPE_STYLE | {"dead": "bold red"}
 _SHOWN_CHARACTERS = 300
 
 

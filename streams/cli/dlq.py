@@ -57,8 +57,7 @@ def dlq_list(
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
-        from streams.dlq.dead_letters import DeadLetterReader
-        from streams.dlq.description import LetterCounts, described
+        from streams.dlq.dead_letters import DeadLetterReader, LetterCounts, described
 
         counts = LetterCounts()
         async with DeadLetterReader(settings, selection, plan) as found:
@@ -104,8 +103,7 @@ def dlq_show(
         return tell("dlq show", wrong, 2)
 
     async def work() -> int:
-        from streams.dlq.dead_letters import DeadLetterReader
-        from streams.dlq.description import described, header_texts, shown_value
+        from streams.dlq.dead_letters import DeadLetterReader, described, header_texts, shown_value
 
         async with DeadLetterReader(settings, Selection((handler,)), plan) as letters:
             found = await letters.letter_at(handler, int(partition), int(offset))

@@ -10,9 +10,8 @@ from rich.text import Text
 from typer import Option
 
 from schemas.pages import ScoredPage
-from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
+from streams.cli.output import TIER_STYLE, AsJson, Config, load_settings, plain_table, say_json, table_console, tell
 from streams.cli.progress import read_events
-from streams.demo.report import TIER_STYLE
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
 from streams.settings.model import Settings
 from streams.topology import PAGES_SCORED

@@ -80,7 +80,6 @@ class Export:
             self._counts |= {"right": 0, "wrong": 0, "without_input": 0}
 
     def run(self, settings: Settings, *, as_json: bool = False) -> int:
-        """Writes the rows, and the summary to standard error if the rows go to standard output."""
         if wrong := self._wrong_usage():
             return tell("export", wrong, 2)
         began = time.monotonic()

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from prometheus_client import generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 from rich.text import Text
 from typer import Argument, Option
 
-from streams.cli.errors import run_with_kafka
+from streams.cli.errors import run_with_kafka, stop_on_signals
 from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
-from streams.runtime.clock import SystemClock
+from streams.runtime.clock import Clock, SystemClock
+from streams.settings.changes import changed
 from streams.settings.model import Settings
+from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import HANDLERS, Handler, no_such
 from streams.views.amounts import in_time
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.responses import Response
+
     from streams.kafka.lag import DeadLettersStanding, GroupLag
 
 _FEW = 0.25  # the share of the retention below which the rest is red
@@ -60,9 +70,6 @@ def lag(
 
 
 def _serve(address: str, settings: Settings, handlers: Sequence[Handler]) -> int:
-    # The import of the HTTP server takes half a second.
-    from streams.cli.lag_server import address_of, serve_lag
-
     try:
         host, port = address_of(address)
     except ValueError as error:
@@ -71,7 +78,6 @@ def _serve(address: str, settings: Settings, handlers: Sequence[Handler]) -> int
 
 
 def limits_exceeded(groups: Sequence[GroupLag], max_records: int | None, max_seconds: float | None) -> list[str]:
-    """A sentence for each limit that is exceeded; None is no limit."""
     found = []
     for lag in groups:
         if lag.plan:  # a replay ends at the end of its plan, which may be far before the end of its topic
@@ -128,3 +134,101 @@ def _cells(lag: GroupLag) -> tuple[Text | str, ...]:
         Text(in_time(left), "red" if urgent else ""),
         Text(str(lag.members), "red" if lag.records and not lag.members else ""),
     )
+
+
+_FRESH_SECONDS = 5.0  # scrapes within so many seconds share a reading
+_PATIENCE_SECONDS = 9.0  # prometheus waits 10 s for an answer
+_OF_GROUPS: Sequence[tuple[MetricDef, Callable[[GroupLag], float | None]]] = (
+    (Metrics.group_lag_records, lambda lag: lag.records),
+    (Metrics.group_lag_seconds, lambda lag: lag.seconds),
+    (Metrics.group_retention_left_seconds, lambda lag: lag.retention_left_seconds),
+    (Metrics.group_lost_records, lambda lag: lag.lost),
+    (Metrics.group_members, lambda lag: lag.members),
+)
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Host and port of ``[HOST:]PORT``. Raises ValueError if the text is not an address; the message says what is.
+
+    >>> address_of("9101"), address_of("0.0.0.0:9101"), address_of("[::1]:9101")
+    (('127.0.0.1', 9101), ('0.0.0.0', 9101), ('::1', 9101))
+    """
+    host, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdecimal() and int(port) < 65536):
+        raise ValueError(f"--serve takes PORT or HOST:PORT, such as 9101 or 0.0.0.0:9101, not {text!r}")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+async def serve_lag(settings: Settings, handlers: Sequence[Handler], host: str, port: int) -> int:
+    """Serves until a signal; 2 if the address can't be listened on."""
+    from streams.http.server import HttpServer, PortTakenError  # takes half a second to import
+
+    stop = stop_on_signals()
+    exporter = lag_exporter(settings, handlers, SystemClock())
+    place = changed(settings, {"http": {"host": host, "port": port, "enabled": True}}).http
+    try:
+        async with HttpServer(exporter, place) as http:
+            tell("lag", f"serves http://{http.address}/metrics; Ctrl-C stops it")
+            await stop.wait()
+    except PortTakenError:
+        return tell("lag", f"cannot listen on {host}:{port}; name another place with --serve", 2)
+    return 0
+
+
+def lag_exporter(settings: Settings, handlers: Sequence[Handler], clock: Clock) -> Starlette:
+    from starlette.applications import Starlette
+    from starlette.responses import PlainTextResponse
+    from starlette.routing import Route
+
+    reading, read_at, answer = asyncio.Lock(), float("-inf"), PlainTextResponse()
+
+    async def metrics(_: object) -> Response:
+        nonlocal read_at, answer
+        async with reading:
+            if clock.monotonic() - read_at >= _FRESH_SECONDS:
+                answer = PlainTextResponse(*await _read(settings, handlers, clock), media_type=CONTENT_TYPE_LATEST)
+                read_at = clock.monotonic()
+        return answer
+
+    async def healthz(_: object) -> Response:
+        return PlainTextResponse("ok\n")
+
+    return Starlette(routes=[Route("/metrics", metrics), Route("/healthz", healthz)])
+
+
+async def _read(settings: Settings, handlers: Sequence[Handler], clock: Clock) -> tuple[bytes | str, int]:
+    from aiokafka.errors import KafkaError
+
+    from streams.kafka.lag import read_dead_letters, read_lags
+    from streams.kafka.trouble import explain_trouble
+
+    try:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            lags = await read_lags(settings.kafka, handlers, clock)
+            dead = await read_dead_letters(settings.kafka, handlers, clock)
+    except TimeoutError:
+        return f"Kafka did not answer within {_PATIENCE_SECONDS:g} s\n", 503
+    except (KafkaError, OSError) as error:
+        return f"{await explain_trouble(error, settings.kafka)}\n", 503
+    return generate_latest(LagCollector(lags, dead)), 200
+
+
+@dataclass
+class LagCollector(Collector):
+    """The metrics of groups and of dead letter topics; missing topics have no series."""
+
+    lags: Sequence[GroupLag]
+    dead: Sequence[DeadLettersStanding]
+
+    def collect(self) -> Iterator[Metric]:
+        for definition, value in _OF_GROUPS:
+            family = GaugeMetricFamily(definition.name, definition.meaning, labels=definition.labels)
+            for lag in self.lags:
+                if lag.exists and (figure := value(lag)) is not None:
+                    family.add_metric((lag.handler, lag.topic), figure)
+            yield family
+        dead = Metrics.topic_dead_letters
+        family = GaugeMetricFamily(dead.name, dead.meaning, labels=dead.labels)
+        for letters in self.dead:
+            family.add_metric((letters.handler,), letters.records)
+        yield family

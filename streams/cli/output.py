@@ -32,6 +32,7 @@ AsJson = Annotated[bool, Option("--json", help="Write JSON for programs.")]
 Config = Annotated[Path | None, Option("--config", help="A YAML file whose keys override the shipped ones.")]
 
 LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
+TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
 _LEAST_WIDTH = 120
 _SHOWN_REFUSALS = 20
 _TAB = "\t"

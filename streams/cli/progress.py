@@ -55,7 +55,7 @@ class ProgressLine:
 
             from streams.views.screen import Screen
 
-            shown = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[told]"))
+            shown = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[words]"))
             self._bar = Progress(next(shown), BarColumn(), next(shown), console=Screen(stderr=True), transient=True)
             self._bar.add_task(self.doing, total=self.total or None, words="")
             self._bar.start()

@@ -78,8 +78,10 @@ def publish(
     return run_publish(settings.with_kafka() if asked.mode == "send" else settings, asked)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Publication:
+    """What is published, and its entries in order; counts and keeps the refused ones, and reports the first of them."""
+
     topic: Topic
     paths: Sequence[Path]
     run: str | None = None
@@ -91,24 +93,18 @@ class Publication:
     mode: Literal["send", "check", "estimate"] = "send"
     as_json: bool = False
 
-
-class Input:
-    """The entries of a publication in order; counts and keeps the refused ones, and reports the first of them."""
-
-    def __init__(self, asked: Publication) -> None:
-        self.asked = asked
-        self._run = Run(asked.run, datetime.now(UTC)) if asked.run else None
+    def __post_init__(self) -> None:
+        self._began = Run(self.run, datetime.now(UTC)) if self.run else None
         self.refusals = Refusals("publish")
-        self.file = RefusedFile(asked.refused)
-        self.walk = Walk(asked.paths, asked.topic, asked.stated)
+        self.file = RefusedFile(self.refused)
+        self.walk = Walk(self.paths, self.topic, self.stated)
         self._entries = self.walk.entries()
 
     def progress(self, doing: str) -> ProgressLine:
         """Counts records, and takes the share and the time left from the bytes that were read."""
         return ProgressLine("publish", doing, self.walk.total, at=lambda: self.walk.done)
 
-    async def resume(self, position: Position) -> None:
-        """Skips to the position of a run. Raises as ``Walk.pass_over``."""
+    async def pass_over(self, position: Position) -> None:
         with self.progress("finding the place") as advance:
             await self.walk.pass_over(self._entries, position, advance)
         self.file.kept = position.kept
@@ -118,7 +114,7 @@ class Input:
         with self.file.opened():
             async for entry in self._entries:
                 await asyncio.sleep(0)  # lets Ctrl-C in, also if nothing else is awaited
-                record = entry.record(self.asked.topic, self._run)
+                record = entry.record(self.topic, self._began)
                 if isinstance(record, Refused):
                     self.refusals.add(f"{record.place}: {record.reason}")
                     self.file.add(record)
@@ -127,30 +123,27 @@ class Input:
 
     def summarize(self, document: dict[str, Any], line: str, end: str) -> None:
         """Prints what happened, after how many more entries were refused than were reported one by one."""
-        self.refusals.tell_rest("refused" if self.asked.refused else "refused; --refused FILE keeps them all")
+        self.refusals.tell_rest("refused" if self.refused else "refused; --refused FILE keeps them all")
         kinds = in_kinds(self.walk.passed)
-        show(self.asked.as_json, document, f"{line}{f', {kinds}' if kinds else ''}, {end}")
+        show(self.as_json, document, f"{line}{f', {kinds}' if kinds else ''}, {end}")
 
 
 def run_publish(settings: Settings, asked: Publication) -> int:
-    """Publishes every record of every path, or only checks them, which needs no Kafka."""
-    source = Input(asked)
-    if wrong := _wrong(source):
+    if wrong := _wrong(asked):
         return tell("publish", wrong, 2)
-    return run_with_kafka("publish", settings, (_send if asked.mode == "send" else _check)(source, settings))
+    return run_with_kafka("publish", settings, (_send if asked.mode == "send" else _check)(asked, settings))
 
 
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
-def _wrong(source: Input) -> str | None:
-    asked = source.asked
+def _wrong(asked: Publication) -> str | None:
     if asked.rate is not None and not 0 < asked.rate < math.inf:
         return f"--rate takes a number above 0, not {asked.rate:g}"
     if asked.run is not None and not _RUN_ID.fullmatch(asked.run):
         return f"a run id is 1 to 100 letters, digits, dots, underscores or hyphens, not {asked.run!r}"
     try:
-        wrong = source.file.problem(asked.paths)
+        wrong = asked.file.problem(asked.paths)
         for path in asked.paths if not wrong else ():
             check_source(path, asked.topic, asked.stated)
     except SourceError as error:
@@ -158,22 +151,21 @@ def _wrong(source: Input) -> str | None:
     return wrong
 
 
-async def _check(source: Input, settings: Settings) -> int:
-    asked = source.asked
+async def _check(asked: Publication, settings: Settings) -> int:
     valid = size = status = 0
     estimate: Estimate | None = None
     began = time.monotonic()
 
     async def valid_records(advance: Callable[[int], None]) -> AsyncGenerator[OutputRecord, None]:
         nonlocal valid, size
-        async for record in source.records():
+        async for record in asked.records():
             if record is not None:
                 valid, size = valid + 1, size + record.size
                 yield record
             advance(record is not None)
 
     try:
-        with source.progress(f"checking for {asked.topic.name}") as advance:
+        with asked.progress(f"checking for {asked.topic.name}") as advance:
             async with aclosing(valid_records(advance)) as records:
                 if asked.mode == "estimate":
                     from streams.replay.estimate import estimate_source
@@ -187,19 +179,19 @@ async def _check(source: Input, settings: Settings) -> int:
     except JournalError as error:
         status = tell("publish", f"the journal of answers can't be read: {error}", 1)
     finally:
-        _summarize_checked(source, valid, size, time.monotonic() - began, estimate)
-    return status or (1 if source.refusals.count else 0)
+        _summarize_checked(asked, valid, size, time.monotonic() - began, estimate)
+    return status or (1 if asked.refusals.count else 0)
 
 
-def _summarize_checked(source: Input, valid: int, size: int, seconds: float, estimate: Estimate | None) -> None:
-    asked, refused = source.asked, source.refusals.count
+def _summarize_checked(asked: Publication, valid: int, size: int, seconds: float, estimate: Estimate | None) -> None:
+    refused = asked.refusals.count
     at_rate = valid / asked.rate if asked.rate else None
     document: dict[str, Any] = {"published": 0, "valid": valid, "refused": refused}
-    document |= {"passed_over": dict(source.walk.passed), "seconds": round(seconds, 3)}
+    document |= {"passed_over": dict(asked.walk.passed), "seconds": round(seconds, 3)}
     document |= {"bytes": size, "seconds_at_rate": at_rate} | ({"estimate": estimate.to_wire()} if estimate else {})
     long = f", {in_time(at_rate)} at {asked.rate:g} a second" if at_rate is not None else ""
     counts = f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused"
-    source.summarize(document, counts, f"in {seconds:.1f} s; nothing was sent")
+    asked.summarize(document, counts, f"in {seconds:.1f} s; nothing was sent")
     if estimate and estimate.handlers and not asked.as_json:
         from streams.cli.replay_run import show_estimate
 
@@ -207,8 +199,7 @@ def _summarize_checked(source: Input, valid: int, size: int, seconds: float, est
         show_estimate(estimate)
 
 
-async def _send(source: Input, settings: Settings) -> int:
-    """Publishes live traffic, or what a run has not published yet; returns as ``run_publish``."""
+async def _send(asked: Publication, settings: Settings) -> int:
     from streams.kafka.clients import make_producer, opened
     from streams.kafka.topics import create_topics
     from streams.publish.sending import Sending
@@ -216,31 +207,31 @@ async def _send(source: Input, settings: Settings) -> int:
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)
     try:
-        if (run := source.asked.run) is not None:
-            return await _send_run(source, run, settings)
+        if (run := asked.run) is not None:
+            return await _send_run(asked, run, settings)
         async with opened(make_producer(settings.kafka, None, "assay.publish")) as producer:
             sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
-            return await _pass_on(source, sending, Position())
+            return await _pass_on(asked, sending, Position())
     except SourceError as error:
         return tell("publish", str(error), 2)
 
 
-async def _send_run(source: Input, run: str, settings: Settings) -> int:
+async def _send_run(asked: Publication, run: str, settings: Settings) -> int:
     from streams.publish.sending import RunLog, RunSending, RunTakenError
 
-    topic = source.asked.topic
+    topic = asked.topic
     log = RunLog(settings, topic, run)
-    if source.asked.resume and await log.read() is None:
+    if asked.resume and await log.read() is None:
         kept = "a run that has not moved for as long as Kafka keeps offsets, 7 days by default, is forgotten"
         unknown = f"Kafka knows no run {run!r} for {topic.name}; begin it with --run-id {run} ({kept})"
         return tell("publish", unknown, 2)
     try:
         if (position := await log.open()) is not None:
-            await source.resume(position)
+            await asked.pass_over(position)
             before = f"{position.published} published, {position.refused} refused before"
             tell("publish", f"resuming run {run}: {before}")
         position = position or Position()
-        return await _pass_on(source, RunSending(log, position, settings.pipeline), position)
+        return await _pass_on(asked, RunSending(log, position, settings.pipeline), position)
     except ChangedError as error:
         again = "publish what it is now as another run, under another --run-id"
         return tell("publish", f"run {run} can't go on: {error}; {again}", 2)
@@ -250,20 +241,20 @@ async def _send_run(source: Input, run: str, settings: Settings) -> int:
         await log.close()
 
 
-async def _pass_on(source: Input, sending: Sending | RunSending, before: Position) -> int:
+async def _pass_on(asked: Publication, sending: Sending | RunSending, before: Position) -> int:
     from aiokafka.errors import KafkaError
 
     from streams.publish.sending import RunTakenError
 
-    asked, taken = source.asked, 0
+    taken = 0
     began = time.monotonic()
     try:
-        with source.progress(f"publishing to {asked.topic.name}") as advance:
-            async for record in source.records():
+        with asked.progress(f"publishing to {asked.topic.name}") as advance:
+            async for record in asked.records():
                 taken += record is not None
-                counts = {"published": before.published + taken, "refused": before.refused + source.refusals.count}
-                counts["kept"] = source.file.kept
-                await sending.passed(record, source.walk.tracker.at(before.model_copy(update=counts)))
+                counts = {"published": before.published + taken, "refused": before.refused + asked.refusals.count}
+                counts["kept"] = asked.file.kept
+                await sending.passed(record, asked.walk.tracker.at(before.model_copy(update=counts)))
                 advance(record is not None)
                 if asked.rate and record is not None:
                     await asyncio.sleep(max(0.0, taken / asked.rate - (time.monotonic() - began)))
@@ -276,7 +267,7 @@ async def _pass_on(source: Input, sending: Sending | RunSending, before: Positio
     finally:
         # Also after Ctrl-C: waits for the records that were sent, and prints the summary.
         await sending.stop()
-        _summarize_sent(source, before, sending.committed, time.monotonic() - began)
+        _summarize_sent(asked, before, sending.committed, time.monotonic() - began)
     if sending.failure is not None:
         if asked.run is not None and not isinstance(sending.failure, RunTakenError):
             tell("publish", f"to resume later: {_command(asked, '--resume', asked.run)}")
@@ -284,16 +275,15 @@ async def _pass_on(source: Input, sending: Sending | RunSending, before: Positio
     return 1 if sending.committed.refused else 0
 
 
-def _summarize_sent(source: Input, before: Position, after: Position, seconds: float) -> None:
-    asked = source.asked
+def _summarize_sent(asked: Publication, before: Position, after: Position, seconds: float) -> None:
     published, refused = after.published - before.published, after.refused - before.refused
     document: dict[str, Any] = {"published": published, "refused": refused}
-    document |= {"passed_over": dict(source.walk.passed), "seconds": round(seconds, 3)}
+    document |= {"passed_over": dict(asked.walk.passed), "seconds": round(seconds, 3)}
     end = f"in {seconds:.1f} s"
     if asked.run is not None:
         document |= {"run": asked.run, "run_published": after.published, "run_refused": after.refused}
         end += f"; run {asked.run} in all: {after.published} published, {after.refused} refused"
-    source.summarize(document, f"published {published} to {asked.topic.name}, refused {refused}", end)
+    asked.summarize(document, f"published {published} to {asked.topic.name}, refused {refused}", end)
 
 
 def _interrupted(asked: Publication, published: int) -> str:

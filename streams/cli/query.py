@@ -271,7 +271,6 @@ def _show(answer: RankingCompleted, settings: Settings, options: QueryOptions, s
 
 
 def print_results(answer: RankingCompleted, seconds: float, place: str) -> None:
-    """Prints an answer, and the application that gave it; ``place`` is "" for this process."""
     console = text_console()
     console.print(_head(answer))
     if answer.results:

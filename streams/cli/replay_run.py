@@ -116,7 +116,6 @@ async def preview(
 def carry_out(
     command: str, settings: Settings, name: str, prepare: Prepare, *, allow_missing: bool, http: bool, as_json: bool
 ) -> int:
-    """Runs long work on a plan, with signals, metrics, progress and a summary."""
     configure_logs("warning", settings.logs.format)
     os.nice(_POLITE)
     try:
@@ -195,7 +194,6 @@ def _is_empty(plan: ReplayPlan) -> bool:
 
 
 def refused(command: str, error: ReplayError) -> int:
-    """Prints why a replay is not made or does not go on; returns the exit status."""
     return tell(command, str(error), _status(error))
 
 

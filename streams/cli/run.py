@@ -23,7 +23,7 @@ from streams.index.ports import IndexSettingsError
 from streams.llm.checks import checks_of_models
 from streams.runtime.process import freeze_gc, watchdog
 from streams.settings.model import Settings
-from streams.telemetry.metrics import Metrics
+from streams.telemetry.metrics import Metrics, counted
 from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS, Handler, no_such
 
@@ -150,7 +150,6 @@ async def _watch(application: Application, stop: asyncio.Event, address: str, dr
 
 
 def _out_of_patience(application: Application) -> Sequence[str]:
-    """What has delayed the work for too long; empty if nothing has."""
     settings = application.settings
     waiting = application.health.waiting(settings.processing.breaker.drain_patience_seconds)
     seconds, reason = application.drain_detector.held_up
@@ -163,21 +162,21 @@ def _out_of_patience(application: Application) -> Sequence[str]:
 def _summary_of(metrics: Metrics, handlers: Sequence[str]) -> dict[str, Any]:
     """For each handler its inputs and outcomes, with the reasons; for ``score_page`` also the tiers of its pages."""
     found: dict[str, Any] = {name: {"in": 0, "outcomes": Counter()} for name in handlers}
-    for labels, count in _samples(metrics.handler_events_total):
+    for labels, count in counted(metrics.handler_events_total):
         if labels["handler"] in found and count:
             done = found[labels["handler"]]
-            done["in"] += count
-            done["outcomes"][" ".join(filter(None, (labels["outcome"], labels["reason"])))] += count
+            done["in"] += int(count)
+            done["outcomes"][" ".join(filter(None, (labels["outcome"], labels["reason"])))] += int(count)
     if "score_page" in found:
-        found["score_page"]["tiers"] = tiers = Counter(dict.fromkeys("ABC", 0))
-        for labels, count in _samples(metrics.pages_scored_total):
-            tiers[labels["tier"]] += count
+        tiers, states = Counter(dict.fromkeys("ABC", 0)), Counter[str]()
+        for labels, count in counted(metrics.pages_scored_total):
+            tiers[labels["tier"]] += int(count)
+        for labels, count in counted(metrics.page_states_total):
+            states[labels["state"]] += int(count)
+        found["score_page"] |= {"tiers": tiers, "states": +states}
     if "index_page" in found:
-        found["index_page"]["points"] = sum(count for _, count in _samples(metrics.index_points_written_total))
+        found["index_page"]["points"] = int(sum(count for _, count in counted(metrics.index_points_written_total)))
         found["index_page"]["outdated"] = outdated_writes(metrics)
-    if "score_page" in found:
-        states = {labels["state"]: count for labels, count in _samples(metrics.page_states_total)}
-        found["score_page"]["states"] = Counter({state: count for state, count in states.items() if count})
     return found
 
 
@@ -202,12 +201,5 @@ def _summary_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def outdated_writes(metrics: Metrics) -> int:
     """Writes of pages of which the index had a newer version."""
-    found = _samples(metrics.documents_indexed_total)
-    return sum(count for labels, count in found if labels["change"] == IndexChange.OUTDATED)
-
-
-def _samples(counter: Any) -> Iterator[tuple[Mapping[str, str], int]]:
-    for family in counter.collect():
-        for sample in family.samples:
-            if sample.name.endswith("_total"):
-                yield sample.labels, int(sample.value)
+    found = counted(metrics.documents_indexed_total)
+    return int(sum(count for labels, count in found if labels["change"] == IndexChange.OUTDATED))

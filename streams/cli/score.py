@@ -230,7 +230,6 @@ def _head(path: Path, most: int = 64) -> bytes:
 
 
 def _begins_with(head: bytes, sign: bytes) -> bool:
-    """Whether a text begins with a sign, behind byte order marks and white space."""
     return head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n").startswith(sign)
 
 

@@ -230,7 +230,6 @@ class _Ratings(NamedTuple):
     file: str
 
     def entry(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Kind and reason of a line; None for a line without a rating."""
         row = {name.lower(): value for name, value in row.items()}
         if self.column not in row:
             raise _LineError(f"there is no column {self.column}; there are {', '.join(row)}")

@@ -55,8 +55,6 @@ def stats(
 
 
 class Tally(DecisionCounts):
-    """The decisions on a topic, and the refusals."""
-
     def __init__(self) -> None:
         super().__init__()
         self.refusals: Counter[str] = Counter()
@@ -86,7 +84,6 @@ def _band(band: int, between: str) -> str:
 
 
 def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:
-    """Counts the events of a file; 1 if a line is neither an event nor a refusal."""
     tally, wrong = Tally(), 0
     for found in read_events("stats", file, topic, quiet=as_json):
         if isinstance(found.event, Event):

@@ -179,7 +179,6 @@ def _row(handler: Handler, workers: Sequence[Worker], lags: Sequence[GroupLag]) 
 
 
 def top_screen(view: View, width: int) -> RenderableType:
-    """The screen, so many columns wide."""
     return Group(_head(view), _table(view, width >= _WIDE), *_problems(view))
 
 
@@ -256,13 +255,10 @@ class Worker(History):
 
 
 def worker_url(text: str) -> str:
-    """The address of a worker's metrics.
+    """The address of a worker's metrics. Raises WorkerError if the text is not an address.
 
     >>> worker_url("8080"), worker_url("worker-1:8080"), worker_url("https://w.example/assay/metrics")
     ('http://127.0.0.1:8080/metrics', 'http://worker-1:8080/metrics', 'https://w.example/assay/metrics')
-
-    Raises:
-        WorkerError: The text is not an address.
     """
     whole = text if "://" in text else f"http://127.0.0.1:{text}" if text.isdecimal() else f"http://{text}"
     if without_user(whole) != whole:
@@ -307,7 +303,6 @@ async def _get(url: str, client: httpx2.AsyncClient) -> str:
 
 
 def read_metrics(text: str) -> dict[Key, float]:
-    """The values of the metrics of ``_READ`` in an exposition. Raises WorkerError."""
     try:
         samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     except (ValueError, LookupError, TypeError):

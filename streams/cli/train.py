@@ -48,8 +48,7 @@ def train(
         raise BadParameter("give both --completed and --feedback, or neither", param_hint=missing)
     from streams.query.training_data import is_free, write_model
     from streams.training.join import ServedLog
-    from streams.training.report import write_card
-    from streams.training.train import Refusal, XgboostMissingError
+    from streams.training.train import Refusal, XgboostMissingError, write_card
     from streams.training.train import train as train_model
 
     settings = load_settings(config)

@@ -72,7 +72,6 @@ def try_(
 
 
 def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, pretty: bool = False) -> int:
-    """Writes the answer for every line of a file or of standard input, or for every page of a folder."""
     handler = handler_named(name)
     if handler is None and name not in STEPS:
         return unknown_handler(name)
@@ -155,7 +154,6 @@ def _line(outcome: Outcome) -> bytes | dict[str, Any]:
 
 
 def print_event(console: Screen, event: Event) -> None:
-    """Prints an event for people: its verdict, and its reasons."""
     from rich.text import Text  # takes a part of a second to import
 
     topic = topic_of(event)
@@ -187,8 +185,6 @@ class HandlerTrial:
 
 
 class StepTrial:
-    """A pure step of ``STEPS`` under one configuration."""
-
     def __init__(self, name: str, settings: Settings, runner: asyncio.Runner) -> None:
         self._step = partial(run_step, name, settings)
         self._loop = runner
@@ -265,7 +261,6 @@ def run_step(name: str, settings: Settings, line: bytes) -> dict[str, Any] | Dea
 
 
 def unknown_handler(name: str) -> int:
-    """Prints the known names, and returns the exit status for wrong usage."""
     known = [*(handler.name for handler in HANDLERS), *STEPS]
     return tell("try", no_such("handler", name, known), 2)
 

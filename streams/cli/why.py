@@ -105,7 +105,6 @@ async def _decisions(
 
 
 async def _replies(settings: Settings, found: Iterable[tuple[Any, Any]]) -> Mapping[str, str]:
-    """The replies of models by call id, or why a reply is not there."""
     calls = {call.call_id for _, decision in found if (call := getattr(decision, "llm", None)) and call.call_id}
     replies = {}
     for call_id in sorted(calls):

@@ -27,8 +27,7 @@ from starlette.routing import Route
 from schemas.event import derive_id
 from streams.console.context import Context, Screen
 from streams.console.lists import render_list
-from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord
-from streams.dlq.description import LetterCounts, described, header_texts
+from streams.dlq.dead_letters import DeadLetterReader, DeadLetterRecord, LetterCounts, described, header_texts
 from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.dlq.selection import Selection, SelectionError, selection_of
 from streams.topology import handler_named

@@ -33,7 +33,7 @@ from streams.console.review_agreement import agreement
 from streams.console.review_marks import Marks
 from streams.console.store import Condition
 from streams.console.words import link_of
-from streams.replay.decisions import DECISION_FIELDS, allowed_values, values_at
+from streams.replay.selection import DECISION_FIELDS, allowed_values, values_at
 from streams.topology import HANDLERS, TOPICS, handler_named, topic_of
 from streams.views.subjects import page_number
 from streams.views.words import reasons_of, verdict_of

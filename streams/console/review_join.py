@@ -22,7 +22,7 @@ from schemas.review import DecisionReviewed
 from streams.console.entries import Position
 from streams.kafka.lookups import read_newest_first, record_reader
 from streams.kafka.settings import KafkaSettings
-from streams.replay.decisions import DECISION_FIELDS, identity_of, values_at
+from streams.replay.selection import DECISION_FIELDS, identity_of, values_at
 from streams.topology import handler_named, topic_named
 from streams.topology.codec import decode, timestamp
 

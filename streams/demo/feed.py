@@ -33,7 +33,6 @@ def hosts() -> tuple[str, ...]:
 
 
 def page(url: str) -> bytes:
-    """The bytes of a page of the sample web. Raises KeyError."""
     host, _, path = url.partition("://")[2].partition("/")
     file = find(host, f"/{path}", "")
     if file is None:
@@ -42,7 +41,6 @@ def page(url: str) -> bytes:
 
 
 def find(host: str, path: str, query: str) -> Path | None:
-    """The file of an address; None for an unknown address."""
     if host not in hosts():
         return None
     name = path.strip("/") or "index"
@@ -85,7 +83,6 @@ def events(now: datetime) -> list[Event]:
 
 
 def pages(now: datetime) -> list[CrawledPage]:
-    """Crawled pages: all three tiers, one with instructions to machines, and a picture."""
     crawled = [
         CrawledPage(url=url, html_base64=page(url), content_type="text/html; charset=utf-8", fetched_at=now)
         for url in (NOTICE, WIRE_REPORT, BREAD, ORDERS, f"{SHOP}/")
@@ -95,7 +92,6 @@ def pages(now: datetime) -> list[CrawledPage]:
 
 
 def queries() -> list[Event]:
-    """Queries to the index: one that a ministry answers, and one in Chinese."""
     return _recorded(RANKING_REQUESTED)
 
 

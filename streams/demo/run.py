@@ -42,6 +42,7 @@ from streams.local_kafka.broker import LocalKafka
 from streams.local_kafka.install import BrokerUnavailable
 from streams.pipeline.drain import high_watermarks
 from streams.settings.model import HttpSettings, Settings
+from streams.telemetry.metrics import counted
 from streams.topology import HANDLERS, MIB, TOPICS, topic_of
 from streams.topology.codec import OutputRecord, decode, encode, timestamp
 
@@ -115,7 +116,6 @@ class Watch:
     """Follows every topic, ``read_committed``, from its beginning."""
 
     def __init__(self, settings: Settings, tally: Tally) -> None:
-        """Takes the installation and the tally."""
         prefix = settings.kafka.topic_prefix
         self._kafka = settings.kafka
         self._tally = tally
@@ -125,13 +125,11 @@ class Watch:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begins to read. Raises KafkaError."""
         lists = follow(self._kafka, {*self._topics, *self._dead}, "earliest", positions=self._positions)
         await anext(lists)
         self._task = asyncio.create_task(self._follow(lists), name="demo watch")
 
     async def stop(self) -> None:
-        """Stops reading."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -139,8 +137,7 @@ class Watch:
     async def catch_up(self) -> None:
         """Waits until all records that are written by now are read; open transactions must end first.
 
-        Raises:
-            Exception: The reading failed.
+        Raises Exception if the reading failed.
         """
         # The readable end could miss a commit that was confirmed a moment ago.
         ends = await high_watermarks(self._kafka, [*self._positions])
@@ -184,12 +181,7 @@ _CLOSE_SECONDS = 5.0
 
 @dataclass(slots=True)
 class Demo:
-    """A running demonstration.
-
-    Attributes:
-        settings: Those of this run.
-        address: Of the application's HTTP server; "" without one.
-    """
+    """A running demonstration; its address is "" without an HTTP server."""
 
     settings: Settings
     application: Application
@@ -203,12 +195,10 @@ class Demo:
         return time.monotonic() - self.began
 
     def balances(self) -> dict[str, Balance]:
-        """The inputs and outcomes of each handler, from the committed records."""
         dropped: Counter[str] = Counter()
-        for family in self.application.metrics.handler_events_total.collect():
-            for sample in family.samples:
-                if sample.name.endswith("_total") and sample.labels["outcome"] == "drop":
-                    dropped[sample.labels["handler"]] += int(sample.value)
+        for labels, count in counted(self.application.metrics.handler_events_total):
+            if labels["outcome"] == "drop":
+                dropped[labels["handler"]] += int(count)
         return self.tally.account.balances(dropped)
 
     async def work(self, say: Callable[[str], None]) -> None:

@@ -54,8 +54,6 @@ class Balance:
 
 
 class Audit:
-    """The inputs and outcomes of each handler."""
-
     def __init__(self, handlers: Sequence[Handler]) -> None:
         self._handlers = handlers
         self._inputs: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -70,7 +68,6 @@ class Audit:
         self._dead[handler][identity] += 1
 
     def balances(self, dropped: Mapping[str, int]) -> dict[str, Balance]:
-        """The balances of the handlers, which have dropped so many inputs each."""
         return {handler.name: self._balance(handler, dropped.get(handler.name, 0)) for handler in self._handlers}
 
     def _balance(self, handler: Handler, dropped: int) -> Balance:
@@ -103,8 +100,6 @@ Kind = TypeVar("Kind", bound=Event)
 
 
 class Tally:
-    """Keeps the events on the topics, and counts what was decided."""
-
     def __init__(self) -> None:
         self._events: defaultdict[type[Event], list[Event]] = defaultdict(list)
         self._counts: defaultdict[str, DecisionCounts] = defaultdict(DecisionCounts)
@@ -127,12 +122,9 @@ class Tally:
         self.account.see_dead(letter.handler, letter.root_id)
         self.dead.append(letter)
 
-    def all(self, kind: type[Kind]) -> list[Kind]:
-        return cast("list[Kind]", self._events[kind])
-
     def latest(self, kind: type[Kind]) -> dict[str, Kind]:
         """The last event of each key of the topic."""
-        return {topic_of(event).key(event): event for event in self.all(kind)}
+        return {topic_of(event).key(event): event for event in cast("list[Kind]", self._events[kind])}
 
     @property
     def asked_models(self) -> bool:

@@ -42,15 +42,7 @@ _CUT = ("x-orig-size", "x-orig-key-size", "x-orig-headers-dropped")
 
 @dataclass(frozen=True, slots=True)
 class RedriveOptions:
-    """How dead letters are sent again.
-
-    Attributes:
-        run_id: Named in the headers of every record.
-        dry_run: Only count.
-        again: Include dead letters that were sent again before.
-        limit: Maximum number; None for no maximum.
-        rate: Maximum number a second; None for no maximum.
-    """
+    """The options of ``assay dlq redrive``; ``run_id`` is in the headers of every record."""
 
     run_id: str
     dry_run: bool = False
@@ -77,8 +69,7 @@ async def redrive(
 ) -> Redriven:
     """Sends the selected dead letters again, and calls ``advance`` with the size of each batch.
 
-    Raises:
-        KafkaError: The cluster failed, or another redrive took over; what was committed counts.
+    Raises KafkaError if the cluster failed, or another redrive took over; what was committed counts.
     """
     result = Redriven()
     async with DeadLetterReader(settings, selection) as letters:
@@ -142,7 +133,6 @@ async def _batches(
 
 
 def _marker(partition: TopicPartition, letter: DeadLetterRecord, run_id: str) -> OutputRecord:
-    """The record in the dead letter topic that marks a dead letter as sent again."""
     notes = {REDRIVEN_OF: str(letter.record.offset), "x-run": run_id, "x-redriven-at": datetime.now(UTC).isoformat()}
     key = letter.record.key
     headers = tuple((name, text.encode()) for name, text in notes.items())

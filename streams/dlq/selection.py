@@ -55,8 +55,7 @@ def selection_of(
 ) -> Selection:
     """The selection of the options of a command.
 
-    Raises:
-        SelectionError: A handler, reason or stage is unknown, or a time is wrong.
+    Raises SelectionError if a handler, reason or stage is unknown, or a time is wrong.
     """
     _known("handler", handlers, [handler.name for handler in HANDLERS])
     _known("reason", reasons, list(DeadReason))

@@ -54,7 +54,6 @@ def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
 
 
 def _absent(what: str, error: ModuleNotFoundError) -> Check:
-    """What cannot be checked because it is not installed."""
     if (remedy := missing_extra(error)) is None:
         raise error
     return Check(what, "warn", *remedy.split(": ", 1))

@@ -183,13 +183,11 @@ async def _clocks(settings: Settings) -> list[Check]:
 
 
 async def _decisions(settings: Settings) -> list[Check]:
-    """Whether the workers' last decisions were made under the rules of this configuration."""
     latest = await read_latest_decisions(settings.kafka, HANDLERS)
     return [judge_versions(latest, {h.name: settings.rules(h.rules).config_version for h in HANDLERS})]
 
 
 async def _index(settings: Settings) -> list[Check]:
-    """Whether the index has the points of the last decisions."""
     return [judge_outdated(*await read_outdated_points(settings.kafka))]
 
 

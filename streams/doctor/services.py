@@ -98,7 +98,6 @@ def check_fetching(fetch: FetchSettings) -> Iterator[Check]:
 
 
 def _refused(path: Path) -> str:
-    """Why the fetch cache cannot use an existing file; "" if it can."""
     try:
         if path.exists():
             with closing(sqlite3.connect(path)) as database:
@@ -226,7 +225,6 @@ def _journal(llm: LlmSettings) -> Iterator[Check]:
 
 
 async def _spent_today(llm: LlmSettings) -> float:
-    """The costs of the day of all replicas; raises JournalError if the journal does not answer."""
     store = make_journal(llm)
     try:
         async with asyncio.timeout(_MODEL_SECONDS):

@@ -7,8 +7,7 @@ edited.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from string import ascii_uppercase
@@ -20,6 +19,8 @@ from streams.topology import HANDLERS
 from streams.topology.text import to_json, to_yaml
 
 FOLDER = Path("config/generated/grafana")
+Declared = dict[str, Any]
+"""A dashboard, a row, a panel or a query of ``dashboards.yaml``."""
 COLUMNS, HEIGHT, FIGURE_HEIGHT = 24, 8, 4
 """Grafana's grid, and panels on it."""
 ABREAST, FIGURES_ABREAST = 3, 6
@@ -27,71 +28,26 @@ _SHOWN = re.compile(r"\{\{(\w+)\}\}")
 """A label in a legend."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    expression: str
-    legend: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
-    """A panel.
-
-    Attributes:
-        title: Its heading.
-        note: The normal picture, and what a change of it means.
-        unit: As Grafana names it.
-        queries: The expressions.
-        form: ``lines``; ``stack``, stacked lines; ``bars``, one for each series, or ``figure``, one number, over the
-            whole time range.
-        signed: Whether values may be negative.
-        objective: A line that values should stay under, in the panel's unit.
-    """
-
-    title: str
-    note: str
-    unit: str
-    queries: tuple[Query, ...]
-    form: str = "lines"
-    signed: bool = False
-    objective: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    title: str
-    panels: tuple[Panel, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dashboard:
-    """A dashboard; its uid never changes, so links stay good. ``by_handler``: its reader can pick handlers."""
-
-    name: str
-    title: str
-    note: str
-    rows: tuple[Row, ...]
-    by_handler: bool = False
-
-    @property
-    def uid(self) -> str:
-        return f"assay-{self.name}"
-
-    @property
-    def panels(self) -> tuple[Panel, ...]:
-        return tuple(panel for row in self.rows for panel in row.panels)
-
-
 @cache
-def dashboards() -> tuple[Dashboard, ...]:
-    """The dashboards; the first is where Grafana opens."""
+def dashboards() -> tuple[Declared, ...]:
+    """The dashboards with their names filled in; the first is where Grafana opens.
+
+    A dashboard's name never changes, so links stay good; with ``by_handler`` its reader can pick handlers. A panel has
+    a title, a note (the normal picture, and what a change of it means), a unit as Grafana names it, and ``queries``.
+    Its form is ``lines``; ``stack``, stacked lines; ``bars``, one for each series, or ``figure``, one number, over the
+    whole time range. ``signed`` values may be negative, and lines should stay under an ``objective``.
+    """
     return tuple(
-        Dashboard(**{**entry, "rows": tuple(row for declared in entry["rows"] for row in _rows(declared))})
+        entry | {"rows": [row for declared in entry["rows"] for row in _rows(declared)]}
         for entry in read_data("dashboards.yaml")
     )
 
 
-def _rows(declared: Mapping[str, Any]) -> Iterator[Row]:
+def panels_of(dashboard: Declared) -> list[Declared]:
+    return [panel for row in dashboard["rows"] for panel in row["panels"]]
+
+
+def _rows(declared: Declared) -> Iterator[Declared]:
     of_handlers = (
         {
             "handler": handler.name,
@@ -104,41 +60,37 @@ def _rows(declared: Mapping[str, Any]) -> Iterator[Row]:
     )
     for values in of_handlers if "for_each" in declared else [{}]:
         row = filled(declared, values)
-        yield Row(row["title"], tuple(map(_declared_panel, row["panels"])))
-
-
-def _declared_panel(entry: Mapping[str, Any]) -> Panel:
-    kept = {key: value for key, value in entry.items() if key not in ("expr", "legend", "queries")}
-    queries = tuple(Query(query["expr"], query["legend"]) for query in entry.get("queries", [entry]))
-    return Panel(**kept, queries=queries)
+        for panel in row["panels"]:
+            panel.setdefault("form", "lines")
+            panel.setdefault("queries", [panel])
+        yield row
 
 
 def grafana() -> dict[Path, str]:
     """The dashboards and their provisioning. Raises ValueError if a panel asks for what is not declared."""
     shown = dashboards()
     for dashboard in shown:
-        for panel in dashboard.panels:
-            for query in panel.queries:
-                place = f"dashboard {dashboard.name}: {panel.title}"
-                refuse_undeclared(query.expression, place, _SHOWN.findall(query.legend))
+        for panel in panels_of(dashboard):
+            for query in panel["queries"]:
+                place = f"dashboard {dashboard['name']}: {panel['title']}"
+                refuse_undeclared(query["expr"], place, _SHOWN.findall(query["legend"]))
     provisioning = read_data("grafana.yaml")["provisioning"]
     return {
-        **{FOLDER / f"dashboards/{dashboard.name}.json": to_json(as_json(dashboard)) for dashboard in shown},
+        **{FOLDER / f"dashboards/{dashboard['name']}.json": to_json(as_json(dashboard)) for dashboard in shown},
         **{FOLDER / "provisioning" / name: to_yaml(content) for name, content in provisioning.items()},
     }
 
 
-def as_json(shown: Dashboard) -> dict[str, Any]:
-    variables = filled(
-        read_data("grafana.yaml")["variables"], {"handlers": ",".join(handler.name for handler in HANDLERS)}
-    )
+def as_json(shown: Declared) -> dict[str, Any]:
+    handlers = ",".join(handler.name for handler in HANDLERS)
+    variables = filled(read_data("grafana.yaml")["variables"], {"handlers": handlers})
     return _part(
         "dashboard",
-        uid=shown.uid,
-        title=shown.title,
-        note=shown.note,
-        links=[_link(other) for other in dashboards() if other.name != shown.name],
-        variables=variables if shown.by_handler else variables[:1],
+        uid=_uid(shown),
+        title=shown["title"],
+        note=shown["note"],
+        links=[_link(other) for other in dashboards() if other["name"] != shown["name"]],
+        variables=variables if shown.get("by_handler") else variables[:1],
         panels=[{"id": number, **panel} for number, panel in enumerate(_placed(shown), start=1)],
     )
 
@@ -147,53 +99,57 @@ def _part(name: str, **values: Any) -> dict[str, Any]:
     return dict(filled(read_data("grafana.yaml")[name], values))
 
 
-def _link(other: Dashboard) -> dict[str, Any]:
-    return _part("link", uid=other.uid, title=other.title.removeprefix("Assay: ").capitalize(), note=other.note)
+def _uid(shown: Declared) -> str:
+    return f"assay-{shown['name']}"
 
 
-def _placed(shown: Dashboard) -> Iterator[dict[str, Any]]:
-    """Rows and panels with their place on the grid, from the top."""
+def _link(other: Declared) -> dict[str, Any]:
+    title = other["title"].removeprefix("Assay: ").capitalize()
+    return _part("link", uid=_uid(other), title=title, note=other["note"])
+
+
+def _placed(shown: Declared) -> Iterator[dict[str, Any]]:
     top = 0
-    for row in shown.rows:
-        yield {**_part("row", title=row.title), "gridPos": {"x": 0, "y": top, "w": COLUMNS, "h": 1}}
+    for row in shown["rows"]:
+        yield {**_part("row", title=row["title"]), "gridPos": {"x": 0, "y": top, "w": COLUMNS, "h": 1}}
         top += 1
-        figures = all(panel.form == "figure" for panel in row.panels)
+        figures = all(panel["form"] == "figure" for panel in row["panels"])
         abreast, height = (FIGURES_ABREAST, FIGURE_HEIGHT) if figures else (ABREAST, HEIGHT)
         width = COLUMNS // abreast
-        for position, panel in enumerate(row.panels):
+        for position, panel in enumerate(row["panels"]):
             down, across = divmod(position, abreast)
             place = {"x": across * width, "y": top + down * height, "w": width, "h": height}
             yield {**_panel(panel), "gridPos": place}
-        top += -(-len(row.panels) // abreast) * height
+        top += -(-len(row["panels"]) // abreast) * height
 
 
-def _panel(panel: Panel) -> dict[str, Any]:
-    named = any("{{" in query.legend for query in panel.queries)
+def _panel(panel: Declared) -> dict[str, Any]:
+    named = any("{{" in query["legend"] for query in panel["queries"])
     form = filled(
-        read_data("grafana.yaml")["forms"][panel.form if panel.objective is None else "objective"],
-        {"objective": panel.objective, "text_mode": "value_and_name" if named else "value"},
+        read_data("grafana.yaml")["forms"]["objective" if "objective" in panel else panel["form"]],
+        {"objective": panel.get("objective"), "text_mode": "value_and_name" if named else "value"},
     )
-    least = {} if panel.signed else {"min": 0}
+    least = {} if panel.get("signed") else {"min": 0}
+    bars = panel["form"] == "bars"
     return _part(
         "panel",
         type=form["type"],
-        title=panel.title,
-        note=panel.note,
-        defaults={"unit": panel.unit, **least, **form["defaults"]},
-        targets=[_target(panel, letter, query) for letter, query in zip(ascii_uppercase, panel.queries, strict=False)],
+        title=panel["title"],
+        note=panel["note"],
+        defaults={"unit": panel["unit"], **least, **form["defaults"]},
+        targets=[_target(bars, *pair) for pair in zip(ascii_uppercase, panel["queries"], strict=False)],
         options=form["options"],
     )
 
 
-def _target(panel: Panel, letter: str, query: Query) -> dict[str, Any]:
-    bars = panel.form == "bars"
+def _target(bars: bool, letter: str, query: Declared) -> dict[str, Any]:
     # Grafana takes cumulative buckets apart for this format, so that a bar is what lies between two bounds.
-    by_bucket = bars and query.legend == "{{le}}"
+    by_bucket = bars and query["legend"] == "{{le}}"
     return _part(
         "target",
         letter=letter,
-        expr=query.expression,
-        legend=query.legend,
+        expr=query["expr"],
+        legend=query["legend"],
         instant=bars,
         range=not bars,
         format="heatmap" if by_bucket else "time_series",

@@ -85,7 +85,6 @@ def release(root: Path, version: str, topics: Sequence[Topic] = TOPICS) -> list[
 
 
 def _released(root: Path) -> dict[str, dict[str, Any]]:
-    """The released schemas by topic and version, oldest first."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted((root / RELEASED).glob("*/*.schema.json"), key=_age):
         found.setdefault(path.parent.name, {})[_version(path)] = json.loads(path.read_text("utf-8"))

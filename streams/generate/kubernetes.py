@@ -17,8 +17,7 @@ from handlers.prompts.template import ModelTasks
 from schemas.addresses import port_of
 from schemas.needs import AskModel, FetchPages, IndexDocument, SearchVectors
 from schemas.rules import Section
-from streams.generate.compose_workers import HTTP_PORT, STATE, service_name
-from streams.generate.templates import rendered
+from streams.generate.templates import HTTP_PORT, STATE, rendered, service_name
 from streams.index.settings import IndexSettings
 from streams.kafka.settings import KafkaSettings
 from streams.llm.limits import Shares

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streams.generate.asyncapi import asyncapi
-from streams.generate.compose_workers import compose_workers
 from streams.generate.examples import FOLDER, examples, is_generated
 from streams.generate.grafana import grafana
 from streams.generate.json_schemas import goldens, json_schemas
 from streams.generate.kubernetes import kubernetes
 from streams.generate.pages import handler_page, topology_page
 from streams.generate.prometheus import prometheus
+from streams.generate.templates import compose_workers
 from streams.runtime.settings_files import read_document
 from streams.topology import HANDLERS, TOPICS
 from streams.topology.text import without_references

@@ -111,12 +111,10 @@ def plain_text() -> str:
 
 
 def writers(topic: Topic) -> tuple[str, ...]:
-    """The producers of a topic: outsiders first, then handlers."""
     return topic.written_by + tuple(handler.name for handler in HANDLERS if topic in handler.emits)
 
 
 def readers(topic: Topic) -> tuple[str, ...]:
-    """The consumers of a topic: handlers first, then outsiders."""
     return tuple(handler.name for handler in HANDLERS if handler.consumes == topic) + topic.read_by
 
 

@@ -13,8 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from streams.generate.compose_workers import HTTP_PORT, service_name
-from streams.generate.templates import filled, read_data
+from streams.generate.templates import HTTP_PORT, filled, read_data, service_name
 from streams.settings.model import PipelineSettings
 from streams.telemetry.metrics import METRICS
 from streams.telemetry.settings import AlertSettings
@@ -75,7 +74,6 @@ class Alert:
 
 
 def services(not_run: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The worker services, each once, without those of handlers that are not run."""
     return tuple(dict.fromkeys(service_name(handler) for handler in HANDLERS if handler.name not in not_run))
 
 

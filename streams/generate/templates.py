@@ -2,7 +2,7 @@
 
 Data is YAML in which ``<<name>>`` is filled in. The composition, the Kubernetes manifests and the pages of the
 documentation are templates of Jinja2 with the delimiters ``<< >>`` and ``<% %>``, because ``{{ }}`` and ``${ }`` belong
-to what is generated.
+to what is generated. The worker services of the composition are here, too: other files name them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from schemas.needs import FetchPages
+from streams.topology import HANDLERS, Handler
+from streams.topology.text import to_yaml
 
 FOLDER = Path(__file__).parent / "templates"
 _NAME = re.compile(r"<<(\w+)>>")
@@ -29,8 +33,7 @@ def read_data(name: str) -> Any:
 def filled(part: Any, values: Mapping[str, Any]) -> Any:
     """A part of the data with its names filled in; a text that is one name becomes the value itself.
 
-    Raises:
-        KeyError: A name has no value.
+    Raises KeyError if a name has no value.
     """
     if isinstance(part, dict):
         return {key: filled(value, values) for key, value in part.items() if key != "for_each"}
@@ -58,3 +61,27 @@ def rendered_text(template: str, /, **values: Any) -> str:
         autoescape=False,  # noqa: S701 - YAML and Markdown
     )  # fmt: skip
     return environment.get_template(template).render(values)
+
+
+HTTP_PORT = 8080
+STATE = "/var/lib/assay"
+"""Where a worker keeps what should outlive it: fetched pages, or the embedded index. Nothing else can be written to."""
+GRACE = "40s"
+"""Longer than the drain budget (``pipeline.drain_seconds``), so that a stop is a drain and not a kill."""
+
+
+def compose_workers() -> dict[Path, str]:
+    [document] = rendered(
+        "compose.yaml.j2",
+        handlers=HANDLERS,
+        port=HTTP_PORT,
+        state=STATE,
+        grace=GRACE,
+        fetches=lambda handler: FetchPages in handler.asks,
+    )
+    return {Path("config/generated/compose.workers.yml"): to_yaml(document)}
+
+
+def service_name(handler: Handler) -> str:
+    """The service of a handler; a host name has no underscores."""
+    return handler.name.replace("_", "-")

@@ -57,7 +57,6 @@ def _groups_of(handler: Handler) -> tuple[str, ...]:
 
 
 def _topics_of_groups(handler: Handler) -> tuple[str, ...]:
-    """What the handler's groups read, and its dead letters."""
     dead = dead_letter_topic(handler.consumes.name, handler.group)
     return handler.consumes.name, *(retry.topic for retry in handler.retry_topics), dead
 

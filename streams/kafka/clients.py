@@ -13,11 +13,15 @@ from typing import Any, TypeVar
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 
-from streams.kafka.aiokafka_fixes.bounded_unpacking import limit_unpacking
-from streams.kafka.aiokafka_fixes.forced_stop import END_SECONDS, cut_off, ended
-from streams.kafka.aiokafka_fixes.no_broker import no_broker_is_an_error
-from streams.kafka.aiokafka_fixes.offset_errors import raise_offset_errors
-from streams.kafka.aiokafka_fixes.single_end import SingleEndProducer
+from streams.kafka.aiokafka_fixes.batches import limit_unpacking
+from streams.kafka.aiokafka_fixes.connections import (
+    END_SECONDS,
+    cut_off,
+    ended,
+    no_broker_is_an_error,
+    raise_offset_errors,
+)
+from streams.kafka.aiokafka_fixes.producers import SingleEndProducer
 from streams.kafka.settings import KafkaSettings
 from streams.topology import DEAD_LETTER_BYTES, MIB
 
@@ -135,9 +139,7 @@ async def opened(client: Client) -> AsyncIterator[Client]:
     """Starts a client, and stops it at the end of the block; also if its start fails or is cancelled.
 
     After an error the stop is short, because a producer would retry for ever if the cluster is silent.
-
-    Raises:
-        KafkaError: The cluster can't be reached.
+    Raises KafkaError.
     """
     try:
         await start(client)

@@ -101,9 +101,7 @@ async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None])
 
     Transaction markers and aborted records occupy offsets and cannot be read: a group is caught up if nothing else is
     between its offset and the last stable one. ``starts`` has the group's offset; None for the partition's first one.
-
-    Raises:
-        KafkaError: The cluster can't be reached, or does not answer in time.
+    Raises KafkaError if the cluster can't be reached, or does not answer in time.
     """
     if not starts:
         return {}

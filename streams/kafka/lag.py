@@ -170,7 +170,6 @@ async def read_dead_letters(
 async def _replays(
     admin: Any, prefix: str, handlers: Sequence[Handler]
 ) -> dict[str, tuple[list[_Reading], GroupState]]:
-    """The groups of replays on the cluster, with the topics of their offsets."""
     listed = sorted(group for group, *_ in await admin.list_consumer_groups())
     handler_of = {
         group: handler for handler in handlers for group in listed if group.startswith(prefix + handler.group + _REPLAY)

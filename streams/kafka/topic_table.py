@@ -133,9 +133,7 @@ class TopicTable(Generic[V]):
         The transition takes None if there is no value, and returns None to change nothing. It is called again if
         another process has written meanwhile. The transactional id is the same for every writer of the key. The offsets
         are committed in the same transaction, if there is a change.
-
-        Raises:
-            KafkaError: The cluster failed; nothing was written, or all of it.
+        Raises KafkaError if the cluster failed; nothing was written, or all of it.
         """
         until = self._clock.monotonic() + _FENCED_SECONDS
         while True:

@@ -38,7 +38,6 @@ log = structlog.get_logger(__name__)
 
 
 def utc_day(clock: Clock) -> str:
-    """Today's date in UTC, as text."""
     return clock.now().astimezone(UTC).date().isoformat()
 
 
@@ -108,7 +107,6 @@ class Accounting:
         self._unfinished: set[asyncio.Task[None]] = set()
 
     async def aclose(self) -> None:
-        """Finishes the work of callers that have left."""
         await asyncio.gather(*self._unfinished)
         await self.tally.aclose()
 
@@ -171,7 +169,6 @@ class Accounting:
         return self._reply(question, answer, cost, call_id=stored)
 
     async def failed(self, question: Question, outcome: CallOutcome, detail: str) -> ModelReply | ModelFailed:
-        """The reply for a question that failed; corrects the booking."""
         cost = await self.settle(question)
         took = question.latency_ms
         log.debug("no answer", task=question.need.task, model=question.model, outcome=outcome, milliseconds=took)
@@ -269,7 +266,6 @@ class CallTally:
         self._writer: asyncio.Task[None] | None = None
 
     def add(self, model: str, *, requested: int = 0, cached: int = 0, refused: int = 0, usd: float = 0.0) -> None:
-        """Adds to the counts of a model on the present day (UTC)."""
         day = utc_day(self._clock)
         before = self._counts.get((day, model), DayCalls(day, model))
         self._counts[day, model] = before.plus(DayCalls(day, model, requested, cached, refused, usd))
@@ -277,7 +273,6 @@ class CallTally:
             self._writer = asyncio.create_task(self._write(), name="call counts")
 
     async def aclose(self) -> None:
-        """Writes the counts that are left."""
         self._closing.set()
         if self._writer is not None:
             await self._writer

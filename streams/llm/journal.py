@@ -29,7 +29,6 @@ class StoredAnswer(Event):
 
 
 def definition_of(tool: ToolSpec) -> dict[str, Any]:
-    """A tool as it is sent to a model."""
     return {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
 
 
@@ -174,8 +173,6 @@ class Usage(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What one call used, with its task and model."""
-
     task: str
     model: str
     opening: bool

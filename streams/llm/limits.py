@@ -76,7 +76,6 @@ class RateWindow:
         self._due = max(self._due, now) + self._window * part
 
     def correct(self, amount: float) -> None:
-        """Corrects the last amount by the difference between used and taken."""
         if self._limit > 0 and self._log:
             moment, taken = self._log[-1]
             part = max(amount / self._limit, -taken)
@@ -85,7 +84,6 @@ class RateWindow:
             self._due += self._window * part
 
     def spacing(self) -> float:
-        """Seconds between two amounts of 1."""
         return self._window / self._limit if self._limit > 0 else math.inf
 
     def _forget(self, now: float) -> None:
@@ -212,7 +210,6 @@ class Limiter:
         self._server_limits |= {name: value for name, value in named.items() if value is not None}
 
     def allowed(self, task: str) -> float:
-        """Requests a minute of a task in this process now."""
         return self._minute("requests", self._shares.of(task), self._clock.monotonic())
 
     def _adjust(self, task: str, queue: TaskQueue, now: float) -> None:

@@ -127,7 +127,7 @@ class Failure:
     Attributes:
         cause: The failure in our own words, with advice. It may be logged and shown to other callers.
         after_seconds: How long the server asked to wait; None if it did not.
-        said: The server's own text, or "". It may repeat the question, so only its caller may see it.
+        server_text: The server's own text, or "". It may repeat the question, so only its caller may see it.
     """
 
     kind: Trouble

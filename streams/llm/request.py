@@ -146,7 +146,6 @@ class Question:
 
     @property
     def left(self) -> float:
-        """Seconds until the deadline."""
         return max(0.0, self.policy.deadline_seconds - self.spent)
 
     @property
@@ -159,7 +158,6 @@ class Question:
 
     @property
     def most_reply_tokens(self) -> int:
-        """The longest reply, including hidden thinking tokens."""
         return self.need.max_tokens + self.limits.thinking_tokens
 
     def tokens_of(self, completion: Completion) -> tuple[int, int]:

@@ -194,7 +194,6 @@ class Tools:
         }
 
     async def _fetched(self, client: str, url: str) -> Any:
-        """The scored page of an address, or a refusal."""
         limit, now = self._settings.mcp.fetches_per_minute, self._clock.monotonic()
         for known, times in list(self._fetches.items()):
             while times and times[0] <= now - _MINUTE:
@@ -235,7 +234,6 @@ class Tools:
 
 
 def _event(kind: type[Any], fields: dict[str, Any]) -> Any:
-    """The event of a client's arguments, or a refusal."""
     try:
         return kind.model_validate(fields)
     except ValidationError as error:

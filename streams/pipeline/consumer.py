@@ -6,7 +6,7 @@ shows which records were requested before a partition was opened or set back.
 
 A poll that raises has moved positions past records that were not delivered: aiokafka drains one partition after another
 and discards what it has when the next one fails. Therefore every partition is set back to the next record that intake
-expects. Records of a producer never make a poll raise: see ``streams.kafka.aiokafka_fixes.unreadable_records``.
+expects. Records of a producer never make a poll raise: see ``streams.kafka.aiokafka_fixes.batches``.
 
 Under back pressure a partition is not polled. It is neither paused nor set back: both would discard what the consumer
 has fetched ahead, to fetch and decompress it again.
@@ -25,7 +25,7 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaError
 
-from streams.kafka.aiokafka_fixes.offset_errors import raise_offset_errors
+from streams.kafka.aiokafka_fixes.connections import raise_offset_errors
 
 Polled = dict[TopicPartition, list[ConsumerRecord]]
 _POLL_RECORDS = 500

@@ -21,7 +21,7 @@ from faststream.prometheus import ConsumeAttrs, MetricsSettingsProvider, Prometh
 from prometheus_client import CollectorRegistry
 from pydantic import SkipValidation
 
-from streams.kafka.aiokafka_fixes.bounded_unpacking import limit_unpacking
+from streams.kafka.aiokafka_fixes.batches import limit_unpacking
 from streams.kafka.clients import connection, started
 from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup, Subscription

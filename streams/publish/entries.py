@@ -84,9 +84,7 @@ def record_of(topic: Topic, event: Event, run: Run | None = None) -> OutputRecor
     """The record of an event; its id derives from the topic, the run and the fields of the event that are given.
 
     So a later version whose event has more optional fields gives it the same id.
-
-    Raises:
-        EntryError: The page or the record is too large.
+    Raises EntryError if the page or the record is too large.
     """
     now = datetime.now(UTC)
     if isinstance(event, CrawledPage) and _page_bytes(event) > MAX_PAGE_BYTES:
@@ -116,7 +114,6 @@ def opened(path: Path) -> BufferedReader | gzip.GzipFile:
 
 
 def explain(error: Exception) -> str:
-    """The system's message for a file that cannot be read."""
     return getattr(error, "strerror", None) or str(error)
 
 

@@ -29,7 +29,6 @@ class LineEvent(NamedTuple):
     """An event of a line.
 
     Attributes:
-        place: The file and the line number, or the file of a page.
         event: The event; Dead with the reason if it cannot be read; Drop for a line of ``assay try`` without an event
             of the topic.
         value: The JSON that was read; the line for Drop.
@@ -58,7 +57,6 @@ class LineEvent(NamedTuple):
 
 
 def events_of(line: Line, topic: Topic) -> Iterator[LineEvent]:
-    """The events of a topic in a line."""
     if line.content is None:
         yield LineEvent(line.place, too_long())
         return

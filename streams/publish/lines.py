@@ -37,7 +37,6 @@ class Line(NamedTuple):
     """A line of a file or of standard input that is not blank.
 
     Attributes:
-        place: The file and the line number.
         content: The line with its end, without a byte order mark; None if it is longer than any topic takes.
         end: The bytes of the file up to about its end, compressed as on the disk; 0 for standard input.
     """
@@ -50,8 +49,7 @@ class Line(NamedTuple):
 def read_lines(path: Path) -> Iterator[Line]:
     """The lines of a file, or of standard input for ``-``.
 
-    Raises:
-        OSError: The file cannot be read, or is not UTF-8; the error has its name.
+    Raises OSError if the file cannot be read, or is not UTF-8; the error has its name.
     """
     piped = path == STANDARD_INPUT_PATH
     name = "standard input" if piped else str(path)
@@ -72,9 +70,7 @@ async def read_piped_lines(descriptor: int) -> AsyncIterator[Line]:
     """The lines of a pipe, terminal, socket or file, with the bytes that were read.
 
     A blocking read of a pipe would delay the sending of earlier records, and Ctrl-C, until the next line.
-
-    Raises:
-        OSError: The descriptor cannot be read, or its text is not UTF-8.
+    Raises OSError if the descriptor cannot be read, or its text is not UTF-8.
     """
     cutter, end, block = _Cutter("standard input", b""), 0, b"\n"
     while block:
@@ -85,7 +81,6 @@ async def read_piped_lines(descriptor: int) -> AsyncIterator[Line]:
 
 
 def too_long() -> Dead:
-    """The refusal of a line that is longer than any topic takes."""
     return Dead(DeadReason.TOO_LARGE, f"the line is longer than {LARGEST_LINE} bytes")
 
 
@@ -123,7 +118,6 @@ class _Cutter:
         self._hold(unfinished)
 
     def _hold(self, piece: bytes) -> None:
-        """Adds to the line that has begun."""
         self._length += len(piece)
         self._held += piece if self._length <= LARGEST_LINE else b""
 

@@ -54,9 +54,7 @@ def read_folder(path: Path) -> Iterator[Entry]:
     """An entry for each HTML file below a folder, or for one file.
 
     Its address is its name; below a folder that is named as a host, as mirrors are, the address at that host.
-
-    Raises:
-        SourceError: The folder has no HTML files.
+    Raises SourceError if the folder has no HTML files.
     """
     files = page_files(path)
     if not files:
@@ -73,7 +71,6 @@ def read_folder(path: Path) -> Iterator[Entry]:
 
 
 def read_case(line: Line, folder: Path) -> Entry:
-    """The entry of one line of the page list of a folder."""
     trace = line.content or b""
     with contextlib.suppress(EntryError):
         file, _ = _case(line.content, folder)

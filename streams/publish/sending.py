@@ -35,8 +35,6 @@ class RunTakenError(Exception):
 
 
 class RunLog:
-    """A run's records and position in Kafka."""
-
     def __init__(
         self, settings: Settings, topic: Topic, run: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
@@ -96,11 +94,6 @@ class RunLog:
     async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position) -> None:
         """Writes records together with the position after them, and retries for ``pipeline.stalled_seconds``.
 
-        Args:
-            records: The records of one transaction.
-            before: The committed position.
-            after: The position after the records.
-
         Raises:
             RunTakenError: Another copy of the run has taken over.
             KafkaError, TimeoutError: Kafka failed for too long.
@@ -145,7 +138,6 @@ class RunSending:
     """Commits the entries of an open run: while a transaction is written, the next one is filled.
 
     Attributes:
-        committed: The position in Kafka.
         failure: Why nothing more can be sent, or None.
     """
 
@@ -223,7 +215,6 @@ class Sending:
 
     @property
     def committed(self) -> Position:
-        """The position, with the number of acknowledged records."""
         return self._read.model_copy(update={"published": self.acknowledged})
 
     async def passed(self, record: OutputRecord | None, position: Position) -> None:

@@ -78,17 +78,11 @@ def size_of(path: Path) -> int:
 
 
 def read(path: Path, topic: Topic, stated: Format | None = None, passed: Counter[str] | None = None) -> Iterator[Entry]:
-    """The entries of a path, in order.
+    """The entries of a path, in order; ``passed`` counts the records of archives that are no pages, by kind.
 
-    Args:
-        path: JSON lines or TSV (also gzipped); a WARC file, a WACZ package or a list of WARC files;
-            ``cases.jsonl[.gz]`` or its folder; or a folder of HTML files.
-        topic: The topic of the records.
-        stated: The format of lines; None derives it from the name.
-        passed: Counts the records of archives that are no pages, by kind.
-
-    Raises:
-        SourceError: The path cannot be read, or does not suit the topic.
+    A path is JSON lines or TSV (also gzipped); a WARC file, a WACZ package or a list of WARC files;
+    ``cases.jsonl[.gz]`` or its folder; or a folder of HTML files. Without a format the name of a file decides.
+    Raises SourceError if the path cannot be read, or does not suit the topic.
     """
     check_source(path, topic, stated)
     try:

@@ -32,11 +32,9 @@ class Position(BaseModel):
 
     Attributes:
         source: The number of the source, from 0.
-        entries: The entries of that source before the position.
+        entries: Those of that source before the position.
         digest: The digest of the traces of those entries.
         before: The digest of the digests of the sources before it; "" for the first source.
-        published: Records of the run on the topic.
-        refused: Refused entries.
         kept: Bytes of the file of refused entries.
     """
 
@@ -64,8 +62,6 @@ def position_of(text: str) -> Position | None:
 
 
 class Tracker:
-    """Counts and digests the entries of the sources."""
-
     def __init__(self) -> None:
         self._source = self._entries = 0
         self._digest = sha256()
@@ -106,7 +102,6 @@ class Walk:
     """Reads the sources once.
 
     Attributes:
-        tracker: The position.
         total: The bytes of all sources; None if standard input is among them.
         done: The bytes that were read.
         passed: The records of archives that are no pages, by kind.
@@ -122,11 +117,7 @@ class Walk:
         self.total = None if STANDARD_INPUT_PATH in paths else sum(map(size_of, paths))
 
     async def entries(self) -> AsyncIterator[Entry]:
-        """Every entry of every source.
-
-        Raises:
-            SourceError: A source cannot be read.
-        """
+        """Every entry of every source. Raises SourceError if a source cannot be read."""
         for source, path in enumerate(self._paths):
             piped, behind = path == STANDARD_INPUT_PATH, self.done
             async for entry in read_standard_input(self._topic, self._stated) if piped else self._of(path):
@@ -189,8 +180,7 @@ class RefusedFile:
     def problem(self, sources: Sequence[Path]) -> str | None:
         """Why the file cannot be used: it would overwrite a source, or a file of the user.
 
-        Raises:
-            SourceError: The file cannot be read.
+        Raises SourceError if the file cannot be read.
         """
         file = self._path
         if file is None:
@@ -220,7 +210,6 @@ class RefusedFile:
             yield
 
     def add(self, refused: Refused) -> None:
-        """Writes an entry. Raises SourceError."""
         if self._file is not None:
             with self._named():
                 self.kept += self._file.write(_line(refused))

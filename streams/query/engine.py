@@ -79,9 +79,7 @@ class QueryEngine:
 
         Without ``shares`` this process has no limits by partition. ``via`` is the kind of client, for metrics and logs.
         The defaults are the system's clock and the handler of the topology that answers queries.
-
-        Raises:
-            SettingsError: Sections of the configuration don't go together, or its trees can't be asked.
+        Raises SettingsError if sections of the configuration don't go together, or its trees can't be asked.
         """
         handler = handler or query_handler()
         if settings.ranking_model and (warning := settings.ranking_model.other_config(settings.ranking)):

@@ -72,7 +72,6 @@ class RemoteQueries(Queries):
 
 
 def _stated(body: bytes) -> tuple[RefusalReason | None, str]:
-    """Reason and detail of a refusal; an unknown reason is None."""
     try:
         stated = json.loads(body)
         reason, detail = stated["reason"], str(stated["detail"])[:1000]

@@ -105,8 +105,6 @@ _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
 class QueryRoute:
-    """An ASGI application for one path."""
-
     def __init__(self, queries: Queries | None, settings: QuerySettings, token: str) -> None:
         """Without queries the route answers 404; without a token only this machine may ask."""
         self._queries = queries

@@ -29,12 +29,7 @@ class EmptyTopicError(Exception):
 
 
 async def read_topics(settings: Settings, served: ServedLog, progress: Progress) -> None:
-    """Reads both topics to their present end.
-
-    Raises:
-        EmptyTopicError: A topic is missing or empty.
-        KafkaError: The cluster can't be read.
-    """
+    """Reads both topics to their present end. Raises EmptyTopicError if a topic is missing or empty."""
     topics = (RANKING_FEEDBACK, RANKING_COMPLETED)
     found = await committed_ranges(settings.kafka, [topic.name for topic in topics])
     committed = {part.topic: part.ranges for part in found}
@@ -74,8 +69,7 @@ def is_free(folder: Path) -> bool:
 def write_model(folder: Path, manifest: Manifest, model: str, card: str) -> None:
     """Writes a model into a folder that is free.
 
-    Raises:
-        OSError: It can't be written, or the folder has filled meanwhile.
+    Raises OSError if it can't be written, or the folder has filled meanwhile.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:

@@ -23,7 +23,6 @@ from streams.kafka.groups import GroupState, read_groups
 from streams.kafka.topics import PlannedTopic, describe_topic, make_topics, plan_topics
 from streams.llm.journal import JournalError
 from streams.replay.budget import cost_problems, open_account, spent_by
-from streams.replay.decisions import decision_ranges
 from streams.replay.group import PlanGroup, remaining
 from streams.replay.plan import (
     OFFLINE,
@@ -44,7 +43,7 @@ from streams.replay.plan import (
 )
 from streams.replay.plan_store import PlanStore
 from streams.replay.ranges import Bound, count, find_ranges
-from streams.replay.selection import make_selector
+from streams.replay.selection import decision_ranges, make_selector
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
 
@@ -60,7 +59,6 @@ async def begin(settings: Settings, store: PlanStore, plan: ReplayPlan, now: dat
 
     Raises:
         ReplayError: The cost of the plan can't be counted here, or a plan of that name exists.
-        KafkaError: The cluster can't be reached.
         JournalError: The plan asks models, and the journal can't be written.
     """
     if problems := cost_problems(settings, handler_of(plan)):
@@ -84,7 +82,6 @@ async def resolved(
     Raises:
         ReplayTroubleError: The bounds name what is deleted, and that is not allowed.
         ReplayError: There is no such topic or partition, or a handler has nothing that the selection asks for.
-        KafkaError: The cluster can't be reached.
     """
     handler = handler_of(plan)
     found = await find_ranges(settings, stage_of(plan).topic, *bounds)
@@ -138,9 +135,7 @@ def _named(judge: str | None) -> str:
 async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], name: str) -> None:
     """Checks that no process works on another plan of the same paid handler.
 
-    Raises:
-        ReplayError: There is such a plan.
-        KafkaError: The cluster can't be asked.
+    Raises ReplayError if there is such a plan.
     """
     mine = plans.get(name)
     if mine is None or mine.stage or not is_paid(handler_of(mine), settings):
@@ -165,14 +160,9 @@ async def check_conflicts(settings: Settings, plans: Mapping[str, ReplayPlan], n
 
 @dataclass(frozen=True, slots=True)
 class PlanStatus:
-    """How far a plan has come.
+    """The newest state of a plan, its offsets (none if it is finished), and the processes that work on it now.
 
-    Attributes:
-        plan: Its newest state.
-        total: Offsets to process; 0 if it is finished.
-        remaining: Those of them that are not processed yet.
-        members: Processes that work on it now.
-        spent_usd: What models have cost; None if the journal can't be read here.
+    What models have cost is None if the journal can't be read here.
     """
 
     plan: ReplayPlan
@@ -229,9 +219,7 @@ async def _spent(settings: Settings, plan: ReplayPlan) -> float | None:
 async def cancel(settings: Settings, store: PlanStore, name: str, clock: Clock) -> PlanStatus:
     """Cancels a plan and waits until its processes have noticed. Returns its status then.
 
-    Raises:
-        ReplayError: There is no such plan, or it is over.
-        KafkaError: The cluster can't be reached.
+    Raises ReplayError if there is no such plan, or it is over.
     """
     newest = await store.change(name, lambda newest: transition(existing(newest, name), ReplayState.CANCELLED))
     plan = existing(newest, name)
@@ -250,9 +238,7 @@ async def drop(settings: Settings, store: PlanStore, name: str) -> list[str]:
     2. Fence the plan's producers. A process that was suspended can't commit any more.
     3. Delete the topics.
 
-    Raises:
-        ReplayError: There is no such plan, or processes work on it.
-        KafkaError: The cluster can't be reached.
+    Raises ReplayError if there is no such plan, or processes work on it.
     """
     plan = existing(store.plans.get(name), name)
     [status] = await plan_status(settings, [plan])
@@ -269,10 +255,7 @@ async def make_shadow(settings: Settings, plan: ReplayPlan) -> None:
     """Creates the missing topics of a plan.
 
     A shadow topic has the partitions and the configuration of the live topic, so it can be read like it.
-
-    Raises:
-        TopicsError: The cluster refused one.
-        KafkaError: The cluster can't be reached.
+    Raises TopicsError if the cluster refused one.
     """
     prefix = settings.kafka.topic_prefix
     planned = {topic.name: topic for topic in plan_topics(settings.kafka)}

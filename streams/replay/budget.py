@@ -19,7 +19,6 @@ from streams.llm.request import cost_of
 from streams.llm.sqlite_journal import make_journal
 from streams.replay.plan import is_paid
 from streams.settings.model import Settings
-from streams.telemetry.metrics import Metrics
 from streams.topology import Handler
 
 ACCOUNT_SECONDS = 90 * 86_400.0
@@ -103,8 +102,7 @@ class CostBound(AnswerJournal):
 async def open_account(settings: Settings, plan: str, now: float) -> None:
     """Opens the account of a plan's run in the journal, or extends it; ``now`` is in seconds since the epoch.
 
-    Raises:
-        JournalError: The journal can't be opened or written.
+    Raises JournalError if the journal can't be opened or written.
     """
     async with aclosing(make_journal(settings.llm)) as journal:
         await journal.keep(account_of(plan), "{}", now, ACCOUNT_SECONDS, account_of(plan), 0.0)
@@ -113,8 +111,7 @@ async def open_account(settings: Settings, plan: str, now: float) -> None:
 async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
     """USD that a plan's run has spent; None if the journal does not know it. ``now`` is in seconds since the epoch.
 
-    Raises:
-        JournalError: The journal can't be read now.
+    Raises JournalError if the journal can't be read now.
     """
     if missing_journal(settings.llm):
         return None
@@ -123,14 +120,7 @@ async def spent_by(settings: Settings, plan: str, now: float) -> float | None:
         return await journal.booked(account_of(plan)) if is_known else None
 
 
-def paid_for(metrics: Metrics, handler: str) -> float:
-    """USD that this process has paid for a handler's model calls."""
-    samples = (sample for metric in metrics.llm_cost_usd_total.collect() for sample in metric.samples)
-    return sum(s.value for s in samples if s.name.endswith("_total") and s.labels["task"] == handler)
-
-
 def account_of(plan: str) -> str:
-    """The name of a plan's account, in the journal that also has the accounts of days."""
     return f"replay:{plan}"
 
 

@@ -44,7 +44,6 @@ def component_changes(now: ScoredPage, then: ScoredPage) -> tuple[ComponentChang
 
 
 def emitted(outcome: Outcome, kind: type[E]) -> E | None:
-    """The first event of a type, where the outcome has one."""
     events = outcome.events if isinstance(outcome, Emit) else ()
     return next((event for event in events if isinstance(event, kind)), None)
 
@@ -93,7 +92,6 @@ class Change(NamedTuple):
 
     @property
     def components(self) -> tuple[ComponentChange, ...]:
-        """Those that give other points, if both decisions have a score."""
         return _component_changes(self.now.components, self.then.components) if self._are_scores else ()
 
     @property
@@ -134,8 +132,7 @@ class Comparison:
     """Counts pairs of outcomes of the same inputs, in bounded memory: the first ``limit`` changes are kept.
 
     Attributes:
-        decisions: Pairs by decision now and decision then.
-        labels: Pairs by label now and label then, where they differ.
+        labels: Pairs by label now and label then, where they differ; ``decisions`` has all pairs.
         changes: The first changes; ``changed`` counts all.
         rescored: Those with another score and the same decision.
         reread: Those with the same score that differ in text, date, author or a reason.
@@ -188,7 +185,6 @@ class Comparison:
 
     @property
     def more(self) -> int:
-        """Changes that are not kept."""
         return self.changed - len(self.changes)
 
     @property
@@ -247,13 +243,11 @@ KINDS = {
 
 
 def comparison_of(handler: Handler, limit: int) -> Comparison | None:
-    """An empty comparison of a handler's decisions; None if decisions of its kind cannot be compared."""
     found = (KINDS[topic.event] for topic in handler.emits if topic.event in KINDS)
     return next((Comparison(kind, limit) for kind in found), None)
 
 
 def not_comparable(name: str) -> str:
-    """The error for a handler whose decisions cannot be compared."""
     able = " and ".join(handler.name for handler in HANDLERS if comparison_of(handler, 0))
     return f"--diff compares decisions of {able}, not of {name}; leave --diff out"
 
@@ -268,9 +262,7 @@ async def compare(
     """Decides every source under both configurations, and feeds the comparison; a ``Dead`` source stays dead.
 
     The limits of the workers are those of ``settings``, so that only the rules differ.
-
-    Raises:
-        SettingsError: Sections of a configuration contradict each other.
+    Raises SettingsError if sections of a configuration contradict each other.
     """
     now, then = settings.rules(handler.rules), other.rules(handler.rules)
     async with (

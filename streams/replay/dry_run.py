@@ -35,13 +35,7 @@ from streams.workers.pool import WorkerPool
 
 @dataclass(slots=True)
 class Calls:
-    """Questions without a kept answer.
-
-    Attributes:
-        count: Their number.
-        estimated: Tokens of their prompts.
-        longest: Tokens of their longest possible replies.
-    """
+    """Questions without a kept answer, the tokens of their prompts, and those of their longest possible replies."""
 
     count: int = 0
     estimated: int = 0
@@ -53,7 +47,6 @@ class Calls:
         self.longest += need.max_tokens + limits.thinking_tokens
 
     def tokens(self, usage: Usage) -> tuple[float, float]:
-        """Expected tokens of prompts and of replies, given the usage of earlier calls."""
         if not usage.calls:
             return float(self.estimated), float(self.longest)
         ratio = usage.prompt / usage.estimated if usage.estimated else 1.0
@@ -66,13 +59,10 @@ class Forecast:
 
     Attributes:
         server: The base URL of the model; a part of an answer's key.
-        experience: The usage of earlier calls.
         now: Seconds since 1970; answers that have expired by then don't count as kept.
         kept: Questions that cost nothing: the journal has the answer, or will have it when they are asked again.
         kept_prompt: Tokens of the prompts whose answers the journal has.
-        kept_completion: Tokens of those answers.
-        openings: Questions to be paid that begin a conversation.
-        followups: Questions to be paid that continue one.
+        openings: Questions to be paid that begin a conversation; ``followups`` continue one.
         unknown_followups: Expected further questions of conversations whose course is unknown.
     """
 
@@ -122,22 +112,18 @@ class Forecast:
         return self.openings.count + self.followups.count + self.unknown_followups
 
     def tokens(self) -> tuple[float, float]:
-        """Expected tokens of prompts and of replies."""
         openings, followups = self.experience
         first, later = self.openings.tokens(openings), self.followups.tokens(followups)
         unknown = self.unknown_followups / followups.calls if followups.calls else 0.0
         return first[0] + later[0] + unknown * followups.prompt, first[1] + later[1] + unknown * followups.completion
 
     def usd(self) -> float | None:
-        """The expected cost of the calls; None if the model has no price."""
         return cost_of(self.limits, *self.tokens())
 
     def saved_usd(self) -> float | None:
-        """What the kept answers would cost without the journal; None if the model has no price."""
         return cost_of(self.limits, self.kept_prompt, self.kept_completion)
 
     def call_seconds(self) -> float | None:
-        """The mean duration of earlier calls; None if there were none."""
         calls = sum(usage.calls for usage in self.experience)
         return sum(usage.milliseconds for usage in self.experience) / calls / 1000 if calls else None
 
@@ -226,7 +212,6 @@ class DryRun:
             await self._pass_on(part, answer.events)
 
     async def _reply(self, part: HandlerDryRun, need: Need, followed: int) -> Reply | None:
-        """A reply that needs no request; None if the reply is not known."""
         match need:
             case AskModel() if part.forecast is not None:
                 return await part.forecast.ask(need, followed)

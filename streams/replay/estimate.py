@@ -30,14 +30,9 @@ second passes 590 of them through the pipeline."""
 
 @dataclass(frozen=True, slots=True)
 class PaidEstimate:
-    """What one handler asks a model.
+    """What one handler asks a model: calls to be paid, and kept questions, whose answers the journal has.
 
-    Attributes:
-        calls: Calls to be paid.
-        kept: Questions that cost nothing, because the journal has the answer.
-        usd: Their cost; None if the model has no price.
-        saved_usd: What the kept answers would cost without the journal.
-        because: The basis of the tokens.
+    A model without a price has no costs. ``because`` is the basis of the tokens.
     """
 
     model: str
@@ -55,12 +50,9 @@ class HandlerEstimate:
     """What one handler will do.
 
     Attributes:
-        bytes: Of the keys and values of the records that it reads.
-        seconds: In one process.
-        because: The basis of the time.
+        seconds: In one process; ``because`` is their basis.
         open: Records whose outcome depends on an unknown answer; what handlers below read of them is not counted.
         pages: Pages that it fetches at first; further pages that they lead to are not counted.
-        points: Points that it writes to the index.
         offline: Questions that the offline judge answers.
     """
 
@@ -82,12 +74,9 @@ class Estimate:
 
     Attributes:
         records: Records from outside.
-        bytes: Of their keys and values.
         seconds: Of all handlers, one after another in one process.
         usd: Cost of models; None if one has no price.
-        saved_usd: What the kept answers would cost without the journal.
         sampled: Records that were read for the estimate; None if all were read.
-        handlers: In the order of the work.
     """
 
     records: int
@@ -199,7 +188,6 @@ async def estimate(settings: Settings, plan: ReplayPlan, advance: Callable[[int]
     Raises:
         ReplayError: A handler has nothing that the selection asks for.
         JournalError: The journal can't be read.
-        KafkaError: The cluster can't be read.
     """
     handler, parts = handler_of(plan), _parts_of(settings, plan)
     async with (

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, KafkaTimeoutError
@@ -26,24 +24,13 @@ from streams.kafka.groups import GroupState, read_groups
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topic_table import GroupOffsets
 from streams.kafka.transactions import RecordWriter, transactional_id
-from streams.llm.limits import Shares
-from streams.pipeline.breaker import Breaker
-from streams.pipeline.commit import committer_factory
 from streams.pipeline.group import ConsumerGroup, Subscription
-from streams.pipeline.health import Health
-from streams.pipeline.intake import IntakeBroker
-from streams.pipeline.metrics import PipelineMetrics
-from streams.pipeline.processor import RecordWork
 from streams.replay.plan import ReplayTroubleError, handler_of, merged, stage_of
-from streams.replay.plan_store import PlanSession
-from streams.replay.processor import ReplayRate
 from streams.runtime.clock import Clock
 from streams.topology.names import run_group
 
 Gap = tuple[TopicPartition, int, int]
 """A partition, and the offsets in it that the consumer skipped: from the first, up to the second."""
-_UNHEALTHY_LOOKS = 20
-"""Consecutive failed health checks after which this process gives up."""
 _START_SECONDS = 15.0
 """The longest time until committed start offsets can be read."""
 _START_POLL_SECONDS = 0.2
@@ -51,8 +38,6 @@ _START_POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class PlanSubscription(Subscription):
-    """What a plan's group reads."""
-
     own_group: str = ""
 
     @property
@@ -94,9 +79,7 @@ class PlanGroup:
     async def await_start(self, clock: Clock) -> None:
         """Waits until the committed start offsets can be read.
 
-        Raises:
-            ReplayTroubleError: The cluster has deleted the group's offsets.
-            KafkaError: The cluster can't be reached.
+        Raises ReplayTroubleError if the cluster has deleted the group's offsets.
         """
         until = clock.monotonic() + _START_SECONDS
         async with opened(make_admin(self.kafka)) as admin:
@@ -109,11 +92,7 @@ class PlanGroup:
                 await clock.sleep(_START_POLL_SECONDS)
 
     async def fence(self) -> None:
-        """Fences every producer of the group, so a process that was suspended can't commit any more.
-
-        Raises:
-            KafkaError: The cluster can't be reached.
-        """
+        """Fences every producer of the group, so a suspended process can't commit any more. Raises KafkaError."""
         deadline = self.kafka.transaction_timeout_seconds
 
         async def fence_writer(place: TopicPartition) -> None:
@@ -163,104 +142,15 @@ async def deleted_ranges(
     return []
 
 
-class StageReader:
-    """This process's membership in a plan's group."""
-
-    def __init__(
-        self,
-        session: PlanSession,
-        group: PlanGroup,
-        work: RecordWork,
-        pace: ReplayRate,
-        breaker: Breaker,
-        shares: Shares,
-    ) -> None:
-        """Wires the group; nothing is opened yet. ``pace`` and ``shares`` get the number of assigned partitions."""
-        settings, subscription = session.settings, group.subscription
-        handler = subscription.handler
-        self._settings = settings
-        self._progress = session.progress
-        self._name = group.name
-        self._ends = group.ends
-        self._admin: Any = None
-
-        def on_held(read: Subscription, held: int, of: int) -> None:
-            pace.assigned(held, of)
-            shares.on_assignment(handler.name, read.topic, held, of)
-
-        # Even if live traffic is written at least once: duplicates of a replay could not be found afterwards.
-        exactly_once = settings.model_copy(update={"delivery": "exactly_once"})
-        observer = PipelineMetrics(session.metrics, handler.name, "replay")
-        self._gaps: list[Gap] = []
-        self._group = ConsumerGroup(
-            subscription,
-            work,
-            committer_factory(exactly_once, subscription.group, session.clock, observer, session.is_ours),
-            settings.pipeline,
-            session.clock,
-            observer,
-            breaker,
-            on_held,
-            self._ends,
-            pace.seconds,
-            lambda place, start, end: self._gaps.append((place, start, end)),
-        )
-        self._health = Health((self._group,), settings, session.clock, session.metrics)
-        self._broker = IntakeBroker(settings, (self._group,), session.metrics.registry)
-        self._unhealthy_looks = 0
-
-    @asynccontextmanager
-    async def joined(self) -> AsyncIterator[None]:
-        """Joins the group and works; commits the records in flight at the end, within the drain budget, and leaves."""
-        async with opened(make_admin(self._settings.kafka)) as self._admin, AsyncExitStack() as open_now:
-            # Registered before each start, so that an interrupted start is closed as well.
-            open_now.push_async_callback(self._broker.stop)
-            open_now.push_async_callback(self._group.stop, self._settings.pipeline.drain_seconds)
-            open_now.push_async_callback(self._health.stop)
-            await self._health.start()
-            await self._broker.start()
-            yield
-
-    async def update_progress(self) -> bool:
-        """Updates the session's progress from the cluster. Returns whether the group has read its ranges.
-
-        Raises:
-            ReplayTroubleError: This process can't go on; another one can.
-        """
-        verdict = self._health.alive()
-        self._unhealthy_looks = 0 if verdict.well else self._unhealthy_looks + 1
-        if self._unhealthy_looks >= _UNHEALTHY_LOOKS:
-            raise ReplayTroubleError(f"{'; '.join(verdict.problems)}; nothing is lost, resume it")
-        progress, state = self._progress, None
-        with contextlib.suppress(KafkaError, OSError):
-            state = (await read_groups(self._admin, [self._name]))[self._name]
-        left = None if state is None else remaining(state, self._ends)
-        if state is None or left is None:
-            progress.note = "Kafka does not report the progress"
-            return False
-        progress.note, progress.remaining, progress.members = self._held_up, left, state.members
-        return not left
-
-    async def deleted(self) -> list[OffsetRange]:
-        """The ranges that were deleted before they were read here, since the last call."""
-        return await deleted_ranges(self._group, self._gaps, self._ends)
-
-    @property
-    def own_remaining(self) -> int:
-        """Offsets left in the partitions that this process holds."""
-        held, ends = self._group.partitions, self._ends
-        return sum(max(0, ends[place] - (held[place].committed or 0)) for place in held.keys() & ends.keys())
-
-    @property
-    def _held_up(self) -> str:
-        """Why the work waits; "" while it doesn't."""
-        seconds, cause = self._group.kept_waiting
-        if seconds > 0:
-            return f"waits for what is down ({cause})"
-        consumer = self._group.consumer
-        for place, partition in self._group.partitions.items():
-            known = consumer is not None and place in consumer.assignment()
-            stable = consumer.last_stable_offset(place) if consumer is not None and known else None
-            if stable is not None and 0 <= stable <= partition.position() < self._ends.get(place, 0):
-                return f"waits for a transaction that is open on {place.topic}"
-        return ""
+def held_up(group: ConsumerGroup, ends: Mapping[TopicPartition, int]) -> str:
+    """Why the work waits; "" while it doesn't."""
+    seconds, cause = group.kept_waiting
+    if seconds > 0:
+        return f"waits for what is down ({cause})"
+    consumer = group.consumer
+    for place, partition in group.partitions.items():
+        known = consumer is not None and place in consumer.assignment()
+        stable = consumer.last_stable_offset(place) if consumer is not None and known else None
+        if stable is not None and 0 <= stable <= partition.position() < ends.get(place, 0):
+            return f"waits for a transaction that is open on {place.topic}"
+    return ""

@@ -33,16 +33,7 @@ class ReplayTroubleError(ReplayError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """An operator's request.
-
-    Attributes:
-        live: Results go to the live topics.
-        readers_dedupe: The operator confirms that readers of the live topics drop duplicate ids.
-        fetch: Handlers may fetch from the web.
-        rate: Records a second at most; None is unlimited.
-        max_cost_usd: What models may cost.
-        give_way: The replay waits while live traffic is late.
-    """
+    """The options of ``assay replay HANDLER``; ``live`` is ``--to-live``."""
 
     plan: str
     handler: str
@@ -56,11 +47,7 @@ class ReplayRequest:
 
 
 def make_plan(request: ReplayRequest, settings: Settings, now: datetime) -> ReplayPlan:
-    """The plan, without offsets.
-
-    Raises:
-        ReplayError: The request needs another option, or is impossible.
-    """
+    """The plan, without offsets. Raises ReplayError if the request needs another option, or is impossible."""
     handler = handler_named(request.handler)
     if handler is None:
         raise ReplayError(no_such("handler", request.handler, [known.name for known in HANDLERS]))
@@ -103,11 +90,7 @@ def stage_of(plan: ReplayPlan) -> ReplayStage:
 
 
 def handler_of(plan: ReplayPlan) -> Handler:
-    """The handler of a plan.
-
-    Raises:
-        ReplayError: This version of Assay has no such handler.
-    """
+    """The handler of a plan. Raises ReplayError if this version of Assay has no such handler."""
     name = stage_of(plan).handler
     handler = handler_named(name)
     if handler is None:
@@ -116,7 +99,6 @@ def handler_of(plan: ReplayPlan) -> Handler:
 
 
 def asks_models(plan: ReplayPlan) -> bool:
-    """Whether a plan asks models, which may cost money."""
     return stage_of(plan).judge not in (None, OFFLINE)
 
 
@@ -188,7 +170,6 @@ _BEFORE: Mapping[ReplayState, tuple[tuple[ReplayState, ...], str]] = {
 
 
 def moved(plan: ReplayPlan, state: ReplayState, detail: str = "", **changes: Any) -> ReplayPlan:
-    """The plan in another state, whatever its state was."""
     return plan.model_copy(update={**changes, "state": state, "detail": detail})
 
 
@@ -196,9 +177,7 @@ def transition(newest: ReplayPlan, state: ReplayState, detail: str = "", /, **ch
     """The newest state of a plan moved to a state, with changed fields; None if there is nothing to change.
 
     Another process may have written first, so a transition is called again with the state that it left.
-
-    Raises:
-        ReplayError: The plan is over.
+    Raises ReplayError if the plan is over.
     """
     new = {name: value for name, value in changes.items() if value != getattr(newest, name)}
     if newest.state is state:
@@ -247,7 +226,6 @@ def finished(newest: ReplayPlan) -> ReplayPlan | None:
 
 
 def with_stage(plan: ReplayPlan, **changes: Any) -> ReplayPlan:
-    """The plan with its stage changed."""
     return plan.model_copy(update={"stages": (stage_of(plan).model_copy(update=changes),)})
 
 

@@ -45,12 +45,7 @@ class PlanStore(TopicTable[ReplayPlan]):
         super().__init__(settings.kafka, REPLAYS, "assay-replay", clock, chance)
 
     async def __aenter__(self) -> Self:
-        """Opens the store and reads all plans.
-
-        Raises:
-            NoPlanTopicError: There is no topic for plans.
-            KafkaError: The cluster can't be reached.
-        """
+        """Opens the store and reads all plans. Raises NoPlanTopicError if there is no topic for plans."""
         try:
             await self.refresh()
         except BaseException:
@@ -65,7 +60,6 @@ class PlanStore(TopicTable[ReplayPlan]):
 
     @property
     def plans(self) -> dict[str, ReplayPlan]:
-        """The newest state of each plan, by name, as of the last ``refresh``."""
         return self.rows
 
     async def change(self, name: str, transition: Transition, starts: GroupOffsets = NO_OFFSETS) -> ReplayPlan | None:
@@ -122,8 +116,6 @@ class PlanSession:
     """What the work on a plan needs, and the plan's state in the store.
 
     Attributes:
-        settings: The configuration that the handler decides under.
-        store: The open store.
         stop: If set, the work ends after the records in flight.
         report: Called about twice a second.
         run: The plan's run. Once it is set, changes of another plan with the same name are refused.
@@ -148,9 +140,7 @@ class PlanSession:
     ) -> ReplayPlan:
         """Applies a transition to the newest state, and returns the state after it; otherwise as ``PlanStore.change``.
 
-        Raises:
-            ReplayError: There is no such plan, another plan has its name, or the transition refuses the state.
-            KafkaError: The cluster can't be reached.
+        Raises ReplayError if there is no such plan, another plan has its name, or the transition refuses the state.
         """
 
         def checked(newest: ReplayPlan | None) -> ReplayPlan | None:

@@ -67,7 +67,6 @@ class ReplayRate:
         return min(max(0.0, self._next - self._clock.monotonic()), _LOOK_SECONDS)
 
     def took(self) -> None:
-        """Counts a record that was started."""
         if self._rate is not None and self._share:
             earliest = self._clock.monotonic() - _BURST_SECONDS
             self._next = max(self._next, earliest) + 1.0 / (self._rate * self._share)
@@ -82,13 +81,10 @@ async def is_live_late(settings: Settings, handler: Handler, clock: Clock) -> bo
 
 
 def is_late(lag: GroupLag, slo_seconds: float) -> bool:
-    """Whether the records of a group are so old that a replay must wait."""
     return lag.members > 0 and not lag.delay_seconds and lag.seconds > LATE_SHARE * slo_seconds
 
 
 class ReplayProcessor(RecordProcessor):
-    """The processing of each record."""
-
     def __init__(
         self,
         runner: HandlerRunner,
@@ -167,7 +163,6 @@ class CostLimitedServices:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the cost limit has refused a request."""
         return self._bound is not None and self._bound.reached.is_set()
 
     async def answer(self, need: Need, run: Run | None) -> Reply:

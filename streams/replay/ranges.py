@@ -52,11 +52,8 @@ EARLIEST, LATEST = Bound("earliest"), Bound("latest")
 def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, Bound]:
     """The bounds that the options name; by default the whole topic.
 
-    Args:
-        start: ``--from``: ``earliest``, ``latest``, an instant, an offset, or ``PARTITION:OFFSET,…``.
-        end: ``--to``: the same.
-        since: ``--since``: how long ago it starts, such as ``90m`` or ``7d``, or an instant.
-        now: UTC.
+    ``start`` and ``end`` are ``earliest``, ``latest``, an instant, an offset, or ``PARTITION:OFFSET,…``. ``since`` is
+    an instant, or how long ago it starts, such as ``90m`` or ``7d``.
 
     Raises:
         ReplayError: An option is invalid, ``--from`` and ``--since`` are both given, or the start is in the future or
@@ -92,10 +89,7 @@ async def find_ranges(settings: Settings, topic: str, start: Bound = EARLIEST, e
     """The present offsets between two bounds that can be read now, one range for each partition of a topic.
 
     ``topic`` is before the prefix. If ``start`` names partitions, the others have empty ranges.
-
-    Raises:
-        ReplayError: There is no such topic or partition.
-        KafkaError: The cluster can't be reached.
+    Raises ReplayError if there is no such topic or partition.
     """
     name = settings.kafka.topic_prefix + topic
     async with opened(make_admin(settings.kafka)) as admin:
@@ -196,13 +190,11 @@ def count(ranges: Iterable[OffsetRange]) -> int:
 
 
 def places_of(ranges: Sequence[OffsetRange]) -> str:
-    """The offsets of ranges in words."""
     named = [f"partition {span.partition} from {span.start} to {span.end - 1}" for span in ranges[:_NAMED]]
     return ", ".join([*named, *([f"{len(ranges) - _NAMED} more partitions"] if len(ranges) > _NAMED else [])])
 
 
 def _is_before(former: Bound, other: Bound) -> bool:
-    """Whether a bound is before another one on any topic."""
     if former.at is not None and other.at is not None:
         return former.at < other.at
     if former.offset is not None and other.offset is not None:

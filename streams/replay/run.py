@@ -15,6 +15,7 @@ import contextlib
 import random
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from typing import Any
 
 import structlog
 from aiokafka.errors import KafkaError
@@ -22,18 +23,25 @@ from aiokafka.errors import KafkaError
 from schemas.event import Run
 from schemas.replays import OffsetRange, ReplayPlan, ReplayState
 from streams.index.ports import IndexDownError
+from streams.kafka.clients import make_admin, opened
+from streams.kafka.groups import GroupState, read_groups
 from streams.llm.journal import JournalError
 from streams.llm.sqlite_journal import make_journal
 from streams.pipeline.breaker import Breaker
+from streams.pipeline.commit import committer_factory
+from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.handler_runner import HandlerRunner
+from streams.pipeline.health import Health
+from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.services import LiveServices
 from streams.replay.admin import check_conflicts, check_terms, make_shadow, plan_status
-from streams.replay.budget import CostBound, paid_for
-from streams.replay.group import PlanGroup, StageReader
+from streams.replay.budget import CostBound
+from streams.replay.group import Gap, PlanGroup, deleted_ranges, held_up, remaining
 from streams.replay.plan import (
     UNFINISHED,
     ReplayError,
+    ReplayTroubleError,
     asks_models,
     at_start,
     finished,
@@ -47,6 +55,7 @@ from streams.replay.processor import CostLimitedServices, ReplayProcessor, Repla
 from streams.replay.ranges import count
 from streams.replay.selection import Selector, make_selector
 from streams.runtime.process import installed_version
+from streams.telemetry.metrics import counted
 from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import Tracer
 from streams.workers.handler_jobs import handler_pool
@@ -63,7 +72,6 @@ async def run_plan(session: PlanSession, terms: Mapping[str, float] | None = Non
             its cost limit can't be kept, or a conflicting plan is running.
         JournalError: The journal can't be read now.
         TopicsError: The cluster refused a topic.
-        KafkaError: The cluster can't be reached.
     """
     terms = terms or {}
     await check_conflicts(session.settings, session.store.plans, session.name)
@@ -92,7 +100,6 @@ async def run_plan(session: PlanSession, terms: Mapping[str, float] | None = Non
 
 
 async def _work(session: PlanSession, plan: ReplayPlan) -> ReplayPlan:
-    """Processes the records to their end, or until the work must stop. Returns the plan after it."""
     settings = session.settings
     await make_shadow(settings, plan)
     async with AsyncExitStack() as open_now:
@@ -105,13 +112,13 @@ async def _work(session: PlanSession, plan: ReplayPlan) -> ReplayPlan:
             session.progress.spent_usd = await bound.spent()
         services = LiveServices(settings, session.metrics, journal=bound, replaying=True, tracer=tracer)
         open_now.push_async_callback(services.aclose)
-        stage = StageRun(session, plan, services, tracer, bound)
-        # In one transaction: a process that sees the started stage finds the offsets and does not set them back.
-        plan = await session.change(at_start, stage.group.starts)
+        work = PlanWork(session, plan, services, tracer, bound)
+        # In one transaction: a process that sees the started plan finds the offsets and does not set them back.
+        plan = await session.change(at_start, work.group.starts)
         if plan.state is not ReplayState.RUNNING:
             return plan
-        await stage.group.await_start(session.clock)
-        why = await stage.run(plan)
+        await work.group.await_start(session.clock)
+        why = await work.run(plan)
         return await session.change(finished) if why is None else await _pause(session, plan, why)
 
 
@@ -130,11 +137,11 @@ log = structlog.get_logger(__name__)
 
 _LIVE_SECONDS = 2.0
 """Between two looks at live traffic."""
+_UNHEALTHY_LOOKS = 20
+"""Consecutive failed health checks after which this process gives up."""
 
 
-class StageRun:
-    """A plan's work on the records of its ranges, in this process."""
-
+class PlanWork:
     def __init__(
         self, session: PlanSession, plan: ReplayPlan, services: LiveServices, tracer: Tracer, bound: CostBound | None
     ) -> None:
@@ -152,6 +159,8 @@ class StageRun:
         self._rules = settings.rules(self._handler.rules)
         self._pool = handler_pool([(self._handler, self._rules)], settings.workers, session.metrics)
         self._counted_usd = 0.0
+        self._gaps: list[Gap] = []
+        self._unhealthy_looks = 0
         self._waiting = session.metrics.replay_waiting.labels(self._handler.name)
 
     async def run(self, plan: ReplayPlan) -> str | None:
@@ -161,7 +170,6 @@ class StageRun:
             ReplayError: The handler has nothing that the selection asks for, or this process can't go on.
             ChildStartError: A child process could not start.
             IndexSettingsError: The index can't be used as it is configured, or belongs to another process.
-            KafkaError: The cluster can't be reached.
         """
         progress = self._session.progress
         try:
@@ -242,13 +250,48 @@ class StageRun:
             spans=self._tracer.records(handler.name, self.group.name),
         )
 
+    def _consumers(self, work: ReplayProcessor) -> ConsumerGroup:
+        """This process's membership in the plan's group; nothing is opened yet."""
+        session, subscription, handler = self._session, self.group.subscription, self._handler.name
+
+        def on_held(read: Subscription, held: int, of: int) -> None:
+            self._pace.assigned(held, of)
+            self._services.shares.on_assignment(handler, read.topic, held, of)
+
+        # Even if live traffic is written at least once: duplicates of a replay could not be found afterwards.
+        exactly_once = session.settings.model_copy(update={"delivery": "exactly_once"})
+        observer = PipelineMetrics(session.metrics, handler, "replay")
+        return ConsumerGroup(
+            subscription,
+            work,
+            committer_factory(exactly_once, subscription.group, session.clock, observer, session.is_ours),
+            session.settings.pipeline,
+            session.clock,
+            observer,
+            self._breaker,
+            on_held,
+            self.group.ends,
+            self._pace.seconds,
+            lambda place, start, end: self._gaps.append((place, start, end)),
+        )
+
     async def _process(self, plan: ReplayPlan, work: ReplayProcessor) -> str | None:
-        reader = StageReader(self._session, self.group, work, self._pace, self._breaker, self._services.shares)
+        """Joins the group and works; commits the records in flight at the end, within the drain budget, and leaves."""
+        session, settings = self._session, self._session.settings
+        consumers = self._consumers(work)
+        health = Health((consumers,), settings, session.clock, session.metrics)
+        broker = IntakeBroker(settings, (consumers,), session.metrics.registry)
         await self._look_at_live(plan)
         watch = asyncio.create_task(self._watch_live(plan), name="live traffic")
         try:
-            async with reader.joined():
-                why = await self._until_done(plan, reader, work)
+            async with opened(make_admin(settings.kafka)) as admin, AsyncExitStack() as open_now:
+                # Registered before each start, so that an interrupted start is closed as well.
+                open_now.push_async_callback(broker.stop)
+                open_now.push_async_callback(consumers.stop, settings.pipeline.drain_seconds)
+                open_now.push_async_callback(health.stop)
+                await health.start()
+                await broker.start()
+                why = await self._until_done(plan, consumers, health, admin, work)
             # With those that were in flight when the work stopped.
             await self._count(work)
             return why
@@ -257,22 +300,25 @@ class StageRun:
             await asyncio.gather(watch, return_exceptions=True)
             self._waiting.set(0)
 
-    async def _until_done(self, plan: ReplayPlan, reader: StageReader, work: ReplayProcessor) -> str | None:
+    async def _until_done(
+        self, plan: ReplayPlan, consumers: ConsumerGroup, health: Health, admin: Any, work: ReplayProcessor
+    ) -> str | None:
         """Waits until all ranges are read. Returns None then, otherwise why it stopped."""
-        session, progress = self._session, self._session.progress
+        session, progress, ends = self._session, self._session.progress, self.group.ends
         deleted: list[OffsetRange] = []
         while True:
-            done = await reader.update_progress()
-            deleted.extend(await reader.deleted())
+            self._refuse_unhealthy(health)
+            done = await self._look_at_progress(consumers, admin)
+            deleted.extend(await deleted_ranges(consumers, self._gaps, ends))
             if deleted:
                 with contextlib.suppress(KafkaError, OSError):
                     plan = await session.change(lambda newest: with_deleted(newest, deleted))
                     deleted.clear()
             progress.deleted = count(stage_of(plan).deleted)
-            if self._pace.waiting:
-                progress.note = "gives way to live traffic"
             await self._count(work)
-            session.metrics.replay_remaining_records.labels(self._handler.name).set(reader.own_remaining)
+            held = consumers.partitions
+            own_left = sum(max(0, ends[place] - (held[place].committed or 0)) for place in held.keys() & ends.keys())
+            session.metrics.replay_remaining_records.labels(self._handler.name).set(own_left)
             session.report(progress)
             if done:
                 return None
@@ -287,6 +333,25 @@ class StageRun:
             plan = await session.next_look(plan)
             if ended := _end_of(plan):
                 return ended
+
+    def _refuse_unhealthy(self, health: Health) -> None:
+        verdict = health.alive()
+        self._unhealthy_looks = 0 if verdict.well else self._unhealthy_looks + 1
+        if self._unhealthy_looks >= _UNHEALTHY_LOOKS:
+            raise ReplayTroubleError(f"{'; '.join(verdict.problems)}; nothing is lost, resume it")
+
+    async def _look_at_progress(self, consumers: ConsumerGroup, admin: Any) -> bool:
+        """Updates the session's progress from the cluster. Returns whether the group has read its ranges."""
+        progress, name, state = self._session.progress, self.group.name, GroupState()
+        with contextlib.suppress(KafkaError, OSError):
+            state = (await read_groups(admin, [name]))[name]
+        left = remaining(state, self.group.ends)
+        if left is None:
+            progress.note = "Kafka does not report the progress"
+            return False
+        note = "gives way to live traffic" if self._pace.waiting else held_up(consumers, self.group.ends)
+        progress.note, progress.remaining, progress.members = note, left, state.members
+        return not left
 
     async def _watch_live(self, plan: ReplayPlan) -> None:
         while True:
@@ -308,7 +373,7 @@ class StageRun:
         with contextlib.suppress(JournalError):
             progress.spent_usd = await self._bound.spent()
         # The plan's account also has calls in flight and calls of other processes; the metric counts this process.
-        paid = paid_for(metrics, handler)
+        paid = sum(usd for labels, usd in counted(metrics.llm_cost_usd_total) if labels["task"] == handler)
         metrics.replay_cost_usd_total.labels(handler).inc(max(0.0, paid - self._counted_usd))
         self._counted_usd = paid
 

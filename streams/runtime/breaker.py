@@ -121,7 +121,6 @@ class CircuitBreaker:
                 listener()
 
     def _left(self) -> float:
-        """Seconds until the pause is over."""
         return 0.0 if self._until is None else self._until - self.monotonic()
 
     def _note(self, key: Hashable | None, *, failed: bool) -> None:

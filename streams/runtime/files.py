@@ -74,8 +74,7 @@ class NewerFileError(sqlite3.DatabaseError):
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
     """A write transaction: all of the block or nothing.
 
-    Raises:
-        sqlite3.OperationalError: Another process writes for longer than the connection waits, or the disk is full.
+    Raises sqlite3.OperationalError if another process writes for longer than the connection waits, or the disk is full.
     """
     database.execute("BEGIN IMMEDIATE")
     try:
@@ -113,8 +112,7 @@ def upgrade(database: sqlite3.Connection, steps: Steps, variable: str, path: obj
 def refuse_newer(database: sqlite3.Connection, steps: Steps, variable: str) -> int:
     """Returns the version of a file that this Assay can read or upgrade.
 
-    Raises:
-        NewerFileError: The file is of a later version. The message says what to do.
+    Raises NewerFileError if the file is of a later version. The message says what to do.
     """
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version > len(steps):

@@ -60,7 +60,6 @@ class ServerAddress:
 
 
 def _is_broker(server: str) -> bool:
-    """A host, or a host with a port."""
     host, colon, port = server.rpartition(":")
     is_port = port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536
     return bool(host and "/" not in host and is_port) if colon else bool(server)

@@ -38,8 +38,7 @@ _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def config_dir() -> Path:
     """``ASSAY_CONFIG_DIR``, otherwise ``config/`` beside the packages: in a checkout, an image or a wheel.
 
-    Raises:
-        SettingsError: The directory has no ``assay.yaml``.
+    Raises SettingsError if the directory has no ``assay.yaml``.
     """
     named = os.environ.get("ASSAY_CONFIG_DIR")
     directory = Path(named) if named else Path(__file__).parents[2] / "config"
@@ -82,7 +81,6 @@ def read_layers(directory: Path) -> list[tuple[Path, dict[str, Any]]]:
 
 
 def _below(keys: str, content: Any) -> dict[str, Any]:
-    """A content as the value of a dotted key."""
     for key in reversed(keys.split(".")):
         content = {key: content}
     return dict(content)

@@ -93,7 +93,6 @@ class DecisionMetrics:
         self._queries = {lane: QueryMetrics(metrics if lane == "live" else None, "kafka") for lane in LANES}
 
     def emitted(self, events: Sequence[Event], lane: Lane, seconds: float) -> None:
-        """Counts the output events of a record, which took ``seconds``."""
         metrics = self._metrics
         for event in events:
             match event:

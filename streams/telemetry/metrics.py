@@ -4,15 +4,15 @@
 ``Metrics.fetches_total.name``. On an instance, it is the instrument, as in ``metrics.fetches_total.labels("ok")``. The
 type checker therefore refuses a metric that is not declared, and ``set`` on a counter.
 
-The dashboards and the alert rules are generated from these declarations. ``streams.telemetry.labels``
-defines the values of the labels. FastStream's own metrics have the prefix ``faststream`` and are not declared here.
+The dashboards and the alert rules are generated from these declarations. The values of a label are
+a closed set. FastStream's own metrics have the prefix ``faststream`` and are not declared here.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter as Counts
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Generic, Literal, TypeVar, overload
@@ -107,6 +107,14 @@ class BatchHistogram(Histogram):
         self._sum.inc(sum(values))
         for bucket, number in Counts(bisect_left(self._upper_bounds, value) for value in values).items():
             self._buckets[bucket].inc(number)
+
+
+def counted(counter: Counter) -> Iterator[tuple[Mapping[str, str], float]]:
+    """The labels and the value of each series of a counter."""
+    for family in counter.collect():
+        for sample in family.samples:
+            if sample.name.endswith("_total"):
+                yield sample.labels, sample.value
 
 
 counter = partial(Declared[Counter], Counter, "counter")

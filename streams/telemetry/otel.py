@@ -39,7 +39,6 @@ _CONTEXT = ("traceparent", "tracestate")
 
 
 def exporting_tracer(settings: TelemetrySettings, version: str) -> OtelTracer:
-    """A tracer that sends its spans to a collector, in batches, from a thread of its own."""
     provider = TracerProvider(
         sampler=ParentBased(TraceIdRatioBased(settings.traces_share)),
         resource=Resource.create({"service.name": "assay", "service.version": version}),

@@ -57,8 +57,6 @@ def no_spans(_: ConsumerRecord) -> RecordSpan:
 
 
 class Tracer:
-    """Creates spans."""
-
     def records(self, handler: str, group: str) -> Callable[[ConsumerRecord], RecordSpan]:  # noqa: ARG002
         """Returns the function that starts the span of a record for a handler's consumer group."""
         return no_spans

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.generate.compose_workers import service_name
+from streams.generate.templates import service_name
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 from tests.containers.composition import Composition

@@ -22,8 +22,8 @@ from aiokafka.producer.message_accumulator import MessageAccumulator
 from aiokafka.producer.sender import Sender
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.kafka.aiokafka_fixes import refused_partitions
-from streams.kafka.aiokafka_fixes.single_end import SingleEndProducer
+from streams.kafka.aiokafka_fixes import producers
+from streams.kafka.aiokafka_fixes.producers import SingleEndProducer
 from streams.kafka.transactions import IN_DOUBT, send_all
 from streams.pipeline import commit
 from streams.pipeline.commit import CommitResult, Committer
@@ -298,7 +298,7 @@ _REPLACED: dict[str, tuple[tuple[Any, str], Any]] = {
     "old_poll": ((PartitionCursor, "discards_poll"), take_old_poll),
     "read_at_once": ((Committer, "_read_after_fence"), read_at_once),
     "read_anywhere": ((Committer, "_read_after_fence"), read_anywhere),
-    "refused_sent": ((refused_partitions, "fail_unsent"), send_what_was_refused),
+    "refused_sent": ((producers, "fail_unsent"), send_what_was_refused),
     "illegal_ends": ((commit, "IN_DOUBT"), tuple(error for error in IN_DOUBT if error is not IllegalOperation)),
     "no_deadline": ((Deadlines, "begin"), wait_for_ever),
     "leader_alone": ((SingleEndProducer, "__init__"), trust_the_leader),

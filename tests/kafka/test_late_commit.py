@@ -10,7 +10,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from streams.kafka.aiokafka_fixes.single_end import SingleEndProducer
+from streams.kafka.aiokafka_fixes.producers import SingleEndProducer
 from streams.kafka.clients import producer_options
 from tests.kafka.installation import CRAWLED, Installation
 from tests.kafka_proxy import KafkaProxy, connect_through

@@ -7,7 +7,7 @@ from aiokafka.client import ConnectionGroup, CoordinationType
 from aiokafka.protocol.transaction import TxnOffsetCommitRequest
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.kafka.aiokafka_fixes.single_end import SingleEndProducer
+from streams.kafka.aiokafka_fixes.producers import SingleEndProducer
 from streams.kafka.clients import producer_options
 from tests.kafka.installation import CRAWLED, Installation
 

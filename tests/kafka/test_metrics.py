@@ -17,13 +17,13 @@ from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
 from schemas.pages import CrawledPage, Tier
 from schemas.rules import Rules
 from streams.app.application import Application
-from streams.cli.lag_server import lag_exporter
+from streams.cli.lag import lag_exporter
 from streams.demo.run import running
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, load_settings
-from streams.telemetry.labels import TASKS, label_rows
+from streams.telemetry.labels import TASKS
 from streams.telemetry.metrics import METRICS, MetricDef
 from streams.topology import HANDLERS
 from tests.handlers.indexing.pages import LONG, scored_page
@@ -33,6 +33,7 @@ from tests.samples import the_handler
 from tests.streams.fetch.web import response, serving
 from tests.streams.llm.judges import SOURCE
 from tests.streams.llm.model_server import model_server, says, status
+from tests.streams.telemetry.labels import label_rows
 from tests.streams.telemetry.setters import ELSEWHERE
 from tests.tables import tables
 

@@ -17,10 +17,9 @@ from streams.dlq.redrive import RedriveOptions, redrive
 from streams.dlq.selection import Selection
 from streams.kafka.clients import make_producer
 from streams.kafka.log_reader import committed_ranges, read_log
-from streams.replay.decisions import decision_ranges
 from streams.replay.plan_store import ReplayProgress
 from streams.replay.ranges import find_ranges
-from streams.replay.selection import make_selector
+from streams.replay.selection import decision_ranges, make_selector
 from streams.settings.model import load_settings
 from streams.topology import RELEVANCE_JUDGED as JUDGED
 from streams.topology import REPLAYS, Handler

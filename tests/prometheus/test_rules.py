@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streams.generate.grafana import dashboards
+from streams.generate.grafana import dashboards, panels_of
 from streams.generate.prometheus import Alert, alerts
 from streams.telemetry.settings import AlertSettings
 from tests.prometheus.cases import Case, cases
@@ -37,10 +37,10 @@ def test_prometheus_takes_the_generated_files() -> None:
 
 
 def test_prometheus_takes_the_expressions_of_all_panels(tmp_path: Path) -> None:
-    queries = [query for shown in dashboards() for row in shown.rows for panel in row.panels for query in panel.queries]
+    queries = [query for shown in dashboards() for panel in panels_of(shown) for query in panel["queries"]]
     variables = {"$__rate_interval": "5m", "$__range": "1h", "$handler": ".*"}
     expressions = {
-        reduce(lambda text, name: text.replace(name, variables[name]), variables, query.expression) for query in queries
+        reduce(lambda text, name: text.replace(name, variables[name]), variables, query["expr"]) for query in queries
     }
     rules = [{"record": f"panel:{number}", "expr": each} for number, each in enumerate(sorted(expressions))]
     (tmp_path / "panels.yml").write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}), "utf-8")

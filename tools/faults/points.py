@@ -14,7 +14,7 @@ from typing import Any
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.transaction import EndTxnRequest
 
-from streams.kafka.aiokafka_fixes.single_end import SingleEndProducer
+from streams.kafka.aiokafka_fixes.producers import SingleEndProducer
 from streams.pipeline.consumer import CountingConsumer
 from streams.workers.handler_jobs import HandlerJob
 from streams.workers.pool import WorkerPool

@@ -5,7 +5,6 @@ import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
 from streams.cli.errors import run_with_kafka
-from streams.kafka.clients import connection
 from streams.kafka.topics import TopicsError
 from streams.settings.model import SettingsError, load_settings
 
@@ -50,26 +49,6 @@ def test_a_silent_cluster_is_reported_while_a_command_waits(
         assert run_with_kafka(command, load_settings(kafka={"bootstrap_servers": place}), work()) == 0
     line = f"assay {command}: waiting: Kafka at {place} did not answer within 0.2 s\n"
     assert capsys.readouterr().err == (line if reported else "")
-
-
-def test_an_authority_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    async def work() -> int:
-        connection(settings.kafka)
-        return 0
-
-    settings = load_settings(kafka={"security_protocol": "SSL", "ssl_cafile": "/etc/no-ca.pem"})
-    assert run_with_kafka("tail", settings, work()) == 1
-    expected = "/etc/no-ca.pem can't be used (No such file or directory); see ASSAY_KAFKA__SSL_CAFILE"
-    assert capsys.readouterr().err == f"assay tail: {expected}\n"
-
-
-def test_local_broker_is_not_suggested_for_a_secured_cluster(capsys: pytest.CaptureFixture[str]) -> None:
-    async def work() -> int:
-        raise KafkaConnectionError("Unable to bootstrap")
-
-    kafka = {"bootstrap_servers": "127.0.0.1:1", "security_protocol": "SASL_SSL"}
-    assert run_with_kafka("tail", load_settings(kafka=kafka), work()) == 1
-    assert capsys.readouterr().err == "assay tail: no Kafka at 127.0.0.1:1; see ASSAY_KAFKA__BOOTSTRAP_SERVERS\n"
 
 
 @pytest.mark.parametrize("servers", ["a.example:99999", "a.example:", ":9092", ",", "a.example:9092,,", "a:-1"])

@@ -5,23 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from handlers.indexing.config import source_at
-from handlers.score_page import ScorePageRules
 from streams.settings.model import load_settings
 from tests.samples import run_assay
-from tests.tables import tables
-
-TABLES = tables(__file__)
-
-
-def test_country_and_sources_decide_as_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "own.yaml"
-    sources = ["--source", "https://www.dr.dk/=2", "--source", "example.org=1"]
-    assert run_assay("init", "--country", "GB", *sources, "--output", str(file)) == 0
-    assert "sources of gb" in capsys.readouterr().out
-    rules = load_settings(file).rules(ScorePageRules).compiled
-    hosts = ("www.dr.dk", "news.example.org", "unlisted.example")
-    assert [source_at(f"https://{host}/", None, "", rules.sources).tier for host in hosts] == [2, 1, 3]
 
 
 def test_reserved_suffixes_of_a_country_are_tier_1(tmp_path: Path) -> None:
@@ -40,16 +25,6 @@ def test_every_line_of_the_file_that_is_commented_out_is_valid(tmp_path: Path) -
     other = tmp_path / "all.yaml"
     other.write_text(yaml, "utf-8")
     assert load_settings(other).llm.model == "MODEL"
-
-
-@pytest.mark.parametrize(("arguments", "words"), TABLES["wrong_answers_write_nothing"])
-def test_wrong_answers_write_nothing(
-    tmp_path: Path, arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "own.yaml"
-    assert run_assay("init", *arguments, "--output", str(file)) == 2
-    assert words in capsys.readouterr().err
-    assert not file.exists()
 
 
 def test_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,7 @@ import httpx
 import pytest
 from prometheus_client import generate_latest
 
-from streams.cli.lag import limits_exceeded
-from streams.cli.lag_server import LagCollector, lag_exporter
+from streams.cli.lag import LagCollector, lag_exporter, limits_exceeded
 from streams.http.server import HttpServer
 from streams.kafka.lag import DeadLettersStanding, GroupLag
 from streams.runtime.clock import SystemClock

@@ -12,10 +12,7 @@ from streams.cli import commands
 from streams.cli.commands import COMMANDS, PANELS
 from streams.settings.model import SettingsError
 from tests.samples import ROOT, run_assay, variables_of_assay
-from tests.tables import tables
 from tests.warm_processes import WARM, warm_processes
-
-TABLES = tables(__file__)
 
 
 @pytest.fixture(autouse=True)
@@ -50,20 +47,6 @@ def test_help_is_one_screen_of_five_panels(capsys: pytest.CaptureFixture[str]) -
     assert {*PANELS} == {"Try it", "Run it", "Look", "Repair", "Set up"} < set(lines)
     assert run_assay() == 2
     assert capsys.readouterr().out.splitlines() == lines
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"), TABLES["wrong_usage"], ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
-)
-def test_wrong_usage_exits_2_with_one_line(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
-) -> None:
-    assert run_assay(*arguments) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    [line] = shown.err.splitlines()
-    assert line.startswith("assay")
-    assert words in line
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,6 @@ from streams.settings.model import Settings, load_settings
 from streams.topology import topic_named
 from tests.archives import warc_record
 from tests.command_line import Done, Ran
-from tests.tables import tables
-
-TABLES = tables(__file__)
 
 PAGES = "pages.crawled.v1"
 
@@ -32,24 +29,6 @@ def publish(ran: Ran, nowhere: Settings) -> Ran:
         return ran(run_publish, settings, Publication(topic=found, paths=paths, **{"as_json": True} | options))
 
     return call
-
-
-@pytest.mark.parametrize(
-    ("topic", "name", "rate", "says"),
-    [
-        (PAGES, "absent", None, "No such file"),
-        (PAGES, "pages.jsonl", 0.0, "--rate takes a number above 0, not 0"),
-        (PAGES, "pages.jsonl", float("nan"), "--rate"),
-        (PAGES, "pages.jsonl", float("inf"), "--rate"),
-        ("retrieval.batches.v1", ".", None, "does not take pages"),
-    ],
-)
-def test_wrong_usage_is_reported_before_kafka_is_asked(
-    publish: Ran, tmp_path: Path, topic: str, name: str, rate: float | None, says: str
-) -> None:
-    (tmp_path / "pages.jsonl").write_text("")
-    done = publish(tmp_path / name, topic=topic, rate=rate)
-    assert (done.status, says in done.complaint) == (2, True)
 
 
 ROWS = b"https://a.example/1\tT\ttext\t2026-01-02\nbad\nhttps://a.example/2\tT\ttext\t\t{}\n"
@@ -92,17 +71,6 @@ def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
     assert done.out.startswith("10 valid for claims.extracted.v1 (")
     assert ", 5.0 s at 2 a second), 0 refused, in " in done.out.splitlines()[0]
     assert "decontextualize_claim" in done.out
-
-
-@pytest.mark.parametrize(("run", "refused", "says"), TABLES["a_run_is_checked_before_kafka_is_asked"])
-def test_a_run_is_checked_before_kafka_is_asked(
-    publish: Ran, tmp_path: Path, run: str, refused: str | None, says: str
-) -> None:
-    path = tmp_path / "pages.jsonl"
-    path.write_text("{}")
-    done = publish(path, run=run, refused=tmp_path / refused if refused else None)
-    assert (done.status, says in done.complaint) == (2, True)
-    assert path.read_text() == "{}"
 
 
 def test_what_is_refused_is_kept_where_it_ends_nothing_else(publish: Ran, tmp_path: Path) -> None:

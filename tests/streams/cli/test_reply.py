@@ -74,15 +74,6 @@ def test_a_reply_that_is_not_there_is_reported_in_one_line(path: Path, capfd: py
     assert "another version wrote it" in capfd.readouterr().err
 
 
-def test_without_a_journal_the_setting_is_named(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("ASSAY_LLM__REDIS_URL", raising=False)
-    monkeypatch.setenv("ASSAY_LLM__CACHE_PATH", "")
-    assert _run(["why", "k", "--reply"]) == 1
-    assert "ASSAY_LLM__CACHE_PATH" in capfd.readouterr().err
-
-
 def test_redis_that_does_not_answer_is_reported(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

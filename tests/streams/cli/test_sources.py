@@ -25,39 +25,12 @@ def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str,
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_each_address_has_a_line_with_the_entry_and_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    hosts = ("www.gov.uk", "https://people.cs.ox.ac.uk/joe", "nothing.example", "infowars.com", "udn.com")
-    wire, office, member, unknown, contested, mine = check(capsys, "https://www.reuters.com/world/", *hosts)
-    assert (contested["source"], contested["from"]) == ("contested", ["cred1_contested", "wikipedia_rated"])
-    assert [one["from"][0] for one in (wire, office, mine)] == [
-        "config/sources/news_agency.yaml",
-        "source_rules",
-        "own",
-    ]
-    assert (wire["tier"], wire["kind"], wire["entry"], wire["base_score"]) == (2, "news_agency", "reuters.com", 25)
-    assert (wire["name"], wire["country"], wire["tags"], wire["own"]) == ("Reuters", "int", ["news"], False)
-    assert (office["url"], office["tier"], office["entry"]) == ("https://www.gov.uk", 1, "gov.*")
-    assert (member["tier"], member["kind"]) == (3, "self_publishing")
-    assert "people." in member["because"]
-    assert (unknown["tier"], unknown["kind"], unknown["entry"], unknown["reason"]) == (3, None, None, "")
-    assert "explain" not in wire
-
-
 def test_explain_shows_each_suffix_and_what_a_page_can_reach(capsys: pytest.CaptureFixture[str]) -> None:
     [told] = check(capsys, "https://www.cdc.gov.tw/", "--explain")
     assert told["explain"]["registered_domain"] == "cdc.gov.tw"
     assert told["explain"]["tried"] == list(TABLES["explain_shows_each_suffix_and_what_a_page_can_reach"])
     assert told["own"] is True
     assert (told["explain"]["highest_score"], told["explain"]["highest_label"]) == (100, "HIGH")
-
-
-def test_a_publisher_and_an_own_entry_decide(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    overlay = tmp_path / "mine.yaml"
-    overlay.write_text("sources: {own: {nothing.example: {kind: newspaper, reason: 'read by us'}}}", "utf-8")
-    [own] = check(capsys, "https://news.nothing.example/", "--config", str(overlay))
-    [named] = check(capsys, "https://nothing.example/", "--publisher", "科技部")
-    assert (own["tier"], own["own"], own["reason"]) == (2, True, "read by us")
-    assert (named["tier"], named["entry"], named["own"]) == (1, "科技部", True)
 
 
 @pytest.fixture
@@ -117,31 +90,6 @@ def test_assay_reads_the_imported_file_as_overlay_or_config(
     assert tier() == 1
 
 
-def test_domains_are_written_as_hosts_are(import_: Ran, out: Path) -> None:
-    text = "https://www.One.example/path?q\nwww.krakow.pl\nbücher.example\n.two.example.\nWWW.THREE.EXAMPLE\n"
-    assert import_("a.txt", text, "--kind", "newspaper").status == 0
-    assert set(entries(out)) == set(TABLES["domains_are_written_as_hosts_are"])
-
-
-RATINGS = ("--score-column", "Score", "--listed-from", "0.7", "--contested-below", "0.3")
-
-
-def test_ratings_become_kinds_and_diff_shows_what_would_change(
-    import_: Ran, ran: Ran, tmp_path: Path, out: Path
-) -> None:
-    text = "domain,score\ngood.example,0.7\nmixed.example,0.5\nreuters.com,0.29\ninfowars.com,0.1\n"
-    assert import_("r.csv", text, *RATINGS).status == 0
-    kinds = {domain: entry["kind"] for domain, entry in entries(out).items()}
-    assert kinds == dict(zip(kinds, ("rated_reliable", "contested", "disputed", "contested"), strict=True))
-    assert entries(out)["reuters.com"]["reason"] == "score 0.29 in r.csv"
-    shown = ran(run_command_line, ["sources", "diff", str(tmp_path / "r.csv"), *RATINGS]).out
-    assert "good.example: tier 3 becomes 2, now listed (before unlisted)\n" in shown
-    assert "reuters.com: tier 2 becomes 3, now contested (before listed: config/sources/news_agency.yaml)" in shown
-    assert "infowars" not in shown
-    assert import_("r.csv", "domain,score\na.example,much\n", *RATINGS).status == 1
-    assert import_("r.csv", text, *RATINGS[:4]).status == 2
-
-
 @pytest.mark.parametrize(("line", "words"), TABLES["unusable_line_is_named_and_nothing_is_written"])
 def test_unusable_line_is_named_and_nothing_is_written(
     import_: Ran, tmp_path: Path, out: Path, line: str, words: str
@@ -163,27 +111,6 @@ def test_unusable_line_is_named_and_nothing_is_written(
 def test_json_lines_of_any_shape_are_refused_with_their_number(import_: Ran, line: str, words: str) -> None:
     done = import_("a.jsonl", f'{{"domain": "one.example", "tier": 1}}\n{line}\n')
     assert (done.status, "a.jsonl:2: " in done.complaint, words in done.err) == (1, True, True)
-
-
-def test_a_public_suffix_may_be_in_tier_3(import_: Ran, out: Path) -> None:
-    assert import_("a.csv", "github.io,3\nblogspot.com,self_publishing\n").status == 0
-    assert set(entries(out)) == {"github.io", "blogspot.com"}
-
-
-def test_repeated_line_and_extra_columns_are_reported(import_: Ran, out: Path) -> None:
-    text = "domain,kind,rank\none.example,newspaper,7\nwww.one.example,newspaper,8\n"
-    left, repeated = import_("a.csv", text).err.splitlines()
-    assert left.endswith("a.csv:1: columns left out: rank")
-    assert repeated.endswith("a.csv:3: one.example is on line 2 already")
-    assert entries(out) == {"one.example": {"kind": "newspaper"}}
-
-
-def test_a_second_import_adds_and_replaces(import_: Ran, out: Path) -> None:
-    import_("a.csv", "one.example,1\ntwo.example,2\n")
-    told = import_("a.csv", "two.example,3\nthree.example,3\none.example,1\n", "--json").document
-    assert (told["new"], told["replaced"], told["unchanged"], told["written"]) == (1, 1, 1, True)
-    assert told["tiers_changed"] == [{"domain": "one.example", "from": 3, "to": 1}]
-    assert entries(out) == {"one.example": {"tier": 1}, "two.example": {"tier": 3}, "three.example": {"tier": 3}}
 
 
 @pytest.mark.parametrize("text", ["kafka: {}\nsources: {own: {}}", "sources: {own: {}, kinds: {}}", "sources: 3"])

@@ -47,11 +47,3 @@ def test_each_kind_of_decision_has_its_fields(ran: Ran, tmp_path: Path, topic: T
     done = ran(run_file_stats, topic, lines_of(tmp_path, *examples), as_json=True)
     assert done.status == 0
     assert sum(done.document["fields"][field].values()) >= 1
-
-
-def test_a_line_that_is_no_event_is_reported_with_its_place(ran: Ran, tmp_path: Path) -> None:
-    file = lines_of(tmp_path, a_page(1, 7), "{", '{"url": 7}')
-    done = ran(run_file_stats, PAGES_SCORED, file, as_json=False)
-    assert done.status == 1
-    assert f"{file}:2: undecodable" in done.err
-    assert "and 1 more lines" in done.err

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from aiokafka import ConsumerRecord
 
-from streams.cli.tail import as_json_line, as_line, tail
+from streams.cli.tail import as_json_line, as_line
 from tests.samples import small_example
 
 HTML = (("content-type", b"text/html; charset=utf-8"),)
@@ -83,12 +83,6 @@ def test_a_dead_letter_says_why_it_died() -> None:
     notes = (("x-reason", b"invalid"), ("x-handler", b"score_page"), ("x-error-message", b"url: missing"))
     line = as_line(record(b"{}", *notes, topic="pages.crawled.v1.assay.score_page.dlq")).plain
     assert line == "3/7 k dead letter of score_page: invalid: url: missing"
-
-
-@pytest.mark.parametrize("start", ["yesterday", "-1", "", "1.5"])
-def test_invalid_start_is_refused(start: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tail("pages.crawled.v1", start) == 2
-    assert "--from takes earliest, latest or an offset" in capsys.readouterr().err
 
 
 def test_marker_line_names_the_redriven_letter() -> None:

@@ -1,7 +1,6 @@
 """``assay try`` as people run it: each line gives one line. What depends on the process runs in its own process."""
 
 import asyncio
-import base64
 import dataclasses
 import io
 import json
@@ -136,75 +135,6 @@ def test_try_guards_the_network_and_logs_to_standard_error(assay: Any, tmp_path:
     [line] = done.stdout.splitlines()
     assert json.loads(line)["events"][0]["value"]["failure"] == "forbidden_address"
     assert b"fetch cache failed" in done.stderr
-
-
-# --- the step follow_listing -----------------------------------------------------------------------------------------
-
-
-def test_the_step_follow_listing_answers_with_a_bare_line(assay: Any) -> None:
-    items = "".join(
-        f'<li><article><h3><a href="/events/walk-{n}">Walk number {n}</a></h3></article></li>'
-        for n in range(4711, 4716)
-    )
-    listing = f"<main><h1>All events</h1><ul>{items}</ul></main>"
-    lines = [
-        json.dumps({"url": "https://a.example/events", "html": listing, "max_details": 3}),
-        json.dumps({"url": "https://a.example/events", "html": ""}),
-        json.dumps({"url": "no address", "html": "<a href='http://[::1'>x</a>" * 50}),
-        json.dumps({"html": listing}),
-        "[]",
-        '{"url":',
-        json.dumps({"url": "https://a.example/", "html": "<b>" * 200_000}),
-    ]
-    answered = answers(assay("try", "follow_listing", given="\n".join(lines).encode() + b"\n"))
-    assert len(answered) == len(lines)
-    assert [link["url"] for link in answered[0]["links"]] == [
-        f"https://a.example/events/walk-{n}" for n in (4711, 4712, 4713)
-    ]
-    assert set(answered[0]["links"][0]) == {"url", "text", "because"}
-    assert answered[1] == answered[2] == answered[6] == {"links": [], "next_page": None}
-    assert [answer.get("reason") for answer in answered[3:6]] == ["invalid", "invalid", "undecodable"]
-
-
-# --- the step extract_snippet ----------------------------------------------------------------------------------------
-
-
-def test_the_step_extract_snippet_answers_with_a_bare_line(assay: Any) -> None:
-    said = "The tram depot opens at seven, and the first car leaves for the harbour a quarter of an hour later."
-    told = "電車總站早上七點開門，第一班車在七點一刻開往港口，週末則晚一個小時出發。"
-    page = f"<title>The depot</title><meta name=description content='When trams leave.'><p>{said}</p><p>Share</p>"
-    lines = [
-        json.dumps({"request_id": "r", "query": "q", "url": "https://a.example/", "html": page, "context": 7}),
-        json.dumps({"url": "https://b.example/", "content": f"{said}\nShare", "title": "Given"}),
-        json.dumps({"html_base64": base64.b64encode(f"<title>總站</title><p>{told}".encode("big5")).decode(),
-                    "content_type": "text/html; charset=big5"}),
-        json.dumps({"url": "https://c.example/", "title": None, "html": None, "content": None}),
-        json.dumps({"url": "https://d.example/", "html": "<b>" * 200_000}),
-        '{"url":',
-        json.dumps({"html": 7}),
-    ]  # fmt: skip
-    answered = answers(assay("try", "extract_snippet", given="\n".join(lines).encode() + b"\n"))
-    assert answered[0] == {
-        "url": "https://a.example/", "title": "The depot", "summary": "When trams leave.", "snippet": said,
-        "failure": None,
-    }  # fmt: skip
-    assert (answered[1]["title"], answered[1]["snippet"]) == ("Given", said)
-    assert (answered[2]["title"], answered[2]["snippet"], answered[2]["url"]) == ("總站", told, "")
-    assert [(answer["snippet"], answer["failure"]) for answer in answered[3:5]] == [(None, "no_meaningful_content")] * 2
-    assert [answer["reason"] for answer in answered[5:]] == ["undecodable", "invalid"]
-
-
-# --- exit status -----------------------------------------------------------------------------------------------------
-
-
-def test_dead_line_sets_status_1_only_with_strict(assay: Any) -> None:
-    deep = b'{"url":"https://a.example/","html":"' + b"<div>" * 2_000 + b'"}\n'
-    assert assay("try", "score_page", given=deep).returncode == 0
-    assert assay("try", "score_page", "--strict", given=PAGE).returncode == 0
-    strict = assay("try", "score_page", "--strict", given=deep + PAGE)
-    assert (strict.returncode, strict.stderr) == (1, b"")
-    # A line that is no event sets the status in any case.
-    assert assay("try", "score_page", given=b"{}\n" + PAGE).returncode == 1
 
 
 # --- output ----------------------------------------------------------------------------------------------------------

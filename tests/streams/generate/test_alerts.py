@@ -6,7 +6,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from streams.generate.grafana import dashboards
+from streams.generate.grafana import dashboards, panels_of
 from streams.generate.prometheus import Alert, alerts, prometheus
 from streams.telemetry.metrics import METRICS
 from streams.telemetry.settings import AlertSettings
@@ -25,7 +25,7 @@ def test_each_alert_has_a_runbook_entry_and_no_entry_is_orphaned() -> None:
 
 def test_panels_that_the_runbook_points_at_are_there() -> None:
     section = (ROOT / "docs/operations.md").read_text("utf-8").partition("\n## Alerts\n")[2].partition("\n## ")[0]
-    titles = {panel.title for shown in dashboards() for panel in shown.panels}
+    titles = {panel["title"] for shown in dashboards() for panel in panels_of(shown)}
     quoted = {" ".join(title.split()) for title in re.findall(r'(?<!\[)"([A-Z][^"]+)"', section)}
     assert len(quoted) > 5
     assert quoted <= titles

@@ -1,7 +1,6 @@
 """The composition and the image, checked by reading their files."""
 
 import re
-import subprocess
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ import yaml
 from pydantic import BaseModel
 
 from schemas.needs import FetchPages, IndexDocument
-from streams.generate.compose_workers import HTTP_PORT, service_name
+from streams.generate.templates import HTTP_PORT, service_name
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler
 from tests.kafka_server import IMAGE
@@ -82,16 +81,6 @@ def test_what_opens_the_ports_requires_passwords() -> None:
     users = [name for name, service in SERVICES.items() if "ASSAY_INDEX__URL" in service.get("environment", {})]
     assert set(WORKERS) <= set(users)
     assert all(SERVICES[name]["environment"]["ASSAY_INDEX__API_KEY"] == "${QDRANT_API_KEY:-}" for name in users)
-
-
-@pytest.fixture(scope="module")
-def compose() -> None:
-    try:
-        found = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        found = False
-    if not found:
-        pytest.skip("Docker Compose is not installed")
 
 
 @pytest.mark.parametrize("name", SERVICES)

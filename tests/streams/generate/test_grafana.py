@@ -6,36 +6,36 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streams.generate.grafana import FOLDER, Dashboard, as_json, dashboards, grafana
+from streams.generate.grafana import FOLDER, Declared, as_json, dashboards, grafana, panels_of
 from streams.telemetry.metrics import METRICS
 from streams.topology import HANDLERS
 from tests.samples import ROOT
 
 SHOWN = dashboards()
-EACH = pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.name)
+EACH = pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown["name"])
 
 
 def test_every_metric_is_shown() -> None:
-    asked = " ".join(query.expression for shown in SHOWN for panel in shown.panels for query in panel.queries)
+    asked = " ".join(query["expr"] for shown in SHOWN for panel in panels_of(shown) for query in panel["queries"])
     assert {metric.name for metric in METRICS if metric.name not in asked} == set()
 
 
 def test_every_handler_has_a_row_of_its_own_with_its_objective() -> None:
-    rows = SHOWN[1].rows
-    assert [row.title.split(" · ")[0] for row in rows] == [handler.name for handler in HANDLERS]
+    rows = SHOWN[1]["rows"]
+    assert [row["title"].split(" · ")[0] for row in rows] == [handler.name for handler in HANDLERS]
     for row, handler in zip(rows, HANDLERS, strict=True):
-        assert [panel.objective for panel in row.panels if panel.objective] == [handler.slo_seconds]
-        for panel in row.panels:
-            assert all(f'handler="{handler.name}"' in query.expression for query in panel.queries)
+        assert [panel["objective"] for panel in row["panels"] if "objective" in panel] == [handler.slo_seconds]
+        for panel in row["panels"]:
+            assert all(f'handler="{handler.name}"' in query["expr"] for query in panel["queries"])
 
 
 @EACH
-def test_live_traffic_and_replays_are_apart(shown: Dashboard) -> None:
-    for panel in shown.panels:
-        for query in panel.queries:
-            for name, selector in re.findall(r"(?<!:)(assay_[a-z_]+)(\{[^}]*\})?", query.expression):
+def test_live_traffic_and_replays_are_apart(shown: Declared) -> None:
+    for panel in panels_of(shown):
+        for query in panel["queries"]:
+            for name, selector in re.findall(r"(?<!:)(assay_[a-z_]+)(\{[^}]*\})?", query["expr"]):
                 live = 'lane="live"' in selector or 'job!="assay-replay"' in selector
-                assert live == (shown.name != "replays" and not re.match("assay_(group|topic)_", name))
+                assert live == (shown["name"] != "replays" and not re.match("assay_(group|topic)_", name))
 
 
 def test_provisioning_points_at_what_the_composition_mounts() -> None:

@@ -13,8 +13,8 @@ import yaml
 
 from schemas.needs import AskModel, FetchPages, IndexDocument, SearchVectors
 from streams.cli.commands import run_command_line
-from streams.generate.compose_workers import HTTP_PORT, service_name
 from streams.generate.kubernetes import BASE, EXAMPLE, FOLDER, Installation, manifests, scaled_object
+from streams.generate.templates import HTTP_PORT, service_name
 from streams.runtime.settings_files import read_document
 from streams.settings.model import load_settings
 from streams.topology import HANDLERS, Handler, handler_named

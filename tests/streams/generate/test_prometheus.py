@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from streams.generate.compose_workers import HTTP_PORT
 from streams.generate.prometheus import refuse_undeclared, scraping, services
+from streams.generate.templates import HTTP_PORT
 from streams.telemetry.metrics import AGE_BUCKETS
 from streams.topology import HANDLERS
 from tests.samples import ROOT

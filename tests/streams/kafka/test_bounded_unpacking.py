@@ -15,7 +15,7 @@ from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
-from streams.kafka.aiokafka_fixes.bounded_unpacking import limit_unpacking
+from streams.kafka.aiokafka_fixes.batches import limit_unpacking
 from streams.topology.codec import UNREADABLE_HEADER
 from tests.kafka.batches import (
     CODECS,
@@ -156,7 +156,7 @@ def test_batch_with_too_many_records_is_not_unpacked() -> None:
 MEMORY = """
 import gc, resource
 from pathlib import Path
-from streams.kafka.aiokafka_fixes.bounded_unpacking import limit_unpacking
+from streams.kafka.aiokafka_fixes.batches import limit_unpacking
 from tests.kafka.batches import batch, bomb
 from tests.streams.kafka.test_bounded_unpacking import MIB, SMALL, fetched, read
 

@@ -247,7 +247,7 @@ async def served_by_the_command(tmp_path: Path) -> asyncio.subprocess.Process:
 
 
 async def test_every_line_is_answered_until_the_input_ends(tmp_path: Path) -> None:
-    from streams.mcp.stdio import LONGEST_LINE
+    from streams.mcp.server import LONGEST_LINE
 
     server = await served_by_the_command(tmp_path)
     lines: list[tuple[bytes, Any]] = [(json.dumps(START).encode(), [(1, 0)])]

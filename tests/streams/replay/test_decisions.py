@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from schemas.replays import ReplaySelection
-from streams.replay.decisions import DEAD, DECISION_FIELDS, NONE, DecisionFilter, PreviousDecisions, decision_filter
 from streams.replay.plan import ReplayError
+from streams.replay.selection import DEAD, DECISION_FIELDS, NONE, DecisionFilter, PreviousDecisions, decision_filter
 from streams.topology import HANDLERS, RELEVANCE_JUDGED
 from tests.samples import the_handler
 from tests.tables import tables

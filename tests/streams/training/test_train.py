@@ -9,8 +9,7 @@ from handlers.ranking.model import FEATURES_OF, VERSION_PHASE_A, VERSION_PHASE_C
 from streams.settings.model import load_settings
 from streams.training.grade import compare, measure, split_groups
 from streams.training.join import Joined, LeftOut
-from streams.training.report import write_card
-from streams.training.train import NotTrained, Refusal, Trained, train
+from streams.training.train import NotTrained, Refusal, Trained, train, write_card
 from tests.samples import instance
 from tests.streams.training.feedback import joined, world
 
