@@ -59,6 +59,7 @@ class AddressedSection(Section):
     weights: str = Field(default="", description="Weights from -127 to 127, as the digits of base 85.")
     suspected: float = Field(default=9.0, description="The score from which on visible text is suspected.")
     quarantined: float = Field(default=9.0, description="The score from which on hidden text is quarantined.")
+    stated: float = Field(default=9.0, description="The score from which on a text of metadata is quarantined.")
 
     @cached_property
     def compiled(self) -> Addressed:

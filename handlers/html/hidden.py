@@ -11,7 +11,7 @@ from itertools import accumulate, islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.addressed import Addressed
-from handlers.html.hidden_text import TOO_MUCH, Hidden, judge, place_of
+from handlers.html.hidden_text import DOUBTFUL, TOO_MUCH, Hidden, judge, place_of
 from handlers.html.outline import Outline
 from handlers.html.sheets import SHORT, Sheet, names_of, short_sheet
 from handlers.html.styles import (
@@ -173,7 +173,7 @@ def take_out_hidden(tree: LexborHTMLParser, styles: Styles, addressed: Addressed
     unseen = sum(len(text) for *_, text in hidden)
     # A short page that has little hidden text has no tabs.
     is_short = unseen < _HIDDEN_SHARE * (characters - unseen) < _HIDDEN_SHARE * _SHORT_PAGE
-    judged = judge((text for *_, text in hidden), addressed, never_seen=True)
+    judged = judge((text for *_, text in hidden), addressed, margin=DOUBTFUL)
     found: list[Hidden] = []
     removed: dict[int, tuple[LexborNode, Hidden]] = {}
     for (node, kind, how, text), said in zip(hidden, judged, strict=True):

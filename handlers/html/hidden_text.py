@@ -14,7 +14,7 @@ from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
 TOO_MUCH: tuple[Outcome, str] = "left_out", "too much hidden text"
-_FIRST_WORDS, _QUOTED, _DOUBTFUL = 4, 100, 2.0
+_FIRST_WORDS, _QUOTED, DOUBTFUL = 4, 100, 2.0
 """Words of a text by which it is found again, characters that are quoted, and by how much a doubtful score is lower."""
 _LEAST_UNSEEN, _BROKEN = 8, 4
 """Characters without width that are a message, and one in how many breaks up words: fewer are an editor's mistake."""
@@ -61,14 +61,20 @@ def visible(text: str) -> str:
     return _UNSEEN.sub("", text) if not text.isascii() and _MAY_BE_UNSEEN.search(text) else text
 
 
-def judge(texts: Iterable[str], addressed: Addressed, *, never_seen: bool = False) -> list[tuple[Outcome, str] | None]:
+def judge(
+    texts: Iterable[str], addressed: Addressed, *, least: float | None = None, margin: float = 0.0
+) -> list[tuple[Outcome, str] | None]:
     """What becomes of hidden texts, and why; None for one that is not written to a machine.
 
-    Of what a visitor never sees, more is left out.
+    Args:
+        texts: What is judged.
+        addressed: What scores them.
+        least: The score of a text that is quarantined; None for that of hidden text.
+        margin: By how much lower the score of a text is that is only left out.
     """
     judged: list[tuple[Outcome, str] | None] = []
-    least = addressed.section.quarantined
-    for found in addressed.passages(texts, least - _DOUBTFUL * never_seen):
+    least = addressed.section.quarantined if least is None else least
+    for found in addressed.passages(texts, least - margin):
         if found is None:
             judged.append(TOO_MUCH)
         elif passage := found[0][:_QUOTED]:
@@ -111,16 +117,23 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
         if became := said or (("left_out", _NO_WIDTH) if unseen >= _LEAST_UNSEEN else None):
             found.append(Hidden("invisible_characters", place_of(outline.nodes[place]), text, *became))
         outline.texts[place] = (_UNSEEN.sub("", text) or " ") if said is None and not is_broken else " "
-    stated = {text: name for name, texts in outline.meta.items() for text in texts}
-    stated |= {**dict.fromkeys(outline.comments, "comment"), outline.title: "title"}
-    stated = {text: name for text, name in stated.items() if len(text) >= _LEAST_TEXT and not _is_token(text)}
-    for (text, name), said in zip(stated.items(), judge(stated, addressed), strict=True):
-        if said:
-            found.append(Hidden("comment" if name == "comment" else "attribute", name[:100], text, *said))
-            outline.title = "" if outline.title == text else outline.title
-            kept = {name: [one for one in texts if one != text] for name, texts in outline.meta.items()}
-            outline.meta = {name: texts for name, texts in kept.items() if texts}
-    return found
+    stated = [(text, name) for name, texts in outline.meta.items() for text in texts]
+    gone = judge_stated("attribute", [*stated, (outline.title, "title")], addressed)
+    texts = {one.text for one in gone}
+    outline.title = "" if outline.title in texts else outline.title
+    kept = {name: [one for one in its if one not in texts] for name, its in outline.meta.items()} if texts else outline.meta
+    outline.meta = {name: its for name, its in kept.items() if its}
+    return [*found, *gone, *judge_stated("comment", [(text, "comment") for text in outline.comments], addressed)]
+
+
+def judge_stated(kind: Kind, stated: Iterable[tuple[str, str]], addressed: Addressed) -> list[Hidden]:
+    """Those of some texts with their fields that are written to a machine, each once.
+
+    Few pages have a text of metadata that reads like an order, so that a lower score is enough than for a hidden one.
+    """
+    texts = {text: name for text, name in stated if len(text) >= _LEAST_TEXT and not _is_token(text)}
+    judged = judge(texts, addressed, least=addressed.section.stated, margin=DOUBTFUL * (kind != "comment"))
+    return [Hidden(kind, name[:100], text, *said) for (text, name), said in zip(texts.items(), judged, strict=True) if said]
 
 
 def _is_token(text: str) -> bool:
