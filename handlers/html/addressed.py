@@ -30,7 +30,7 @@ _LETTERS, _NEAR = 4, 3
 SMOOTH = 20.0
 """Features that a passage has at least, for its length: very short ones say little."""
 WINDOW, _MOST, _MOST_FOUND = 3, 3, 100
-PER_LINE = 0.8
+PER_LINE = 1.0
 """What the limit rises by for the logarithm of the number of scored lines."""
 _PIECE, _OVERLAP = 400, 300
 """Characters of a long line that are looked at together, and that are also in the next piece."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from html import unescape
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from selectolax.lexbor import LexborHTMLParser
 
-from handlers.html.addressed import Addressed, Found
+from handlers.html.addressed import Found
 from handlers.html.blocks import has_data_table
 from handlers.html.bylines import BylineWords, CreditedPage, find_credit
 from handlers.html.citations import (
@@ -39,8 +37,8 @@ from handlers.html.main_content import Content, find_content
 from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
-from handlers.html.stated import description, is_name, with_description, without_orders
 from handlers.html.state import CONTENT, PageState
+from handlers.html.stated import description, is_name, with_description, without_orders
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.walk import walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
@@ -181,7 +179,7 @@ class PageReader:
         dating = find_date(dated, self._dates)
         citations, counts, not_counted = self._support(page, body, layout, url, original)
         title = clean(find_title(page, data, _first(page, reading.title_names), layout.heading_text, site_name, host))
-        text = clean(with_description(body.text, data, f"{page.title} {layout.heading_text}"))
+        text = clean(with_description(body.text, data, page.title))
         shown = f"{text}\n{page.title}\n{host}".casefold()
         titles: tuple[str, ...] = (title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(layout.heading_text))
         suspected: tuple[Found, ...] = ()
@@ -289,7 +287,12 @@ def _first(page: Outline, names: tuple[str, ...]) -> str:
 
 
 def _summary(
-    page: Outline, data: StructuredData, body: Content, text: str, suspected: Sequence[Found], reading: PageReadingSection
+    page: Outline,
+    data: StructuredData,
+    body: Content,
+    text: str,
+    suspected: Sequence[Found],
+    reading: PageReadingSection,
 ) -> str:
     """The page's own description, else the first sentences of its running text, without headings and credits."""
     stated = (_first(page, (name,)) for name in reading.description_names)

@@ -121,8 +121,9 @@ def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
     gone = judge_stated("attribute", [*stated, (outline.title, "title")], addressed)
     texts = {one.text for one in gone}
     outline.title = "" if outline.title in texts else outline.title
-    kept = {name: [one for one in its if one not in texts] for name, its in outline.meta.items()} if texts else outline.meta
-    outline.meta = {name: its for name, its in kept.items() if its}
+    if texts:
+        kept = {name: [one for one in its if one not in texts] for name, its in outline.meta.items()}
+        outline.meta = {name: its for name, its in kept.items() if its}
     return [*found, *gone, *judge_stated("comment", [(text, "comment") for text in outline.comments], addressed)]
 
 
@@ -133,7 +134,9 @@ def judge_stated(kind: Kind, stated: Iterable[tuple[str, str]], addressed: Addre
     """
     texts = {text: name for text, name in stated if len(text) >= _LEAST_TEXT and not _is_token(text)}
     judged = judge(texts, addressed, least=addressed.section.stated, margin=DOUBTFUL * (kind != "comment"))
-    return [Hidden(kind, name[:100], text, *said) for (text, name), said in zip(texts.items(), judged, strict=True) if said]
+    return [
+        Hidden(kind, name[:100], text, *said) for (text, name), said in zip(texts.items(), judged, strict=True) if said
+    ]
 
 
 def _is_token(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""``python -m tools.training.addressed [--attacks FOLDER] [--left-out PACKAGE]``: fits what tells passages that are written to a machine.
+"""``python -m tools.training.addressed [--attacks FOLDER [--left-out PACKAGE]]``: fits what tells orders to machines.
 
 Such passages are the written wordings, the framings with their orders, and the attacks of packages that were unpacked
 into a folder (``docs/security.md``). Others are the written ordinary texts, documentation, and all labelled pages.
@@ -82,7 +82,7 @@ class Text(NamedTuple):
 def wordings(what: str) -> Iterator[tuple[str, str]]:
     """The written texts, each with its group."""
     for group, lines in yaml.safe_load(WRITTEN.read_text("utf-8"))[what].items():
-        yield from ((group, line) for line in lines.splitlines())
+        yield from ((group, line) for line in lines.split(" || "))
 
 
 def written() -> Iterator[Text]:
@@ -126,7 +126,7 @@ def documentation() -> Iterator[Text]:
 
 
 def attacks(folder: Path) -> Iterator[Text]:
-    """Attacks of unpacked packages, of which text files and constants are read: framings with orders, and short ones."""
+    """Attacks of unpacked packages, of which text files and constants are read."""
     draw = random.Random(5)
     for path in sorted(folder.rglob("jailbreaks.jsonl")):
         given = map(json.loads, (path.parent / "instructions.jsonl").open())

@@ -177,4 +177,8 @@ def test_any_text_can_be_read_and_travels(content: str, date: str, name: str) ->
 def test_a_product_is_described_by_its_structured_data(shown: str, expected: str) -> None:
     data = StructuredData(type="Product", is_thing=True, description="<p>A kettle of steel &amp; wood</p>")
     assert with_description(shown, data, "Steel kettle of wood") == expected
-    assert with_description(shown, data, "Best kettle") == with_description(shown, replace(data, is_thing=False), "") == shown
+    assert (
+        with_description(shown, data, "Best kettle")
+        == with_description(shown, replace(data, is_thing=False), "")
+        == shown
+    )
