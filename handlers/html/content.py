@@ -29,7 +29,7 @@ from handlers.html.citations import (
 )
 from handlers.html.encoding import whole
 from handlers.html.entries import find_entries
-from handlers.html.hidden_text import Hidden, judge, visible
+from handlers.html.hidden_text import Hidden, judge, judge_stated, visible
 from handlers.html.hints import OTHERS, Hints
 from handlers.html.layout import EventWords, Layout, is_event
 from handlers.html.links import absolute_url, host_of
@@ -372,6 +372,8 @@ class ExtractedReader:
         described = clean((page.summary or "")[: 2 * limits.max_summary_characters])
         schema_type = short_type(stated.schema_type)
         title = _one_line(page.title or "", _MAX_TITLE_CHARACTERS)
+        for one in judge_stated("attribute", ((title, "title"), (described, "summary")), limits.addressed.compiled):
+            title, described = "" if one.text == title else title, "" if one.text == described else described
         return PageFacts(
             title=title,
             titles=(title,),
