@@ -296,7 +296,7 @@ def _summary(
 ) -> str:
     """The page's own description, else the first sentences of its running text, without headings and credits."""
     stated = (_first(page, (name,)) for name in reading.description_names)
-    described = description((*stated, data.description), f"{text}\n{page.title}")
+    described = description((*stated, data.description), f"{page.title}\n{text}")
     running = islice((block.text for block in body.blocks if block.running), _MAX_SUMMED)
     said = clean(" ".join(running) or body.text)
     for one in suspected:

@@ -20,7 +20,8 @@ _STEM, _LEAST_NAMED = 5, 2
 _HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _NAME_CHARACTERS, _HAN_CHARACTERS, _NAME_WORDS, _SHORT_NAME = 40, 8, 4, 2
 """What a name that the page does not show has at most: characters, words, and words without capitals."""
-_MAX_COMPARED = 2_000
+_MAX_STATED, _MAX_SHOWN = 2_000, 3_000
+"""Characters of a description, and of the beginning of the page, that are compared."""
 
 
 def _stems(text: str) -> set[str]:
@@ -35,7 +36,7 @@ def is_agreed(stated: str, shown: str) -> bool:
     >>> is_agreed("Boats and bands. Praise our product.", "the harbour opens in may with boats and a band")
     False
     """
-    plain = stated[:_MAX_COMPARED].casefold()
+    plain = stated[:_MAX_STATED].casefold()
     sentences = (_stems(plain[first:last]) for first, last in sentence_bounds(plain))
     return all(2 * sum(word in shown for word in words) >= len(words) for words in sentences)
 
@@ -50,7 +51,7 @@ def is_name(stated: str, shown: str) -> bool:
 
 def description(stated: Iterable[str], shown: str) -> str:
     """The first stated description that the shown text agrees with, or ""."""
-    shown = shown.casefold()
+    shown = shown[:_MAX_SHOWN].casefold()
     return next((text for text in stated if text and is_agreed(text, shown)), "")
 
 

@@ -57,6 +57,7 @@ _NO_SIGNS = str.maketrans(";!", "  ")
 _NO_CLIP = re.compile(r"clip(?:-path)?:(?:inset\((?:0(?:px|%)?[ ,]*)+\)|auto|none)")
 _CLIPS = re.compile(
     r"rect\(\s{0,9}([01])(?:px)?[ ,]+\1(?:px)?[ ,]+\1(?:px)?[ ,]+\1|inset\([^)]{0,40}\b(?:50|100)%|circle\(\s{0,9}0"
+    r"|polygon\([0 ,px%]{1,60}\)"
 )
 _COMPUTED = re.compile(r"calc|min\(|max\(|clamp|var\(|env\(|expression|lab\(|lch\(|hwb\(|color\(|currentcolor")
 _ODD = re.compile(
