@@ -33,7 +33,7 @@ def _broken(page: Path) -> list[str]:
 
 
 def test_the_tests_that_show_a_guarantee_exist() -> None:
-    named = re.findall(r"`([\w/]+/test_\w+\.py|test_\w+\.py)", (ROOT / "docs" / "testing.md").read_text("utf-8"))
+    named = re.findall(r"`([\w/]+/test_\w+\.py|test_\w+\.py)", (ROOT / "docs" / "reliability.md").read_text("utf-8"))
     assert len(named) > 30
     assert [name for name in named if not (ROOT / "tests" / name).is_file() and not (ROOT / name).is_file()] == []
 
