@@ -36,6 +36,8 @@ _PIECE, _OVERLAP = 400, 300
 """Characters of a long line that are looked at together, and that are also in the next piece."""
 _MAX_SENTENCE, _MAX_SCORED, _CHEAP = 300, 300_000, 10
 """Characters of a sentence, of lines that are scored, and of lines that are not and cost as much as one."""
+_ROUGH = 4.0
+"""By how much the score of the words alone may be lower: of 2,022 attacks that are found, 2 to 5 in 1,000 are below."""
 _NO_BLANKS = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 WORD = re.compile(r"[^\s\d\x00-@\[-`{-¿×÷\u2000-\u2bff\u3000-\u303f\uff00-\uff20]+")
 _TOKEN = re.compile(rf"{WORD.pattern}|\d+|[^\w\s.,;'’()-]+")
@@ -168,6 +170,9 @@ class Addressed:
         """Up to three sentences that follow each other, each with a telling word, and with a score that is enough."""
         found = []
         for begin, sentences in pieces:
+            told = [words for *_, words in sentences if not self._telling.isdisjoint(words)]
+            if not told or max(map(self._rough, told)) < least - _ROUGH:
+                continue
             sums: list[tuple[int, float, int]] = []
             for first, last, words in sentences:
                 if self._telling.isdisjoint(words):
@@ -188,6 +193,11 @@ class Addressed:
         near = near_each_other([one[0] for one in known])
         total = sum([one[1] for one in known]) + sum(map(self.weights.__getitem__, near))
         return total, sum([one[2] for one in known]) + len(near)
+
+    def _rough(self, words: Sequence[str]) -> float:
+        """The score of a sentence by its words alone."""
+        known = list(map(self._word, words))
+        return self.section.start + sum([one[1] for one in known]) / sqrt(sum([one[2] for one in known]) + SMOOTH)
 
     def _weigh_word(self, word: str) -> tuple[int, float, int]:
         numbers = of_word(word)
