@@ -172,7 +172,7 @@ def test_the_step_follow_listing_answers_with_a_bare_line(assay: Any) -> None:
 def test_the_step_extract_snippet_answers_with_a_bare_line(assay: Any) -> None:
     said = "The tram depot opens at seven, and the first car leaves for the harbour a quarter of an hour later."
     told = "電車總站早上七點開門，第一班車在七點一刻開往港口，週末則晚一個小時出發。"
-    page = f"<title>The depot</title><meta name=description content='When trams leave.'><p>{said}</p><p>Share</p>"
+    page = f"<title>The depot</title><meta name=description content='When the tram leaves.'><p>{said}</p><p>Share</p>"
     lines = [
         json.dumps({"request_id": "r", "query": "q", "url": "https://a.example/", "html": page, "context": 7}),
         json.dumps({"url": "https://b.example/", "content": f"{said}\nShare", "title": "Given"}),
@@ -185,7 +185,7 @@ def test_the_step_extract_snippet_answers_with_a_bare_line(assay: Any) -> None:
     ]  # fmt: skip
     answered = answers(assay("try", "extract_snippet", given="\n".join(lines).encode() + b"\n"))
     assert answered[0] == {
-        "url": "https://a.example/", "title": "The depot", "summary": "When trams leave.", "snippet": said,
+        "url": "https://a.example/", "title": "The depot", "summary": "When the tram leaves.", "snippet": said,
         "failure": None,
     }  # fmt: skip
     assert (answered[1]["title"], answered[1]["snippet"]) == ("Given", said)
