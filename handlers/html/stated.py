@@ -18,7 +18,7 @@ _LONGER = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{4,}|[\u3040-\u30ff\u34
 _STEM, _LEAST_NAMED = 5, 2
 """Letters of a word that are compared, and words of a product's description that its titles have, too."""
 _HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_NAME_CHARACTERS, _HAN_CHARACTERS, _NAME_WORDS, _SHORT_NAME = 40, 8, 4, 2
+_NAME_CHARACTERS, _HAN_CHARACTERS, _NAME_WORDS, _SHORT_NAME = 40, 8, 4, 3
 """What a name that the page does not show has at most: characters, words, and words without capitals."""
 _MAX_STATED, _MAX_SHOWN = 2_000, 3_000
 """Characters of a description, and of the beginning of the page, that are compared."""
