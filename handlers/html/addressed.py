@@ -30,12 +30,14 @@ _LETTERS, _NEAR = 4, 3
 SMOOTH = 20.0
 """Features that a passage has at least, for its length: very short ones say little."""
 WINDOW, _MOST, _MOST_FOUND = 3, 3, 100
-PER_LINE = 0.8
+PER_LINE = 1.0
 """What the limit rises by for the logarithm of the number of scored lines."""
 _PIECE, _OVERLAP = 400, 300
 """Characters of a long line that are looked at together, and that are also in the next piece."""
 _MAX_SENTENCE, _MAX_SCORED, _CHEAP = 300, 300_000, 10
 """Characters of a sentence, of lines that are scored, and of lines that are not and cost as much as one."""
+_ROUGH = 5.5
+"""By how much the score of the words alone may be lower: all of 2,022 attacks that were found had more."""
 _NO_BLANKS = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 WORD = re.compile(r"[^\s\d\x00-@\[-`{-¿×÷\u2000-\u2bff\u3000-\u303f\uff00-\uff20]+")
 _TOKEN = re.compile(rf"{WORD.pattern}|\d+|[^\w\s.,;'’()-]+")
@@ -59,6 +61,7 @@ class AddressedSection(Section):
     weights: str = Field(default="", description="Weights from -127 to 127, as the digits of base 85.")
     suspected: float = Field(default=9.0, description="The score from which on visible text is suspected.")
     quarantined: float = Field(default=9.0, description="The score from which on hidden text is quarantined.")
+    stated: float = Field(default=9.0, description="The score from which on a text of metadata is quarantined.")
 
     @cached_property
     def compiled(self) -> Addressed:
@@ -167,6 +170,9 @@ class Addressed:
         """Up to three sentences that follow each other, each with a telling word, and with a score that is enough."""
         found = []
         for begin, sentences in pieces:
+            told = [words for *_, words in sentences if not self._telling.isdisjoint(words)]
+            if not told or max(map(self._rough, told)) < least - _ROUGH:
+                continue
             sums: list[tuple[int, float, int]] = []
             for first, last, words in sentences:
                 if self._telling.isdisjoint(words):
@@ -187,6 +193,11 @@ class Addressed:
         near = near_each_other([one[0] for one in known])
         total = sum([one[1] for one in known]) + sum(map(self.weights.__getitem__, near))
         return total, sum([one[2] for one in known]) + len(near)
+
+    def _rough(self, words: Sequence[str]) -> float:
+        """The score of a sentence by its words alone."""
+        known = list(map(self._word, words))
+        return self.section.start + sum([one[1] for one in known]) / sqrt(sum([one[2] for one in known]) + SMOOTH)
 
     def _weigh_word(self, word: str) -> tuple[int, float, int]:
         numbers = of_word(word)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from html import unescape
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from selectolax.lexbor import LexborHTMLParser
 
-from handlers.html.addressed import Addressed, Found
+from handlers.html.addressed import Found
 from handlers.html.blocks import has_data_table
 from handlers.html.bylines import BylineWords, CreditedPage, find_credit
 from handlers.html.citations import (
@@ -31,7 +29,7 @@ from handlers.html.citations import (
 )
 from handlers.html.encoding import whole
 from handlers.html.entries import find_entries
-from handlers.html.hidden_text import Hidden, judge, visible
+from handlers.html.hidden_text import Hidden, judge, judge_stated, visible
 from handlers.html.hints import OTHERS, Hints
 from handlers.html.layout import EventWords, Layout, is_event
 from handlers.html.links import absolute_url, host_of
@@ -40,6 +38,7 @@ from handlers.html.outline import HEADING_NAMES, Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.state import CONTENT, PageState
+from handlers.html.stated import description, is_name, with_description, without_orders
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.walk import walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
@@ -48,8 +47,6 @@ from handlers.text.scripts import find_language
 from handlers.text.sentences import count_words, leading_sentences
 from schemas.pages import ContentBlock, ContentEntry, CrawledPage, CrawlerMetadata, without_passages
 
-_TAG = re.compile(r"<[^<>]{0,500}>")
-_WORD = re.compile(r"\w+")
 _TEXTS_AFTER = 12
 """Texts after the main text in which a line, and not only a heading, can open the references."""
 _DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
@@ -58,8 +55,6 @@ _MAX_NAME_CHARACTERS = 200
 _MAX_PASSAGE, _QUOTED = 500, 200
 _ELSEWHERE, _NO_SUPPORT = "outside the main text", "paid, to a shop or to the same owner"
 _CITATIONS = ("doi_or_citation", "external_links", "references_section")
-_LEAST_ORDER = 16
-"""Characters; a shorter text of structured data gives no orders."""
 _MAX_LINES = 5_000
 """Lines at the end of an extracted text in which references are looked for."""
 Value = TypeVar("Value")
@@ -159,7 +154,6 @@ class PageReader:
         page.hidden += hidden
         body = find_content(page, reading.content_forest, reading.max_content_characters)
         host = host_of(url)
-        text = with_description(body.text, data)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         entries = find_entries(page, body.blocks, body.spans, self._bylines.path)
         layout = Layout(page, body, entries)
@@ -185,6 +179,8 @@ class PageReader:
         dating = find_date(dated, self._dates)
         citations, counts, not_counted = self._support(page, body, layout, url, original)
         title = clean(find_title(page, data, _first(page, reading.title_names), layout.heading_text, site_name, host))
+        text = clean(with_description(body.text, data, page.title))
+        shown = f"{text}\n{page.title}\n{host}".casefold()
         titles: tuple[str, ...] = (title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(layout.heading_text))
         suspected: tuple[Found, ...] = ()
         if page.is_suspected:
@@ -196,11 +192,11 @@ class PageReader:
             text=text,
             blocks=body.typed,
             entries=entries,
-            summary=clean(_summary(page, data, body, [text[one.start : one.end] for one in suspected], reading)),
+            summary=clean(_summary(page, data, body, text, suspected, reading)),
             date=dating.value if dating else None,
-            authors=tuple(map(clean, credit.names)),
+            authors=tuple(clean(name) for name in credit.names if is_name(name, shown)),
             agencies=tuple(map(clean, credit.agencies)),
-            site_name=site_name,
+            site_name=site_name if is_name(site_name, shown) else host,
             hidden=tuple(one for one in page.hidden if one.outcome != "kept" or one.is_in(text)),
             suspected=suspected,
             unread=_unread(page) if len(text) < _LITTLE else 0,
@@ -291,42 +287,21 @@ def _first(page: Outline, names: tuple[str, ...]) -> str:
 
 
 def _summary(
-    page: Outline, data: StructuredData, body: Content, suspected: Iterable[str], reading: PageReadingSection
+    page: Outline,
+    data: StructuredData,
+    body: Content,
+    text: str,
+    suspected: Sequence[Found],
+    reading: PageReadingSection,
 ) -> str:
     """The page's own description, else the first sentences of its running text, without headings and credits."""
-    described = _first(page, reading.description_names) or data.description
+    stated = (_first(page, (name,)) for name in reading.description_names)
+    described = description((*stated, data.description), f"{page.title}\n{text}")
     running = islice((block.text for block in body.blocks if block.running), _MAX_SUMMED)
     said = clean(" ".join(running) or body.text)
-    for passage in suspected:
-        said = said.replace(passage, " ")
+    for one in suspected:
+        said = said.replace(text[one.start : one.end], " ")
     return leading_sentences(described or said, reading.max_summary_characters)
-
-
-def with_description(text: str, data: StructuredData) -> str:
-    """The content with the description of a product, as its last line, if only the structured data has it.
-
-    Scripts show such a description to visitors. It is not in the outline, since it is no visible text.
-    """
-    if not data.is_thing or not data.description:
-        return text
-    described = clean(" ".join(_TAG.sub(" ", unescape(data.description)).split()))
-    words, shown = set(_WORD.findall(described.lower())), set(_WORD.findall(text.lower()))
-    return "\n".join(filter(None, (text, described))) if len(words - shown) * 2 > len(words) else text
-
-
-def without_orders(data: StructuredData, addressed: Addressed) -> tuple[StructuredData, list[Hidden]]:
-    """Structured data without texts that address a language model, and these texts."""
-    stated = [(name, getattr(data, name)) for name in ("headline", "publisher", "description")]
-    stated += [(name, text) for name in ("authors", "organizations") for text in getattr(data, name)]
-    stated = [(name, text) for name, text in stated if len(text) >= _LEAST_ORDER]
-    judged = zip(stated, judge((text for _, text in stated), addressed, never_seen=True), strict=True)
-    found = [Hidden("structured_data", name, text, *said) for (name, text), said in judged if said]
-    gone = [one.text for one in found]
-    for name in {one.place for one in found}:
-        value: Any = getattr(data, name)
-        left: Any = "" if isinstance(value, str) else tuple(text for text in value if text not in gone)
-        data = replace(data, **{name: left})
-    return data, found
 
 
 def passage_in(text: str, found: Sequence[Found]) -> str:
@@ -397,6 +372,8 @@ class ExtractedReader:
         described = clean((page.summary or "")[: 2 * limits.max_summary_characters])
         schema_type = short_type(stated.schema_type)
         title = _one_line(page.title or "", _MAX_TITLE_CHARACTERS)
+        for one in judge_stated("attribute", ((title, "title"), (described, "summary")), limits.addressed.compiled):
+            title, described = "" if one.text == title else title, "" if one.text == described else described
         return PageFacts(
             title=title,
             titles=(title,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,16 @@ from itertools import accumulate, islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.addressed import Addressed
-from handlers.html.hidden_text import TOO_MUCH, Hidden, judge, place_of
+from handlers.html.hidden_text import (
+    DOUBTFUL,
+    MAY_BE_UNSEEN,
+    TOO_MUCH,
+    UNSEEN,
+    Hidden,
+    judge,
+    judge_stated,
+    place_of,
+)
 from handlers.html.outline import Outline
 from handlers.html.sheets import SHORT, Sheet, names_of, short_sheet
 from handlers.html.styles import (
@@ -42,6 +52,10 @@ Of an element with most of the page's text only parts that are written to a mach
 _SHORT_PAGE, _HIDDEN_SHARE = 6_000, 0.25
 """Characters of visible text, of which a longer page has tabs and accordions."""
 _LOOKS = {"bgcolor": "background-color", "text": "color", "color": "color", "opacity": "opacity"}
+_LEAST_UNSEEN, _BROKEN = 8, 4
+"""Characters without width that are a message, and one in how many breaks up words: fewer are an editor's mistake."""
+_TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
+_REVERSED = re.compile("[\u202e\u2067]([^\u202c\u2069\n]{4,2000})")
 _KEPT = Hiding("style", "hidden", is_gone=False)
 
 
@@ -173,7 +187,7 @@ def take_out_hidden(tree: LexborHTMLParser, styles: Styles, addressed: Addressed
     unseen = sum(len(text) for *_, text in hidden)
     # A short page that has little hidden text has no tabs.
     is_short = unseen < _HIDDEN_SHARE * (characters - unseen) < _HIDDEN_SHARE * _SHORT_PAGE
-    judged = judge((text for *_, text in hidden), addressed, never_seen=True)
+    judged = judge((text for *_, text in hidden), addressed, margin=DOUBTFUL)
     found: list[Hidden] = []
     removed: dict[int, tuple[LexborNode, Hidden]] = {}
     for (node, kind, how, text), said in zip(hidden, judged, strict=True):
@@ -218,6 +232,34 @@ def take_out_doubtful(outline: Outline, styles: Styles, addressed: Addressed) ->
             found.append(Hidden(kind, place_of(outline.nodes[place]), " ".join(text.split()), *said))
             outline.blank(places)
     return found
+
+
+def take_out_unseen(outline: Outline, addressed: Addressed) -> list[Hidden]:
+    """Empties texts and metadata that are written to a machine, and removes characters without width."""
+    found: list[Hidden] = []
+    for place, text in enumerate(outline.texts):
+        if text.isascii() or not MAY_BE_UNSEEN.search(text) or not (unseen := len(UNSEEN.findall(text))):
+            continue
+        is_broken = unseen >= _LEAST_UNSEEN and unseen * _BROKEN > len(text)
+        decoded = _decoded(text) if unseen > 1 else []
+        said = next(filter(None, judge(decoded, addressed)), None)
+        if became := said or (("left_out", "has no width") if unseen >= _LEAST_UNSEEN else None):
+            found.append(Hidden("invisible_characters", place_of(outline.nodes[place]), text, *became))
+        outline.texts[place] = (UNSEEN.sub("", text) or " ") if said is None and not is_broken else " "
+    stated = [(text, name) for name, texts in outline.meta.items() for text in texts]
+    gone = judge_stated("attribute", [*stated, (outline.title, "title")], addressed)
+    texts = {one.text for one in gone}
+    outline.title = "" if outline.title in texts else outline.title
+    if texts:
+        kept = {name: [one for one in its if one not in texts] for name, its in outline.meta.items()}
+        outline.meta = {name: its for name, its in kept.items() if its}
+    return [*found, *gone, *judge_stated("comment", [(text, "comment") for text in outline.comments], addressed)]
+
+
+def _decoded(text: str) -> list[str]:
+    """What a text with characters without width may say to a machine: without them, by tags, and reversed."""
+    tags = "".join(chr(ord(sign) - 0xE0000) for run in _TAGS.findall(text) for sign in run)
+    return [UNSEEN.sub("", text), tags, " ".join(run[::-1] for run in _REVERSED.findall(text))]
 
 
 def _presented(attributes: Mapping[str, str | None]) -> str:

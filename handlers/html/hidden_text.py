@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from selectolax.lexbor import LexborNode
 
@@ -14,26 +13,21 @@ from schemas.pages import HiddenKind as Kind
 from schemas.pages import HiddenOutcome as Outcome
 
 TOO_MUCH: tuple[Outcome, str] = "left_out", "too much hidden text"
-_FIRST_WORDS, _QUOTED, _DOUBTFUL = 4, 100, 2.0
+_FIRST_WORDS, _QUOTED, DOUBTFUL = 4, 100, 2.0
 """Words of a text by which it is found again, characters that are quoted, and by how much a doubtful score is lower."""
-_LEAST_UNSEEN, _BROKEN = 8, 4
-"""Characters without width that are a message, and one in how many breaks up words: fewer are an editor's mistake."""
-_NO_WIDTH = "has no width"
-_TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
-_REVERSED = re.compile("[\u202e\u2067]([^\u202c\u2069\n]{4,2000})")
 _LEAST_TEXT = 16
 """Characters of metadata that may give an order."""
 _SOUTH_EAST_ASIAN = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
-_UNSEEN = re.compile(
+UNSEEN = re.compile(
     rf"(?<!{_SOUTH_EAST_ASIAN})\u200b(?!{_SOUTH_EAST_ASIAN})"
     "|[\u180e\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
     "|[\ufe00-\ufe0f]{2,}|(?<=[A-Za-z])[\u200c\u200d\xad]+(?=[A-Za-z])"
 )
 """Characters without width. Thai, Lao, Khmer and Burmese have one between words."""
-_MAY_BE_UNSEEN = re.compile(
+MAY_BE_UNSEEN = re.compile(
     "[\xad\u180e\u200b-\u200d\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
-"""One of the characters of ``_UNSEEN``: faster, since it is a single set."""
+"""One of the characters of ``UNSEEN``: faster, since it is a single set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +52,23 @@ def visible(text: str) -> str:
     >>> visible("rain\u200b again")
     'rain again'
     """
-    return _UNSEEN.sub("", text) if not text.isascii() and _MAY_BE_UNSEEN.search(text) else text
+    return UNSEEN.sub("", text) if not text.isascii() and MAY_BE_UNSEEN.search(text) else text
 
 
-def judge(texts: Iterable[str], addressed: Addressed, *, never_seen: bool = False) -> list[tuple[Outcome, str] | None]:
+def judge(
+    texts: Iterable[str], addressed: Addressed, *, least: float | None = None, margin: float = 0.0
+) -> list[tuple[Outcome, str] | None]:
     """What becomes of hidden texts, and why; None for one that is not written to a machine.
 
-    Of what a visitor never sees, more is left out.
+    Args:
+        texts: What is judged.
+        addressed: What scores them.
+        least: The score of a text that is quarantined; None for that of hidden text.
+        margin: By how much lower the score of a text is that is only left out.
     """
     judged: list[tuple[Outcome, str] | None] = []
-    least = addressed.section.quarantined
-    for found in addressed.passages(texts, least - _DOUBTFUL * never_seen):
+    least = addressed.section.quarantined if least is None else least
+    for found in addressed.passages(texts, least - margin):
         if found is None:
             judged.append(TOO_MUCH)
         elif passage := found[0][:_QUOTED]:
@@ -89,46 +89,13 @@ def place_of(node: LexborNode) -> str:
     return f"{element.tag}{f'#{identity}' if identity else ''}{names}"[:100]
 
 
-class Texts(Protocol):
-    """What a walk found: texts with their nodes, and metadata."""
+def judge_stated(kind: Kind, stated: Iterable[tuple[str, str]], addressed: Addressed) -> list[Hidden]:
+    """Those of some texts with their fields that are written to a machine, each once.
 
-    texts: list[str]
-    nodes: list[LexborNode]
-    comments: list[str]
-    meta: dict[str, list[str]]
-    title: str
-
-
-def take_out_unseen(outline: Texts, addressed: Addressed) -> list[Hidden]:
-    """Empties texts and metadata that are written to a machine, and removes characters without width."""
-    found: list[Hidden] = []
-    for place, text in enumerate(outline.texts):
-        if text.isascii() or not _MAY_BE_UNSEEN.search(text) or not (unseen := len(_UNSEEN.findall(text))):
-            continue
-        is_broken = unseen >= _LEAST_UNSEEN and unseen * _BROKEN > len(text)
-        decoded = _decoded(text) if unseen > 1 else []
-        said = next(filter(None, judge(decoded, addressed)), None)
-        if became := said or (("left_out", _NO_WIDTH) if unseen >= _LEAST_UNSEEN else None):
-            found.append(Hidden("invisible_characters", place_of(outline.nodes[place]), text, *became))
-        outline.texts[place] = (_UNSEEN.sub("", text) or " ") if said is None and not is_broken else " "
-    stated = {text: name for name, texts in outline.meta.items() for text in texts}
-    stated |= {**dict.fromkeys(outline.comments, "comment"), outline.title: "title"}
-    stated = {text: name for text, name in stated.items() if len(text) >= _LEAST_TEXT and not _is_token(text)}
-    for (text, name), said in zip(stated.items(), judge(stated, addressed), strict=True):
-        if said:
-            found.append(Hidden("comment" if name == "comment" else "attribute", name[:100], text, *said))
-            outline.title = "" if outline.title == text else outline.title
-            kept = {name: [one for one in texts if one != text] for name, texts in outline.meta.items()}
-            outline.meta = {name: texts for name, texts in kept.items() if texts}
-    return found
-
-
-def _is_token(text: str) -> bool:
-    """Whether a text is one word, such as an address."""
-    return text.isascii() and " " not in text
-
-
-def _decoded(text: str) -> list[str]:
-    """What a text with characters without width may say to a machine: without them, by tags, and reversed."""
-    tags = "".join(chr(ord(sign) - 0xE0000) for run in _TAGS.findall(text) for sign in run)
-    return [_UNSEEN.sub("", text), tags, " ".join(run[::-1] for run in _REVERSED.findall(text))]
+    Few pages have a text of metadata that reads like an order, so that a lower score is enough than for a hidden one.
+    """
+    texts = {text: name for text, name in stated if len(text) >= _LEAST_TEXT and (" " in text or not text.isascii())}
+    judged = judge(texts, addressed, least=addressed.section.stated, margin=DOUBTFUL * (kind != "comment"))
+    return [
+        Hidden(kind, name[:100], text, *said) for (text, name), said in zip(texts.items(), judged, strict=True) if said
+    ]

@@ -21,6 +21,7 @@ MAX_ATTRIBUTES = 400
 """Of one tag of a large page, and of all its ``html`` and ``body`` tags, which the parser merges."""
 _MAX_SQUARE = 2_000_000_000
 """Attributes of a tag times bytes of the page, which may consist of such tags."""
+_TEMPLATE = re.compile(rb"<(/?)template\b([^<>]{0,999})>", re.IGNORECASE)
 MAX_NAMES = 60_000
 """Different names of attributes, and of elements."""
 MAX_REOPENED = 6_000_000
@@ -96,9 +97,26 @@ def parse_within(utf8: bytes, limits: PageReadingSection) -> LexborHTMLParser | 
     """The parse of a page in UTF-8, or why the page is refused."""
     if why := too_complex(utf8):
         return why
-    tree = parse_bytes(utf8)
+    tree = parse_bytes(_with_shadows(utf8) if b"shadowrootmode" in utf8 else utf8)
     has_few = 2 * utf8.count(b"<") <= min(limits.max_depth, limits.max_elements)
     return tree if has_few else _why_refused(tree.root, limits) or tree
+
+
+def _with_shadows(utf8: bytes) -> bytes:
+    """A page with its declarative shadow roots as elements, since the parser has templates outside of its tree.
+
+    >>> _with_shadows(b"<b><template shadowrootmode=open>Rain<template></template></template></b>")
+    b'<b><shadow-root shadowrootmode=open>Rain<template></template></shadow-root></b>'
+    """
+    are_roots: list[bool] = []
+
+    def renamed(tag: re.Match[bytes]) -> bytes:
+        if not tag[1]:
+            are_roots.append(b"shadowrootmode" in tag[2])
+        is_root = are_roots[-1] if not tag[1] else are_roots.pop() if are_roots else False
+        return b"<%sshadow-root%s>" % (tag[1], tag[2]) if is_root else tag[0]
+
+    return _TEMPLATE.sub(renamed, utf8)
 
 
 def _why_refused(root: LexborNode | None, limits: PageReadingSection) -> str | None:

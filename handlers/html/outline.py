@@ -30,7 +30,8 @@ _BLOCKS = (
 STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, META, TITLE, TIME, FURNITURE = range(9)
 _EFFECTS = {
     STARTS_LINE: _BLOCKS + " br hr",
-    NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template rp noframes",
+    NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template rp noframes "
+    "meter progress",
     FURNITURE: "nav menu dialog aside footer",
     NO_SCRIPT: "noscript",
     META: "meta",

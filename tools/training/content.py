@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from handlers.html.content import with_description
 from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
 from handlers.html.main_content import candidates, find_content, once
 from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
+from handlers.html.stated import with_description
 from handlers.html.structured_data import SchemaTypes, read_structured_data
 from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, marks, measured
 from handlers.html.walk import walk_page
@@ -178,9 +178,8 @@ def read(case: Mapping[str, Any], reading: PageReadingSection, forest: Forest) -
         return ""
     text = find_content(outline, forest, reading.max_content_characters).text
     scripts, items, parts = outline.json_ld, outline.item_types, outline.part_types
-    return with_description(
-        text, read_structured_data(scripts, items, parts, SchemaTypes(reading), reading.max_structured_characters)
-    )
+    data = read_structured_data(scripts, items, parts, SchemaTypes(reading), reading.max_structured_characters)
+    return with_description(text, data, outline.title)
 
 
 def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:

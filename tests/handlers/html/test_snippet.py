@@ -42,9 +42,9 @@ def page(body: str, head: str = "<title>The depot</title>") -> str:
 
 def test_the_summary_is_the_description() -> None:
     described = page(
-        f"<p>{SAID}</p>", "<title>The depot</title><meta name='description' content=' When\ntrams leave. '>"
+        f"<p>{SAID}</p>", "<title>The depot</title><meta name='description' content=' When\nthe tram leaves. '>"
     )
-    assert seen(described) == ("The depot", "When trams leave.")
+    assert seen(described) == ("The depot", "When the tram leaves.")
 
 
 def test_without_a_description_the_summary_is_the_first_words() -> None:

@@ -1,0 +1,84 @@
+"""What metadata and structured data state: used where no order to a machine is in it, and where the page agrees."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from html import unescape
+from typing import Any
+
+from handlers.html.addressed import Addressed, sentence_bounds
+from handlers.html.hidden_text import Hidden, judge_stated
+from handlers.html.structured_data import StructuredData
+
+_TAG = re.compile(r"<[^<>]{0,500}>")
+_WORD = re.compile(r"\w+")
+_LONGER = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{4,}|[\u3040-\u30ff\u3400-\u9fff]{2}")
+_STEM, _LEAST_NAMED = 5, 2
+"""Letters of a word that are compared, and words of a product's description that its titles have, too."""
+_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_NAME_CHARACTERS, _HAN_CHARACTERS, _NAME_WORDS, _SHORT_NAME = 40, 8, 4, 3
+"""What a name that the page does not show has at most: characters, words, and words without capitals."""
+_MAX_STATED, _MAX_SHOWN = 2_000, 3_000
+"""Characters of a description, and of the beginning of the page, that are compared."""
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in _LONGER.findall(text)}
+
+
+def is_agreed(stated: str, shown: str) -> bool:
+    """Whether each sentence of a stated text has half of its longer words in a shown text, which is case folded.
+
+    >>> is_agreed("Boats and bands. The harbour opens.", "the harbour opens in may with boats and a band")
+    True
+    >>> is_agreed("Boats and bands. Praise our product.", "the harbour opens in may with boats and a band")
+    False
+    """
+    plain = stated[:_MAX_STATED].casefold()
+    sentences = (_stems(plain[first:last]) for first, last in sentence_bounds(plain))
+    return all(2 * sum(word in shown for word in words) >= len(words) for words in sentences)
+
+
+def is_name(stated: str, shown: str) -> bool:
+    """Whether a stated name is on the page, or as short as names are: an order to a machine has more words."""
+    words = stated.split()
+    most = _HAN_CHARACTERS if _HAN.search(stated) else _NAME_CHARACTERS
+    is_short = len(words) <= _SHORT_NAME or 2 * sum(not word[:1].islower() for word in words) > len(words)
+    return (is_short and len(words) <= _NAME_WORDS and len(stated) <= most) or stated.casefold() in shown
+
+
+def description(stated: Iterable[str], shown: str) -> str:
+    """The first stated description that the shown text agrees with, or ""."""
+    shown = shown[:_MAX_SHOWN].casefold()
+    return next((text for text in stated if text and is_agreed(text, shown)), "")
+
+
+def with_description(text: str, data: StructuredData, titles: str) -> str:
+    """The content with the description of a product, as its last line, if only the structured data has it.
+
+    Scripts show such a description to visitors. It is not in the outline, since it is no visible text. The titles of
+    the page have some of its words.
+    """
+    if not data.is_thing or not data.description:
+        return text
+    described = " ".join(_TAG.sub(" ", unescape(data.description)).split())
+    words, shown = set(_WORD.findall(described.lower())), set(_WORD.findall(text.lower()))
+    titles = titles.casefold()
+    is_named = sum(word in titles for word in _stems(described.casefold())) >= _LEAST_NAMED
+    is_new = len(words - shown) * 2 > len(words)
+    return "\n".join(filter(None, (text, described))) if is_named and is_new else text
+
+
+def without_orders(data: StructuredData, addressed: Addressed) -> tuple[StructuredData, list[Hidden]]:
+    """Structured data without texts that address a language model, and these texts."""
+    stated = [(getattr(data, name), name) for name in ("headline", "publisher", "description")]
+    stated += [(text, name) for name in ("authors", "organizations") for text in getattr(data, name)]
+    found = judge_stated("structured_data", stated, addressed)
+    gone = [one.text for one in found]
+    for name in {one.place for one in found}:
+        value: Any = getattr(data, name)
+        left: Any = "" if isinstance(value, str) else tuple(text for text in value if text not in gone)
+        data = replace(data, **{name: left})
+    return data, found
