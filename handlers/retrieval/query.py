@@ -9,11 +9,14 @@ from datetime import datetime
 from itertools import islice, pairwise
 
 from handlers.retrieval.conditions import (
+    Asked,
     Meets,
     Units,
     another,
     at_time,
     being,
+    choosing,
+    choosing_another,
     having,
     identified,
     in_days,
@@ -27,14 +30,15 @@ from handlers.retrieval.conditions import (
     within,
 )
 from handlers.retrieval.facets import Facet
-from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, WITHOUT, YEAR, SeenResult
+from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, YEAR, SeenResult
+from handlers.retrieval.stated import StatedWords
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
 from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
 from handlers.text.scripts import counts_by_language, is_ideographic
 from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
-from handlers.text.words import AskedKind, Kind, alternatives, fold
+from handlers.text.words import AskedKind, Kind, fold, one_of
 from schemas.evidence import Evidence, PriceEvidence
 
 _LONGEST_QUERY = 2000
@@ -67,7 +71,6 @@ _BOUNDED_TIME = re.compile(
     r"(?i:\b(?:before|after|until|till?|by|from|since|vor|nach|bis|ab|avant|après|antes|después|prima|dopo|før|efter))\s\Z"
 )
 """Words before a time that do not ask for just this time."""
-_DENIED = re.compile(r"(?:\b(?:no|not|nicht|kein|pas|non|niet|ikke|inte|nie)\s|不)\Z")
 _MOST_CONDITIONS = 8
 """Measures that are bounded, and words that are excluded."""
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
@@ -114,8 +117,9 @@ class QueryReader:
         own = {*english.most_words, *english.least_words} if english else set()
         self._english = self.patterns.details.small_words.get("en", frozenset()) - own
         self._questions = frozenset(word for word, kind in self._kinds.items() if kind in ("name", "number", "date"))
-        self._phrases = _one_of({**self._things, **self._kinds, **self._days})
-        self._day_names = _one_of(self._days)
+        self._phrases = one_of({**self._things, **self._kinds, **self._days})
+        self._day_names = one_of(self._days)
+        self._stated = StatedWords(patterns, self._days)
 
     def read(self, query: str, now: datetime | None = None) -> tuple[Facet, ...]:
         """The facets of a query: those of a kind first, then its subject in the order of its words.
@@ -127,12 +131,23 @@ class QueryReader:
         text = query[:_LONGEST_QUERY]
         found: list[Facet] = []
         details = find_evidence(text, self.patterns.details)
+        asked_for: list[Asked] = []
+        for choice in self._stated.choices:
+            spans = list(choice.spans(fold(text)))
+            if len(values := {value for *_, value in spans}) != 1 or "" in values:
+                continue
+            asked_for.append((choice, values.pop()))
+            named = " ".join(text[start:end] for start, end, _ in spans)
+            meets, other = choosing(*asked_for[-1]), choosing_another(*asked_for[-1])
+            found.append(Facet(named, meets, is_condition=True, contradicts=other))
+            for start, end, _ in spans:
+                text = _without(text, start, end)
         for detail in details:
             if detail.kind == "date":
                 meets = on_day(detail, self._units(detail.text))
                 found.append(Facet(detail.text, meets, is_condition=True, contradicts=another("date", meets)))
             elif detail.kind == "price":
-                facet, start = self._price(text, detail)
+                facet, start = self._price(text, detail, asked_for)
                 found.append(facet)
                 text = _without(text, start, detail.start)
             elif detail.kind == "time" and not _BOUNDED_TIME.search(text[: detail.start]):
@@ -193,6 +208,7 @@ class QueryReader:
             url=url,
             is_listing=is_listing,
             names_day=self._names_day,
+            words=self._stated,
         )
 
     def _asked(self, folded: str, query: str, now: datetime | None, ignored: Set[str]) -> tuple[list[Facet], str]:
@@ -257,13 +273,13 @@ class QueryReader:
         is_condition = is_number or not names.isdisjoint(unit.forms)
         return Facet(shown.get(text, text), _word_of(unit), weight, is_subject=True, is_condition=is_condition)
 
-    def _price(self, text: str, price: PriceEvidence) -> tuple[Facet, int]:
+    def _price(self, text: str, price: PriceEvidence, asked: Sequence[Asked]) -> tuple[Facet, int]:
         """A stated price and where it begins: any price meets it; beside a word such as "under", only one within it."""
         if (bound := self._bound(text, price.start, price.end)) is None:
             return Facet("price", lambda seen: float(seen.has("price"))), price.start
         is_most, start = bound
         named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
-        meets, outside = within(price, is_most=is_most), out_of(price, is_most=is_most)
+        meets, outside = within(price, asked, is_most=is_most), out_of(price, asked, is_most=is_most)
         return Facet(named, meets, is_condition=True, contradicts=outside), start
 
     def _bound(self, text: str, start: int, end: int) -> tuple[bool, int] | None:
@@ -276,8 +292,8 @@ class QueryReader:
             is_whole = any(map(is_ideographic, word))
             begin = len(before) - len(word)
             if before.endswith(word) and (is_whole or not before[:begin][-1:].isalnum()):
-                denied = _DENIED.search(before[:begin])
-                return (not is_most, denied.start()) if denied else (is_most, begin)
+                is_denied = self._stated.denies(before[:begin])
+                return is_most is not is_denied, before[:begin].rstrip().rfind(" ") + 1 if is_denied else begin
             if is_whole and after.startswith(word):
                 return is_most, start
         return None
@@ -301,7 +317,7 @@ class QueryReader:
     def _exclusions(self, text: str, language: str | None) -> Iterator[tuple[int, int, Facet]]:
         """What a query excludes: without eggs. A name such as "Doctors Without Borders" excludes nothing."""
         for term, other in pairwise(_TERM.finditer(text)):
-            own = WITHOUT.get(term[0].lower())
+            own = self._stated.exclusions.get(term[0].lower())
             is_other = own != language and (language is not None or term[0].lower() in _HOMOGRAPHS)
             if own is None or is_other or (term.start() and term[0][0].isupper() and not other[0][0].isupper()):
                 continue
@@ -309,7 +325,7 @@ class QueryReader:
                 yield (
                     term.start(),
                     other.end(),
-                    Facet(text[term.start() : other.end()], lacking(unit), is_condition=True),
+                    Facet(text[term.start() : other.end()], lacking(unit, self._stated), is_condition=True),
                 )
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
@@ -376,14 +392,6 @@ class QueryReader:
             # Short names are words of other languages: "out" is October in Portuguese.
             if name and (len(name) > _SHORT_MONTH or word[0][0].isupper()):
                 yield word.start(), word.start() + len(name), months[name]
-
-
-def _one_of(words: Iterable[str]) -> re.Pattern[str]:
-    """An expression for one of some words, as a whole word where a script has spaces."""
-    known = list(words)
-    ideographic = [word for word in known if any(map(is_ideographic, word))]
-    others = alternatives(word for word in known if word not in ideographic)
-    return re.compile(rf"(?<!\w)(?:{others})(?!\w)|{alternatives(ideographic)}")
 
 
 def _word_of(unit: Unit) -> Meets:
