@@ -58,8 +58,8 @@ def identified(name: str) -> Meets:
 
 
 def naming(phrase: str) -> Meets:
-    """Some words that follow each other, such as those of a model."""
-    return lambda seen: float(seen.words.phrase(phrase))
+    """The number of a model with what names its variant."""
+    return lambda seen: float(seen.has_variant(phrase))
 
 
 def another(stated: str, meets: Meets) -> Callable[[SeenResult], bool]:

@@ -65,6 +65,8 @@ _HOW_MUCH = (
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
 _MODEL = re.compile(rf"(?<![\w-])[A-Za-z]{{0,12}}-?\d[\w]{{0,10}}(?:{VARIANT.pattern}){{1,3}}")
 """The number of a model with what names a variant of it: 15 Pro Max."""
+_VERSION = re.compile(r"(?<![\w.-])([A-Za-z]{2,20}) (?:v\.? ?)?(\d{1,3}(?:\.\d{1,3}){1,2})(?![\w.,:/%])")
+"""The name of a program with its version."""
 _HOMOGRAPHS = frozenset(("sans", "sin", "sem"))
 """Words that mean "without" only in a text of their language: sans serif, sin tax, SEM image."""
 _BOUNDED_TIME = re.compile(
@@ -160,6 +162,11 @@ class QueryReader:
             found.append(Facet(text[start:end], meets, is_condition=True, contradicts=another("date", meets)))
             text = _without(text, start, end)
         identifiers: list[Facet] = []
+        for match in _VERSION.finditer(text):
+            is_measure = (measure := MEASURE.match(text, match.start(2))) is not None and measure_of(measure) is not None
+            if fold(match[1]) not in self._small and not is_measure:
+                identifiers.append(Facet(match[0], identified(f"{match[1]} {match[2]}"), is_subject=True, is_condition=True))
+                text = _without(text, *match.span())
         for match in _MODEL.finditer(text):
             identifiers.append(Facet(match[0], naming(match[0]), is_subject=True, is_condition=True))
             text = _without(text, *match.span())

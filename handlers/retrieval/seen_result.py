@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
@@ -87,33 +87,23 @@ class SeenResult:
         return WordText(self.content).repeats(stems)
 
     def has_identifier(self, name: str) -> bool:
-        """Whether it names a model, an error or a road: KR-550, kr550, KR 550W; neither KR-5500 nor kr550s."""
+        """Whether it names a model, an error, a road or a version: KR-550, kr550, KR 550W; neither KR-5500 nor kr550s.
+
+        A result whose title names another one, and not this one, is about that.
+        """
         wanted = [run.casefold() for run in _RUN.findall(name)]
-        text, runs = self._runs
-        for at in range(len(runs) - len(wanted) + 1):
-            found = runs[at : at + len(wanted)]
-            if [run[0].casefold() for run in found] != wanted:
-                continue
-            first, last = found[0], found[-1]
-            between = [text[one.end() : other.start()] for one, other in pairwise(found)]
-            # "a 4-lane road" is not the A4.
-            is_word = len(first[0]) == 1 and first[0].islower() and " " in between
-            before = text[first.start() - 1 : first.start()] if first.start() else ""
-            is_longer = text[last.end() : last.end() + 1].islower() or (before.isascii() and before.isalnum())
-            is_variant = VARIANT.match(text, last.end()) is not None
-            if not (is_word or is_longer or is_variant) and _BETWEEN.issuperset(between):
-                return True
-        return False
+        text, title = f"{self.text} {self._address}", f"{self._title} {self._address}"
+        return _names(text, wanted) and (_names(title, wanted) or not _names_another(title, wanted))
+
+    def has_variant(self, name: str) -> bool:
+        """Whether it names a variant of a model, such as 15 Pro; neither if its title names the model without it."""
+        title, number = WordText(self._title), name.split()[0]
+        return self.words.phrase(name) and (title.phrase(name) or not title.phrase(number))
 
     def has_variant_only(self, number: str) -> bool:
         """Whether a number is only that of other models: 15 in "15 Pro"."""
         found = list(re.finditer(rf"(?<!\w){number}(?!\w)", self.text))
         return bool(found) and all(VARIANT.match(self.text, match.end()) for match in found)
-
-    @cached_property
-    def _runs(self) -> tuple[str, list[re.Match[str]]]:
-        text = f"{self.text} {self._address}"
-        return text, list(_RUN.finditer(text))
 
     @cached_property
     def denied(self) -> frozenset[str]:
@@ -247,3 +237,29 @@ class SeenResult:
     def _names_dates(self) -> bool:
         shapes = (_IN_YEAR, _MONTH)
         return any(shape.search(self.content) for shape in shapes) or self._names_day(self.content)
+
+
+def _names(text: str, wanted: Sequence[str]) -> bool:
+    """Whether a text has some runs of letters and digits, one behind the other."""
+    runs = list(_RUN.finditer(text))
+    for at in range(len(runs) - len(wanted) + 1):
+        found = runs[at : at + len(wanted)]
+        if [run[0].casefold() for run in found] != wanted:
+            continue
+        first, last = found[0], found[-1]
+        between = [text[one.end() : other.start()] for one, other in pairwise(found)]
+        # "a 4-lane road" is not the A4.
+        is_word = len(first[0]) == 1 and first[0].islower() and " " in between
+        before = text[first.start() - 1 : first.start()] if first.start() else ""
+        is_longer = text[last.end() : last.end() + 1].islower() or (before.isascii() and before.isalnum())
+        is_variant = VARIANT.match(text, last.end()) is not None
+        if not (is_word or is_longer or is_variant) and _BETWEEN.issuperset(between):
+            return True
+    return False
+
+
+def _names_another(text: str, wanted: Sequence[str]) -> bool:
+    """Whether a text has the letters of a name with other numbers behind them."""
+    number = rf"(?<![A-Za-z]){re.escape(wanted[0])}[ -]?(\d+(?:\.\d+)*)"
+    others = (match[1].split(".") for match in re.finditer(f"(?i:{number})", text))
+    return any(other != list(wanted[1:][: len(other)]) for other in others)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[^\W_]+")
 _LETTER = r"[a-z\u00df-\u024f]"
+_CLAUSES = re.compile(r"[.,;!?]\s")
+_NEAR = 3
+"""Words before what is named in which it is denied: not available in English."""
 _REACH = 40
 """Characters in which the words before something are looked for."""
 
@@ -64,8 +67,8 @@ class StatedWords:
         self.other_behind = re.compile(rf"(?i:\s?(?:{behind})\b)")
 
     def denies(self, before: str, reach: int = 1) -> bool:
-        """Whether one of the last words of a text is a denial."""
-        words = _WORD.findall(fold_words(before[-_REACH:]))[-reach:]
+        """Whether one of the last words of a text is a denial, without those of an earlier clause."""
+        words = _WORD.findall(fold_words(_CLAUSES.split(before[-_REACH:])[-1]))[-reach:]
         return not self._denials.isdisjoint(words) or before.endswith("不")
 
     def lacks(self, text: str, start: int, end: int) -> bool:
@@ -88,7 +91,7 @@ class _Expressions:
 
     def spans(self, folded: str) -> Iterator[tuple[int, int, str]]:
         for match in self._pattern.finditer(folded):
-            is_denied = self._words.denies(folded[: match.start()])
+            is_denied = self._words.denies(folded[: match.start()], _NEAR)
             yield *match.span(), "" if is_denied else self._values[(match.lastindex or 1) - 1]
 
     def implied(self, _: SeenResult) -> Set[str]:
@@ -110,7 +113,7 @@ class _Languages:
             goes_on = last is not None and len(_WORD.findall(folded, last, word.start())) < 2
             if (code := self._languages.get(word[0])) and (is_cued or goes_on):
                 start = before.start() if before and is_cued else word.start()
-                yield start, word.end(), "" if self._words.denies(folded[:start]) else code
+                yield start, word.end(), "" if self._words.denies(folded[:start], _NEAR) else code
                 last = word.end()
             before = word
         for name, code in self._undivided.items():

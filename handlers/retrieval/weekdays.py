@@ -16,11 +16,10 @@ TO = re.compile(
 )
 """What joins the ends of a range."""
 _PARTS = re.compile(r"[.!?;,][ \n]|[\n。！？；，、()（）]")
-_WORD = re.compile(r"\w+")
 _HOUR = re.compile(r"\.?,?\s?\d{1,2}\s?(?:[:.h]\d\d|[ap]m\b|uhr|h\b|[-–])")
 """What is behind a short name of a weekday, which may be another word elsewhere."""
-_BESIDE = 3
-"""Words from a day to the word that says that something is closed."""
+_BETWEEN = re.compile(r"\W*(?:[^\W\d]+\W+){0,2}|\W*(?:[^\W\d]+\W+)?[^\W\d]+")
+"""What may be between a day and the word that says that something is closed: two words, and no hours."""
 
 
 class _Days(NamedTuple):
@@ -58,7 +57,7 @@ class Week:
             closed = [at for *at, meaning in marks if meaning == "closed" and not self._denies(part[: at[0]])]
             for start, end, days, is_exception in self._days(part, marks):
                 gaps = (part[min(end, until) : max(start, since)] for since, until in closed)
-                is_shut = is_exception or any(len(_WORD.findall(gap)) < _BESIDE for gap in gaps)
+                is_shut = is_exception or any(_BETWEEN.fullmatch(gap) for gap in gaps)
                 (shut if is_shut else found).update(days)
         return frozenset(found | (set(range(7)) - shut if is_daily else set()))
 
