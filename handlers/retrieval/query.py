@@ -8,30 +8,11 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice, pairwise
 
-from handlers.retrieval.conditions import (
-    Asked,
-    Meets,
-    Units,
-    another,
-    at_time,
-    being,
-    choosing,
-    choosing_another,
-    having,
-    identified,
-    in_days,
-    in_month,
-    in_year,
-    lacking,
-    measuring,
-    naming,
-    on_day,
-    out_of,
-    within,
-)
+from handlers.retrieval import conditions
+from handlers.retrieval.conditions import Meets, Units
 from handlers.retrieval.facets import Facet
 from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, YEAR, SeenResult
-from handlers.retrieval.stated import StatedWords
+from handlers.retrieval.stated import OPEN, StatedWords
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
@@ -84,6 +65,10 @@ _MOST_CAPITALS = 0.6
 """Share of words with capitals, from which on they show no names, as in titles."""
 
 
+_Stated = tuple[int, int, Facet]
+"""What a query states, and where."""
+
+
 class QueryReader:
     """Reads queries and results under one configuration; its word lists are compiled when it is made."""
 
@@ -130,72 +115,33 @@ class QueryReader:
             query: A question, a goal or search terms.
             now: When it was asked; without it, "today" asks for any day.
         """
-        text = query[:_LONGEST_QUERY]
-        found: list[Facet] = []
+        text, language = query[:_LONGEST_QUERY], self._language(query)
         details = find_evidence(text, self.patterns.details)
-        asked_for: list[Asked] = []
-        for choice in self._stated.choices:
-            spans = list(choice.spans(fold(text)))
-            if len(values := {value for *_, value in spans}) != 1 or "" in values:
-                continue
-            asked_for.append((choice, values.pop()))
-            named = " ".join(text[start:end] for start, end, _ in spans)
-            meets, other = choosing(*asked_for[-1]), choosing_another(*asked_for[-1])
-            found.append(Facet(named, meets, is_condition=True, contradicts=other))
-            for start, end, _ in spans:
+        spans = [(detail.start, detail.end) for detail in details]
+        stated: list[Facet] = []
+        chosen: list[conditions.Asked] = []
+        for step in (
+            lambda text: self._choices(text, chosen),
+            lambda text: self._details(text, details, chosen),
+            self._identifiers,
+            self._days_and_years,
+            lambda text: islice(self._bounds_of_measures(text, spans), _MOST_CONDITIONS),
+            lambda text: islice(self._exclusions(text, language), _MOST_CONDITIONS),
+        ):
+            for start, end, facet in step(text):
+                stated.append(facet)
                 text = _without(text, start, end)
-        for detail in details:
-            if detail.kind == "date":
-                meets = on_day(detail, self._units(detail.text))
-                found.append(Facet(detail.text, meets, is_condition=True, contradicts=another("date", meets)))
-            elif detail.kind == "price":
-                facet, start = self._price(text, detail, asked_for)
-                found.append(facet)
-                text = _without(text, start, detail.start)
-            elif detail.kind == "time" and not _BOUNDED_TIME.search(text[: detail.start]):
-                found.append(Facet(detail.text, at_time(detail), is_condition=True))
-                text = _without(text, detail.start, detail.end)
-            if detail.kind in ("date", "price"):
-                text = _without(text, detail.start, detail.end)
-        for start, end, month in self._months(text):
-            meets = in_month(month, self._units(text[start:end]))
-            found.append(Facet(text[start:end], meets, is_condition=True, contradicts=another("date", meets)))
-            text = _without(text, start, end)
-        identifiers: list[Facet] = []
-        for match in _VERSION.finditer(text):
-            is_measure = (measure := MEASURE.match(text, match.start(2))) is not None and measure_of(measure) is not None
-            if fold(match[1]) not in self._small and not is_measure:
-                identifiers.append(Facet(match[0], identified(f"{match[1]} {match[2]}"), is_subject=True, is_condition=True))
-                text = _without(text, *match.span())
-        for match in _MODEL.finditer(text):
-            identifiers.append(Facet(match[0], naming(match[0]), is_subject=True, is_condition=True))
-            text = _without(text, *match.span())
-        for match in IDENTIFIER.finditer(text):
-            if _NAMED_YEAR.fullmatch(match[0]):
-                continue
-            identifiers.append(Facet(match[0], identified(match[0]), is_subject=True, is_condition=True))
-            text = _without(text, *match.span())
-        for match in YEAR.finditer(text):
-            meets = in_year(int(match[0]))
-            found.append(Facet(match[0], meets, is_condition=True, contradicts=another("year", meets)))
-            text = _without(text, *match.span())
-        measures = self._bounds_of_measures(text, [(one.start, one.end) for one in details])
-        for start, end, facet in islice(measures, _MOST_CONDITIONS):
-            found.append(facet)
-            text = _without(text, start, end)
-        language = self._language(query)
-        for start, end, facet in islice(self._exclusions(text, language), _MOST_CONDITIONS):
-            found.append(facet)
-            text = _without(text, start, end)
         ignored = self._ignored_in(language)
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
         names = frozenset(self._names(text, language))
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
-        subject = [*identifiers, *(self._word(unit, names, language, shown) for unit in units)]
+        subject = [facet for facet in stated if facet.is_subject]
+        subject += [self._word(unit, names, language, shown) for unit in units]
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
-        return (*(replace(facet, weight=most) for facet in (*found, *asked)), *subject)
+        others = (facet for facet in (*stated, *asked) if not facet.is_subject)
+        return (*(replace(facet, weight=most) for facet in others), *subject)
 
     def see(
         self,
@@ -218,6 +164,53 @@ class QueryReader:
             words=self._stated,
         )
 
+    def _choices(self, text: str, chosen: list[conditions.Asked]) -> Iterator[_Stated]:
+        """What a query chooses of several things; two of one kind are no choice."""
+        for choice in self._stated.choices:
+            spans = list(choice.spans(fold(text)))
+            values = {value for *_, value in spans}
+            if len(values) == 1 and OPEN not in values:
+                asked = choice, values.pop()
+                chosen.append(asked)
+                meets, other = conditions.choosing(*asked), conditions.choosing_another(*asked)
+                for start, end, _ in spans[:_MOST_CONDITIONS]:
+                    yield start, end, Facet(text[start:end], meets, is_condition=True, contradicts=other)
+
+    def _details(self, text: str, details: Iterable[Evidence], chosen: list[conditions.Asked]) -> Iterator[_Stated]:
+        for detail in details:
+            start, end = detail.start, detail.end
+            if detail.kind == "date":
+                yield start, end, _of_time(detail.text, conditions.on_day(detail, self._units(detail.text)), "date")
+            elif detail.kind == "price":
+                facet, start = self._price(text, detail, chosen)
+                yield start, end, facet
+            elif detail.kind == "time" and not _BOUNDED_TIME.search(text[:start]):
+                yield start, end, Facet(detail.text, conditions.at_time(detail), is_condition=True)
+
+    def _days_and_years(self, text: str) -> Iterator[_Stated]:
+        for start, end, month in self._months(text):
+            yield (
+                start,
+                end,
+                _of_time(text[start:end], conditions.in_month(month, self._units(text[start:end])), "date"),
+            )
+        for match in YEAR.finditer(text):
+            yield *match.span(), _of_time(match[0], conditions.in_year(int(match[0])), "year")
+
+    def _identifiers(self, text: str) -> Iterator[_Stated]:
+        """Names of versions, of models with variants, and of models, errors and roads."""
+        for match in _VERSION.finditer(text):
+            measure = MEASURE.match(text, match.start(2))
+            if fold(match[1]) not in self._small and not (measure and measure_of(measure)):
+                yield *match.span(), _named(match[0], conditions.identified(f"{match[1]} {match[2]}"))
+                text = _without(text, *match.span())
+        for match in _MODEL.finditer(text):
+            yield *match.span(), _named(match[0], conditions.naming(match[0]))
+            text = _without(text, *match.span())
+        for match in IDENTIFIER.finditer(text):
+            if not _NAMED_YEAR.fullmatch(match[0]):
+                yield *match.span(), _named(match[0], conditions.identified(match[0]))
+
     def _asked(self, folded: str, query: str, now: datetime | None, ignored: Set[str]) -> tuple[list[Facet], str]:
         """The kinds of things, the details and the days that a query asks for, and the rest of the query.
 
@@ -234,10 +227,14 @@ class QueryReader:
                 named.setdefault(self._things[words], []).append(words)
             elif words in self._days:
                 beside = {*before[-1:], *after[:1]}
-                if not is_open and self._small.isdisjoint(beside) and self._places.isdisjoint(beside):
+                opening = [word for word in before[-2:] if word in self._stated.opening]
+                if not (is_open or opening or (self._small | self._places) & beside):
                     continue
-                meets = in_days(self._days[words], self._units(words), now.date() if now else None)
-                found[words] = Facet(words, meets, is_condition=True, contradicts=another("date", meets))
+                for word in opening:  # It is met by the day.
+                    begin = folded.rfind(word, 0, match.start())
+                    folded = _without(folded, begin, begin + len(word))
+                today = now.date() if now else None
+                found[words] = _of_time(words, conditions.in_days(self._days[words], self._units(words), today), "date")
             else:
                 kind = self._kinds[words]
                 if kind == "name" and ((before and not is_open) or _ADVICE.intersection(after[:1])):
@@ -247,14 +244,17 @@ class QueryReader:
                     if any(sign in words for sign in _COUNTS) and "temp" not in words
                     else ()
                 )
-                meets = having(kind, self._names_beside(query), counted)
+                meets = conditions.having(kind, self._names_beside(query), counted)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
                 is_asked |= kind == "price" and folded.startswith(_HOW_MUCH) and words.startswith(_COSTS)
                 found[kind] = Facet(kind, meets, is_condition=is_asked, is_detail=is_asked)
             folded = _without(folded, *match.span())
         # One facet for words of one meaning: "concerts and festivals" are both met by an event.
-        things = (Facet(words[0], being(tuple(map(self._units, words)), details)) for details, words in named.items())
+        things = (
+            Facet(words[0], conditions.being(tuple(map(self._units, words)), details))
+            for details, words in named.items()
+        )
         return [*things, *found.values()], folded
 
     def _language(self, query: str) -> str | None:
@@ -280,13 +280,16 @@ class QueryReader:
         is_condition = is_number or not names.isdisjoint(unit.forms)
         return Facet(shown.get(text, text), _word_of(unit), weight, is_subject=True, is_condition=is_condition)
 
-    def _price(self, text: str, price: PriceEvidence, asked: Sequence[Asked]) -> tuple[Facet, int]:
+    def _price(self, text: str, price: PriceEvidence, asked: Sequence[conditions.Asked]) -> tuple[Facet, int]:
         """A stated price and where it begins: any price meets it; beside a word such as "under", only one within it."""
         if (bound := self._bound(text, price.start, price.end)) is None:
             return Facet("price", lambda seen: float(seen.has("price"))), price.start
         is_most, start = bound
         named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
-        meets, outside = within(price, asked, is_most=is_most), out_of(price, asked, is_most=is_most)
+        meets, outside = (
+            conditions.within(price, asked, is_most=is_most),
+            conditions.out_of(price, asked, is_most=is_most),
+        )
         return Facet(named, meets, is_condition=True, contradicts=outside), start
 
     def _bound(self, text: str, start: int, end: int) -> tuple[bool, int] | None:
@@ -305,7 +308,7 @@ class QueryReader:
                 return is_most, start
         return None
 
-    def _bounds_of_measures(self, text: str, details: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Facet]]:
+    def _bounds_of_measures(self, text: str, details: Sequence[tuple[int, int]]) -> Iterator[_Stated]:
         """What a query bounds, beside prices: at most 10 km, at least 16 GB. Times and dates are no measures."""
         for match in MEASURE.finditer(text):
             start, end = match.span()
@@ -319,9 +322,9 @@ class QueryReader:
             if (begin and word[:1].isupper()) or word in self._english:
                 continue
             named = f"{'at most' if is_most else 'at least'} {match[0]}"
-            yield begin, end, Facet(named, measuring(*measure, is_most=is_most), is_condition=True)
+            yield begin, end, Facet(named, conditions.measuring(*measure, is_most=is_most), is_condition=True)
 
-    def _exclusions(self, text: str, language: str | None) -> Iterator[tuple[int, int, Facet]]:
+    def _exclusions(self, text: str, language: str | None) -> Iterator[_Stated]:
         """What a query excludes: without eggs. A name such as "Doctors Without Borders" excludes nothing."""
         for term, other in pairwise(_TERM.finditer(text)):
             own = self._stated.exclusions.get(term[0].lower())
@@ -332,7 +335,7 @@ class QueryReader:
                 yield (
                     term.start(),
                     other.end(),
-                    Facet(text[term.start() : other.end()], lacking(unit, self._stated), is_condition=True),
+                    Facet(text[term.start() : other.end()], conditions.lacking(unit, self._stated), is_condition=True),
                 )
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
@@ -399,6 +402,14 @@ class QueryReader:
             # Short names are words of other languages: "out" is October in Portuguese.
             if name and (len(name) > _SHORT_MONTH or word[0][0].isupper()):
                 yield word.start(), word.start() + len(name), months[name]
+
+
+def _of_time(text: str, meets: Meets, stated: str) -> Facet:
+    return Facet(text, meets, is_condition=True, contradicts=conditions.another(stated, meets))
+
+
+def _named(text: str, meets: Meets) -> Facet:
+    return Facet(text, meets, is_subject=True, is_condition=True)
 
 
 def _word_of(unit: Unit) -> Meets:

@@ -131,7 +131,7 @@ class SeenResult:
         return find_language("", self.content, self._patterns.small_words)
 
     def named(self, choice: Choice) -> Set[str]:
-        """Which things of a choice it names; "" for one that it denies."""
+        """Which things of a choice it names."""
         return {value for *_, value in choice.spans(self.folded)}
 
     @cached_property

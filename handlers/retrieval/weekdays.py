@@ -11,11 +11,11 @@ from handlers.text.words import one_of
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 TO = re.compile(
-    r"\s?(?:[-–—~～〜]|to|through|thru|until|bis|til|till|au|al|à|tot|t/m|do|a|até|hasta|から)\s?"
+    r"\.?\s?(?:[-–—~～〜至到]|to|through|thru|until|bis|til|till|au|al|à|tot|t/m|do|a|até|hasta|から)\s?"
     r"(?:den |the |zum |il |le |la |de )?"
 )
 """What joins the ends of a range."""
-_PARTS = re.compile(r"[.!?;,][ \n]|[\n。！？；，、()（）]")
+_PARTS = re.compile(r"[.!?;,][ \n]|,(?=[\u3040-\u9fff])|[\n。！？；，、()（）]")
 _HOUR = re.compile(r"\.?,?\s?\d{1,2}\s?(?:[:.h]\d\d|[ap]m\b|uhr|h\b|[-–])")
 """What is behind a short name of a weekday, which may be another word elsewhere."""
 _BETWEEN = re.compile(r"\W*(?:[^\W\d]+\W+){0,2}|\W*(?:[^\W\d]+\W+)?[^\W\d]+")

@@ -109,7 +109,7 @@ DayName = Literal[
     "sunday",
 ]
 WeekWord = Literal[
-    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "daily", "except", "closed"
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "daily", "except", "open", "closed"
 ]
 Counts = Annotated[dict[str, int], AfterValidator(_keys_spelled_out)]
 Factors = Annotated[dict[str, float], AfterValidator(_keys_spelled_out)]
@@ -204,10 +204,12 @@ class PatternPack(Section):
     most_words: WordList = _words("Words before a price, or ideographs behind it, that make it the highest one: under.")
     least_words: WordList = _words("The same for the lowest one: over.")
     choices: dict[str, dict[str, Expression]] = _meanings(
-        "Things of which a query may state one, by kind: a text that names none of a kind is taken for the first."
+        "Things of which a query may state one, by kind, each with an expression. A text that names none of a kind is "
+        "taken for the first; 'open' is what is named and not understood."
     )
     languages: dict[str, WordList] = _meanings("Names of languages, by their code.")
     language_cues: WordList = _words("Words before a language in which something is: in, auf.")
+    language_cues_behind: WordList = _words("Words behind such a language: edition.")
     week: dict[WeekWord, WordList] = _meanings("Short weekdays, and words for all of them, for exceptions and closing.")
     exclusions: dict[str, str] = _meanings("Words that exclude what follows, each with its language: without.")
     denials: WordList = _words("Words before what is not so.")
