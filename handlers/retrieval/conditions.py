@@ -11,13 +11,12 @@ from decimal import Decimal
 from handlers.retrieval.seen_result import SeenResult
 from handlers.retrieval.stated import Choice, StatedWords
 from handlers.retrieval.weekdays import WEEKDAYS
-from handlers.text.word_match import Unit, WordText, share_met
+from handlers.text.word_match import Unit, WordText
 from handlers.text.words import AskedKind, Kind
 from schemas.evidence import DateEvidence, PriceEvidence, TimeEvidence
 
 Meets = Callable[[SeenResult], float]
 Units = tuple[Unit, ...]
-_ROUNDING = 1e-9
 _LONGEST_DATE = 40
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
@@ -27,11 +26,7 @@ _OWN_SIGNS = frozenset(("EUR", "GBP"))
 
 def names(seen: SeenResult, units: Units) -> bool:
     """Whether a result has all of some words."""
-    return _has_all(seen.words, units)
-
-
-def _has_all(words: WordText, units: Units) -> bool:
-    return share_met(units, words) > 1.0 - _ROUNDING
+    return bool(units) and all(map(seen.words.has, units))
 
 
 def being(named: tuple[Units, ...], details: tuple[frozenset[Kind], ...]) -> Meets:

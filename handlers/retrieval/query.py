@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import islice, pairwise
 
 from handlers.retrieval import conditions
@@ -57,7 +58,7 @@ _BOUNDED_TIME = re.compile(
 _MOST_CONDITIONS = 8
 """Measures that are bounded, and words that are excluded."""
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
-_LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
+_LEAST_WEIGHT, _FEW_SMALL = 0.05, 2
 _LESS_COMMON, _RARE, _UNKNOWN = 0.45, 0.55, 0.97
 """Rarity from which on two words with capitals are a name, one such word is, and one behind a word such as "in" is a
 place."""
@@ -105,8 +106,9 @@ class QueryReader:
         self._english = self.patterns.details.small_words.get("en", frozenset()) - own
         self._questions = frozenset(word for word, kind in self._kinds.items() if kind in ("name", "number", "date"))
         self._phrases = one_of({**self._things, **self._kinds, **self._days})
-        self._day_names = one_of(self._days)
-        self._stated = StatedWords(patterns, self._days)
+        self._stated = StatedWords(patterns, self.patterns.details, self._days)
+        self.see = partial(SeenResult, self._stated)
+        """A result to look facets up in."""
 
     def read(self, query: str, now: datetime | None = None) -> tuple[Facet, ...]:
         """The facets of a query: those of a kind first, then its subject in the order of its words.
@@ -143,27 +145,6 @@ class QueryReader:
         others = (facet for facet in (*stated, *asked) if not facet.is_subject)
         return (*(replace(facet, weight=most) for facet in others), *subject)
 
-    def see(
-        self,
-        title: str | None,
-        text: str,
-        evidence: Iterable[Evidence] | None = None,
-        *,
-        url: str = "",
-        is_listing: bool = False,
-    ) -> SeenResult:
-        """A result to look facets up in; ``evidence``: the details of the text, if they are known."""
-        return SeenResult(
-            self.patterns.details,
-            title or "",
-            text,
-            evidence,
-            url=url,
-            is_listing=is_listing,
-            names_day=self._names_day,
-            words=self._stated,
-        )
-
     def _choices(self, text: str, chosen: list[conditions.Asked]) -> Iterator[_Stated]:
         """What a query chooses of several things; two of one kind are no choice."""
         for choice in self._stated.choices:
@@ -188,7 +169,7 @@ class QueryReader:
                 yield start, end, Facet(detail.text, conditions.at_time(detail), is_condition=True)
 
     def _days_and_years(self, text: str) -> Iterator[_Stated]:
-        for start, end, month in self._months(text):
+        for start, end, month in self._stated.months(text):
             yield (
                 start,
                 end,
@@ -369,7 +350,7 @@ class QueryReader:
                 return True
             terms = list(_TERM.finditer(text))
             for place, term in enumerate(terms):
-                if not term[0][:1].isupper() or known.has_word(term[0]) or self._names_day(term[0]):
+                if not term[0][:1].isupper() or known.has_word(term[0]) or self._stated.name_day(term[0]):
                     continue
                 before = terms[place - 1][0].lower() if place else ""
                 is_first = not place or not _GOES_ON.fullmatch(text, terms[place - 1].end(), term.start())
@@ -389,19 +370,8 @@ class QueryReader:
 
         return has_name
 
-    def _names_day(self, text: str) -> bool:
-        return self._day_names.search(fold_words(text)) is not None or next(self._months(text), None) is not None
-
     def _units(self, text: str) -> tuple[Unit, ...]:
         return units_of(text, frozenset(), {})
-
-    def _months(self, text: str) -> Iterator[tuple[int, int, int]]:
-        folded, months = fold(text), self.patterns.details.months
-        for word in _WORD.finditer(text):
-            name = months.after(folded, text, word.start())
-            # Short names are words of other languages: "out" is October in Portuguese.
-            if name and (len(name) > _SHORT_MONTH or word[0][0].isupper()):
-                yield word.start(), word.start() + len(name), months[name]
 
 
 def _of_time(text: str, meets: Meets, stated: str) -> Facet:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from urllib.parse import unquote
 
 from handlers.retrieval.stated import Choice, StatedWords
-from handlers.retrieval.weekdays import TO
+from handlers.retrieval.weekdays import PARTS, TO
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
-from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import find_language
 from handlers.text.word_match import WordText, stems_of
 from handlers.text.words import NUMERALS, AskedKind, fold
@@ -39,7 +38,6 @@ VARIANT = re.compile(r"(?i:[ -](?:pro|max|plus|ultra|mini|lite|air|xl|fe|se|ti|s
 _BETWEEN = frozenset(("", *" -‐‑–./_\u00a0"))
 """What may be between the letters and the digits of such a name."""
 _MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
-_PARTS = re.compile(r"[.!?;,][ \n]|[\n。！？；，、()（）]")
 _TERM = re.compile(r"[^\W_]+")
 
 
@@ -48,30 +46,16 @@ class SeenResult:
 
     def __init__(
         self,
-        patterns: DetailPatterns,
-        title: str,
+        words: StatedWords,
+        title: str | None,
         text: str,
         evidence: Iterable[Evidence] | None = None,
         *,
         url: str = "",
         is_listing: bool = False,
-        names_day: Callable[[str], bool],
-        words: StatedWords,
     ) -> None:
-        """Takes a result.
-
-        Args:
-            patterns: How details are written.
-            title: Of the result.
-            text: Of the result.
-            evidence: The details of the text, if they are known.
-            url: Of the result.
-            is_listing: Whether it leads to items.
-            names_day: Whether a text names days that are no dates: on Monday, in May.
-            words: That state something.
-        """
-        self._patterns, self._title, self._known = patterns, title[:_LONGEST_TITLE], evidence
-        self._names_day, self._words = names_day, words
+        """Takes a result; ``evidence``: the details of the text, if they are known; a listing leads to items."""
+        self._title, self._known, self._words = (title or "")[:_LONGEST_TITLE], evidence, words
         self.content = text = text[:_LONGEST_TEXT]
         self.text = f"{self._title}\n{text}"
         self.is_listing = is_listing
@@ -118,7 +102,7 @@ class SeenResult:
     @cached_property
     def parts(self) -> list[tuple[str, WordText]]:
         """Its title, and the parts of its sentences, with their words."""
-        return [(part, WordText(part)) for part in _PARTS.split(self.text)]
+        return [(part, WordText(part)) for part in PARTS.split(self.text)]
 
     @cached_property
     def folded(self) -> str:
@@ -128,7 +112,7 @@ class SeenResult:
     @cached_property
     def language(self) -> str | None:
         """The language of its text."""
-        return find_language("", self.content, self._patterns.small_words)
+        return find_language("", self.content, self._words.details.small_words)
 
     def named(self, choice: Choice) -> Set[str]:
         """Which things of a choice it names."""
@@ -147,8 +131,8 @@ class SeenResult:
     @cached_property
     def _read(self) -> tuple[tuple[str, tuple[Evidence, ...]], ...]:
         """The title and the text, each with its details."""
-        text = find_evidence(self.content, self._patterns) if self._known is None else self._known
-        return (self._title, tuple(find_evidence(self._title, self._patterns))), (self.content, tuple(text))
+        text = find_evidence(self.content, self._words.details) if self._known is None else self._known
+        return (self._title, tuple(find_evidence(self._title, self._words.details))), (self.content, tuple(text))
 
     @cached_property
     def dates(self) -> tuple[DateEvidence, ...]:
@@ -236,7 +220,7 @@ class SeenResult:
     @cached_property
     def _names_dates(self) -> bool:
         shapes = (_IN_YEAR, _MONTH)
-        return any(shape.search(self.content) for shape in shapes) or self._names_day(self.content)
+        return any(shape.search(self.content) for shape in shapes) or self._words.name_day(self.content)
 
 
 def _names(text: str, wanted: Sequence[str]) -> bool:

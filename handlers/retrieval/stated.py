@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Set
 from typing import TYPE_CHECKING
 
 from handlers.retrieval.weekdays import Week
-from handlers.text.patterns import Patterns, joined_words
+from handlers.text.patterns import DetailPatterns, Patterns, joined_words
 from handlers.text.scripts import is_ideographic
 from handlers.text.word_match import fold_words
-from handlers.text.words import NUMERALS, alternatives
+from handlers.text.words import NUMERALS, alternatives, fold, one_of
 
 if TYPE_CHECKING:
     from handlers.retrieval.seen_result import SeenResult
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 OPEN = "open"
 """What is named and not understood, or denied."""
 _WORD = re.compile(r"[^\W_]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _LETTER = r"[a-z\u00df-\u024f]"
 _CLAUSES = re.compile(r"[.,;!?]\s")
+_SHORT_MONTH = 3
 _NEAR, _REACH = 3, 40
 """Words before what is named in which it is denied ("not available in English"), and characters."""
 
@@ -27,9 +29,10 @@ _NEAR, _REACH = 3, 40
 class StatedWords:
     """The words of all packs that these are read with; compiled once."""
 
-    def __init__(self, patterns: Patterns, days: Mapping[str, str]) -> None:
+    def __init__(self, patterns: Patterns, details: DetailPatterns, days: Mapping[str, str]) -> None:
         """Compiles the packs; ``days``: folded names of days, with what they mean."""
         packs = patterns.values()
+        self.details, self._days = details, one_of(days)
         short = {fold_words(word): name for pack in packs for name, words in pack.week.items() for word in words}
         self.exclusions = {word: language for pack in packs for word, language in pack.exclusions.items()}
         self.opening = {word for word, name in short.items() if name == "open"}
@@ -54,6 +57,19 @@ class StatedWords:
             r"|(?:\w{1,20} ){0,5}\w{1,30}: ?\d"
         )
         """What is counted: the words that follow a number, and those before one behind a colon."""
+
+    def name_day(self, text: str) -> bool:
+        """Whether a text names days that are no dates: on Monday, in May."""
+        return self._days.search(fold_words(text)) is not None or next(self.months(text), None) is not None
+
+    def months(self, text: str) -> Iterator[tuple[int, int, int]]:
+        """Names of months: where they begin and end, and their numbers."""
+        folded, months = fold(text), self.details.months
+        for word in _LETTERS.finditer(text):
+            name = months.after(folded, text, word.start())
+            # Short names are words of other languages: "out" is October in Portuguese.
+            if name and (len(name) > _SHORT_MONTH or word[0][0].isupper()):
+                yield word.start(), word.start() + len(name), months[name]
 
     def denies(self, before: str, reach: int = 1) -> bool:
         """Whether one of the last words of a text is a denial, without those of an earlier clause."""

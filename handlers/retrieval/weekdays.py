@@ -15,7 +15,7 @@ TO = re.compile(
     r"(?:den |the |zum |il |le |la |de )?"
 )
 """What joins the ends of a range."""
-_PARTS = re.compile(r"[.!?;,][ \n]|,(?=[\u3040-\u9fff])|[\n。！？；，、()（）]")
+PARTS = re.compile(r"[.!?;,][ \n]|,(?=[\u3040-\u9fff])|[\n。！？；，、()（）]")
 _HOUR = re.compile(r"\.?,?\s?\d{1,2}\s?(?:[:.h]\d\d|[ap]m\b|uhr|h\b|[-–])")
 """What is behind a short name of a weekday, which may be another word elsewhere."""
 _BETWEEN = re.compile(r"\W*(?:[^\W\d]+\W+){0,2}|\W*(?:[^\W\d]+\W+)?[^\W\d]+")
@@ -51,7 +51,7 @@ class Week:
         found: set[int] = set()
         shut: set[int] = set()
         is_daily = False
-        for part in map(fold_words, _PARTS.split(text)):
+        for part in map(fold_words, PARTS.split(text)):
             marks = [(*match.span(), self._meaning(match[0])) for match in self._pattern.finditer(part)]
             is_daily |= any(meaning == "daily" for _, _, meaning in marks)
             closed = [at for *at, meaning in marks if meaning == "closed" and not self._denies(part[: at[0]])]

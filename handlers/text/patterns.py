@@ -108,9 +108,6 @@ DayName = Literal[
     "saturday",
     "sunday",
 ]
-WeekWord = Literal[
-    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "daily", "except", "open", "closed"
-]
 Counts = Annotated[dict[str, int], AfterValidator(_keys_spelled_out)]
 Factors = Annotated[dict[str, float], AfterValidator(_keys_spelled_out)]
 Months = Annotated[tuple[WordList, ...], Field(max_length=12)]
@@ -210,7 +207,7 @@ class PatternPack(Section):
     languages: dict[str, WordList] = _meanings("Names of languages, by their code.")
     language_cues: WordList = _words("Words before a language in which something is: in, auf.")
     language_cues_behind: WordList = _words("Words behind such a language: edition.")
-    week: dict[WeekWord, WordList] = _meanings("Short weekdays, and words for all of them, for exceptions and closing.")
+    week: dict[str, WordList] = _meanings("Short weekdays, and words for all of them, for exceptions and closing.")
     exclusions: dict[str, str] = _meanings("Words that exclude what follows, each with its language: without.")
     denials: WordList = _words("Words before what is not so.")
     other_prices: WordList = _words("Words before a price that is not to be paid now, or not for the thing: rrp.")
