@@ -77,7 +77,10 @@ class SeenResult:
         """
         wanted = [run.casefold() for run in _RUN.findall(name)]
         text, title = f"{self.text} {self._address}", f"{self._title} {self._address}"
-        return _names(text, wanted) and (_names(title, wanted) or not _names_another(title, wanted))
+        word, _, number = name.partition(" ")
+        is_version = bool(number) and re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", text) is not None
+        is_named = _names(text, wanted) or (is_version and self.words.has_word(word))
+        return is_named and (_names(title, wanted) or not _names_another(title, wanted))
 
     def has_variant(self, name: str) -> bool:
         """Whether it names a variant of a model, such as 15 Pro; neither if its title names the model without it."""

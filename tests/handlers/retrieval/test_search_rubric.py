@@ -213,12 +213,6 @@ def test_advice_without_results_is_a_wider_search() -> None:
     assert not set(suggested) & {*LISTS.poor_relevance, *SECTION.fields["price"].refinements}
 
 
-def test_advice_for_few_results_begins_with_wider_words() -> None:
-    suggested = refinements_of(assessed(*MANY[:2], goal="jazz", fields=("price",)), SECTION)
-    assert suggested[:4] == (*LISTS.low_count, LISTS.low_diversity_shopping[0])
-    assert suggested[4] == SECTION.fields["price"].refinements[0]
-
-
 def test_an_agency_and_then_the_earliest_day_is_first_of_copies() -> None:
     report = "The bank of Norway raised its key rate to 3.5 per cent, the third rise in a year, and banks follow."
     dated = [result(content=f"{day} May 2026. {report}") for day in (9, 7)]
