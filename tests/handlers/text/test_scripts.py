@@ -20,7 +20,7 @@ def test_find_language(declared: str, text: str, language: str | None) -> None:
     assert find_language(declared, text, SMALL_WORDS) == language
 
 
-def test_a_short_text_or_one_without_words_has_the_declared_language() -> None:
+def test_few_words_leave_the_declared_language() -> None:
     german = "Der Regen hat die Dürre beendet, und die Bauern sind froh über das Wasser, das nun im Boden ist."
     texts = (german[:60], "1 2 3 " * 200, german)
     assert [find_language("en", text, SMALL_WORDS) for text in texts] == ["en", "en", "de"]
