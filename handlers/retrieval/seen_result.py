@@ -33,6 +33,8 @@ _LONGEST_JOINT, _BESIDE = 8, 40
 _CLAUSE = re.compile(r"[;()|\n]|, ")
 """What divides what is said of a price from what is said of others."""
 _RUN = re.compile("[A-Za-z]+|[0-9]+")
+_DECIMALS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,9}")
+_NUMBERED = re.compile(r"(?<![A-Za-z])([A-Za-z]{1,20})[ -]?(\d{1,9}(?:\.\d{1,9}){0,9})")
 VARIANT = re.compile(r"(?i:[ -](?:pro|max|plus|ultra|mini|lite|air|xl|fe|se|ti|super|mark|mk|iii?)\b)")
 """A word behind the number of a model that names another model."""
 _BETWEEN = frozenset(("", *" -‐‑–./_\u00a0"))
@@ -78,7 +80,9 @@ class SeenResult:
         wanted = [run.casefold() for run in _RUN.findall(name)]
         text, title = f"{self.text} {self._address}", f"{self._title} {self._address}"
         word, _, number = name.partition(" ")
-        is_version = bool(number) and re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", text) is not None
+        is_version = any(
+            f"{match[0]}.".startswith(f"{number}.") for match in _DECIMALS.finditer(text if number else "")
+        )
         is_named = _names(text, wanted) or (is_version and self.words.has_word(word))
         return is_named and (_names(title, wanted) or not _names_another(title, wanted))
 
@@ -247,6 +251,5 @@ def _names(text: str, wanted: Sequence[str]) -> bool:
 
 def _names_another(text: str, wanted: Sequence[str]) -> bool:
     """Whether a text has the letters of a name with other numbers behind them."""
-    number = rf"(?<![A-Za-z]){re.escape(wanted[0])}[ -]?(\d+(?:\.\d+)*)"
-    others = (match[1].split(".") for match in re.finditer(f"(?i:{number})", text))
+    others = (match[2].split(".") for match in _NUMBERED.finditer(text) if match[1].casefold() == wanted[0])
     return any(other != list(wanted[1:][: len(other)]) for other in others)
