@@ -117,7 +117,8 @@ class Sentence:
         if self.verb is None:
             # Lists have few verbs, but a heading has small words of grammar only, beside its nouns.
             return any(
-                self.own.may_be_verb(word.text, before.text, is_sure=self.text.endswith("."))
+                not before.is_function_word
+                and self.own.may_be_verb(word.text, before.text, is_sure=self.text.endswith("."))
                 if self.own.common
                 else word.text[0].islower() and not word.is_function_word
                 for before, word in pairwise(self.words)

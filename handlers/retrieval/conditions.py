@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 
-from handlers.retrieval.seen_result import WITHOUT, SeenResult
-from handlers.text.word_match import Unit, WordText, share_met
+from handlers.retrieval.seen_result import SeenResult
+from handlers.retrieval.stated import Choice, StatedWords
+from handlers.retrieval.weekdays import WEEKDAYS
+from handlers.text.word_match import Unit, WordText
 from handlers.text.words import AskedKind, Kind
 from schemas.evidence import DateEvidence, PriceEvidence, TimeEvidence
 
 Meets = Callable[[SeenResult], float]
 Units = tuple[Unit, ...]
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_ROUNDING = 1e-9
 _LONGEST_DATE = 40
-_CLOSED = re.compile(
-    r"(?i:closed|geschlossen|ruhetag|fermée?s?|cerrad[oa]s?|chius[oaie]|fechad[oa]s?|gesloten|lukket|stängt|zamknięt\w|nieczynn\w|zavřeno)"
-)
-_CLOSED_CJK = re.compile("定休|休館|休业|休業|休息日|公休|休診|휴무")
 _WORD = re.compile(r"\w+")
-_BESIDE = 3
-"""Words from a day to the word that says that something is closed."""
-_NOT = frozenset(("not", "never", "nicht", "nie", "pas", "jamais", "no", "non", "niet", "ikke", "inte"))
-_DENIALS = frozenset((*WITHOUT, "no", "zero", "kein", "keine", "keinen", "ingen", "inga", "geen", "aucun", "pas"))
 _NUMBER = re.compile(r"\d+")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
@@ -34,11 +26,7 @@ _OWN_SIGNS = frozenset(("EUR", "GBP"))
 
 def names(seen: SeenResult, units: Units) -> bool:
     """Whether a result has all of some words."""
-    return _has_all(seen.words, units)
-
-
-def _has_all(words: WordText, units: Units) -> bool:
-    return share_met(units, words) > 1.0 - _ROUNDING
+    return bool(units) and all(map(seen.words.has, units))
 
 
 def being(named: tuple[Units, ...], details: tuple[frozenset[Kind], ...]) -> Meets:
@@ -65,8 +53,8 @@ def identified(name: str) -> Meets:
 
 
 def naming(phrase: str) -> Meets:
-    """Some words that follow each other, such as those of a model."""
-    return lambda seen: float(seen.words.phrase(phrase))
+    """The number of a model with what names its variant."""
+    return lambda seen: float(seen.has_variant(phrase))
 
 
 def another(stated: str, meets: Meets) -> Callable[[SeenResult], bool]:
@@ -137,11 +125,8 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
     def meets(seen: SeenResult) -> float:
         if name in WEEKDAYS:
             weekday = WEEKDAYS.index(name)
-            named = [part for part, words in seen.parts if _has_all(words, units)]
-            if named and all(_is_closed(part, units) for part in named):
-                return 0.0
             dated = [at for day in seen.dates for at in _as_dates(day, today)]
-            return float(bool(named) or any(day.weekday() == weekday for day in dated))
+            return float(weekday in seen.weekdays or any(day.weekday() == weekday for day in dated))
         if not any(day.month for day in seen.dates) and (names(seen, units) or seen.has_hours):
             return 1.0
         if span is None or today is None:
@@ -151,42 +136,50 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
     return meets
 
 
-def _is_closed(part: str, units: Units) -> bool:
-    """Whether a part of a text says near a day that something is closed on it."""
-    if _CLOSED_CJK.search(part):
-        return True
-    words = _WORD.findall(part)
-    days = [at for at, word in enumerate(words) if any(WordText(word).has(unit) for unit in units)]
-    closed = [
-        at
-        for at, word in enumerate(words)
-        if _CLOSED.fullmatch(word) and _NOT.isdisjoint(map(str.lower, words[:at][-1:]))
-    ]
-    return any(abs(day - at) <= _BESIDE for day in days for at in closed)
+Asked = tuple[Choice, str]
+"""A choice, and which of its things a query asks for."""
 
 
-def within(price: PriceEvidence, *, is_most: bool) -> Meets:
+def choosing(choice: Choice, value: str) -> Meets:
+    """One of several things: a result names it, or names none and is taken for it."""
+    return lambda seen: float(value in (seen.named(choice) or choice.implied(seen)))
+
+
+def choosing_another(choice: Choice, value: str) -> Callable[[SeenResult], bool]:
+    """Whether a result names other things only."""
+    return lambda seen: value not in (seen.named(choice) or {value})
+
+
+def within(price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool) -> Meets:
     """A first price within a bound, in a currency that may be that of the bound; others are of parts or months."""
-    bound = Decimal(price.amount)
 
     def meets(seen: SeenResult) -> float:
-        first = next((other for other in seen.prices if _may_be_same(price, other)), None)
-        if first is None:
-            return 0.0
-        return float(Decimal(first.amount) <= bound if is_most else Decimal(first.amount) >= bound)
+        first = next(_amounts(price, asked, seen), None)
+        return float(first is not None and _is_within(first, price, is_most=is_most))
 
     return meets
 
 
-def out_of(price: PriceEvidence, *, is_most: bool) -> Callable[[SeenResult], bool]:
+def out_of(price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool) -> Callable[[SeenResult], bool]:
     """Whether all prices of a result in the currency of a bound are outside of it."""
-    bound = Decimal(price.amount)
 
     def contradicts(seen: SeenResult) -> bool:
-        same = [Decimal(other.amount) for other in seen.prices if _may_be_same(price, other)]
-        return bool(same) and all(amount > bound if is_most else amount < bound for amount in same)
+        same = list(_amounts(price, asked, seen))
+        return bool(same) and not any(_is_within(amount, price, is_most=is_most) for amount in same)
 
     return contradicts
+
+
+def _amounts(price: PriceEvidence, asked: Sequence[Asked], seen: SeenResult) -> Iterator[Decimal]:
+    """The prices of a result that may be in the currency of a price, without those of another choice: £9 plus VAT."""
+    for other, beside in seen.prices:
+        named = (({found for *_, found in choice.spans(beside)}, value) for choice, value in asked)
+        if _may_be_same(price, other) and all(value in (found or {value}) for found, value in named):
+            yield Decimal(other.amount)
+
+
+def _is_within(amount: Decimal, price: PriceEvidence, *, is_most: bool) -> bool:
+    return amount <= Decimal(price.amount) if is_most else amount >= Decimal(price.amount)
 
 
 def measuring(amount: Decimal, unit: str, *, is_most: bool) -> Meets:
@@ -199,23 +192,19 @@ def measuring(amount: Decimal, unit: str, *, is_most: bool) -> Meets:
     return meets
 
 
-def lacking(unit: Unit) -> Meets:
-    """Whether a result has nothing of a word, or says that it lacks it: without eggs, no eggs, egg-free."""
+def lacking(unit: Unit, words: StatedWords) -> Meets:
+    """Whether a result has nothing of a word, or says that it lacks it."""
+
+    def is_lacking(part: str) -> bool:
+        text = part.casefold()
+        found = (match for match in _WORD.finditer(text) if WordText(match[0]).has(unit))
+        return any(words.lacks(text, *match.span()) for match in found)
 
     def meets(seen: SeenResult) -> float:
-        said = [part for part, words in seen.parts if words.has(unit)]
-        return float(not said or any(_is_denied(part, unit) for part in said))
+        said = [part for part, known in seen.parts if known.has(unit)]
+        return float(not said or any(map(is_lacking, said)))
 
     return meets
-
-
-def _is_denied(part: str, unit: Unit) -> bool:
-    """Whether a part of a text has a denial beside a word."""
-    words = [word.casefold() for word in _WORD.findall(part)]
-    found = (at for at, word in enumerate(words) if WordText(word).has(unit))
-    return any(
-        not _DENIALS.isdisjoint(words[max(0, at - 1) : at]) or words[at + 1 : at + 2] == ["free"] for at in found
-    )
 
 
 def _may_be_same(one: PriceEvidence, other: PriceEvidence) -> bool:

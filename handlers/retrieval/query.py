@@ -6,35 +6,21 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import islice, pairwise
 
-from handlers.retrieval.conditions import (
-    Meets,
-    Units,
-    another,
-    at_time,
-    being,
-    having,
-    identified,
-    in_days,
-    in_month,
-    in_year,
-    lacking,
-    measuring,
-    naming,
-    on_day,
-    out_of,
-    within,
-)
+from handlers.retrieval import conditions
+from handlers.retrieval.conditions import Meets, Units
 from handlers.retrieval.facets import Facet
-from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, WITHOUT, YEAR, SeenResult
+from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, YEAR, SeenResult
+from handlers.retrieval.stated import OPEN, StatedWords
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
 from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
 from handlers.text.scripts import counts_by_language, is_ideographic
 from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
-from handlers.text.words import AskedKind, Kind, alternatives, fold
+from handlers.text.words import AskedKind, Kind, fold, one_of
 from schemas.evidence import Evidence, PriceEvidence
 
 _LONGEST_QUERY = 2000
@@ -61,22 +47,27 @@ _HOW_MUCH = (
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
 _MODEL = re.compile(rf"(?<![\w-])[A-Za-z]{{0,12}}-?\d[\w]{{0,10}}(?:{VARIANT.pattern}){{1,3}}")
 """The number of a model with what names a variant of it: 15 Pro Max."""
+_VERSION = re.compile(r"(?<![\w.-])([A-Za-z]{2,20}) (?:v\.? ?)?(\d{1,3}(?:\.\d{1,3}){1,2})(?![\w.,:/%])")
+"""The name of a program with its version."""
 _HOMOGRAPHS = frozenset(("sans", "sin", "sem"))
 """Words that mean "without" only in a text of their language: sans serif, sin tax, SEM image."""
 _BOUNDED_TIME = re.compile(
     r"(?i:\b(?:before|after|until|till?|by|from|since|vor|nach|bis|ab|avant|après|antes|después|prima|dopo|før|efter))\s\Z"
 )
 """Words before a time that do not ask for just this time."""
-_DENIED = re.compile(r"(?:\b(?:no|not|nicht|kein|pas|non|niet|ikke|inte|nie)\s|不)\Z")
 _MOST_CONDITIONS = 8
 """Measures that are bounded, and words that are excluded."""
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
-_LEAST_WEIGHT, _FEW_SMALL, _SHORT_MONTH = 0.05, 2, 3
+_LEAST_WEIGHT, _FEW_SMALL = 0.05, 2
 _LESS_COMMON, _RARE, _UNKNOWN = 0.45, 0.55, 0.97
 """Rarity from which on two words with capitals are a name, one such word is, and one behind a word such as "in" is a
 place."""
 _MOST_CAPITALS = 0.6
 """Share of words with capitals, from which on they show no names, as in titles."""
+
+
+_Stated = tuple[int, int, Facet]
+"""What a query states, and where."""
 
 
 class QueryReader:
@@ -114,8 +105,10 @@ class QueryReader:
         own = {*english.most_words, *english.least_words} if english else set()
         self._english = self.patterns.details.small_words.get("en", frozenset()) - own
         self._questions = frozenset(word for word, kind in self._kinds.items() if kind in ("name", "number", "date"))
-        self._phrases = _one_of({**self._things, **self._kinds, **self._days})
-        self._day_names = _one_of(self._days)
+        self._phrases = one_of({**self._things, **self._kinds, **self._days})
+        self._stated = StatedWords(patterns, self.patterns.details, self._days)
+        self.see = partial(SeenResult, self._stated)
+        """A result to look facets up in."""
 
     def read(self, query: str, now: datetime | None = None) -> tuple[Facet, ...]:
         """The facets of a query: those of a kind first, then its subject in the order of its words.
@@ -124,76 +117,80 @@ class QueryReader:
             query: A question, a goal or search terms.
             now: When it was asked; without it, "today" asks for any day.
         """
-        text = query[:_LONGEST_QUERY]
-        found: list[Facet] = []
+        text, language = query[:_LONGEST_QUERY], self._language(query)
         details = find_evidence(text, self.patterns.details)
-        for detail in details:
-            if detail.kind == "date":
-                meets = on_day(detail, self._units(detail.text))
-                found.append(Facet(detail.text, meets, is_condition=True, contradicts=another("date", meets)))
-            elif detail.kind == "price":
-                facet, start = self._price(text, detail)
-                found.append(facet)
-                text = _without(text, start, detail.start)
-            elif detail.kind == "time" and not _BOUNDED_TIME.search(text[: detail.start]):
-                found.append(Facet(detail.text, at_time(detail), is_condition=True))
-                text = _without(text, detail.start, detail.end)
-            if detail.kind in ("date", "price"):
-                text = _without(text, detail.start, detail.end)
-        for start, end, month in self._months(text):
-            meets = in_month(month, self._units(text[start:end]))
-            found.append(Facet(text[start:end], meets, is_condition=True, contradicts=another("date", meets)))
-            text = _without(text, start, end)
-        identifiers: list[Facet] = []
-        for match in _MODEL.finditer(text):
-            identifiers.append(Facet(match[0], naming(match[0]), is_subject=True, is_condition=True))
-            text = _without(text, *match.span())
-        for match in IDENTIFIER.finditer(text):
-            if _NAMED_YEAR.fullmatch(match[0]):
-                continue
-            identifiers.append(Facet(match[0], identified(match[0]), is_subject=True, is_condition=True))
-            text = _without(text, *match.span())
-        for match in YEAR.finditer(text):
-            meets = in_year(int(match[0]))
-            found.append(Facet(match[0], meets, is_condition=True, contradicts=another("year", meets)))
-            text = _without(text, *match.span())
-        measures = self._bounds_of_measures(text, [(one.start, one.end) for one in details])
-        for start, end, facet in islice(measures, _MOST_CONDITIONS):
-            found.append(facet)
-            text = _without(text, start, end)
-        language = self._language(query)
-        for start, end, facet in islice(self._exclusions(text, language), _MOST_CONDITIONS):
-            found.append(facet)
-            text = _without(text, start, end)
+        spans = [(detail.start, detail.end) for detail in details]
+        stated: list[Facet] = []
+        chosen: list[conditions.Asked] = []
+        for step in (
+            lambda text: self._choices(text, chosen),
+            lambda text: self._details(text, details, chosen),
+            self._identifiers,
+            self._days_and_years,
+            lambda text: islice(self._bounds_of_measures(text, spans), _MOST_CONDITIONS),
+            lambda text: islice(self._exclusions(text, language), _MOST_CONDITIONS),
+        ):
+            for start, end, facet in step(text):
+                stated.append(facet)
+                text = _without(text, start, end)
         ignored = self._ignored_in(language)
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
         names = frozenset(self._names(text, language))
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
-        subject = [*identifiers, *(self._word(unit, names, language, shown) for unit in units)]
+        subject = [facet for facet in stated if facet.is_subject]
+        subject += [self._word(unit, names, language, shown) for unit in units]
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
-        return (*(replace(facet, weight=most) for facet in (*found, *asked)), *subject)
+        others = (facet for facet in (*stated, *asked) if not facet.is_subject)
+        return (*(replace(facet, weight=most) for facet in others), *subject)
 
-    def see(
-        self,
-        title: str | None,
-        text: str,
-        evidence: Iterable[Evidence] | None = None,
-        *,
-        url: str = "",
-        is_listing: bool = False,
-    ) -> SeenResult:
-        """A result to look facets up in; ``evidence``: the details of the text, if they are known."""
-        return SeenResult(
-            self.patterns.details,
-            title or "",
-            text,
-            evidence,
-            url=url,
-            is_listing=is_listing,
-            names_day=self._names_day,
-        )
+    def _choices(self, text: str, chosen: list[conditions.Asked]) -> Iterator[_Stated]:
+        """What a query chooses of several things; two of one kind are no choice."""
+        for choice in self._stated.choices:
+            spans = list(choice.spans(fold(text)))
+            values = {value for *_, value in spans}
+            if len(values) == 1 and OPEN not in values:
+                asked = choice, values.pop()
+                chosen.append(asked)
+                meets, other = conditions.choosing(*asked), conditions.choosing_another(*asked)
+                for start, end, _ in spans[:_MOST_CONDITIONS]:
+                    yield start, end, Facet(text[start:end], meets, is_condition=True, contradicts=other)
+
+    def _details(self, text: str, details: Iterable[Evidence], chosen: list[conditions.Asked]) -> Iterator[_Stated]:
+        for detail in details:
+            start, end = detail.start, detail.end
+            if detail.kind == "date":
+                yield start, end, _of_time(detail.text, conditions.on_day(detail, self._units(detail.text)), "date")
+            elif detail.kind == "price":
+                facet, start = self._price(text, detail, chosen)
+                yield start, end, facet
+            elif detail.kind == "time" and not _BOUNDED_TIME.search(text[:start]):
+                yield start, end, Facet(detail.text, conditions.at_time(detail), is_condition=True)
+
+    def _days_and_years(self, text: str) -> Iterator[_Stated]:
+        for start, end, month in self._stated.months(text):
+            yield (
+                start,
+                end,
+                _of_time(text[start:end], conditions.in_month(month, self._units(text[start:end])), "date"),
+            )
+        for match in YEAR.finditer(text):
+            yield *match.span(), _of_time(match[0], conditions.in_year(int(match[0])), "year")
+
+    def _identifiers(self, text: str) -> Iterator[_Stated]:
+        """Names of versions, of models with variants, and of models, errors and roads."""
+        for match in _VERSION.finditer(text):
+            measure = MEASURE.match(text, match.start(2))
+            if fold(match[1]) not in self._small and not (measure and measure_of(measure)):
+                yield *match.span(), _named(match[0], conditions.identified(f"{match[1]} {match[2]}"))
+                text = _without(text, *match.span())
+        for match in _MODEL.finditer(text):
+            yield *match.span(), _named(match[0], conditions.naming(match[0]))
+            text = _without(text, *match.span())
+        for match in IDENTIFIER.finditer(text):
+            if not _NAMED_YEAR.fullmatch(match[0]):
+                yield *match.span(), _named(match[0], conditions.identified(match[0]))
 
     def _asked(self, folded: str, query: str, now: datetime | None, ignored: Set[str]) -> tuple[list[Facet], str]:
         """The kinds of things, the details and the days that a query asks for, and the rest of the query.
@@ -211,10 +208,14 @@ class QueryReader:
                 named.setdefault(self._things[words], []).append(words)
             elif words in self._days:
                 beside = {*before[-1:], *after[:1]}
-                if not is_open and self._small.isdisjoint(beside) and self._places.isdisjoint(beside):
+                opening = [word for word in before[-2:] if word in self._stated.opening]
+                if not (is_open or opening or (self._small | self._places) & beside):
                     continue
-                meets = in_days(self._days[words], self._units(words), now.date() if now else None)
-                found[words] = Facet(words, meets, is_condition=True, contradicts=another("date", meets))
+                for word in opening:  # It is met by the day.
+                    begin = folded.rfind(word, 0, match.start())
+                    folded = _without(folded, begin, begin + len(word))
+                today = now.date() if now else None
+                found[words] = _of_time(words, conditions.in_days(self._days[words], self._units(words), today), "date")
             else:
                 kind = self._kinds[words]
                 if kind == "name" and ((before and not is_open) or _ADVICE.intersection(after[:1])):
@@ -224,14 +225,17 @@ class QueryReader:
                     if any(sign in words for sign in _COUNTS) and "temp" not in words
                     else ()
                 )
-                meets = having(kind, self._names_beside(query), counted)
+                meets = conditions.having(kind, self._names_beside(query), counted)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
                 is_asked |= kind == "price" and folded.startswith(_HOW_MUCH) and words.startswith(_COSTS)
                 found[kind] = Facet(kind, meets, is_condition=is_asked, is_detail=is_asked)
             folded = _without(folded, *match.span())
         # One facet for words of one meaning: "concerts and festivals" are both met by an event.
-        things = (Facet(words[0], being(tuple(map(self._units, words)), details)) for details, words in named.items())
+        things = (
+            Facet(words[0], conditions.being(tuple(map(self._units, words)), details))
+            for details, words in named.items()
+        )
         return [*things, *found.values()], folded
 
     def _language(self, query: str) -> str | None:
@@ -257,13 +261,16 @@ class QueryReader:
         is_condition = is_number or not names.isdisjoint(unit.forms)
         return Facet(shown.get(text, text), _word_of(unit), weight, is_subject=True, is_condition=is_condition)
 
-    def _price(self, text: str, price: PriceEvidence) -> tuple[Facet, int]:
+    def _price(self, text: str, price: PriceEvidence, asked: Sequence[conditions.Asked]) -> tuple[Facet, int]:
         """A stated price and where it begins: any price meets it; beside a word such as "under", only one within it."""
         if (bound := self._bound(text, price.start, price.end)) is None:
             return Facet("price", lambda seen: float(seen.has("price"))), price.start
         is_most, start = bound
         named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
-        meets, outside = within(price, is_most=is_most), out_of(price, is_most=is_most)
+        meets, outside = (
+            conditions.within(price, asked, is_most=is_most),
+            conditions.out_of(price, asked, is_most=is_most),
+        )
         return Facet(named, meets, is_condition=True, contradicts=outside), start
 
     def _bound(self, text: str, start: int, end: int) -> tuple[bool, int] | None:
@@ -276,13 +283,13 @@ class QueryReader:
             is_whole = any(map(is_ideographic, word))
             begin = len(before) - len(word)
             if before.endswith(word) and (is_whole or not before[:begin][-1:].isalnum()):
-                denied = _DENIED.search(before[:begin])
-                return (not is_most, denied.start()) if denied else (is_most, begin)
+                is_denied = self._stated.denies(before[:begin])
+                return is_most is not is_denied, before[:begin].rstrip().rfind(" ") + 1 if is_denied else begin
             if is_whole and after.startswith(word):
                 return is_most, start
         return None
 
-    def _bounds_of_measures(self, text: str, details: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Facet]]:
+    def _bounds_of_measures(self, text: str, details: Sequence[tuple[int, int]]) -> Iterator[_Stated]:
         """What a query bounds, beside prices: at most 10 km, at least 16 GB. Times and dates are no measures."""
         for match in MEASURE.finditer(text):
             start, end = match.span()
@@ -296,12 +303,12 @@ class QueryReader:
             if (begin and word[:1].isupper()) or word in self._english:
                 continue
             named = f"{'at most' if is_most else 'at least'} {match[0]}"
-            yield begin, end, Facet(named, measuring(*measure, is_most=is_most), is_condition=True)
+            yield begin, end, Facet(named, conditions.measuring(*measure, is_most=is_most), is_condition=True)
 
-    def _exclusions(self, text: str, language: str | None) -> Iterator[tuple[int, int, Facet]]:
+    def _exclusions(self, text: str, language: str | None) -> Iterator[_Stated]:
         """What a query excludes: without eggs. A name such as "Doctors Without Borders" excludes nothing."""
         for term, other in pairwise(_TERM.finditer(text)):
-            own = WITHOUT.get(term[0].lower())
+            own = self._stated.exclusions.get(term[0].lower())
             is_other = own != language and (language is not None or term[0].lower() in _HOMOGRAPHS)
             if own is None or is_other or (term.start() and term[0][0].isupper() and not other[0][0].isupper()):
                 continue
@@ -309,7 +316,7 @@ class QueryReader:
                 yield (
                     term.start(),
                     other.end(),
-                    Facet(text[term.start() : other.end()], lacking(unit), is_condition=True),
+                    Facet(text[term.start() : other.end()], conditions.lacking(unit, self._stated), is_condition=True),
                 )
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
@@ -343,7 +350,7 @@ class QueryReader:
                 return True
             terms = list(_TERM.finditer(text))
             for place, term in enumerate(terms):
-                if not term[0][:1].isupper() or known.has_word(term[0]) or self._names_day(term[0]):
+                if not term[0][:1].isupper() or known.has_word(term[0]) or self._stated.name_day(term[0]):
                     continue
                 before = terms[place - 1][0].lower() if place else ""
                 is_first = not place or not _GOES_ON.fullmatch(text, terms[place - 1].end(), term.start())
@@ -363,27 +370,16 @@ class QueryReader:
 
         return has_name
 
-    def _names_day(self, text: str) -> bool:
-        return self._day_names.search(fold_words(text)) is not None or next(self._months(text), None) is not None
-
     def _units(self, text: str) -> tuple[Unit, ...]:
         return units_of(text, frozenset(), {})
 
-    def _months(self, text: str) -> Iterator[tuple[int, int, int]]:
-        folded, months = fold(text), self.patterns.details.months
-        for word in _WORD.finditer(text):
-            name = months.after(folded, text, word.start())
-            # Short names are words of other languages: "out" is October in Portuguese.
-            if name and (len(name) > _SHORT_MONTH or word[0][0].isupper()):
-                yield word.start(), word.start() + len(name), months[name]
+
+def _of_time(text: str, meets: Meets, stated: str) -> Facet:
+    return Facet(text, meets, is_condition=True, contradicts=conditions.another(stated, meets))
 
 
-def _one_of(words: Iterable[str]) -> re.Pattern[str]:
-    """An expression for one of some words, as a whole word where a script has spaces."""
-    known = list(words)
-    ideographic = [word for word in known if any(map(is_ideographic, word))]
-    others = alternatives(word for word in known if word not in ideographic)
-    return re.compile(rf"(?<!\w)(?:{others})(?!\w)|{alternatives(ideographic)}")
+def _named(text: str, meets: Meets) -> Facet:
+    return Facet(text, meets, is_subject=True, is_condition=True)
 
 
 def _word_of(unit: Unit) -> Meets:

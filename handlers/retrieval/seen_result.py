@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from urllib.parse import unquote
 
+from handlers.retrieval.stated import Choice, StatedWords
+from handlers.retrieval.weekdays import PARTS, TO
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
-from handlers.text.patterns import DetailPatterns
+from handlers.text.scripts import find_language
 from handlers.text.word_match import WordText, stems_of
-from handlers.text.words import NUMERALS, AskedKind
+from handlers.text.words import NUMERALS, AskedKind, fold
 from schemas.evidence import DateEvidence, Evidence, PriceEvidence
 
 _LONGEST_TITLE = 500
@@ -25,48 +27,19 @@ _IN_YEAR = re.compile(
     r"(?i:\b(?:in|im|en|anno|year|jahr|since|seit|depuis)\s\d{3,4}(?!\d))|\d{2,4}\s(?:AD|BC|CE|BCE)\b"
 )
 _LONGEST_TEXT = 50_000
-_NUMERALS = (
-    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|zwölf"
-    "|deux|trois|quatre|cinq|sept|huit|neuf|dix|douze|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|tre|quattro|cinque"
-    "|två|fyra|sju|åtta|seks|syv|otte|twee|drie|vier|vijf|zes|zeven|acht|negen|tien|dois|duas|três|quatro|sete|oito"
-    "|nove|dez|dwa|dwie|trzy|cztery|pięć|sześć|siedem|osiem|dziewięć|dziesięć"
-)
-_NUMBER = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}|(?i:\b(?:{_NUMERALS})\b)")
-_COUNTED = re.compile(
-    rf"(?<![\w.,])(?:\d[\d.,]{{0,12}}|(?i:{_NUMERALS})) (?:\w{{1,20}} ){{0,2}}\w{{1,30}}"
-    r"|(?:\w{1,20} ){0,5}\w{1,30}: ?\d"
-)
 IDENTIFIER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{1,12}-?\d(?:-?[A-Za-z0-9]){0,20}(?![A-Za-z0-9])")
 """A name of letters before digits: of a model, an error or a road."""
-_LONGEST_JOINT, _BESIDE = 8, 30
-_TO = re.compile(
-    r"\s?(?:[-–—~～]|to|until|bis|til|till|au|al|à|tot|t/m|do|a|até|hasta|から)\s?(?:den |the |zum |il |le )?"
-)
-_OTHER_PRICES = (
-    "was|rrp|msrp|list price|save|saving|instead of|previously|originally|shipping|delivery|deposit|postage|uvp|statt"
-    "|vorher|bisher|sparen?|versand|zzgl|kaution|anzahlung|før|spar|fragt|depositum|avant|au lieu de|livraison|caution"
-    "|économisez|antes|envío|ahorra|fianza|prima|invece di|spedizione|risparmi|cauzione|frete|ord\\. ?pris|frakt|było"
-    "|wysyłka|kaucja|zamiast|borg|verzending|původně|doprava"
-)
-_OTHER_BEFORE = re.compile(
-    rf"(?i:\b(?:{_OTHER_PRICES})\W{{0,3}}(?:(?:you|av|von|of|à)\W)?|\d\s?[x×]\s?(?:(?:de|à|a)\s)?)\Z"
-)
-"""Words before a price that is not to be paid now, or not for the thing; and the number of instalments."""
-_OTHER_BEHIND = re.compile(
-    r"(?i:\s?(?:off|discount|rabatt?|korting|de descuento|de réduction|di sconto|saved|deposit)\b)"
-)
+_LONGEST_JOINT, _BESIDE = 8, 40
+_CLAUSE = re.compile(r"[;()|\n]|, ")
+"""What divides what is said of a price from what is said of others."""
 _RUN = re.compile("[A-Za-z]+|[0-9]+")
+_DECIMALS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,9}")
+_NUMBERED = re.compile(r"(?<![A-Za-z])([A-Za-z]{1,20})[ -]?(\d{1,9}(?:\.\d{1,9}){0,9})")
 VARIANT = re.compile(r"(?i:[ -](?:pro|max|plus|ultra|mini|lite|air|xl|fe|se|ti|super|mark|mk|iii?)\b)")
 """A word behind the number of a model that names another model."""
 _BETWEEN = frozenset(("", *" -‐‑–./_\u00a0"))
 """What may be between the letters and the digits of such a name."""
-WITHOUT = {
-    "without": "en", "ohne": "de", "uden": "da", "uten": "no", "utan": "sv", "zonder": "nl", "senza": "it", "bez": "pl",
-    "sans": "fr", "sin": "es", "sem": "pt",
-}  # fmt: skip
-"""Words that exclude what follows, each with its language."""
 _MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
-_PARTS = re.compile(r"[.!?;,][ \n]|[\n。！？；，、()（）]")
 _TERM = re.compile(r"[^\W_]+")
 
 
@@ -75,28 +48,16 @@ class SeenResult:
 
     def __init__(
         self,
-        patterns: DetailPatterns,
-        title: str,
+        words: StatedWords,
+        title: str | None,
         text: str,
         evidence: Iterable[Evidence] | None = None,
         *,
         url: str = "",
         is_listing: bool = False,
-        names_day: Callable[[str], bool],
     ) -> None:
-        """Takes a result.
-
-        Args:
-            patterns: How details are written.
-            title: Of the result.
-            text: Of the result.
-            evidence: The details of the text, if they are known.
-            url: Of the result.
-            is_listing: Whether it leads to items.
-            names_day: Whether a text names days that are no dates: on Monday, in May.
-        """
-        self._patterns, self._title, self._known = patterns, title[:_LONGEST_TITLE], evidence
-        self._names_day = names_day
+        """Takes a result; ``evidence``: the details of the text, if they are known; a listing leads to items."""
+        self._title, self._known, self._words = (title or "")[:_LONGEST_TITLE], evidence, words
         self.content = text = text[:_LONGEST_TEXT]
         self.text = f"{self._title}\n{text}"
         self.is_listing = is_listing
@@ -112,23 +73,23 @@ class SeenResult:
         return WordText(self.content).repeats(stems)
 
     def has_identifier(self, name: str) -> bool:
-        """Whether it names a model, an error or a road: KR-550, kr550, KR 550W; neither KR-5500 nor kr550s."""
+        """Whether it names a model, an error, a road or a version: KR-550, kr550, KR 550W; neither KR-5500 nor kr550s.
+
+        A result whose title names another one, and not this one, is about that.
+        """
         wanted = [run.casefold() for run in _RUN.findall(name)]
-        text, runs = self._runs
-        for at in range(len(runs) - len(wanted) + 1):
-            found = runs[at : at + len(wanted)]
-            if [run[0].casefold() for run in found] != wanted:
-                continue
-            first, last = found[0], found[-1]
-            between = [text[one.end() : other.start()] for one, other in pairwise(found)]
-            # "a 4-lane road" is not the A4.
-            is_word = len(first[0]) == 1 and first[0].islower() and " " in between
-            before = text[first.start() - 1 : first.start()] if first.start() else ""
-            is_longer = text[last.end() : last.end() + 1].islower() or (before.isascii() and before.isalnum())
-            is_variant = VARIANT.match(text, last.end()) is not None
-            if not (is_word or is_longer or is_variant) and _BETWEEN.issuperset(between):
-                return True
-        return False
+        text, title = f"{self.text} {self._address}", f"{self._title} {self._address}"
+        word, _, number = name.partition(" ")
+        is_version = any(
+            f"{match[0]}.".startswith(f"{number}.") for match in _DECIMALS.finditer(text if number else "")
+        )
+        is_named = _names(text, wanted) or (is_version and self.words.has_word(word))
+        return is_named and (_names(title, wanted) or not _names_another(title, wanted))
+
+    def has_variant(self, name: str) -> bool:
+        """Whether it names a variant of a model, such as 15 Pro; neither if its title names the model without it."""
+        title, number = WordText(self._title), name.split()[0]
+        return self.words.phrase(name) and (title.phrase(name) or not title.phrase(number))
 
     def has_variant_only(self, number: str) -> bool:
         """Whether a number is only that of other models: 15 in "15 Pro"."""
@@ -136,25 +97,38 @@ class SeenResult:
         return bool(found) and all(VARIANT.match(self.text, match.end()) for match in found)
 
     @cached_property
-    def _runs(self) -> tuple[str, list[re.Match[str]]]:
-        text = f"{self.text} {self._address}"
-        return text, list(_RUN.finditer(text))
-
-    @cached_property
     def denied(self) -> frozenset[str]:
         """The stems of words that it has behind "without" only."""
-        words = self.text.lower()
-        if not any(word in words for word in WITHOUT):
+        without, terms = self._words.exclusions, _TERM.findall(self.folded)
+        if without.keys().isdisjoint(terms):
             return frozenset()
-        terms = _TERM.findall(words)
-        denied = " ".join(term for before, term in pairwise(terms) if before in WITHOUT)
-        said = " ".join(terms[:1] + [term for before, term in pairwise(terms) if before not in WITHOUT])
+        denied = " ".join(term for before, term in pairwise(terms) if before in without)
+        said = " ".join(terms[:1] + [term for before, term in pairwise(terms) if before not in without])
         return frozenset(stems_of(denied)).difference(stems_of(said))
 
     @cached_property
     def parts(self) -> list[tuple[str, WordText]]:
         """Its title, and the parts of its sentences, with their words."""
-        return [(part, WordText(part)) for part in _PARTS.split(self.text)]
+        return [(part, WordText(part)) for part in PARTS.split(self.text)]
+
+    @cached_property
+    def folded(self) -> str:
+        """Title and text in small letters."""
+        return fold(self.text)
+
+    @cached_property
+    def language(self) -> str | None:
+        """The language of its text."""
+        return find_language("", self.content, self._words.details.small_words)
+
+    def named(self, choice: Choice) -> Set[str]:
+        """Which things of a choice it names."""
+        return {value for *_, value in choice.spans(self.folded)}
+
+    @cached_property
+    def weekdays(self) -> frozenset[int]:
+        """The days of the week on which something is open or takes place, Monday is 0."""
+        return self._words.week.open_in(self.text)
 
     @cached_property
     def details(self) -> tuple[Evidence, ...]:
@@ -164,8 +138,8 @@ class SeenResult:
     @cached_property
     def _read(self) -> tuple[tuple[str, tuple[Evidence, ...]], ...]:
         """The title and the text, each with its details."""
-        text = find_evidence(self.content, self._patterns) if self._known is None else self._known
-        return (self._title, tuple(find_evidence(self._title, self._patterns))), (self.content, tuple(text))
+        text = find_evidence(self.content, self._words.details) if self._known is None else self._known
+        return (self._title, tuple(find_evidence(self._title, self._words.details))), (self.content, tuple(text))
 
     @cached_property
     def dates(self) -> tuple[DateEvidence, ...]:
@@ -189,21 +163,25 @@ class SeenResult:
             (one, other)
             for text, details in self._read
             for one, other in pairwise(details)
-            if other.start - one.end <= _LONGEST_JOINT and _TO.fullmatch(text[one.end : other.start])
+            if other.start - one.end <= _LONGEST_JOINT and TO.fullmatch(text[one.end : other.start])
         ]
 
     @cached_property
-    def prices(self) -> tuple[PriceEvidence, ...]:
-        """Its prices; old ones, savings, charges and instalments only if there are no others."""
+    def prices(self) -> list[tuple[PriceEvidence, str]]:
+        """Its prices, with what is said beside each; those that need not be paid now only if there are no others."""
         every, asked = [], []
         for text, details in self._read:
-            for price in details:
-                if price.kind == "price":
-                    every.append(price)
-                    before = text[max(0, price.start - _BESIDE) : price.start]
-                    if not (_OTHER_BEFORE.search(before) or _OTHER_BEHIND.match(text, price.end)):
-                        asked.append(price)
-        return tuple(asked or every)
+            prices = [detail for detail in details if detail.kind == "price"]
+            ends = (0, *(price.end for price in prices))
+            starts = (*(price.start for price in prices[1:]), len(text))
+            for since, price, until in zip(ends, prices, starts, strict=False):
+                before = _CLAUSE.split(text[max(since, price.start - _BESIDE) : price.start])[-1]
+                behind = _CLAUSE.split(text[price.end : min(until, price.end + _BESIDE)])[0]
+                every.append((price, fold(f"{before} {behind}")))
+                is_other = self._words.other_before.search(text[max(0, price.start - _BESIDE) : price.start])
+                if not (is_other or self._words.other_behind.match(text, price.end)):
+                    asked.append(every[-1])
+        return asked or every
 
     @cached_property
     def measures(self) -> dict[str, list[Decimal]]:
@@ -227,7 +205,7 @@ class SeenResult:
     @cached_property
     def counted(self) -> tuple[str, ...]:
         """The words that follow its numbers, and those before a number behind a colon."""
-        return tuple(_COUNTED.findall(self.text))
+        return tuple(self._words.counted.findall(self.text))
 
     def has(self, kind: AskedKind) -> bool:
         """Whether it has a detail of a kind; a year is a date, and hours of opening are a time."""
@@ -239,7 +217,7 @@ class SeenResult:
             case "time":
                 return self.has_hours
             case "number":
-                return _NUMBER.search(YEAR.sub(" ", self.content)) is not None
+                return self._words.number.search(YEAR.sub(" ", self.content)) is not None
         return False
 
     @cached_property
@@ -249,4 +227,29 @@ class SeenResult:
     @cached_property
     def _names_dates(self) -> bool:
         shapes = (_IN_YEAR, _MONTH)
-        return any(shape.search(self.content) for shape in shapes) or self._names_day(self.content)
+        return any(shape.search(self.content) for shape in shapes) or self._words.name_day(self.content)
+
+
+def _names(text: str, wanted: Sequence[str]) -> bool:
+    """Whether a text has some runs of letters and digits, one behind the other."""
+    runs = list(_RUN.finditer(text))
+    for at in range(len(runs) - len(wanted) + 1):
+        found = runs[at : at + len(wanted)]
+        if [run[0].casefold() for run in found] != wanted:
+            continue
+        first, last = found[0], found[-1]
+        between = [text[one.end() : other.start()] for one, other in pairwise(found)]
+        # "a 4-lane road" is not the A4.
+        is_word = len(first[0]) == 1 and first[0].islower() and " " in between
+        before = text[first.start() - 1 : first.start()] if first.start() else ""
+        is_longer = text[last.end() : last.end() + 1].islower() or (before.isascii() and before.isalnum())
+        is_variant = VARIANT.match(text, last.end()) is not None
+        if not (is_word or is_longer or is_variant) and _BETWEEN.issuperset(between):
+            return True
+    return False
+
+
+def _names_another(text: str, wanted: Sequence[str]) -> bool:
+    """Whether a text has the letters of a name with other numbers behind them."""
+    others = (match[2].split(".") for match in _NUMBERED.finditer(text) if match[1].casefold() == wanted[0])
+    return any(other != list(wanted[1:][: len(other)]) for other in others)

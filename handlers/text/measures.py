@@ -15,47 +15,28 @@ MEASURE = re.compile(
 _OPEN = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 """An amount that is a thousand times as much in another language."""
 _UNITS = """
-length 1 m meter meters metre metres metri metro metros mètre mètres 公尺
-length 0.001 mm
+length 1 m meter meters metre metres metri metro metros mètre mètres 公尺; length 0.001 mm
 length 0.01 cm centimeter centimetres 公分
 length 1000 km kilometer kilometers kilometre kilometres kilomètres kilómetros chilometri quilómetros kilometrów 公里
-length 1609.344 mile miles mi
-length 0.0254 inch inches zoll tum tommer pouces pulgadas pollici 吋
-length 0.3048 ft feet foot
-mass 1 g gram grams gramm 公克
-mass 0.001 mg
-mass 1000 kg kilo kilos kilogram kilogramm 公斤
-mass 28.35 oz
+length 1609.344 mile miles mi; length 0.0254 inch inches zoll tum tommer pouces pulgadas pollici 吋
+length 0.3048 ft feet foot; mass 1 g gram grams gramm 公克; mass 0.001 mg
+mass 1000 kg kilo kilos kilogram kilogramm 公斤; mass 28.35 oz
 duration 1 min mins minute minutes minuten minuto minutos minuti minutter minuter minut minuty 分鐘 分
 duration 60 h hr hrs hour hours std stunde stunden heure heures hora horas ora ore timer timmar uur godzin 小時 時間
 duration 1440 day days tag tage tagen jour jours día días giorno giorni dia dias dage dagar dagen dni 天 日
 duration 10080 week weeks woche wochen semaine semaines semana semanas settimane uger veckor weken tygodni 週
 duration 43800 month months monat monate monaten mois mes meses mese mesi måneder månader maanden 個月 ヶ月
-duration 525600 year years jahr jahre jahren an ans año años anno anni ano anos år jaar lat roku 年
-data 1 mb
-data 0.001 kb
-data 1000 gb
-data 1000000 tb
-area 1 m² m2 qm sqm kvm mq
-area 3.3 坪
-area 10000 ha
-volume 1 l liter liters litre litres litri litros litrów 公升
-volume 0.1 dl
-volume 0.01 cl
-volume 0.001 ml
-power 1 w watt watts
-power 1000 kw
-energy 1 wh
-energy 1000 kwh
-charge 1 mah
-share 1 % percent prozent procent
+duration 525600 year years jahr jahre jahren an ans año años anno anni ano anos år jaar lat roku 年; data 1 mb
+data 0.001 kb; data 1000 gb; data 1000000 tb; area 1 m² m2 qm sqm kvm mq; area 3.3 坪; area 10000 ha
+volume 1 l liter liters litre litres litri litros litrów 公升; volume 0.1 dl; volume 0.01 cl; volume 0.001 ml
+power 1 w watt watts; power 1000 kw; energy 1 wh; energy 1000 kwh; charge 1 mah; share 1 % percent prozent procent
 persons 1 people person persons personen personer personnes personas persone pessoas osób guests 人
 rooms 1 room rooms bedroom bedrooms zimmer pièces habitaciones camere quartos kamers rum pokoje
 """
-"""A kind, how many of its first unit the units are, and the units, one line each."""
+"""A kind, how many of its first unit the units are, and the units."""
 _UNIT_OF = {
     unit: (kind, Decimal(factor))
-    for kind, factor, *units in map(str.split, _UNITS.strip().splitlines())
+    for kind, factor, *units in map(str.split, re.split("[;\n]", _UNITS.strip()))
     for unit in units
 }
 

@@ -200,6 +200,19 @@ class PatternPack(Section):
     asked_days: dict[DayName, WordList] = _meanings("Words of a query for days as seen from its own day, and weekdays.")
     most_words: WordList = _words("Words before a price, or ideographs behind it, that make it the highest one: under.")
     least_words: WordList = _words("The same for the lowest one: over.")
+    choices: dict[str, dict[str, Expression]] = _meanings(
+        "Things of which a query may state one, by kind, each with an expression. A text that names none of a kind is "
+        "taken for the first; 'open' is what is named and not understood."
+    )
+    languages: dict[str, WordList] = _meanings("Names of languages, by their code.")
+    language_cues: WordList = _words("Words before a language in which something is: in, auf.")
+    language_cues_behind: WordList = _words("Words behind such a language: edition.")
+    week: dict[str, WordList] = _meanings("Short weekdays, and words for all of them, for exceptions and closing.")
+    exclusions: dict[str, str] = _meanings("Words that exclude what follows, each with its language: without.")
+    denials: WordList = _words("Words before what is not so.")
+    other_prices: WordList = _words("Words before a price that is not to be paid now, or not for the thing: rrp.")
+    other_prices_behind: WordList = _words("Words behind such a price: off.")
+    number_words: WordList = _words("Numbers from two on in words.")
     thing_details: dict[str, tuple[tuple[Kind, ...], ...]] = _meanings(
         "Details that make an item such a thing, whatever it is called: alternatives, each of some kinds."
     )

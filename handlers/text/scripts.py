@@ -105,8 +105,8 @@ def simplified(text: str) -> str:
 def find_language(declared: str, text: str, small_words: Mapping[str, Set[str]]) -> str | None:
     """The BCP 47 primary subtag, lower-case; None if nothing shows it.
 
-    From 200 characters on, the text's small words decide, since templates often say ``en``; in a shorter text, or if no
-    language is clearly ahead, the declaration.
+    The text's small words decide, since templates often say ``en``; in a text below 200 characters, or if no language
+    is clearly ahead, the declaration, unless hardly any word of another language is there.
 
     >>> find_language("zh-Hant-TW", "", {})
     'zh'
@@ -122,11 +122,14 @@ def find_language(declared: str, text: str, small_words: Mapping[str, Set[str]])
     ordered = sorted(counts, key=lambda language: (counts[language], language == stated), reverse=True)
     best = ordered[0] if ordered else ""
     # A text of a language near the declared one, such as Danish and Norwegian, has words of both.
-    rival = max(_CLEAR * counts.get(stated or "", 0), counts[ordered[1]]) if len(ordered) > 1 else 0
+    second = counts[ordered[1]] if len(ordered) > 1 else 0
+    rival = max(_CLEAR * counts.get(stated or "", 0), second)
     is_clear = bool(best) and counts[best] >= _FEW and counts[best] > rival
     if written is not None and written not in _SHARED:
         return stated if stated is not None and stated not in small_words else written
-    if is_clear and len(sample) >= _SHORT_SAMPLE and counts[best] * _MANY_ONE_IN >= len(sample.split()):
+    # Few words are enough where no other language knows half as many.
+    is_sure = len(sample) >= _SHORT_SAMPLE or (is_clear and counts[best] > 2 * max(_FEW - 1, second))
+    if is_clear and is_sure and counts[best] * _MANY_ONE_IN >= len(sample.split()):
         return best
     if stated is None or (written is not None and stated in small_words and stated not in _OTHER_SCRIPTS):
         return best if is_clear and (written is None or best in _OTHER_SCRIPTS) else written

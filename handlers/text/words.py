@@ -119,6 +119,18 @@ def alternatives(words: Iterable[str]) -> str:
     return _branches(known, 0) if known else r"(?!)"
 
 
+def one_of(words: Iterable[str], ending: str = "") -> re.Pattern[str]:
+    """An expression for one of some words, as a whole word where a script has spaces; ``ending``: behind such a word.
+
+    >>> one_of(["day", "日"], ending="s?").findall("days of 毎日 today")
+    ['days', '日']
+    """
+    known = list(words)
+    ideographic = [word for word in known if any(map(is_ideographic, word))]
+    others = alternatives(word for word in known if word not in ideographic)
+    return re.compile(rf"(?<!\w)(?:{others}){ending}(?!\w)|{alternatives(ideographic)}")
+
+
 def _branches(words: list[str], depth: int) -> str:
     if len(words) == 1 or depth == _GROUP_DEPTH:
         return "|".join(re.escape(word[depth:]) for word in words)

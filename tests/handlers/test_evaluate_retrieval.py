@@ -247,13 +247,6 @@ def test_a_known_trust_score_is_the_quality_of_its_source() -> None:
     assert evaluated.scores.source_quality == pytest.approx((0.9 + 0.5) / 2)
 
 
-def test_qualities_have_six_digits() -> None:
-    known = CONCERT.model_copy(update={"cts_score": 66.66666666})
-    evaluated = evaluate(known, OTHER, OTHER.model_copy(update={"url": f"{OTHER.url}/2"}), replied=reply())
-    assert evaluated.source_details[0].quality_score == 0.666667
-    assert evaluated.scores.source_quality == 0.555556
-
-
 def test_a_result_without_content_has_no_trust_score() -> None:
     batch = classified(CONCERT, OTHER, retrieved_content=(CONCERT.model_copy(update={"cts_score": 90}),))
     evaluated = the_evaluation(read_retrieval(batch, (ModelReply(reply(), (), CALL),), EVALUATE))

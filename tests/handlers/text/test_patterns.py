@@ -39,9 +39,7 @@ def test_what_needs_a_cue_is_tried_last() -> None:
 def test_alternatives_prefer_the_longest() -> None:
     assert alternatives([]) == "(?!)"
     details = compile_details([PatternPack(free_of_charge=("free", "free entry", "frei"))])
-    assert [match.group() for match in details.free_of_charge.finditer("free entry free frei")] == list(
-        TABLES["alternatives_prefer_the_longest"]
-    )
+    assert details.free_of_charge.findall("free entry free frei") == ["free entry", "free", "frei"]
 
 
 @pytest.mark.parametrize(("word", "forms"), TABLES["a_word_is_spelled_out"])

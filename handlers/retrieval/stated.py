@@ -1,0 +1,131 @@
+"""The words of a text that state something: a choice, a language, what is denied, a price of something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Set
+from typing import TYPE_CHECKING
+
+from handlers.retrieval.weekdays import Week
+from handlers.text.patterns import DetailPatterns, Patterns, joined_words
+from handlers.text.scripts import is_ideographic
+from handlers.text.word_match import fold_words
+from handlers.text.words import NUMERALS, alternatives, fold, one_of
+
+if TYPE_CHECKING:
+    from handlers.retrieval.seen_result import SeenResult
+
+OPEN = "open"
+"""What is named and not understood, or denied."""
+_WORD = re.compile(r"[^\W_]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_LETTER = r"[a-z\u00df-\u024f]"
+_CLAUSES = re.compile(r"[.,;!?]\s")
+_SHORT_MONTH = 3
+_NEAR, _REACH = 3, 40
+"""Words before what is named in which it is denied ("not available in English"), and characters."""
+
+
+class StatedWords:
+    """The words of all packs that these are read with; compiled once."""
+
+    def __init__(self, patterns: Patterns, details: DetailPatterns, days: Mapping[str, str]) -> None:
+        """Compiles the packs; ``days``: folded names of days, with what they mean."""
+        packs = patterns.values()
+        self.details, self._days = details, one_of(days)
+        short = {fold_words(word): name for pack in packs for name, words in pack.week.items() for word in words}
+        self.exclusions = {word: language for pack in packs for word, language in pack.exclusions.items()}
+        self.opening = {word for word, name in short.items() if name == "open"}
+        self._denials = {fold_words(word) for word in joined_words(patterns, "denials")}
+        self.week = Week(days, short, self.denies)
+        self.choices = (
+            *(Choice(expressions, self) for pack in packs for expressions in pack.choices.values()),
+            _Languages(patterns, self),
+        )
+        before, behind, numbers = (
+            alternatives(joined_words(patterns, name))
+            for name in ("other_prices", "other_prices_behind", "number_words")
+        )
+        self.other_before = re.compile(
+            rf"(?i:\b(?:{before})\W{{0,3}}(?:(?:you|av|von|of|à)\W)?|\d\s?[x×]\s?(?:(?:de|à|a)\s)?)\Z"
+        )
+        """What is before a price that is not to be paid now, or not for the thing; the number of instalments."""
+        self.other_behind = re.compile(rf"(?i:\s?(?:{behind})\b)")
+        self.number = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}|(?i:\b(?:{numbers})\b)")
+        self.counted = re.compile(
+            rf"(?<![\w.,])(?:\d[\d.,]{{0,12}}|(?i:{numbers})) (?:\w{{1,20}} ){{0,2}}\w{{1,30}}"
+            r"|(?:\w{1,20} ){0,5}\w{1,30}: ?\d"
+        )
+        """What is counted: the words that follow a number, and those before one behind a colon."""
+
+    def name_day(self, text: str) -> bool:
+        """Whether a text names days that are no dates: on Monday, in May."""
+        return self._days.search(fold_words(text)) is not None or next(self.months(text), None) is not None
+
+    def months(self, text: str) -> Iterator[tuple[int, int, int]]:
+        """Names of months: where they begin and end, and their numbers."""
+        folded, months = fold(text), self.details.months
+        for word in _LETTERS.finditer(text):
+            name = months.after(folded, text, word.start())
+            # Short names are words of other languages: "out" is October in Portuguese.
+            if name and (len(name) > _SHORT_MONTH or word[0][0].isupper()):
+                yield word.start(), word.start() + len(name), months[name]
+
+    def denies(self, before: str, reach: int = 1) -> bool:
+        """Whether one of the last words of a text is a denial, without those of an earlier clause."""
+        words = _WORD.findall(fold_words(_CLAUSES.split(before[-_REACH:])[-1]))[-reach:]
+        return not self._denials.isdisjoint(words) or before.endswith("不")
+
+    def lacks(self, text: str, start: int, end: int) -> bool:
+        """Whether a text says that it lacks what it names at a place: without eggs, no eggs, egg-free."""
+        before = _WORD.findall(text[max(0, start - _REACH) : start])[-1:]
+        is_free = _WORD.findall(text[end : end + _REACH])[:1] == ["free"]
+        return is_free or not self.exclusions.keys().isdisjoint(before) or self.denies(text[:start])
+
+
+class Choice:
+    """Things of which a query may ask for one: one way or return, in stock or sold out."""
+
+    def __init__(self, expressions: Mapping[str, str], words: StatedWords) -> None:
+        self._values, self._words = tuple(expressions), words
+        groups = "|".join(f"({expression})" for expression in expressions.values())
+        self._pattern = re.compile(rf"(?<!{_LETTER})(?:{groups})(?!{_LETTER})")
+
+    def spans(self, folded: str) -> Iterator[tuple[int, int, str]]:
+        """What a text names, and where; ``OPEN`` for what it denies."""
+        for match in self._pattern.finditer(folded):
+            is_denied = self._words.denies(folded[: match.start()], _NEAR)
+            yield *match.span(), OPEN if is_denied else self._values[(match.lastindex or 1) - 1]
+
+    def implied(self, _: SeenResult) -> Set[str]:
+        """What a result is taken for that names none."""
+        return {self._values[0]}
+
+
+class _Languages(Choice):
+    """The language in which something is: in English, auf Deutsch, en inglés y francés."""
+
+    def __init__(self, patterns: Patterns, words: StatedWords) -> None:
+        self._words = words
+        self._names = {w: code for pack in patterns.values() for code, words in pack.languages.items() for w in words}
+        self._before, self._behind = (joined_words(patterns, f"language_cues{place}") for place in ("", "_behind"))
+
+    def spans(self, folded: str) -> Iterator[tuple[int, int, str]]:
+        words, last = list(_WORD.finditer(folded)), -2
+        for place, word in enumerate(words):
+            if (code := self._names.get(word[0])) is None:
+                continue
+            is_behind = place > 0 and words[place - 1][0] in self._before
+            is_before = place + 1 < len(words) and words[place + 1][0] in self._behind
+            # A list of languages goes on behind the first one.
+            if is_behind or is_before or place - last <= 2:
+                start, end = words[place - is_behind].start(), words[place + is_before].end()
+                yield start, end, OPEN if self._words.denies(folded[:start], _NEAR) else code
+                last = place
+        for name, code in self._names.items():
+            if is_ideographic(name[0]) and (at := folded.find(name)) >= 0:
+                yield at, at + len(name), code
+
+    def implied(self, seen: SeenResult) -> Set[str]:
+        """The languages that it names otherwise, and its own."""
+        return {self._names.get(word, "") for word in _WORD.findall(seen.folded)} | {seen.language or ""}

@@ -1,0 +1,37 @@
+"""One word more or less in a result changes whether it answers, whatever the subject is: loops over subjects."""
+
+import pytest
+
+from handlers.evaluate_retrieval import EvaluateRetrievalRules
+from handlers.retrieval.facets import answers, met
+from tests.rules import shipped_rules
+from tests.tables import tables
+
+TABLES = tables(__file__)
+READER = shipped_rules(EvaluateRetrievalRules).reader
+SUBJECTS = ("Corva fryer", "Musée Lindal", "Ellmouth ferry", "Hotel Brückner", "北浜タワー")
+
+
+def is_answer(query: str, text: str, title: str = "") -> bool:
+    facets = READER.read(query)
+    seen = READER.see(title, text)
+    return answers(facets, [met(facet, seen) for facet in facets], 0.5)
+
+
+@pytest.mark.parametrize(("asked", "right", "wrong"), TABLES["what_is_asked_for"])
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_result_answers_only_with_what_is_asked_for(subject: str, asked: str, right: str, wrong: str) -> None:
+    texts = (f"{subject}. {text}" for text in (right, wrong))
+    assert [is_answer(f"{subject} {asked}", text) for text in texts] == [True, False]
+
+
+@pytest.mark.parametrize(("asked", "right", "wrong"), TABLES["what_a_title_names"])
+def test_a_title_that_names_another_one_is_about_that(asked: str, right: str, wrong: str) -> None:
+    text = f"Settings for dark mode. More than {wrong}, and later {asked}."
+    assert [is_answer(f"dark mode {asked}", text, f"Dark mode: {title}") for title in (right, wrong)] == [True, False]
+
+
+@pytest.mark.parametrize(("day", "hours"), TABLES["days_of_opening"])
+def test_hours_of_opening_are_those_of_their_days(day: str, hours: str) -> None:
+    names = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+    assert "".join(name[:2] for name in names if is_answer(f"Corva shop open {name}", f"Corva shop. {hours}")) == day
