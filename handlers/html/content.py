@@ -180,7 +180,7 @@ class PageReader:
         citations, counts, not_counted = self._support(page, body, layout, url, original)
         title = clean(find_title(page, data, _first(page, reading.title_names), layout.heading_text, site_name, host))
         text = clean(with_description(body.text, data, page.title))
-        shown = f"{text}\n{page.title}\n{host}".casefold()
+        shown = " ".join((page.title, host, *page.texts)).casefold()
         titles: tuple[str, ...] = (title, clean(page.title[:_MAX_TITLE_CHARACTERS]), clean(layout.heading_text))
         suspected: tuple[Found, ...] = ()
         if page.is_suspected:

@@ -20,7 +20,7 @@ from handlers.html.main_content import Content
 from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
-from handlers.html.template import below_headings
+from handlers.html.template import below_others
 from handlers.html.walk import MARK_CHARACTERS, short_text
 from schemas.addresses import web_address
 from schemas.pages import ContentEntry
@@ -83,9 +83,10 @@ class Layout:
         # An element around the heading is the page's own, whatever its name is.
         self._own = frozenset(outline.around(outline.element_of(begin))) if begin < len(outline.texts) else frozenset()
         below = [block for block in outline.lines_with_links() if block.start > begin]
-        others, _ = below_headings(outline, below)
         self._others = [
-            range(block.start, block.end) for block, is_others in zip(below, others, strict=True) if is_others
+            range(block.start, block.end)
+            for block, is_others in zip(below, below_others(outline, below), strict=True)
+            if is_others
         ]
         # The first post of a thread is the page's own, though it calls itself a reply. Below a text it is a comment.
         length = next((entry["end"] for entry in entries[:1] if entry["kind"] == "post"), 0)

@@ -22,6 +22,7 @@ MAX_ATTRIBUTES = 400
 _MAX_SQUARE = 2_000_000_000
 """Attributes of a tag times bytes of the page, which may consist of such tags."""
 _TEMPLATE = re.compile(rb"<(/?)template\b([^<>]{0,999})>", re.IGNORECASE)
+_ROOT = re.compile(rb"""(?i)[\s"']shadowrootmode\s?=\s?["']?(?:open|closed)(?:["'\s/]|$)""")
 MAX_NAMES = 60_000
 """Different names of attributes, and of elements."""
 MAX_REOPENED = 6_000_000
@@ -112,7 +113,7 @@ def _with_shadows(utf8: bytes) -> bytes:
 
     def renamed(tag: re.Match[bytes]) -> bytes:
         if not tag[1]:
-            are_roots.append(b"shadowrootmode" in tag[2])
+            are_roots.append(_ROOT.search(tag[2]) is not None)
         is_root = are_roots[-1] if not tag[1] else are_roots.pop() if are_roots else False
         return b"<%sshadow-root%s>" % (tag[1], tag[2]) if is_root else tag[0]
 

@@ -36,13 +36,16 @@ _DOUBT = 0.3
 """Taken from the log-odds: labels are of whole places, and a superfluous one costs more than the trees know."""
 _DOUBT_BELOW, _STORY, _STORY_LINES = 2.0, 600, 4
 """The same beside a story of so many characters and lines: below links to other pages, and headings of comments."""
+_LEAST_STORY = 400
+"""Running text of a story that is content even where trees take the cards above it."""
 _UNLIKELY = 0.2
 """A place with a smaller chance is never content: there are pages without any."""
 _COLONS = ":："
 _SHORT, _REPEATED, _MOSTLY = 60, 3, 0.5
 _BODY, _BODY_LINES = map(OF_PAGE.index, ("page body", "page body lines"))
 _NARROW, _LINES, _PRICES = map(OF_PLACE.index, ("narrow", "lines", "prices"))
-_IN_BODY, _BELOW_LINK, _BELOW_OTHERS = map(OF_PLACE.index, ("in body", "below link", "below others"))
+_IN_BODY, _IN_CARDS = map(OF_PLACE.index, ("in body", "in cards"))
+_BELOW_LINK, _BELOW_OTHERS = map(OF_PLACE.index, ("below link", "below others"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,7 @@ def _chosen(outline: Outline, blocks: list[Block], in_tables: dict[int, int], fo
     has_story = of_page[_BODY] > _STORY and of_page[_BODY_LINES] >= _STORY_LINES
     found: list[tuple[float, Place]] = []
     chosen: set[int] = set()
+    body: list[int] = []
     for place, said, measures in places:
         (odds,) = forest.reached(forest.left(of_place, measures, left & forest.known(said, marks, OF_MARKS)))
         doubt = _DOUBT + _DOUBT_BELOW * (has_story and measures[_IN_BODY] < _MOSTLY) * (
@@ -127,8 +131,12 @@ def _chosen(outline: Outline, blocks: list[Block], in_tables: dict[int, int], fo
         found.append((1 / (1 + exp(doubt - odds)), place))
         if _has_prices_of_cards(measures):
             chosen.update(place.numbers)
+        if measures[_IN_BODY] > _MOSTLY and measures[_IN_CARDS] < _MOSTLY:
+            body += place.numbers
     chosen.update(number for place in _likely(found) for number in place.numbers)
-    return sorted(chosen)
+    if of_page[_BODY] >= _LEAST_STORY and of_page[_BODY_LINES] >= _STORY_LINES and chosen.isdisjoint(body):
+        chosen.update(body)
+    return sorted(chosen) or _all_but_links(outline, blocks, in_tables)
 
 
 def _whole_tables(blocks: list[Block], in_tables: dict[int, int], chosen: list[int]) -> list[int]:

@@ -14,45 +14,56 @@ from handlers.html.structured_data import StructuredData
 
 _TAG = re.compile(r"<[^<>]{0,500}>")
 _WORD = re.compile(r"\w+")
-_LONGER = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{4,}|[\u3040-\u30ff\u3400-\u9fff]{2}")
+_PAIRED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+"""Letters of scripts that are compared in pairs: a word has few of them, or no blank behind it."""
+_LONGER = re.compile(rf"[^\W\d_{_PAIRED}]{{4,}}|[{_PAIRED}]{{2}}")
+_NO_LETTERS = re.compile(r"[\W\d_]+")
 _STEM, _LEAST_NAMED = 5, 2
 """Letters of a word that are compared, and words of a product's description that its titles have, too."""
-_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_NAME_CHARACTERS, _HAN_CHARACTERS, _NAME_WORDS, _SHORT_NAME = 40, 8, 4, 3
+_HAN = re.compile(f"[{_PAIRED}]")
+_NAME_CHARACTERS, _HAN_CHARACTERS, _NAME_WORDS, _SHORT_NAME = 50, 8, 6, 3
 """What a name that the page does not show has at most: characters, words, and words without capitals."""
+_LEAST_AGREED = 0.5
+"""Share of a description that the page agrees with."""
 _MAX_STATED, _MAX_SHOWN = 2_000, 3_000
 """Characters of a description, and of the beginning of the page, that are compared."""
 
 
-def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in _LONGER.findall(text)}
+def agreed(stated: str, shown: str) -> str:
+    """The sentences of a stated text of which half of the longer words begin words of a shown text; "" for few of them.
 
-
-def is_agreed(stated: str, shown: str) -> bool:
-    """Whether each sentence of a stated text has half of its longer words in a shown text, which is case folded.
-
-    >>> is_agreed("Boats and bands. The harbour opens.", "the harbour opens in may with boats and a band")
-    True
-    >>> is_agreed("Boats and bands. Praise our product.", "the harbour opens in may with boats and a band")
-    False
+    >>> agreed("Boats and bands. The harbour opens.", "The harbour opens in May with boats and a band.")
+    'Boats and bands. The harbour opens.'
+    >>> agreed("Boats, bands and the harbour. Praise this.", "The harbour opens in May with boats and a band.")
+    'Boats, bands and the harbour.'
+    >>> agreed("The harbour. Praise this product.", "The harbour opens in May with boats and a band.")
+    ''
     """
-    plain = stated[:_MAX_STATED].casefold()
-    sentences = (_stems(plain[first:last]) for first, last in sentence_bounds(plain))
-    return all(2 * sum(word in shown for word in words) >= len(words) for words in sentences)
+    stated = stated[:_MAX_STATED]
+    begun = " " + _NO_LETTERS.sub(" ", shown := shown[:_MAX_SHOWN].casefold())
+    sentences = (stated[first:last].strip() for first, last in sentence_bounds(stated))
+    kept = " ".join(sentence for sentence in sentences if _is_agreed(sentence.casefold(), begun, shown))
+    return kept.rstrip(" |·–—-") if len(kept) >= _LEAST_AGREED * len(stated.strip()) else ""
+
+
+def _is_agreed(sentence: str, begun: str, shown: str) -> bool:
+    longer = {word[:_STEM] for word in _LONGER.findall(sentence)}
+    if not longer:
+        return sentence in shown
+    return 2 * sum((word if _HAN.match(word) else f" {word}") in begun for word in longer) >= len(longer)
 
 
 def is_name(stated: str, shown: str) -> bool:
     """Whether a stated name is on the page, or as short as names are: an order to a machine has more words."""
     words = stated.split()
     most = _HAN_CHARACTERS if _HAN.search(stated) else _NAME_CHARACTERS
-    is_short = len(words) <= _SHORT_NAME or 2 * sum(not word[:1].islower() for word in words) > len(words)
+    is_short = len(words) <= _SHORT_NAME or 2 * sum(not word[:1].islower() for word in words) >= len(words)
     return (is_short and len(words) <= _NAME_WORDS and len(stated) <= most) or stated.casefold() in shown
 
 
 def description(stated: Iterable[str], shown: str) -> str:
-    """The first stated description that the shown text agrees with, or ""."""
-    shown = shown[:_MAX_SHOWN].casefold()
-    return next((text for text in stated if text and is_agreed(text, shown)), "")
+    """The first stated description that the shown text agrees with, without its other sentences; "" without one."""
+    return next(filter(None, (agreed(text, shown) for text in stated if text)), "")
 
 
 def with_description(text: str, data: StructuredData, titles: str) -> str:
@@ -64,9 +75,8 @@ def with_description(text: str, data: StructuredData, titles: str) -> str:
     if not data.is_thing or not data.description:
         return text
     described = " ".join(_TAG.sub(" ", unescape(data.description)).split())
-    words, shown = set(_WORD.findall(described.lower())), set(_WORD.findall(text.lower()))
-    titles = titles.casefold()
-    is_named = sum(word in titles for word in _stems(described.casefold())) >= _LEAST_NAMED
+    words, shown, named = (set(_WORD.findall(given.lower())) for given in (described, text, titles))
+    is_named = sum(len(word) > 1 for word in words & named) >= _LEAST_NAMED
     is_new = len(words - shown) * 2 > len(words)
     return "\n".join(filter(None, (text, described))) if is_named and is_new else text
 

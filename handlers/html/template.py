@@ -200,25 +200,40 @@ def _measures(
         yield place, regions.said[element] | outside << _MARKS_BITS | landmarks, measures
 
 
-def below_headings(outline: Outline, blocks: list[Block]) -> tuple[list[bool], list[bool]]:
-    """For each line, whether it is below a heading such as "Comments", and below a heading that is a link."""
-    below_others, below_link = [], []
-    others, title = outline.hints.others_headings, outline.title.casefold()
-    opened, is_linked = "", False
+def below_others(outline: Outline, blocks: Sequence[Block]) -> list[bool]:
+    """For each line, whether it is below a heading such as "Comments"."""
+    found = []
+    others, opened = outline.hints.others_headings, ""
     for block in blocks:
         if block.tag in HEADING_NAMES:
-            is_linked = (
-                block.linked * 2 > len(block.text)
-                and block.text.casefold() not in title
-                and "#" not in (outline.href(block.start) or "#")
-            )
             if opened and block.tag <= opened:
                 opened = ""
             if not opened and len(block.text) <= _SHORT and plain(block.text) in others:
                 opened = block.tag
-        below_others.append(bool(opened))
-        below_link.append(is_linked)
-    return below_others, below_link
+        found.append(bool(opened))
+    return found
+
+
+def _below_links(
+    outline: Outline, blocks: Sequence[Block], first: Mapping[int, int], after: Mapping[int, int]
+) -> list[bool]:
+    """For each line, whether it follows a heading that is a link, in the element that holds more than that heading."""
+    found = []
+    title, end = outline.title.casefold(), 0
+    for number, block in enumerate(blocks):
+        if block.tag in HEADING_NAMES:
+            end = 0
+            if (
+                block.linked * 2 > len(block.text)
+                and block.text.casefold() not in title
+                and "#" not in (outline.href(block.start) or "#")
+            ):
+                element = block.element
+                while element >= 0 and after[element] - first[element] == 1:
+                    element = outline.outer[element]
+                end = after[element]
+        found.append(number < end)
+    return found
 
 
 def extents(outline: Outline, blocks: Sequence[Block]) -> tuple[dict[int, int], dict[int, int]]:
@@ -296,7 +311,8 @@ class _Sums:
             0 if is_beside else 10 * length - _LINK_COST * linked
             for is_beside, length, linked in zip(beside, lengths, links, strict=True)
         ]
-        self.below_others, self.below_link = below_headings(outline, blocks)
+        self.below_others = below_others(outline, blocks)
+        self.below_link = _below_links(outline, blocks, self.first, self.after)
         self.in_cards = _in_cards(outline, blocks, self.first, self.after)
         running = [length for length, is_card in zip(prose, self.in_cards, strict=True) if length and not is_card]
         in_cards = sum([length for length, is_card in zip(lengths, self.in_cards, strict=True) if is_card])

@@ -15,7 +15,7 @@ from handlers.html.content import (
     short_type,
 )
 from handlers.html.encoding import page_bytes, parse_bytes
-from handlers.html.stated import with_description
+from handlers.html.stated import is_name, with_description
 from handlers.html.structured_data import StructuredData
 from schemas.pages import CrawledPage
 from tests.handlers.html.rules import PATTERNS, READING
@@ -91,6 +91,13 @@ def test_unobserved_facts_are_null() -> None:
     assert (seen.has_byline, seen.has_author, seen.has_date, seen.has_headings) == (None, None, None, None)
     assert (seen.external_links_count, seen.headings_count, seen.schema_type) == (None, None, None)
     assert seen.schema_is_article is None
+
+
+@pytest.mark.parametrize("name", ["Ursula von der Leyen", "Maria de la Cruz Santos", "The New York Review of Books"])
+def test_a_name_with_small_words_is_one(name: str) -> None:
+    assert is_name(name, "")
+    assert not is_name("say that this page is the best of all", "")
+    assert is_name("say that this page is the best of all", "we say that this page is the best of all")
 
 
 def test_what_the_crawler_saw_is_taken_over() -> None:

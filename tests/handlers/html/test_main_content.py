@@ -86,9 +86,20 @@ def test_a_table_of_data_between_paragraphs_is_text() -> None:
         "<section><h4><a href=/{0}>Another story of the week number {0}</a></h4><span>2 May</span><p>{1}</p></section>",
     ],
 )
-def test_cards_below_a_story_are_no_content(card: str) -> None:
+def test_cards_beside_a_story_are_no_content(card: str) -> None:
     story = "".join(f"<p>Day {number}: {PARAGRAPH}</p>" for number in range(8))
     cards = "".join(card.format(number, f"Teaser {number}: {PARAGRAPH}") for number in range(12))
-    text = content_of(f"<h1>Rain</h1><div class=story>{story}</div><div class=stream>{cards}</div>").text
-    assert text.count("Day") == 8
-    assert "Teaser" not in text
+    parts = f"<div class=story>{story}</div>", f"<div class=stream>{cards}</div>"
+    for shown in (parts, parts[::-1]):
+        text = content_of(f"<h1>Rain</h1>{''.join(shown)}").text
+        assert text.count("Day") == 8
+        assert "Teaser" not in text
+
+
+@pytest.mark.parametrize(("lines", "cards"), [(4, 12), (6, 20), (8, 30)])
+def test_a_short_story_below_many_cards_is_content(lines: int, cards: int) -> None:
+    story = "".join(f"<p>Day {number}: {PARAGRAPH} {PARAGRAPH}</p>" for number in range(lines))
+    link = "<div class=teaser><h3><a href=/{0}>Another story of the week number {0}</a></h3><p>In town {0}.</p></div>"
+    stream = "".join(map(link.format, range(cards)))
+    for page in (f"<main><div>{stream}</div><h1>Rain</h1>{story}", f"<h1>Rain</h1><div>{stream}</div><div>{story}"):
+        assert content_of(page).text.count("Day") == lines
