@@ -188,9 +188,10 @@ class QueryReader:
         for match in _MODEL.finditer(text):
             yield *match.span(), _named(match[0], conditions.naming(match[0]))
             text = _without(text, *match.span())
-        for match in IDENTIFIER.finditer(text):
-            if not _NAMED_YEAR.fullmatch(match[0]):
-                yield *match.span(), _named(match[0], conditions.identified(match[0]))
+        named = [match for match in IDENTIFIER.finditer(text) if not _NAMED_YEAR.fullmatch(match[0])]
+        first = {match[0].casefold(): match for match in reversed(named)}.values()
+        for match in islice(reversed(first), _MOST_CONDITIONS):
+            yield *match.span(), _named(match[0], conditions.identified(match[0]))
 
     def _asked(self, folded: str, query: str, now: datetime | None, ignored: Set[str]) -> tuple[list[Facet], str]:
         """The kinds of things, the details and the days that a query asks for, and the rest of the query.

@@ -73,7 +73,8 @@ class StatedWords:
 
     def denies(self, before: str, reach: int = 1) -> bool:
         """Whether one of the last words of a text is a denial, without those of an earlier clause."""
-        words = _WORD.findall(fold_words(_CLAUSES.split(before[-_REACH:])[-1]))[-reach:]
+        clause = fold_words(_CLAUSES.split(before[-_REACH:])[-1]).replace("’", "'").replace("n't", " not")
+        words = _WORD.findall(clause)[-reach:]
         return not self._denials.isdisjoint(words) or before.endswith("不")
 
     def lacks(self, text: str, start: int, end: int) -> bool:

@@ -1,5 +1,7 @@
 """One word more or less in a result changes whether it answers, whatever the subject is: loops over subjects."""
 
+from time import process_time
+
 import pytest
 
 from handlers.evaluate_retrieval import EvaluateRetrievalRules
@@ -35,3 +37,9 @@ def test_a_title_that_names_another_one_is_about_that(asked: str, right: str, wr
 def test_hours_of_opening_are_those_of_their_days(day: str, hours: str) -> None:
     names = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
     assert "".join(name[:2] for name in names if is_answer(f"Corva shop open {name}", f"Corva shop. {hours}")) == day
+
+
+def test_many_days_of_closing_take_linear_time() -> None:
+    started = process_time()
+    is_answer("Corva shop open monday", "closed " * 3571 + "1 " + "monday " * 3571)
+    assert process_time() - started < 5
