@@ -145,6 +145,11 @@ def choosing(choice: Choice, value: str) -> Meets:
     return lambda seen: float(value in (seen.named(choice) or choice.implied(seen)))
 
 
+def choosing_any(choice: Choice) -> Meets:
+    """Whether a result says which of several things it is."""
+    return lambda seen: float(bool(seen.named(choice)))
+
+
 def choosing_another(choice: Choice, value: str) -> Callable[[SeenResult], bool]:
     """Whether a result names other things only."""
     return lambda seen: value not in (seen.named(choice) or {value})

@@ -45,6 +45,8 @@ _HOW_MUCH = (
 )  # fmt: skip
 """Beginnings of questions that ask for a price if a word for costs follows."""
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
+_YES_OR_NO = frozenset(("is", "are", "ist", "sind", "est", "esta", "e", "er", "ar", "czy", "je"))
+"""Beginnings of questions that either thing of a choice answers."""
 _MODEL = re.compile(rf"(?<![\w-])[A-Za-z]{{0,12}}-?\d[\w]{{0,10}}(?:{VARIANT.pattern}){{1,3}}")
 """The number of a model with what names a variant of it: 15 Pro Max."""
 _VERSION = re.compile(r"(?<![\w.-])([A-Za-z]{2,20}) (?:v\.? ?)?(\d{1,3}(?:\.\d{1,3}){1,2})(?![\w.,:/%])")
@@ -147,13 +149,16 @@ class QueryReader:
 
     def _choices(self, text: str, chosen: list[conditions.Asked]) -> Iterator[_Stated]:
         """What a query chooses of several things; two of one kind are no choice."""
+        folded = fold(text)
+        is_question = folded.partition(" ")[0] in _YES_OR_NO
         for choice in self._stated.choices:
-            spans = list(choice.spans(fold(text)))
+            spans = list(choice.spans(folded)) if choice.is_asked(folded) else []
             values = {value for *_, value in spans}
             if len(values) == 1 and OPEN not in values:
                 asked = choice, values.pop()
                 chosen.append(asked)
-                meets, other = conditions.choosing(*asked), conditions.choosing_another(*asked)
+                meets = conditions.choosing_any(choice) if is_question else conditions.choosing(*asked)
+                other = None if is_question else conditions.choosing_another(*asked)
                 for start, end, _ in spans[:_MOST_CONDITIONS]:
                     yield start, end, Facet(text[start:end], meets, is_condition=True, contradicts=other)
 

@@ -88,15 +88,26 @@ class Choice:
     """Things of which a query may ask for one: one way or return, in stock or sold out."""
 
     def __init__(self, expressions: Mapping[str, str], words: StatedWords) -> None:
-        self._values, self._words = tuple(expressions), words
-        groups = "|".join(f"({expression})" for expression in expressions.values())
-        self._pattern = re.compile(rf"(?<!{_LETTER})(?:{groups})(?!{_LETTER})")
+        """Takes the expressions of each thing, and under "asked" one that a query must have as well."""
+        values = {value: expression for value, expression in expressions.items() if value != "asked"}
+        self._values, self._words = tuple(values), words
+        groups = "|".join(f"({expression})" for expression in values.values())
+        asked = expressions.get("asked", groups)
+        self._pattern, self._asked = (
+            re.compile(rf"(?<!{_LETTER})(?:{wanted})(?!{_LETTER})") for wanted in (groups, asked)
+        )
+
+    def is_asked(self, folded: str, /) -> bool:
+        """Whether a query may choose: "return" is a fare beside "train" only."""
+        return self._asked.search(folded) is not None
 
     def spans(self, folded: str) -> Iterator[tuple[int, int, str]]:
-        """What a text names, and where; ``OPEN`` for what it denies."""
+        """What a text names, and where; the denied one of two things is the other one."""
         for match in self._pattern.finditer(folded):
-            is_denied = self._words.denies(folded[: match.start()], _NEAR)
-            yield *match.span(), OPEN if is_denied else self._values[(match.lastindex or 1) - 1]
+            value = self._values[(match.lastindex or 1) - 1]
+            if self._words.denies(folded[max(0, match.start() - _REACH) : match.start()], _NEAR):
+                value = next((other for other in self._values if other not in (value, OPEN)), OPEN)
+            yield *match.span(), value
 
     def implied(self, _: SeenResult) -> Set[str]:
         """What a result is taken for that names none."""
@@ -110,6 +121,10 @@ class _Languages(Choice):
         self._words = words
         self._names = {w: code for pack in patterns.values() for code, words in pack.languages.items() for w in words}
         self._before, self._behind = (joined_words(patterns, f"language_cues{place}") for place in ("", "_behind"))
+
+    def is_asked(self, _: str, /) -> bool:
+        """Any query may ask for a language."""
+        return True
 
     def spans(self, folded: str) -> Iterator[tuple[int, int, str]]:
         words, last = list(_WORD.finditer(folded)), -2

@@ -39,6 +39,17 @@ def test_hours_of_opening_are_those_of_their_days(day: str, hours: str) -> None:
     assert "".join(name[:2] for name in names if is_answer(f"Corva shop open {name}", f"Corva shop. {hours}")) == day
 
 
+@pytest.mark.parametrize("query", TABLES["words_that_choose_nothing"])
+def test_a_word_of_another_meaning_is_no_choice(query: str) -> None:
+    chosen = {"return", "singles", "disponible", "HT"}
+    assert not [facet for facet in READER.read(query) if facet.text in chosen and not facet.is_subject]
+
+
+@pytest.mark.parametrize(("text", "is_told"), [("The hall is not sold out.", True), ("The hall: a review.", False)])
+def test_a_question_is_answered_by_either_choice(text: str, *, is_told: bool) -> None:
+    assert is_answer("is the hall sold out", text) == is_told
+
+
 def test_many_days_of_closing_take_linear_time() -> None:
     started = process_time()
     is_answer("Corva shop open monday", "closed " * 3571 + "1 " + "monday " * 3571)
