@@ -13,7 +13,7 @@ from handlers.retrieval import conditions
 from handlers.retrieval.conditions import Meets, Units
 from handlers.retrieval.facets import Facet
 from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, YEAR, SeenResult
-from handlers.retrieval.stated import OPEN, StatedWords
+from handlers.retrieval.stated import BY_PERIOD, OPEN, StatedWords
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
@@ -293,10 +293,9 @@ class QueryReader:
             return Facet("price", lambda seen: float(seen.has("price"))), price.start
         is_most, start = bound
         named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
-        meets, outside = (
-            conditions.within(price, asked, is_most=is_most),
-            conditions.out_of(price, asked, is_most=is_most),
-        )
+        by_period = BY_PERIOD.search(text) is not None
+        meets = conditions.within(price, asked, is_most=is_most, by_period=by_period)
+        outside = conditions.out_of(price, asked, is_most=is_most, by_period=by_period)
         return Facet(named, meets, is_condition=True, contradicts=outside), start
 
     def _bound(self, text: str, start: int, end: int) -> tuple[bool, int] | None:

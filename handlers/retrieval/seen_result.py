@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from urllib.parse import unquote
 
-from handlers.retrieval.stated import Choice, StatedWords
+from handlers.retrieval.stated import BY_PERIOD, Choice, StatedWords
 from handlers.retrieval.weekdays import PARTS, TO
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
@@ -126,7 +126,7 @@ class SeenResult:
 
     def named(self, choice: Choice) -> Set[str]:
         """Which things of a choice it names."""
-        return {value for *_, value in choice.spans(self.folded)}
+        return choice.named(self)
 
     @cached_property
     def weekdays(self) -> frozenset[int]:
@@ -169,9 +169,12 @@ class SeenResult:
             if other.start - one.end <= _LONGEST_JOINT and TO.fullmatch(text[one.end : other.start])
         ]
 
-    @cached_property
-    def prices(self) -> list[tuple[PriceEvidence, str]]:
-        """Its prices, with what is said beside each; those that need not be paid now only if there are no others."""
+    def prices(self, *, by_period: bool) -> list[tuple[PriceEvidence, str]]:
+        """Its prices, with what is said beside each; those that need not be paid now only if there are no others.
+
+        Args:
+            by_period: Whether those of a month are asked for.
+        """
         every, asked = [], []
         for text, details in self._read:
             prices = [detail for detail in details if detail.kind == "price"]
@@ -182,7 +185,8 @@ class SeenResult:
                 behind = _CLAUSE.split(text[price.end : min(until, price.end + _BESIDE)])[0]
                 every.append((price, fold(f"{before} {behind}")))
                 is_other = self._words.other_before.search(text[max(0, price.start - _BESIDE) : price.start])
-                if not (is_other or self._words.other_behind.match(text, price.end)):
+                is_part = not by_period and BY_PERIOD.match(text[price.end : price.end + _BESIDE].lstrip())
+                if not (is_other or is_part or self._words.other_behind.match(text, price.end)):
                     asked.append(every[-1])
         return asked or every
 

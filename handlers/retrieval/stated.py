@@ -22,6 +22,12 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _LETTER = r"[a-z\u00df-\u024f]"
 _CLAUSES = re.compile(r"[.,;!?]\s")
 _SHORT_MONTH = 3
+_ONLY = frozenset(("only", "nur", "uniquement", "seulement", "solo", "alleen", "kun", "endast", "tylko"))
+BY_PERIOD = re.compile(
+    r"(?i:(?:\s?/\s?|\b)(?:(?:an?|per|each|pro|im|al|par|au|om|i|na|por|ao) )?"
+    r"(?:month|monthly|mo|monat|monatlich|mtl|mes|mois|mese|mês|maand|måned(?:en)?|månad(?:en)?|miesiąc|měsíc)\b)"
+)
+"""What is behind a price of one month."""
 _NEAR, _REACH = 3, 40
 """Words before what is named in which it is denied ("not available in English"), and characters."""
 
@@ -109,6 +115,10 @@ class Choice:
                 value = next((other for other in self._values if other not in (value, OPEN)), OPEN)
             yield *match.span(), value
 
+    def named(self, seen: SeenResult) -> Set[str]:
+        """Which things a result names."""
+        return {value for *_, value in self.spans(seen.folded)}
+
     def implied(self, _: SeenResult) -> Set[str]:
         """What a result is taken for that names none."""
         return {self._values[0]}
@@ -141,6 +151,12 @@ class _Languages(Choice):
         for name, code in self._names.items():
             if is_ideographic(name[0]) and (at := folded.find(name)) >= 0:
                 yield at, at + len(name), code
+
+    def named(self, seen: SeenResult) -> Set[str]:
+        """The languages that it names, and its own: "also available in German", not "in German only"."""
+        named = super().named(seen)
+        is_other = not named or OPEN in named or not _ONLY.isdisjoint(_WORD.findall(seen.folded))
+        return named if is_other or seen.language is None else named | {seen.language}
 
     def implied(self, seen: SeenResult) -> Set[str]:
         """The languages that it names otherwise, and its own."""
