@@ -20,12 +20,12 @@ TO = re.compile(
 JOIN = re.compile(r"\.?\s?(?:[,&+/、・]|,?\s?(?:and|und|et|y|e|ed|og|och|en|i|a)\s)\s?(?:on |am |le |el |il )?")
 """What joins days that are named one by one."""
 PARTS = re.compile(r"[.!?;,][ \n]|,(?=[\u3040-\u9fff])|[\n。！？；，、()（）]")
-_HOUR = re.compile(r"\.?,?:?\s?\d{1,2}\s?(?:[:.h]\d\d|[ap]m\b|uhr|h\b|[-–])")
+_HOUR = re.compile(r"\.?,?:?\s?(?:\|\s)?\d{1,2}\s?(?:[:.h]\d\d|[ap]m\b|uhr|h\b|[-–])")
 """What is behind a short name of a weekday, which may be another word elsewhere."""
 _DATED_BEFORE = re.compile(r"(?:(?<![\d:.h–-])\d{1,2}|(?:19|20)\d\d)\.?\s\Z")
 _YEAR_BEHIND = re.compile(r"\.?\s(?:19|20)\d\d(?!\d)")
-_BETWEEN = re.compile(r"\W*(?:[^\W\d]+\W+){0,2}|\W*(?:[^\W\d]+\W+)?[^\W\d]+")
-"""What may be between a day and the word that says that something is closed: two words, and no hours."""
+_BETWEEN = re.compile(r"\W*(?:[^\W\d]+\W+){0,3}|\W*(?:[^\W\d]+\W+){0,2}[^\W\d]+")
+"""What may be between a day and the word that says that something is closed: three words, and no hours."""
 _REACH, _BESIDE, _FARTHEST_LINK = 50, 8, 16
 """Characters before a word in which it is denied or a day is, and those before a short name in which a date is."""
 
@@ -124,17 +124,19 @@ class Week:
         return found
 
     def _known(self, text: str, marks: list[_Mark]) -> dict[int, int]:
-        """The days that are meant, by the end of their names: a short name is one in a range or before hours."""
+        """The days that are meant, by the ends of names: a short name is one in a range or before hours or closing."""
         days = [mark for mark in marks if mark.meaning in WEEKDAYS]
         links = [None, *(_link(text, one.end, other.start) for one, other in pairwise(days)), None]
         short = [text[day.start : day.end] in self._short for day in days]
+        pairs = ((one, other) for one, other in pairwise(marks) if other.meaning == "closed")
+        shut = {one.end for one, other in pairs if not text[one.end : other.start].strip(" .:|\n")}
         known: dict[int, int] = {}
         for place in range(len(days) - 1, -1, -1):
             start, end, meaning, _ = days[place]
-            is_hour = text[start] < "\u3040" and _HOUR.match(text, end)
+            is_told = text[start] < "\u3040" and (end in shut or _HOUR.match(text, end) is not None)
             is_listed = links[place + 1] is JOIN and short[place + 1] and days[place + 1].end in known
             is_date = _DATED_BEFORE.search(text[max(0, start - _BESIDE) : start]) or _YEAR_BEHIND.match(text, end)
-            if not short[place] or ((TO in links[place : place + 2] or is_hour or is_listed) and not is_date):
+            if not short[place] or ((TO in links[place : place + 2] or is_told or is_listed) and not is_date):
                 known[end] = WEEKDAYS.index(meaning)
         # "man 12-15 years", "sex 18-25": another word, beside no other day.
         return known if len(set(known.values())) > 1 or not all(short) else {}
