@@ -145,34 +145,41 @@ def choosing(choice: Choice, value: str) -> Meets:
     return lambda seen: float(value in (seen.named(choice) or choice.implied(seen)))
 
 
+def choosing_any(choice: Choice) -> Meets:
+    """Whether a result says which of several things it is."""
+    return lambda seen: float(bool(seen.named(choice)))
+
+
 def choosing_another(choice: Choice, value: str) -> Callable[[SeenResult], bool]:
     """Whether a result names other things only."""
     return lambda seen: value not in (seen.named(choice) or {value})
 
 
-def within(price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool) -> Meets:
+def within(price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool, by_period: bool) -> Meets:
     """A first price within a bound, in a currency that may be that of the bound; others are of parts or months."""
 
     def meets(seen: SeenResult) -> float:
-        first = next(_amounts(price, asked, seen), None)
+        first = next(_amounts(price, asked, seen, by_period), None)
         return float(first is not None and _is_within(first, price, is_most=is_most))
 
     return meets
 
 
-def out_of(price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool) -> Callable[[SeenResult], bool]:
+def out_of(
+    price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool, by_period: bool
+) -> Callable[[SeenResult], bool]:
     """Whether all prices of a result in the currency of a bound are outside of it."""
 
     def contradicts(seen: SeenResult) -> bool:
-        same = list(_amounts(price, asked, seen))
+        same = list(_amounts(price, asked, seen, by_period))
         return bool(same) and not any(_is_within(amount, price, is_most=is_most) for amount in same)
 
     return contradicts
 
 
-def _amounts(price: PriceEvidence, asked: Sequence[Asked], seen: SeenResult) -> Iterator[Decimal]:
+def _amounts(price: PriceEvidence, asked: Sequence[Asked], seen: SeenResult, by_period: bool) -> Iterator[Decimal]:
     """The prices of a result that may be in the currency of a price, without those of another choice: £9 plus VAT."""
-    for other, beside in seen.prices:
+    for other, beside in seen.prices(by_period=by_period):
         named = (({found for *_, found in choice.spans(beside)}, value) for choice, value in asked)
         if _may_be_same(price, other) and all(value in (found or {value}) for found, value in named):
             yield Decimal(other.amount)

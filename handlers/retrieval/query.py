@@ -13,7 +13,7 @@ from handlers.retrieval import conditions
 from handlers.retrieval.conditions import Meets, Units
 from handlers.retrieval.facets import Facet
 from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, YEAR, SeenResult
-from handlers.retrieval.stated import OPEN, StatedWords
+from handlers.retrieval.stated import BY_PERIOD, OPEN, StatedWords
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
@@ -45,10 +45,17 @@ _HOW_MUCH = (
 )  # fmt: skip
 """Beginnings of questions that ask for a price if a word for costs follows."""
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
+_YES_OR_NO = frozenset(("is", "are", "ist", "sind", "est", "esta", "e", "er", "ar", "czy", "je"))
+"""Beginnings of questions that either thing of a choice answers."""
 _MODEL = re.compile(rf"(?<![\w-])[A-Za-z]{{0,12}}-?\d[\w]{{0,10}}(?:{VARIANT.pattern}){{1,3}}")
 """The number of a model with what names a variant of it: 15 Pro Max."""
-_VERSION = re.compile(r"(?<![\w.-])([A-Za-z]{2,20}) (?:v\.? ?)?(\d{1,3}(?:\.\d{1,3}){1,2})(?![\w.,:/%])")
+_VERSION = re.compile(
+    r"(?<![\w.-])([A-Za-z]{2,20}) (v(?:ersion)?\.? ?)?(\d{1,3}(?:\.\d{1,3}){1,2})(?![\w.,:/%])"
+    r"(?! ?(?:from|uhr|[ap]m|stars?|sterne)\b)",
+    re.IGNORECASE,
+)
 """The name of a program with its version."""
+_CLOCK, _MONTHS, _DAYS = re.compile(r"(?:[01]?\d|2[0-3])\.[0-5][05]"), 12, 31
 _HOMOGRAPHS = frozenset(("sans", "sin", "sem"))
 """Words that mean "without" only in a text of their language: sans serif, sin tax, SEM image."""
 _BOUNDED_TIME = re.compile(
@@ -147,13 +154,16 @@ class QueryReader:
 
     def _choices(self, text: str, chosen: list[conditions.Asked]) -> Iterator[_Stated]:
         """What a query chooses of several things; two of one kind are no choice."""
+        folded = fold(text)
+        is_question = folded.partition(" ")[0] in _YES_OR_NO
         for choice in self._stated.choices:
-            spans = list(choice.spans(fold(text)))
+            spans = list(choice.spans(folded)) if choice.is_asked(folded) else []
             values = {value for *_, value in spans}
             if len(values) == 1 and OPEN not in values:
                 asked = choice, values.pop()
                 chosen.append(asked)
-                meets, other = conditions.choosing(*asked), conditions.choosing_another(*asked)
+                meets = conditions.choosing_any(choice) if is_question else conditions.choosing(*asked)
+                other = None if is_question else conditions.choosing_another(*asked)
                 for start, end, _ in spans[:_MOST_CONDITIONS]:
                     yield start, end, Facet(text[start:end], meets, is_condition=True, contradicts=other)
 
@@ -181,16 +191,32 @@ class QueryReader:
     def _identifiers(self, text: str) -> Iterator[_Stated]:
         """Names of versions, of models with variants, and of models, errors and roads."""
         for match in _VERSION.finditer(text):
-            measure = MEASURE.match(text, match.start(2))
-            if fold(match[1]) not in self._small and not (measure and measure_of(measure)):
-                yield *match.span(), _named(match[0], conditions.identified(f"{match[1]} {match[2]}"))
+            measure = MEASURE.match(text, match.start(3))
+            if self._is_version(text, match) and not (measure and measure_of(measure)):
+                yield *match.span(), _named(match[0], conditions.identified(f"{match[1]} {match[3]}"))
                 text = _without(text, *match.span())
         for match in _MODEL.finditer(text):
             yield *match.span(), _named(match[0], conditions.naming(match[0]))
             text = _without(text, *match.span())
-        for match in IDENTIFIER.finditer(text):
-            if not _NAMED_YEAR.fullmatch(match[0]):
-                yield *match.span(), _named(match[0], conditions.identified(match[0]))
+        named = [match for match in IDENTIFIER.finditer(text) if not _NAMED_YEAR.fullmatch(match[0])]
+        first = {match[0].casefold(): match for match in reversed(named)}.values()
+        for match in islice(reversed(first), _MOST_CONDITIONS):
+            yield *match.span(), _named(match[0], conditions.identified(match[0]))
+
+    def _is_version(self, text: str, match: re.Match[str]) -> bool:
+        """Whether a number is marked as a version, or behind a name with a capital and no time, date or rating.
+
+        A capital says nothing at the beginning: there, the name is an unknown word.
+        """
+        name, mark, number = match.groups()
+        if mark or fold(name) in self._small or not name[0].isupper():
+            return bool(mark)
+        first, second = map(int, number.split(".")[:2])
+        is_first = not text[: match.start()].strip()
+        is_date = 0 < second <= _MONTHS and first <= _DAYS and (is_first or first > _MONTHS)
+        is_time = bool(_CLOCK.fullmatch(number))
+        least = _UNKNOWN if is_first else _RARE
+        return not is_date and not is_time and self._background.rarity(fold_words(name)) >= least
 
     def _asked(self, folded: str, query: str, now: datetime | None, ignored: Set[str]) -> tuple[list[Facet], str]:
         """The kinds of things, the details and the days that a query asks for, and the rest of the query.
@@ -267,10 +293,9 @@ class QueryReader:
             return Facet("price", lambda seen: float(seen.has("price"))), price.start
         is_most, start = bound
         named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
-        meets, outside = (
-            conditions.within(price, asked, is_most=is_most),
-            conditions.out_of(price, asked, is_most=is_most),
-        )
+        by_period = BY_PERIOD.search(text) is not None
+        meets = conditions.within(price, asked, is_most=is_most, by_period=by_period)
+        outside = conditions.out_of(price, asked, is_most=is_most, by_period=by_period)
         return Facet(named, meets, is_condition=True, contradicts=outside), start
 
     def _bound(self, text: str, start: int, end: int) -> tuple[bool, int] | None:

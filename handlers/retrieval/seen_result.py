@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from urllib.parse import unquote
 
-from handlers.retrieval.stated import Choice, StatedWords
+from handlers.retrieval.stated import BY_PERIOD, Choice, StatedWords
 from handlers.retrieval.weekdays import PARTS, TO
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
@@ -29,7 +29,7 @@ _IN_YEAR = re.compile(
 _LONGEST_TEXT = 50_000
 IDENTIFIER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{1,12}-?\d(?:-?[A-Za-z0-9]){0,20}(?![A-Za-z0-9])")
 """A name of letters before digits: of a model, an error or a road."""
-_LONGEST_JOINT, _BESIDE = 8, 40
+_LONGEST_JOINT, _BESIDE, _MOST_PLACES = 8, 40, 8
 _CLAUSE = re.compile(r"[;()|\n]|, ")
 """What divides what is said of a price from what is said of others."""
 _RUN = re.compile("[A-Za-z]+|[0-9]+")
@@ -75,16 +75,19 @@ class SeenResult:
     def has_identifier(self, name: str) -> bool:
         """Whether it names a model, an error, a road or a version: KR-550, kr550, KR 550W; neither KR-5500 nor kr550s.
 
-        A result whose title names another one, and not this one, is about that.
+        A result whose title names another one, and not this one, is about that, unless it dates this version.
         """
         wanted = [run.casefold() for run in _RUN.findall(name)]
         text, title = f"{self.text} {self._address}", f"{self._title} {self._address}"
         word, _, number = name.partition(" ")
-        is_version = any(
-            f"{match[0]}.".startswith(f"{number}.") for match in _DECIMALS.finditer(text if number else "")
-        )
-        is_named = _names(text, wanted) or (is_version and self.words.has_word(word))
-        return is_named and (_names(title, wanted) or not _names_another(title, wanted))
+        versions = [at for at in _DECIMALS.finditer(text if number else "") if f"{at[0]}.".startswith(f"{number}.")]
+        is_named = _names(text, wanted) or (bool(versions) and self.words.has_word(word))
+        return is_named and (_names(title, wanted) or not _names_another(title, wanted) or self._dates_any(versions))
+
+    def _dates_any(self, versions: Sequence[re.Match[str]]) -> bool:
+        """Whether a date follows one of some versions in its sentence."""
+        behind = (PARTS.split(self.text[at.end() : at.end() + _BESIDE].lstrip(", "))[0] for at in versions)
+        return any(day.kind == "date" for text in behind for day in find_evidence(text, self._words.details))
 
     def has_variant(self, name: str) -> bool:
         """Whether it names a variant of a model, such as 15 Pro; neither if its title names the model without it."""
@@ -123,7 +126,7 @@ class SeenResult:
 
     def named(self, choice: Choice) -> Set[str]:
         """Which things of a choice it names."""
-        return {value for *_, value in choice.spans(self.folded)}
+        return choice.named(self)
 
     @cached_property
     def weekdays(self) -> frozenset[int]:
@@ -166,9 +169,12 @@ class SeenResult:
             if other.start - one.end <= _LONGEST_JOINT and TO.fullmatch(text[one.end : other.start])
         ]
 
-    @cached_property
-    def prices(self) -> list[tuple[PriceEvidence, str]]:
-        """Its prices, with what is said beside each; those that need not be paid now only if there are no others."""
+    def prices(self, *, by_period: bool) -> list[tuple[PriceEvidence, str]]:
+        """Its prices, with what is said beside each; those that need not be paid now only if there are no others.
+
+        Args:
+            by_period: Whether those of a month are asked for.
+        """
         every, asked = [], []
         for text, details in self._read:
             prices = [detail for detail in details if detail.kind == "price"]
@@ -179,7 +185,8 @@ class SeenResult:
                 behind = _CLAUSE.split(text[price.end : min(until, price.end + _BESIDE)])[0]
                 every.append((price, fold(f"{before} {behind}")))
                 is_other = self._words.other_before.search(text[max(0, price.start - _BESIDE) : price.start])
-                if not (is_other or self._words.other_behind.match(text, price.end)):
+                is_part = not by_period and BY_PERIOD.match(text[price.end : price.end + _BESIDE].lstrip())
+                if not (is_other or is_part or self._words.other_behind.match(text, price.end)):
                     asked.append(every[-1])
         return asked or every
 

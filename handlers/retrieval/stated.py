@@ -22,6 +22,12 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _LETTER = r"[a-z\u00df-\u024f]"
 _CLAUSES = re.compile(r"[.,;!?]\s")
 _SHORT_MONTH = 3
+_ONLY = frozenset(("only", "nur", "uniquement", "seulement", "solo", "alleen", "kun", "endast", "tylko"))
+BY_PERIOD = re.compile(
+    r"(?i:(?:\s?/\s?|\b)(?:(?:an?|per|each|pro|im|al|par|au|om|i|na|por|ao) )?"
+    r"(?:month|monthly|mo|monat|monatlich|mtl|mes|mois|mese|mês|maand|måned(?:en)?|månad(?:en)?|miesiąc|měsíc)\b)"
+)
+"""What is behind a price of one month."""
 _NEAR, _REACH = 3, 40
 """Words before what is named in which it is denied ("not available in English"), and characters."""
 
@@ -73,7 +79,8 @@ class StatedWords:
 
     def denies(self, before: str, reach: int = 1) -> bool:
         """Whether one of the last words of a text is a denial, without those of an earlier clause."""
-        words = _WORD.findall(fold_words(_CLAUSES.split(before[-_REACH:])[-1]))[-reach:]
+        clause = fold_words(_CLAUSES.split(before[-_REACH:])[-1]).replace("’", "'").replace("n't", " not")
+        words = _WORD.findall(clause)[-reach:]
         return not self._denials.isdisjoint(words) or before.endswith("不")
 
     def lacks(self, text: str, start: int, end: int) -> bool:
@@ -87,15 +94,30 @@ class Choice:
     """Things of which a query may ask for one: one way or return, in stock or sold out."""
 
     def __init__(self, expressions: Mapping[str, str], words: StatedWords) -> None:
-        self._values, self._words = tuple(expressions), words
-        groups = "|".join(f"({expression})" for expression in expressions.values())
-        self._pattern = re.compile(rf"(?<!{_LETTER})(?:{groups})(?!{_LETTER})")
+        """Takes the expressions of each thing, and under "asked" one that a query must have as well."""
+        values = {value: expression for value, expression in expressions.items() if value != "asked"}
+        self._values, self._words = tuple(values), words
+        groups = "|".join(f"({expression})" for expression in values.values())
+        asked = expressions.get("asked", groups)
+        self._pattern, self._asked = (
+            re.compile(rf"(?<!{_LETTER})(?:{wanted})(?!{_LETTER})") for wanted in (groups, asked)
+        )
+
+    def is_asked(self, folded: str, /) -> bool:
+        """Whether a query may choose: "return" is a fare beside "train" only."""
+        return self._asked.search(folded) is not None
 
     def spans(self, folded: str) -> Iterator[tuple[int, int, str]]:
-        """What a text names, and where; ``OPEN`` for what it denies."""
+        """What a text names, and where; the denied one of two things is the other one."""
         for match in self._pattern.finditer(folded):
-            is_denied = self._words.denies(folded[: match.start()], _NEAR)
-            yield *match.span(), OPEN if is_denied else self._values[(match.lastindex or 1) - 1]
+            value = self._values[(match.lastindex or 1) - 1]
+            if self._words.denies(folded[max(0, match.start() - _REACH) : match.start()], _NEAR):
+                value = next((other for other in self._values if other not in (value, OPEN)), OPEN)
+            yield *match.span(), value
+
+    def named(self, seen: SeenResult) -> Set[str]:
+        """Which things a result names."""
+        return {value for *_, value in self.spans(seen.folded)}
 
     def implied(self, _: SeenResult) -> Set[str]:
         """What a result is taken for that names none."""
@@ -109,6 +131,10 @@ class _Languages(Choice):
         self._words = words
         self._names = {w: code for pack in patterns.values() for code, words in pack.languages.items() for w in words}
         self._before, self._behind = (joined_words(patterns, f"language_cues{place}") for place in ("", "_behind"))
+
+    def is_asked(self, _: str, /) -> bool:
+        """Any query may ask for a language."""
+        return True
 
     def spans(self, folded: str) -> Iterator[tuple[int, int, str]]:
         words, last = list(_WORD.finditer(folded)), -2
@@ -125,6 +151,12 @@ class _Languages(Choice):
         for name, code in self._names.items():
             if is_ideographic(name[0]) and (at := folded.find(name)) >= 0:
                 yield at, at + len(name), code
+
+    def named(self, seen: SeenResult) -> Set[str]:
+        """The languages that it names, and its own: "also available in German", not "in German only"."""
+        named = super().named(seen)
+        is_other = not named or OPEN in named or not _ONLY.isdisjoint(_WORD.findall(seen.folded))
+        return named if is_other or seen.language is None else named | {seen.language}
 
     def implied(self, seen: SeenResult) -> Set[str]:
         """The languages that it names otherwise, and its own."""

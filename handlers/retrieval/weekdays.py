@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from handlers.text.word_match import fold_words
@@ -15,20 +17,37 @@ TO = re.compile(
     r"(?:den |the |zum |il |le |la |de )?"
 )
 """What joins the ends of a range."""
+JOIN = re.compile(r"\.?\s?(?:[,&+/、・]|,?\s?(?:and|und|et|y|e|ed|og|och|en|i|a)\s)\s?(?:on |am |le |el |il )?")
+"""What joins days that are named one by one."""
 PARTS = re.compile(r"[.!?;,][ \n]|,(?=[\u3040-\u9fff])|[\n。！？；，、()（）]")
-_HOUR = re.compile(r"\.?,?\s?\d{1,2}\s?(?:[:.h]\d\d|[ap]m\b|uhr|h\b|[-–])")
+_HOUR = re.compile(r"\.?,?:?\s?(?:\|\s)?\d{1,2}\s?(?:[:.h]\d\d|[ap]m\b|uhr|h\b|[-–])")
 """What is behind a short name of a weekday, which may be another word elsewhere."""
-_BETWEEN = re.compile(r"\W*(?:[^\W\d]+\W+){0,2}|\W*(?:[^\W\d]+\W+)?[^\W\d]+")
-"""What may be between a day and the word that says that something is closed: two words, and no hours."""
+_DATED_BEFORE = re.compile(r"(?:(?<![\d:.h–-])\d{1,2}|(?:19|20)\d\d)\.?\s\Z")
+_YEAR_BEHIND = re.compile(r"\.?\s(?:19|20)\d\d(?!\d)")
+_BETWEEN = re.compile(r"\W*(?:[^\W\d]+\W+){0,3}|\W*(?:[^\W\d]+\W+){0,2}[^\W\d]+")
+"""What may be between a day and the word that says that something is closed: three words, and no hours."""
+_REACH, _BESIDE, _FARTHEST_LINK = 50, 8, 16
+"""Characters before a word in which it is denied or a day is, and those before a short name in which a date is."""
+
+
+class _Mark(NamedTuple):
+    """A word of the week, what it means, and the number of its clause."""
+
+    start: int
+    end: int
+    meaning: str
+    clause: int = 0
 
 
 class _Days(NamedTuple):
-    """Some days, where they are named, and whether as exceptions."""
+    """Some days, where they are named, their clause, whether as exceptions, and those of a list that came before."""
 
     start: int
     end: int
     days: frozenset[int]
+    clause: int
     is_exception: bool
+    first: frozenset[int]
 
 
 class Week:
@@ -39,7 +58,7 @@ class Week:
 
         Args:
             names: Of days, with the English ones.
-            short: Shorter names, and words for "daily", "except" and "closed".
+            short: Shorter names, and words for "daily", "except", "open" and "closed".
             denies: Whether a text ends with a denial.
         """
         self._short = {word for word, meaning in short.items() if meaning in WEEKDAYS}
@@ -48,36 +67,97 @@ class Week:
 
     def open_in(self, text: str) -> frozenset[int]:
         """The days of a text, Monday is 0; neither those of which it says only that something is closed."""
-        found: set[int] = set()
-        shut: set[int] = set()
-        is_daily = False
-        for part in map(fold_words, PARTS.split(text)):
-            marks = [(*match.span(), self._meaning(match[0])) for match in self._pattern.finditer(part)]
-            is_daily |= any(meaning == "daily" for _, _, meaning in marks)
-            closed = [at for *at, meaning in marks if meaning == "closed" and not self._denies(part[: at[0]])]
-            for start, end, days, is_exception in self._days(part, marks):
-                gaps = (part[min(end, until) : max(start, since)] for since, until in closed)
-                is_shut = is_exception or any(_BETWEEN.fullmatch(gap) for gap in gaps)
-                (shut if is_shut else found).update(days)
-        return frozenset(found | (set(range(7)) - shut if is_daily else set()))
+        text = fold_words(text)
+        marks = self._marks(text)
+        groups = self._groups(text, marks)
+        starts = [group.start for group in groups]
+        shut = {place: group.days for place, group in enumerate(groups) if group.is_exception}
+        for mark in marks:
+            before = text[max(0, mark.start - _REACH) : mark.start]
+            if mark.meaning in ("open", "closed") and self._denies(before) == (mark.meaning == "open"):
+                behind = bisect(starts, mark.start)
+                near = [place for place in (behind - 1, behind) if _belongs(text, mark, groups, place)]
+                # "Sunday closed Monday 10-18" closes the day before it, and "Closed Monday, Tuesday 10-18" the first.
+                has_hours = near[-1:] == [behind] and _HOUR.match(text, groups[behind].end)
+                for place in near[:1] if has_hours else near:
+                    days = groups[place].first if has_hours and place == behind else groups[place].days
+                    shut[place] = shut.get(place, frozenset()) | days
+        found = frozenset().union(*(group.days - shut.get(place, frozenset()) for place, group in enumerate(groups)))
+        is_daily = any(mark.meaning == "daily" for mark in marks)
+        return found | (frozenset(range(7)).difference(*shut.values()) if is_daily else frozenset())
 
-    def _meaning(self, word: str) -> str:
-        return self._meanings.get(word) or self._meanings[word.removesuffix("s")]
-
-    def _days(self, part: str, marks: list[tuple[int, int, str]]) -> list[_Days]:
-        found: list[_Days] = []
-        is_exception = False
-        for (start, end, meaning), following in zip(marks, [*marks[1:], None], strict=False):
-            is_exception |= meaning == "except"
-            if meaning not in WEEKDAYS:
-                continue
-            last = WEEKDAYS.index(meaning)
-            if found and TO.fullmatch(part, found[-1].end, start):
-                first = max(found[-1].days) if len(found[-1].days) == 1 else last
-                days = frozenset(at % 7 for at in range(first, first + (last - first) % 7 + 1))
-                found[-1] = _Days(found[-1].start, end, found[-1].days | days, is_exception)
-                continue
-            begins = following is not None and following[2] in WEEKDAYS and TO.fullmatch(part, end, following[0])
-            if part[start:end] not in self._short or begins or (part[start] < "\u3040" and _HOUR.match(part, end)):
-                found.append(_Days(start, end, frozenset((last,)), is_exception))
+    def _marks(self, text: str) -> list[_Mark]:
+        """The words of the week. A point behind a short name, and a comma in a list of days, divide no clauses."""
+        found: list[_Mark] = []
+        for match in self._pattern.finditer(text):
+            meaning = self._meanings.get(match[0]) or self._meanings[match[0].removesuffix("s")]
+            clause, before = (found[-1].clause, found[-1]) if found else (0, None)
+            if before is not None:
+                since = before.end + (before.meaning in WEEKDAYS and text[before.start : before.end] in self._short)
+                is_list = {before.meaning, meaning}.issubset(WEEKDAYS) and _link(text, before.end, match.start())
+                clause += not is_list and PARTS.search(text, min(since, match.start()), match.start() + 1) is not None
+            found.append(_Mark(*match.span(), meaning, clause))
         return found
+
+    def _groups(self, text: str, marks: list[_Mark]) -> list[_Days]:
+        """The days and the lists of days."""
+        known = self._known(text, marks)
+        found: list[_Days] = []
+        exceptions: set[int] = set()
+        for mark in marks:
+            if mark.meaning == "except":
+                exceptions.add(mark.clause)
+            if mark.end not in known:
+                continue
+            last = WEEKDAYS.index(mark.meaning)
+            days = frozenset((last,))
+            link = _link(text, found[-1].end, mark.start) if found else None
+            if link is None:
+                found.append(_Days(*mark[:2], days, mark.clause, mark.clause in exceptions, days))
+                continue
+            before = found[-1]
+            if link is TO:
+                begin = known[before.end]
+                days = frozenset(at % 7 for at in range(begin, begin + (last - begin) % 7 + 1))
+            first = days if link is TO and before.days == before.first else before.first
+            found[-1] = before._replace(end=mark.end, days=before.days | days, first=first)
+        return found
+
+    def _known(self, text: str, marks: list[_Mark]) -> dict[int, int]:
+        """The days that are meant, by the ends of names: a short name is one in a range or before hours or closing."""
+        days = [mark for mark in marks if mark.meaning in WEEKDAYS]
+        links = [None, *(_link(text, one.end, other.start) for one, other in pairwise(days)), None]
+        short = [text[day.start : day.end] in self._short for day in days]
+        pairs = ((one, other) for one, other in pairwise(marks) if other.meaning == "closed")
+        shut = {one.end for one, other in pairs if not text[one.end : other.start].strip(" .:|\n")}
+        known: dict[int, int] = {}
+        for place in range(len(days) - 1, -1, -1):
+            start, end, meaning, _ = days[place]
+            is_told = text[start] < "\u3040" and (end in shut or _HOUR.match(text, end) is not None)
+            is_listed = links[place + 1] is JOIN and short[place + 1] and days[place + 1].end in known
+            is_date = _DATED_BEFORE.search(text[max(0, start - _BESIDE) : start]) or _YEAR_BEHIND.match(text, end)
+            if not short[place] or ((TO in links[place : place + 2] or is_told or is_listed) and not is_date):
+                known[end] = WEEKDAYS.index(meaning)
+        # "man 12-15 years", "sex 18-25": another word, beside no other day.
+        return known if len(set(known.values())) > 1 or not all(short) else {}
+
+
+def _belongs(text: str, mark: _Mark, groups: list[_Days], place: int) -> bool:
+    """Whether "closed" is said of some days: in one clause, or behind them as a clause of its own."""
+    if not 0 <= place < len(groups):
+        return False
+    group = groups[place]
+    since, until = (group.end, mark.start) if group.start < mark.start else (mark.end, group.start)
+    if until - since > _REACH:
+        return False
+    if group.clause == mark.clause:
+        return _BETWEEN.fullmatch(text, since, until) is not None
+    is_alone = PARTS.match(f"{text[mark.end : mark.end + 2]}\n") is not None
+    return until == mark.start and is_alone and not any(map(str.isalnum, text[since:until]))
+
+
+def _link(text: str, end: int, start: int) -> re.Pattern[str] | None:
+    """What joins two days, if anything does."""
+    if start - end > _FARTHEST_LINK:
+        return None
+    return next((link for link in (TO, JOIN) if link.fullmatch(text, end, start)), None)

@@ -1,5 +1,7 @@
 """One word more or less in a result changes whether it answers, whatever the subject is: loops over subjects."""
 
+from time import process_time
+
 import pytest
 
 from handlers.evaluate_retrieval import EvaluateRetrievalRules
@@ -35,3 +37,26 @@ def test_a_title_that_names_another_one_is_about_that(asked: str, right: str, wr
 def test_hours_of_opening_are_those_of_their_days(day: str, hours: str) -> None:
     names = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
     assert "".join(name[:2] for name in names if is_answer(f"Corva shop open {name}", f"Corva shop. {hours}")) == day
+
+
+@pytest.mark.parametrize("query", TABLES["words_that_choose_nothing"])
+def test_a_word_of_another_meaning_is_no_choice(query: str) -> None:
+    chosen = {"return", "singles", "disponible", "HT", "rated 4.5", "train 7.30", "Konzert 24.12"}
+    conditions = [facet for facet in READER.read(query) if facet.is_condition and facet.text in chosen]
+    assert not [facet for facet in conditions if not facet.is_subject or " " in facet.text]
+
+
+@pytest.mark.parametrize(("text", "is_told"), [("The hall is not sold out.", True), ("The hall: a review.", False)])
+def test_a_question_is_answered_by_either_choice(text: str, *, is_told: bool) -> None:
+    assert is_answer("is the hall sold out", text) == is_told
+
+
+def test_a_text_may_date_an_older_version() -> None:
+    text = "Version 1.30 came in April 2024. The previous version, 1.29, dates from 13 December 2023."
+    assert is_answer("Kubernetes 1.29 release date", text, "Kubernetes 1.30")
+
+
+def test_many_days_of_closing_take_linear_time() -> None:
+    started = process_time()
+    is_answer("Corva shop open monday", "closed " * 3571 + "1 " + "monday " * 3571)
+    assert process_time() - started < 5
