@@ -170,8 +170,8 @@ class Addressed:
         """Up to three sentences that follow each other, each with a telling word, and with a score that is enough."""
         found = []
         for begin, sentences in pieces:
-            told = [words for *_, words in sentences if not self._telling.isdisjoint(words)]
-            if not told or max(map(self._rough, told)) < least - _ROUGH:
+            telling = [words for *_, words in sentences if not self._telling.isdisjoint(words)]
+            if not telling or max(map(self._rough, telling)) < least - _ROUGH:
                 continue
             sums: list[tuple[int, float, int]] = []
             for first, last, words in sentences:

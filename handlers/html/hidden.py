@@ -12,16 +12,7 @@ from itertools import accumulate, islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.addressed import Addressed
-from handlers.html.hidden_text import (
-    DOUBTFUL,
-    MAY_BE_UNSEEN,
-    TOO_MUCH,
-    UNSEEN,
-    Hidden,
-    judge,
-    judge_stated,
-    place_of,
-)
+from handlers.html.hidden_text import DOUBTFUL, MAY_BE_UNSEEN, TOO_MUCH, UNSEEN, Hidden, judge, judge_stated, place_of
 from handlers.html.outline import Outline
 from handlers.html.sheets import SHORT, Sheet, names_of, short_sheet
 from handlers.html.styles import (
@@ -251,8 +242,8 @@ def take_out_unseen(outline: Outline, addressed: Addressed) -> list[Hidden]:
     texts = {one.text for one in gone}
     outline.title = "" if outline.title in texts else outline.title
     if texts:
-        kept = {name: [one for one in its if one not in texts] for name, its in outline.meta.items()}
-        outline.meta = {name: its for name, its in kept.items() if its}
+        kept = {name: [value for value in values if value not in texts] for name, values in outline.meta.items()}
+        outline.meta = {name: values for name, values in kept.items() if values}
     return [*found, *gone, *judge_stated("comment", [(text, "comment") for text in outline.comments], addressed)]
 
 
@@ -267,7 +258,9 @@ def _presented(attributes: Mapping[str, str | None]) -> str:
     style = attributes.get("style") or ""
     if _LOOKS.keys().isdisjoint(attributes):
         return style
-    return ";".join([*(f"{its}:{attributes[name]}" for name, its in _LOOKS.items() if attributes.get(name)), style])
+    return ";".join(
+        [*(f"{declared}:{attributes[name]}" for name, declared in _LOOKS.items() if attributes.get(name)), style]
+    )
 
 
 def _remove(removed: dict[int, tuple[LexborNode, Hidden]]) -> list[Hidden]:

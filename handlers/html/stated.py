@@ -20,8 +20,8 @@ _LONGER = re.compile(rf"[^\W\d_{_PAIRED}]{{4,}}|[{_PAIRED}]{{2}}")
 _NO_LETTERS = re.compile(r"[\W\d_]+")
 _STEM, _LEAST_NAMED = 5, 2
 """Letters of a word that are compared, and words of a product's description that its titles have, too."""
-_HAN = re.compile(f"[{_PAIRED}]")
-_NAME_CHARACTERS, _HAN_CHARACTERS, _NAME_WORDS, _SHORT_NAME = 50, 8, 6, 3
+_PAIRED_LETTER = re.compile(f"[{_PAIRED}]")
+_NAME_CHARACTERS, _PAIRED_CHARACTERS, _NAME_WORDS, _SHORT_NAME = 50, 8, 6, 3
 """What a name that the page does not show has at most: characters, words, and words without capitals."""
 _LEAST_AGREED = 0.5
 """Share of a description that the page agrees with."""
@@ -50,13 +50,13 @@ def _is_agreed(sentence: str, begun: str, shown: str) -> bool:
     longer = {word[:_STEM] for word in _LONGER.findall(sentence)}
     if not longer:
         return sentence in shown
-    return 2 * sum((word if _HAN.match(word) else f" {word}") in begun for word in longer) >= len(longer)
+    return 2 * sum((word if _PAIRED_LETTER.match(word) else f" {word}") in begun for word in longer) >= len(longer)
 
 
 def is_name(stated: str, shown: str) -> bool:
     """Whether a stated name is on the page, or as short as names are: an order to a machine has more words."""
     words = stated.split()
-    most = _HAN_CHARACTERS if _HAN.search(stated) else _NAME_CHARACTERS
+    most = _PAIRED_CHARACTERS if _PAIRED_LETTER.search(stated) else _NAME_CHARACTERS
     is_short = len(words) <= _SHORT_NAME or 2 * sum(not word[:1].islower() for word in words) >= len(words)
     return (is_short and len(words) <= _NAME_WORDS and len(stated) <= most) or stated.casefold() in shown
 

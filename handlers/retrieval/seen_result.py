@@ -78,11 +78,20 @@ class SeenResult:
         A result whose title names another one, and not this one, is about that, unless it dates this version.
         """
         wanted = [run.casefold() for run in _RUN.findall(name)]
-        text, title = f"{self.text} {self._address}", f"{self._title} {self._address}"
+        in_text, in_title = self._runs
+        text, title = in_text[0], in_title[0]
         word, _, number = name.partition(" ")
         versions = [at for at in _DECIMALS.finditer(text if number else "") if f"{at[0]}.".startswith(f"{number}.")]
-        is_named = _names(text, wanted) or (bool(versions) and self.words.has_word(word))
-        return is_named and (_names(title, wanted) or not _names_another(title, wanted) or self._dates_any(versions))
+        is_named = _names(*in_text, wanted) or (bool(versions) and self.words.has_word(word))
+        return is_named and (
+            _names(*in_title, wanted) or not _names_another(title, wanted) or self._dates_any(versions)
+        )
+
+    @cached_property
+    def _runs(self) -> list[tuple[str, list[re.Match[str]]]]:
+        """Its text and its title, each with the address, and their runs of letters and digits."""
+        texts = (f"{given} {self._address}" for given in (self.text, self._title))
+        return [(text, list(_RUN.finditer(text))) for text in texts]
 
     def _dates_any(self, versions: Sequence[re.Match[str]]) -> bool:
         """Whether a date follows one of some versions in its sentence."""
@@ -237,9 +246,8 @@ class SeenResult:
         return any(shape.search(self.content) for shape in shapes) or self._words.name_day(self.content)
 
 
-def _names(text: str, wanted: Sequence[str]) -> bool:
-    """Whether a text has some runs of letters and digits, one behind the other."""
-    runs = list(_RUN.finditer(text))
+def _names(text: str, runs: Sequence[re.Match[str]], wanted: Sequence[str]) -> bool:
+    """Whether a text, with its runs of letters and digits, has some of these one behind the other."""
     for at in range(len(runs) - len(wanted) + 1):
         found = runs[at : at + len(wanted)]
         if [run[0].casefold() for run in found] != wanted:

@@ -128,13 +128,9 @@ class _Languages(Choice):
     """The language in which something is: in English, auf Deutsch, en inglés y francés."""
 
     def __init__(self, patterns: Patterns, words: StatedWords) -> None:
-        self._words = words
+        self._words, self._asked = words, re.compile("")  # any query may ask for a language
         self._names = {w: code for pack in patterns.values() for code, words in pack.languages.items() for w in words}
         self._before, self._behind = (joined_words(patterns, f"language_cues{place}") for place in ("", "_behind"))
-
-    def is_asked(self, _: str, /) -> bool:
-        """Any query may ask for a language."""
-        return True
 
     def spans(self, folded: str) -> Iterator[tuple[int, int, str]]:
         words, last = list(_WORD.finditer(folded)), -2

@@ -27,7 +27,7 @@ _YEAR_BEHIND = re.compile(r"\.?\s(?:19|20)\d\d(?!\d)")
 _BETWEEN = re.compile(r"\W*(?:[^\W\d]+\W+){0,3}|\W*(?:[^\W\d]+\W+){0,2}[^\W\d]+")
 """What may be between a day and the word that says that something is closed: three words, and no hours."""
 _REACH, _BESIDE, _FARTHEST_LINK = 50, 8, 16
-"""Characters before a word in which it is denied or a day is, and those before a short name in which a date is."""
+"""Characters between a word and its denial or day, before a short name where a date may be, and between joined days."""
 
 
 class _Mark(NamedTuple):

@@ -104,8 +104,8 @@ def cases() -> Iterator[dict[str, Any]]:
 def _pages(reading: PageReadingSection) -> list[Page]:
     """The measured pages, then half of the articles beside cards."""
     known = list(cases())
-    varied = [beside_cards(case) for case in known if case["page_type"] == "article"]
-    return [page for case in (*known, *varied[::2]) if (page := _measured(case, reading)) is not None]
+    known += map(beside_cards, [case for case in known if case["page_type"] == "article"][::2])
+    return [page for case in known if (page := _measured(case, reading)) is not None]
 
 
 def beside_cards(case: Mapping[str, Any]) -> dict[str, Any]:

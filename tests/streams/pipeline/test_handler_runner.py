@@ -382,4 +382,4 @@ async def test_record_without_a_turn_waits_without_opening_the_breaker() -> None
     assert await runner.finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
     assert (told, retried) == ([], [])
     assert clock.pauses == [45.0] * 19
-    assert breaker.closed_at == BEGAN + 45.0 * 18, "the last time somebody was told to wait"
+    assert breaker.closed_at == BEGAN + 45.0 * 18, "the end of the last wait that a caller got"
