@@ -1,7 +1,6 @@
 """The screens with actions in a browser: redrive, replays, what if, review, cost."""
 
 import asyncio
-import json
 import re
 import subprocess
 import sys
@@ -105,26 +104,6 @@ def test_a_hostile_page_is_pasted_as_text(visits: Visits) -> None:
     expect(page.locator("#result").locator(".score").first).to_be_visible()
     assert page.locator("#result img").count() == 0
     assert "hacked" not in page.title()
-
-
-def test_a_decision_is_marked_with_one_key(visits: Visits, demonstration: Demonstration) -> None:
-    visit = visits()
-    visit.sign_in()
-    page = visit.open("/review?handler=score_page&reviewer=Ida")
-    first = page.locator(".subject").first.inner_text()
-    press(page, "y")
-    expect(page.locator(".list .badge.good")).to_have_count(1, timeout=20_000)
-    expect(page.locator(".subject").first).not_to_have_text(first)
-    press(page, "n")
-    page.keyboard.type("A")  # the field with the tier has the focus
-    page.get_by_role("button", name="Mark as wrong").click()
-    expect(page.locator(".list .badge.poor")).to_have_count(1, timeout=20_000)
-    expect(page.get_by_role("region", name="Agreement by handler and version")).to_contain_text("50 %")
-    rows = [json.loads(line) for line in assay(demonstration, "export", "reviews").splitlines()]
-    assert sorted((row["right"], row["label"], row["reviewer"], row["missing"] == []) for row in rows) == [
-        (False, "A", "Ida", True),
-        (True, rows[0]["decided"], "Ida", True),
-    ]
 
 
 def test_axe_finds_nothing_on_a_replay(visits: Visits, replayed: str) -> None:

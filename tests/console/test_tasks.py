@@ -1,10 +1,12 @@
 """Five tasks of a new user, each with at most six actions: typing, a key, or a click."""
 
+import json
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.console.conftest import Demonstration, Visit, Visits
-from tests.console.test_actions import assay, eventually
+from tests.console.test_actions import assay, eventually, press
 
 HOST, URL = "ledger.example", "https://ledger.example/rates"
 TEXT = "<p>The rates of the harbour were decided in spring, and a table of them follows on the next page.</p>"
@@ -45,6 +47,26 @@ def ledger(demonstration: Demonstration) -> None:
     html = f"<html lang=en><title>Rates of the harbour</title><h1>Rates of the harbour</h1>{TEXT * 8}</html>"
     shell = '<html><title>Ledger</title><body><div id="root"></div><script src="/app.js"></script></body></html>'
     demonstration.publish("pages.crawled.v1", {"url": URL, "html": html}, {"url": f"https://{HOST}/app", "html": shell})
+
+
+def test_a_decision_is_marked_with_one_key(visits: Visits, demonstration: Demonstration) -> None:
+    visit = visits()
+    visit.sign_in()
+    page = visit.open("/review?handler=score_page&reviewer=Ida")
+    first = page.locator(".subject").first.inner_text()
+    press(page, "y")
+    expect(page.locator(".list .badge.good")).to_have_count(1, timeout=20_000)
+    expect(page.locator(".subject").first).not_to_have_text(first)
+    press(page, "n")
+    page.keyboard.type("A")  # the field with the tier has the focus
+    page.get_by_role("button", name="Mark as wrong").click()
+    expect(page.locator(".list .badge.poor")).to_have_count(1, timeout=20_000)
+    expect(page.get_by_role("region", name="Agreement by handler and version")).to_contain_text("50 %")
+    rows = [json.loads(line) for line in assay(demonstration, "export", "reviews").splitlines()]
+    assert sorted((row["right"], row["label"], row["reviewer"], row["missing"] == []) for row in rows) == [
+        (False, "A", "Ida", True),
+        (True, rows[0]["decided"], "Ida", True),
+    ]
 
 
 @pytest.mark.usefixtures("ledger")
@@ -114,8 +136,11 @@ def test_a_wrong_date_is_corrected(visit: Visit, demonstration: Demonstration) -
     hand.page.get_by_label("date").fill("2026-03-21")
     hand.page.keyboard.press("Enter")
     hand.actions += 1
-    expect(hand.page.locator(".list .badge.poor").first).to_be_visible()
+    marks = hand.page.get_by_role("region", name="Last marks").get_by_role("listitem").filter(has_text=URL)
+    expect(marks.locator(".badge.poor")).to_be_visible()
     assert hand.actions <= MOST
     assert "2026-03-21" in assay(demonstration, "export", "reviews")
-    hand.page.get_by_role("button", name="Undo").first.click()
-    expect(hand.page.get_by_role("link", name=URL)).to_have_count(0)
+    marks.get_by_role("button", name="Undo").click()
+    # The decision waits again, so its address can be elsewhere on the screen.
+    expect(marks).to_have_count(0)
+    assert "2026-03-21" not in assay(demonstration, "export", "reviews")
