@@ -25,9 +25,9 @@ _AND = "and|und|et|y|e|og|och|en|i|with"
 # A run of white space before a separator is matched from its beginning only: otherwise the time is quadratic.
 _SPACE_BEFORE = r"(?:(?<!\s)\s+)?"
 _SPLIT = re.compile(
-    rf"{_SPACE_BEFORE}(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·∙\n]|\s[|+]\s|\|)\s*", re.IGNORECASE
+    rf"{_SPACE_BEFORE}(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·∙\n]|\s[|+]\s|\||\s{{2,}})\s*", re.IGNORECASE
 )
-_BEFORE_CREDIT = re.compile(r"[|·•∙–—,]|\d[^\s,]*(?:\s[^\W_]{1,4}\b)?")
+_BEFORE_CREDIT = re.compile(r"[|·•∙–—,]|\s{2,}|\d[^\s,]*(?:\s[^\W_]{1,4}\b)?")
 """What may be before a credit in its line: a separator, or a date or time, with what is behind a time: am, Uhr, GMT."""
 _BLANKS = re.compile(r"[^\S\n]+")
 _EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*→←»«›‹►▸⁰¹²³⁴⁵⁶⁷⁸⁹†‡§"
@@ -63,9 +63,10 @@ class NameWords:
         # "Lucie Le Goff" is one name, "Lucie Goff le 3 mai" a name and a day.
         particle = rf"(?-i:(?:{alternatives(map(str.capitalize, reading.name_particles))})\s[^\W\d_a-z])"
         self._stop = re.compile(rf"(?:^|[\s|·•–—,;(])(?!{particle})(?:{stops})(?:[\s:：/]|$)", re.IGNORECASE)
-        # What is behind a name: a bracket, a dash, a place, a number with or without a month, "Lesezeit: 4 Min."
+        days = alternatives((*months, *reading.date_line_words))
+        # What is behind a name: a bracket, a dash, a place, a number, also with a month or weekday, "Lesezeit: 4 Min."
         behind = (
-            *(r"\(", r"\s[-–—|@]", rf"\s(?:{places})\s", rf"(?:(?<=\s)(?:{alternatives(months)})\.?\s)?(?<!\w)\d"),
+            *(r"\(", r"\s[-–—|@]", rf"\s(?:{places})\s", rf"(?:(?<=\s)(?:{days})[.,]?\s){{0,2}}(?<!\w)\d"),
             *("https?:", r"(?<=\s)[^\W\d_]{1,30}(?:\s(?-i:[^\W\dA-Z_]{1,15})){0,2}\s?[:：]"),
         )
         self._tail = re.compile(rf"{_SPACE_BEFORE}(?:{'|'.join(behind)}).{{0,200}}$", re.IGNORECASE)

@@ -41,7 +41,7 @@ _NAMED = "date by class name"
 _MAX_CONTENTS, _MAX_TIMES, _MAX_LINES, _MAX_LABELLED, _MAX_BEGINNINGS = 3, 10, 20, 6, 3
 _MAX_CHARACTERS, _HEAD_CHARACTERS, _MAX_LABEL = 160, 80, 60
 _NEAR_TEXTS, _HEAD_TEXTS, _REACH, _FAR = 20, 12, 6, 200
-_APART, _TOUCHING_NAMED, _TOUCHING_LABELLED = 4, 8, 4
+_APART, _TOUCHING_NAMED, _TOUCHING_LABELLED, _IN_CREDIT = 4, 8, 4, 3
 _MOST_DAYS = 2
 _LIKELY = -1.4
 """Log-odds from which a date is believed."""
@@ -414,7 +414,8 @@ class DateWords:
     def _size(self, segment: str, *, names: bool = True) -> int:
         """Words of a segment without labels and what goes with dates; ideographs count as a third of a word.
 
-        Without ``names``, and in a credit, words with a capital do not count.
+        Without ``names``, words with a capital do not count, nor do those of a credit, with a few others: "and",
+        "4 min read".
         """
         if not segment or segment.isspace():
             return 0
@@ -422,8 +423,9 @@ class DateWords:
         if han := len(_HAN_SIGNS.findall(left)):
             return (han + 2) // 3
         words = _WORD.findall(left)
-        credit = self._credit.match(segment) is not None
-        return sum(word[0].islower() or (names and not credit and not word.isdigit()) for word in words)
+        if self._credit.match(segment):
+            return max(0, sum(word[0].islower() for word in words) - _IN_CREDIT)
+        return sum(word[0].islower() or (names and not word.isdigit()) for word in words)
 
 
 def _last(pattern: re.Pattern[str], text: str) -> int:

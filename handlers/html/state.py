@@ -53,7 +53,7 @@ _TEST = re.compile(
     rb"|(?:page|js|bot|browser|proof-of-work|pow)[-_](?:captcha|challenge|check)",
 )
 """Scripts and elements of a page that only tests its visitor."""
-_PASSWORD = 'input[type="password" i]'
+_LOGIN_FIELD = 'input[type="password" i]'
 _CONSENT = re.compile(rb"(?:id|class|action|name)\s?=\s?[\"'][^\"'<>]{0,60}(?:consent|gdpr|cookie)")
 _PRICED = re.compile(rb"isaccessibleforfree[\"']?\s{0,3}:\s{0,3}[\"']?(?:https?://schema.org/)?false")
 _SOLD = re.compile(rb"(?:id|class)\s?=\s?[\"'][^\"'<>]{0,60}(?:pay-?wall|reg-?wall|subscriber-only|premium-wall)")
@@ -374,7 +374,7 @@ def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, text: str, sec
 
 def _asks_password(tree: LexborHTMLParser) -> bool:
     """Whether there is a field for a password outside of hidden forms, which scripts fill or show on demand."""
-    return any(not any(map(_is_hidden, _around(node))) for node in tree.css(_PASSWORD)[:_MAX_TAGS])
+    return any(not any(map(_is_hidden, _around(node))) for node in tree.css(_LOGIN_FIELD)[:_MAX_TAGS])
 
 
 def _around(node: LexborNode | None) -> Iterator[LexborNode]:

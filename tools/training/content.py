@@ -58,7 +58,7 @@ CARDS = (
 )
 """Markup of a card."""
 COMMENTS = (
-    '<ul class="comment-list">|<li class="comment"><div class="comment-author"><b>{title}</b> says:</div><p>{text}</p></li>',
+    '<ul class="comment-list">|<li class="comment"><div class="author"><b>{title}</b> says:</div><p>{text}</p></li>',
     '<ol class="commentlist">|<li><cite>{title}</cite> <small>12 May 2023 at 10:12</small><p>{text}</p></li>',
     '<div class="comments">|<div class="comment"><span>{title}</span><time>12 May</time><div>{text}</div></div>',
     '<section id="comments">|<article><footer><b>{title}</b> 12 May</footer><div><p>{text}</p></div></article>',
