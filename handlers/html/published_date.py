@@ -424,8 +424,8 @@ class DateWords:
             return (han + 2) // 3
         words = _WORD.findall(left)
         if self._credit.match(segment):
-            return max(0, sum(word[0].islower() for word in words) - _IN_CREDIT)
-        return sum(word[0].islower() or (names and not word.isdigit()) for word in words)
+            return max(0, sum(1 for word in words if word[0].islower()) - _IN_CREDIT)
+        return sum(1 for word in words if word[0].islower() or (names and not word.isdigit()))
 
 
 def _last(pattern: re.Pattern[str], text: str) -> int:
