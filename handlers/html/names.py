@@ -25,9 +25,10 @@ _AND = "and|und|et|y|e|og|och|en|i|with"
 # A run of white space before a separator is matched from its beginning only: otherwise the time is quadratic.
 _SPACE_BEFORE = r"(?:(?<!\s)\s+)?"
 _SPLIT = re.compile(
-    rf"{_SPACE_BEFORE}(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·∙\n]|\s[|+]\s|\|)\s*", re.IGNORECASE
+    rf"{_SPACE_BEFORE}(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·∙\n]|\s[|+]\s|\||\s{{2,}})\s*", re.IGNORECASE
 )
-_BARS = re.compile(r"[|·•∙–—]")
+_BEFORE_CREDIT = re.compile(r"[|·•∙–—,]|\s{2,}|\d[^\s,]*(?:\s[^\W_]{1,4}\b)?")
+"""What may be before a credit in its line: a separator, or a date or time, with what is behind a time: am, Uhr, GMT."""
 _BLANKS = re.compile(r"[^\S\n]+")
 _EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*→←»«›‹►▸⁰¹²³⁴⁵⁶⁷⁸⁹†‡§"
 _LABEL = re.compile(r"[^\W\d_][^:：,;|/\n]{0,30}[:：]\s{0,3}(?=[^\W\d_a-z])")
@@ -59,11 +60,16 @@ class NameWords:
         occasion = rf"(?:(?:{alternatives(self._occasions)})\s{{1,3}})?"
         self._introduction = re.compile(rf"^\W{{0,5}}(?:{label}|{occasion}{word}){{1,3}}", re.IGNORECASE)
         self._inside = re.compile(rf"(?:^|[\s|·•–—,-]){word}(?=(?-i:[^\W\d_a-z]))", re.IGNORECASE)
-        self._stop = re.compile(rf"(?:^|[\s|·•–—,;(])(?:{stops})(?:[\s:：/]|$)", re.IGNORECASE)
-        self._tail = re.compile(
-            rf"{_SPACE_BEFORE}(?:\(|\s[-–—|@]|\s(?:{places})\s|(?:(?<=\s)(?:{alternatives(months)})\.?\s)?(?<!\w)\d|https?:).{{0,200}}$",
-            re.IGNORECASE,
+        # "Lucie Le Goff" is one name, "Lucie Goff le 3 mai" a name and a day.
+        particle = rf"(?-i:(?:{alternatives(map(str.capitalize, reading.name_particles))})\s[^\W\d_a-z])"
+        self._stop = re.compile(rf"(?:^|[\s|·•–—,;(])(?!{particle})(?:{stops})(?:[\s:：/]|$)", re.IGNORECASE)
+        days = alternatives((*months, *reading.date_line_words))
+        # What is behind a name: a bracket, a dash, a place, a number, also with a month or weekday, "Lesezeit: 4 Min."
+        behind = (
+            *(r"\(", r"\s[-–—|@]", rf"\s(?:{places})\s", rf"(?:(?<=\s)(?:{days})[.,]?\s){{0,2}}(?<!\w)\d"),
+            *("https?:", r"(?<=\s)[^\W\d_]{1,30}(?:\s(?-i:[^\W\dA-Z_]{1,15})){0,2}\s?[:：]"),
         )
+        self._tail = re.compile(rf"{_SPACE_BEFORE}(?:{'|'.join(behind)}).{{0,200}}$", re.IGNORECASE)
         self._beginnings = frozenset(word.split()[0].lower() for word in labels)
         self._roles = frozenset(reading.role_words)
         no_names = (
@@ -105,7 +111,7 @@ class NameWords:
             return ()
         introduction = self._introduction.match(head)
         for match in [introduction] if introduction else self._inside.finditer(head[:_MAX_BEFORE]):
-            before = _BARS.split(head[: match.start() + 1])[-1].casefold().split() if match.start() else ()
+            before = _BEFORE_CREDIT.split(head[: match.start() + 1])[-1].casefold().split() if match.start() else ()
             if _BEGINS_NAME.match(head, match.end()) and not (before and self._occasions.isdisjoint(before)):
                 return self._split(head[match.end() :])
         return ()
@@ -192,7 +198,7 @@ def _han_credits(reading: PageReadingSection) -> tuple[re.Pattern[str], ...]:
     reporters, words = alternatives(reading.reporter_words_zh), alternatives(reading.byline_words_zh)
     reports = alternatives(reading.report_words_zh)
     given = f"[{HAN}]"
-    end = r"(?=[\s／/｜|)）】〕\]]|$)"
+    end = r"(?=[\s／/｜|)）】〕\],，;；·•]|$)"
     names = rf"(?P<names>{given}{{2,4}}(?:\s?[、，,&\s]\s?{given}{{2,4}}){{0,5}})"
     report = rf"{given}{{2,4}}\d{{0,2}}日?(?:{reports})"
     long_name = rf"(?P<names>[{HAN}{KANA}·‧]{{2,8}}(?:[、，,&]{given}{{2,8}}){{0,5}})"

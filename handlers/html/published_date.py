@@ -41,7 +41,7 @@ _NAMED = "date by class name"
 _MAX_CONTENTS, _MAX_TIMES, _MAX_LINES, _MAX_LABELLED, _MAX_BEGINNINGS = 3, 10, 20, 6, 3
 _MAX_CHARACTERS, _HEAD_CHARACTERS, _MAX_LABEL = 160, 80, 60
 _NEAR_TEXTS, _HEAD_TEXTS, _REACH, _FAR = 20, 12, 6, 200
-_APART, _TOUCHING_NAMED, _TOUCHING_LABELLED = 4, 8, 4
+_APART, _TOUCHING_NAMED, _TOUCHING_LABELLED, _IN_CREDIT = 4, 8, 4, 3
 _MOST_DAYS = 2
 _LIKELY = -1.4
 """Log-odds from which a date is believed."""
@@ -61,7 +61,11 @@ _RANGE = re.compile(r"\d\.?\s?[-–]\s?\d{1,2}\.?\s[^\W\d_]")
 """12-14 June 2024."""
 _NO_DATE = re.compile(r"\A[\s(vV]*\d+(?:\.\d+)+[\s(]*\Z|©|\(c\)", re.IGNORECASE)
 """What is before another date than that of publication: a version, a sign of copyright."""
-_SEPARATOR = re.compile(r"[|·•‧∙–—/／,，;；()（）\[\]【】<>«»\n]|\s-\s|\s{2,}")
+_SEPARATOR = re.compile(
+    r"[|·•‧∙–—/／,，;；()（）\[\]【】<>«»\n\u3000]|\s-\s|\s{2,}"
+    r"|\s(?=[^\W\d_a-z][^\W\d_]{1,20}(?:\s[^\W\dA-Z_]{1,15}){0,2}\s?[:：])"
+)
+"""Between the parts of a line; the last one is before a label: "Temps de lecture : 4 min"."""
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*", re.UNICODE)
 _HAN_SIGNS = regex.compile(f"[{HAN}{KANA}]")
 # A place in capitals or of few words, before a day in brackets or behind a comma.
@@ -333,6 +337,7 @@ class DateWords:
         )
         self._fillers = _any_of(reading.date_line_words)
         self._openings = _any_of([*label_words, *reading.byline_words])
+        self._credit = re.compile(rf"\W*(?:\w+\s)?(?:{alternatives(reading.byline_words)})[\s:]", re.IGNORECASE)
 
     def said_by(self, name: str) -> str | None:
         """What the name of a meta tag says of its date; None if the tag has no date."""
@@ -351,8 +356,8 @@ class DateWords:
         return self._date_label.match(line) is not None
 
     def is_short(self, line: str) -> bool:
-        """Whether a line has no more words than may be beside a date."""
-        return self._size(line) <= _TOUCHING_NAMED
+        """Whether a line is no sentence: it has few words in lower case that do not go with dates."""
+        return self._size(line, names=False) <= _TOUCHING_NAMED
 
     def is_label(self, text: str) -> bool:
         """Whether a text is only a label of a date."""
@@ -367,16 +372,19 @@ class DateWords:
             return None
         return days[0].value if _DATELINE_AFTER.match(head, days[0].end) else None
 
-    def dates(self, line: str, origin: Origin, most: int = 0) -> Iterator[tuple[Moment, str, bool, dict[str, float]]]:
+    def dates(self, line: str, origin: Origin, most: int = 0) -> list[tuple[Moment, str, bool, dict[str, float]]]:
         """The dates of a line, each with what ``beside`` says."""
         days = self.moments.spans(line, origin) if len(line) <= _FAR and _DATED.search(line) else []
         bounds = [0, *(day.end for day in days)], [*(day.start for day in days[1:]), len(line)]
+        found: list[tuple[Moment, str, bool, dict[str, float]]] = []
         for day, before, after in zip(days, *bounds, strict=False):
             beside = self.beside(line, day.start, day.end, most, before, after)
-            # Two days are the beginning and the end of something, unless a label says what they are.
-            if day.value is not None and beside is not None and (beside[0] or len(days) == 1):
+            if day.value is not None and beside is not None:
                 # With its time and zone, if the line has them in a format of machines.
-                yield instant_at(line, day.start) or day.value, *beside
+                found.append((instant_at(line, day.start) or day.value, *beside))
+        # Two days without a label are the beginning and the end of something.
+        bare = len(days) - sum(said != "" for _, said, _, _ in found)
+        return [one for one in found if one[1] or bare == 1]
 
     def beside(
         self, line: str, start: int, end: int, most: int, first: int = 0, last: int | None = None
@@ -403,13 +411,21 @@ class DateWords:
         values = (len(line), lower, not before.strip(), not after.strip())
         return said, bool(said or is_timed), dict(zip(_BESIDE, map(float, values), strict=True))
 
-    def _size(self, segment: str) -> int:
-        """Words of a segment without labels and what goes with dates; ideographs count as a third of a word."""
+    def _size(self, segment: str, *, names: bool = True) -> int:
+        """Words of a segment without labels and what goes with dates; ideographs count as a third of a word.
+
+        Without ``names``, words with a capital do not count, nor do those of a credit, with a few others: "and",
+        "4 min read".
+        """
         if not segment or segment.isspace():
             return 0
-        left = " ".join(_WORD.findall(self._fillers.sub(" ", self._labels.sub(" ", segment))))
-        han = len(_HAN_SIGNS.findall(left))
-        return (han + 2) // 3 if han else len(left.split())
+        left = self._fillers.sub(" ", self._labels.sub(" ", segment))
+        if han := len(_HAN_SIGNS.findall(left)):
+            return (han + 2) // 3
+        words = _WORD.findall(left)
+        if self._credit.match(segment):
+            return max(0, sum(1 for word in words if word[0].islower()) - _IN_CREDIT)
+        return sum(1 for word in words if word[0].islower() or (names and not word.isdigit()))
 
 
 def _last(pattern: re.Pattern[str], text: str) -> int:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import filterfalse
 from urllib.parse import unquote
 
 from pydantic import Field
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.links import absolute_url, canonical_url, host_of
 from handlers.html.notices import NoticesSection
+from handlers.html.styles import hiding, read_style
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import DetailPatterns
 from handlers.text.patterns import WordList as Words
@@ -52,7 +53,7 @@ _TEST = re.compile(
     rb"|(?:page|js|bot|browser|proof-of-work|pow)[-_](?:captcha|challenge|check)",
 )
 """Scripts and elements of a page that only tests its visitor."""
-_PASSWORD = re.compile(rb"type\s{0,3}=\s{0,3}[\"']?password")
+_LOGIN_FIELD = 'input[type="password" i]'
 _CONSENT = re.compile(rb"(?:id|class|action|name)\s?=\s?[\"'][^\"'<>]{0,60}(?:consent|gdpr|cookie)")
 _PRICED = re.compile(rb"isaccessibleforfree[\"']?\s{0,3}:\s{0,3}[\"']?(?:https?://schema.org/)?false")
 _SOLD = re.compile(rb"(?:id|class)\s?=\s?[\"'][^\"'<>]{0,60}(?:pay-?wall|reg-?wall|subscriber-only|premium-wall)")
@@ -364,11 +365,27 @@ def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, text: str, sec
     )
     return replace(
         named,
-        asks_password=b"password" in lower and _PASSWORD.search(lower) is not None,
+        asks_password=b"password" in lower and _asks_password(tree),
         makes_text=makes_text,
         without_scripts=" ".join(_TAG.sub(b" ", hint[1]).decode("utf-8", "replace").split()) if hint else "",
         onward=(refreshed_to(tree, url, section.refresh_seconds) or "") if b"refresh" in lower else "",
     )
+
+
+def _asks_password(tree: LexborHTMLParser) -> bool:
+    """Whether there is a field for a password outside of hidden forms, which scripts fill or show on demand."""
+    return any(not any(map(_is_hidden, _around(node))) for node in tree.css(_LOGIN_FIELD)[:_MAX_TAGS])
+
+
+def _around(node: LexborNode | None) -> Iterator[LexborNode]:
+    while node is not None:
+        yield node
+        node = node.parent
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    attributes = node.attributes
+    return "hidden" in attributes or hiding(read_style(attributes.get("style") or "")) is not None
 
 
 def _code_in(shown: Shown, url: str) -> int:

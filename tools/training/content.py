@@ -57,9 +57,19 @@ CARDS = (
     '<p><a href="/{0}">{title}</a> {text}</p>',
 )
 """Markup of a card."""
+COMMENTS = (
+    '<ul class="comment-list">|<li class="comment"><div class="author"><b>{title}</b> says:</div><p>{text}</p></li>',
+    '<ol class="commentlist">|<li><cite>{title}</cite> <small>12 May 2023 at 10:12</small><p>{text}</p></li>',
+    '<div class="comments">|<div class="comment"><span>{title}</span><time>12 May</time><div>{text}</div></div>',
+    '<section id="comments">|<article><footer><b>{title}</b> 12 May</footer><div><p>{text}</p></div></article>',
+    '<div id="discussion">|<div><h5>{title}</h5><p>{text}</p><p>{more}</p><a href="#{0}">Reply</a></div>',
+)
+"""Markup of a list of comments, before and of each."""
+ABOVE_COMMENTS = ("<h3>Comments</h3>", "<h2>12 Comments</h2>", "<h4>3 Responses</h4>", "<h3>Leave a comment</h3>")
 ARTICLES = "article_bodies"
-BESIDE_CARDS = "beside cards"
-_WEIGHT_OF_SET = {ARTICLES: 3.0, BESIDE_CARDS: 0.8}
+BESIDE_CARDS, BESIDE_COMMENTS = "beside cards", "beside comments"
+_VARIED = frozenset((BESIDE_CARDS, BESIDE_COMMENTS))
+_WEIGHT_OF_SET = {ARTICLES: 3.0, BESIDE_CARDS: 0.8, BESIDE_COMMENTS: 0.8}
 """How much more a page of a set counts. Those of ``ARTICLES`` have more comments and teasers than those of WCXB."""
 
 
@@ -102,9 +112,10 @@ def cases() -> Iterator[dict[str, Any]]:
 
 
 def _pages(reading: PageReadingSection) -> list[Page]:
-    """The measured pages, then half of the articles beside cards."""
+    """The measured pages, then half of the articles beside cards, and the others above comments."""
     known = list(cases())
-    known += map(beside_cards, [case for case in known if case["page_type"] == "article"][::2])
+    articles = [case for case in known if case["page_type"] == "article"]
+    known += [*map(beside_cards, articles[::2]), *map(above_comments, articles[1::2])]
     return [page for case in known if (page := _measured(case, reading)) is not None]
 
 
@@ -123,13 +134,48 @@ def beside_cards(case: Mapping[str, Any]) -> dict[str, Any]:
         for number in range(draw.randint(3, 20))
     )
     stream = f"<ul>{cards}</ul>" if card.startswith("<li") else f'<div class="stream">{cards}</div>'
-    text = page_bytes(labelled.body(case["set"], case)).utf8.decode("utf-8", "replace")
+    text = _html(case)
     body = re.search(r"<body\b[^>]*>", text)
-    at = (body.end() if body else 0) if before else (end if (end := text.rfind("</body>")) >= 0 else len(text))
+    at = (body.end() if body else 0) if before else _end(text, "</body>")
     heading = re.search(r"<h1\b", text)
     if heading and before and draw.random() < 0.5:
         at = heading.start()
     return {**case, "id": f"{case['id']} {BESIDE_CARDS}", "html": text[:at] + stream + text[at:], "set": BESIDE_CARDS}
+
+
+def above_comments(case: Mapping[str, Any]) -> dict[str, Any]:
+    """An article above a list of comments, which often is longer than the article."""
+    draw = random.Random(case["id"])
+    opening, comment = draw.choice(COMMENTS).split("|")
+    length = draw.choice((60, 200, 500))
+    comments = "".join(
+        comment.format(
+            number,
+            title=_filler(draw, draw.randint(5, 25)),
+            text=_filler(draw, round(length * draw.uniform(0.2, 2))),
+            more=_filler(draw, length),
+        )
+        for number in range(draw.randint(2, 40))
+    )
+    text = _html(case)
+    at = _end(text, draw.choice(("</main>", "</body>")))
+    listed = f"<div>{draw.choice(ABOVE_COMMENTS)}{opening}{comments}</{opening[1:].partition(' ')[0]}></div>"
+    return {
+        **case,
+        "id": f"{case['id']} {BESIDE_COMMENTS}",
+        "html": text[:at] + listed + text[at:],
+        "set": BESIDE_COMMENTS,
+    }
+
+
+def _html(case: Mapping[str, Any]) -> str:
+    return page_bytes(labelled.body(case["set"], case)).utf8.decode("utf-8", "replace")
+
+
+def _end(text: str, tag: str) -> int:
+    """Where the last of an end tag is, else the end of the body or of the page."""
+    at = text.rfind(tag)
+    return at if at >= 0 else _end(text, "</body>") if tag != "</body>" else len(text)
 
 
 def _filler(draw: random.Random, length: int) -> str:
@@ -185,7 +231,7 @@ def read(case: Mapping[str, Any], reading: PageReadingSection, forest: Forest) -
 def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:
     """The field ``content_trees``, grown on some pages."""
     names = sorted({name for page in pages for measures in page.measures for name in measures})
-    labelled_pages = [page for page in pages if page.case["set"] != BESIDE_CARDS]
+    labelled_pages = [page for page in pages if page.case["set"] not in _VARIED]
     number = {kind: sum(page.case["page_type"] == kind for page in labelled_pages) for kind in WEIGHTS}
     table = np.array([[measures.get(name, 0.0) for name in names] for page in pages for measures in page.measures])
     shares = np.array([share for page in pages for share in page.shares])

@@ -1,6 +1,8 @@
 """Pages as they are read once: their text, also that of ``noscript``, their trail, and bot tests of their forms."""
 
 from datetime import UTC, datetime
+from itertools import permutations
+from typing import Any
 
 import pytest
 
@@ -66,3 +68,13 @@ LINKS = '<a href="/">Home</a> <a href="/b">Books</a>'
 )
 def test_section_trail_of_a_page(html: str, trail: tuple[str, ...]) -> None:
     assert trail_of(parse_bytes(page_bytes(html).utf8)) == tuple(trail)
+
+
+@pytest.mark.parametrize("line", TABLES["credit_and_date_are_found_in_any_order"])
+@pytest.mark.parametrize("separator", [" | ", " · ", "</span> <span>"])
+def test_credit_and_date_are_found_in_any_order(line: dict[str, Any], separator: str) -> None:
+    for other in ("", *line["others"]):
+        for parts in permutations(filter(None, (line["credit"], line["date"], other))):
+            head = f"<h1>Ferry stops</h1><div><span>{separator.join(parts)}</span></div>"
+            found = instance(Detail, READER.fetched(page(f"{head}<p>{STORY}</p><p>{STORY}</p>"))).content
+            assert (str(found.date)[:10], found.authors) == ("2025-03-03", line["authors"]), parts
