@@ -6,15 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import BaseModel, ValidationError
 
+from handlers.classify_results import ClassifyResultsRules
+from handlers.evaluate_retrieval import EvaluateRetrievalRules
 from handlers.score_page import ScorePageRules
-from schemas.rules import Section
+from schemas.rules import Rules, Section
 from streams.runtime import settings_files as module
 from streams.runtime.settings_files import config_dir, merged, read_yaml
+from streams.settings.changes import as_yaml, changed, differences
+from streams.settings.lazy import LazySettings
 from streams.settings.model import Settings, SettingsError, load_settings
 from streams.topology import HANDLERS, Handler
 from tests.rules import CONFIG, shipped_rules
+from tests.samples import variables_of_assay
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -249,3 +255,66 @@ def _keys(model: type[BaseModel], place: str) -> Iterator[tuple[str, bool]]:
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
             assert field.annotation.model_config.get("extra") == "forbid"
             yield from _keys(field.annotation, f"{place}{name}.")
+
+
+# --- what is read when -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in variables_of_assay():
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize("kind", [ScorePageRules, ClassifyResultsRules, EvaluateRetrievalRules])
+def test_rules_are_those_of_the_whole_configuration(kind: type[Rules]) -> None:
+    settings = LazySettings()
+    whole: Settings = settings.whole
+    assert settings.of(kind).config_version == whole.rules(kind).config_version
+    assert settings.of(kind) is settings.of(kind)
+
+
+@pytest.mark.parametrize("sections", [{"tiered_indexing": {"tier_a": {"min_ct": 1}}}, {"tierd_indexing": {}}])
+def test_an_unknown_key_is_named(sections: dict[str, object]) -> None:
+    with pytest.raises(SettingsError, match=r"min_ct|tierd_indexing"):
+        LazySettings(**sections)
+
+
+def test_a_wrong_shipped_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "assay.yaml").write_text("tiered_indexing: {}\n", "utf-8")
+    monkeypatch.setenv("ASSAY_CONFIG_DIR", str(tmp_path))
+    with pytest.raises(SettingsError, match="tiered_indexing"):
+        LazySettings().of(ScorePageRules)
+
+
+# --- changes of one configuration to another -------------------------------------------------------------------------
+
+
+CHANGES: dict[str, Any] = {
+    "tiered_indexing": {"tier_a": {"min_cts": 60}},
+    "source_rules": {"base_scores": {"tier_3": 15}},
+    "trust_points": {"structure": {"schema": 9}},
+    "source_tiers": {"tier_2": ["udn.com", "例.example"]},
+}
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    return load_settings()
+
+
+def test_changed_keys_are_those_of_a_configuration_file(settings: Settings, tmp_path: Path) -> None:
+    other = changed(settings, CHANGES)
+    assert differences(settings, other) == CHANGES
+    file = tmp_path / "other.yaml"
+    file.write_text(as_yaml(differences(settings, other)), "utf-8")
+    assert yaml.safe_load(file.read_text("utf-8")) == CHANGES
+    loaded = load_settings(file)
+    for name in CHANGES:
+        assert getattr(loaded, name) == getattr(other, name)
+
+
+@pytest.mark.parametrize(("changes", "says"), TABLES["impossible_changes_are_refused"])
+def test_impossible_changes_are_refused(settings: Settings, changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(SettingsError, match=says):
+        changed(settings, changes)
