@@ -7,7 +7,6 @@ import pytest
 from schemas.claims import ClaimBand, ClaimEvaluated, ClaimStatus
 from schemas.llm import CallOutcome, LlmCall
 from streams.demo.tally import Audit, Balance, Tally, Trace, faults
-from streams.topology import HANDLERS
 from tests.samples import the_handler
 from tests.tables import tables
 
@@ -86,9 +85,3 @@ def test_outputs_and_dead_letters_are_distinguished(
     for identity in dead:
         account.see_dead("score_page", identity)
     assert balance(account) == expected
-
-
-def test_account_covers_every_handler_of_the_topology() -> None:
-    balances = Audit(HANDLERS).balances({})
-    assert list(balances) == [handler.name for handler in HANDLERS]
-    assert not faults(balances)

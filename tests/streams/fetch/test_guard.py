@@ -147,17 +147,6 @@ async def test_a_name_without_an_address() -> None:
         assert await admit(url, FetchSettings(connect_seconds=0.01), silent) == refused
 
 
-async def test_a_name_is_resolved_once_under_its_host_and_port() -> None:
-    asked: list[Any] = []
-
-    async def resolver(host: str, port: int) -> Sequence[str]:
-        asked.append((host, port))
-        return (PUBLIC,)
-
-    assert isinstance(await admit("http://SHOP.example.com:8080/x", FetchSettings(), resolver), Admitted)
-    assert asked == [("shop.example.com", 8080)]
-
-
 @pytest.mark.parametrize(("url", "why"), TABLES["a_refusal_says_which_address_and_why"])
 async def test_a_refusal_says_which_address_and_why(url: str, why: str) -> None:
     assert await judge(url, PUBLIC, "10.0.0.2") == FetchRefused(url, FORBIDDEN, why)

@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from streams.fetch.settings import FetchSettings
 from streams.fetch.worker import HostPacing
 from streams.runtime.files import KeyedLocks
@@ -21,14 +19,6 @@ async def visit(
         assert mine is not None
         if latency is not None:
             mine.answered(latency, served=served)
-
-
-async def test_pause_applies_per_host() -> None:
-    time = VirtualClock()
-    pacing = make_pacing(time)
-    for host in ("a", "a", "b"):
-        await visit(pacing, host)
-    assert time.pauses == [1.0]
 
 
 async def test_slow_host_gets_longer_pauses_up_to_a_bound() -> None:
@@ -70,15 +60,6 @@ async def test_only_so_many_hosts_are_remembered() -> None:
     for host in "abc":
         await visit(pacing, host)
     assert [pacing.wait(host) > 0 for host in "abc"] == [False, True, True]
-
-
-async def test_a_key_may_have_several_holders() -> None:
-    locks = KeyedLocks(2)
-    async with locks.hold("a"), locks.hold("a"), locks.hold("b"):
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01), locks.hold("a"):
-                pass
-    assert len(locks) == 0
 
 
 async def test_locks_serve_in_order_and_are_forgotten() -> None:

@@ -102,14 +102,6 @@ async def test_a_server_in_trouble_is_down_and_may_say_for_how_long(
         await made.aclose()
 
 
-async def test_a_server_gets_an_index_for_each_key_that_is_filtered_by() -> None:
-    with QdrantServer().listening() as server:
-        made = store(url=server.url)
-        await made.open()
-        assert sum(path.endswith("/index?wait=false") for _, path in server.asked) == 9
-        await made.aclose()
-
-
 async def test_deleted_collection_is_created_again() -> None:
     with QdrantServer().listening() as server:
         made = store(url=server.url)

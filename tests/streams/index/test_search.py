@@ -199,8 +199,3 @@ async def test_many_and_few_that_fit_are_found_as_by_looking_at_each() -> None:
             found = [score for score, _ in await library.store.search(query, limit, filters)]
             assert found == pytest.approx(expected, abs=1e-5)
     await library.worker.aclose()
-
-
-async def test_a_store_with_nothing_in_it_finds_nothing(library: Library) -> None:
-    assert await library.ask() == ()
-    assert await library.ask(tier="A", date_from="2024") == ()

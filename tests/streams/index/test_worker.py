@@ -119,15 +119,6 @@ async def test_a_long_page_is_written_in_requests_of_bounded_size(
     assert await bench.points() == 301
 
 
-async def test_unreachable_store_is_a_reply_and_no_exception() -> None:
-    bench = Bench(IndexSettings(url="http://127.0.0.1:9", timeout_seconds=1.0))
-    page = scored_page("C")
-    points = points_of(page, RULES.tiered_indexing, RULES.index_points)
-    reply = await bench.worker.index(IndexDocument(document_id_of(page.url), points, None), None)
-    assert isinstance(reply, IndexUnavailable)
-    await bench.worker.aclose()
-
-
 async def test_what_is_there_is_counted_when_it_is_opened(bench: Bench) -> None:
     await bench.worker.open()
     assert bench.counts == [StoreCounts(0, {"A": 0, "B": 0, "C": 0})]

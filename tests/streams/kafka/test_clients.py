@@ -30,10 +30,6 @@ def settings(**kafka: Any) -> KafkaSettings:
     return KafkaSettings.model_validate({"bootstrap_servers": "a.example:9092", **kafka})
 
 
-def test_connection_without_security_has_only_the_servers() -> None:
-    assert connection(settings()) == {"bootstrap_servers": "a.example:9092", "security_protocol": "PLAINTEXT"}
-
-
 def test_credentials_are_given_where_the_protocol_asks_for_them() -> None:
     given = {"security_protocol": "SASL_PLAINTEXT", "sasl_username": "me", "sasl_password": "hunter2"}
     options = connection(settings(**given))

@@ -50,15 +50,6 @@ async def test_a_cancelled_write_ends_its_transaction() -> None:
     assert client.steps[-1] == "abort"
 
 
-async def test_a_second_start_stops_the_producer_before() -> None:
-    clients = [Client(), Client()]
-    left: Any = iter(clients)
-    writer = RecordWriter(lambda: next(left), 5.0)
-    await writer.start()
-    await writer.start()
-    assert [client.steps for client in clients] == [["start", "stop"], ["start"]]
-
-
 async def test_a_fenced_writer_says_so() -> None:
     client: Any = Client()
     writer = await started(client)

@@ -68,10 +68,6 @@ def test_a_local_server_begins_at_a_higher_rate(url: str, rate: str) -> None:
     assert f"m: {rate}" in check.sentence
 
 
-def test_process_without_models_has_no_remarks() -> None:
-    assert checks_of_models(LlmSettings(), PRICED, {}) == []
-
-
 def test_nothing_that_is_said_shows_a_key() -> None:
     everything = "; ".join(
         check.sentence for check in said(models=UNPRICED, api_key="sesame", redis_url="redis://:sesame@localhost:1/0")

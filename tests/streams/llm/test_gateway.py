@@ -197,17 +197,6 @@ async def test_a_parameter_that_is_refused_is_left_out_from_then_on(name: str) -
         assert server.asked[1].body["max_completion_tokens"] == 10
 
 
-async def test_a_schema_goes_along_where_the_model_takes_one() -> None:
-    limits = ModelLimits(**{**FREE.model_dump(), "structured": True})
-    async with model_server() as server:
-        for taken in (limits, FREE):
-            async with gateway_at(server.base_url, limits=taken) as gateway:
-                await gateway.answer(question(schema={"type": "object"}))
-    first, second = server.asked
-    assert first.body["response_format"]["json_schema"]["strict"] is True
-    assert "response_format" not in second.body
-
-
 async def test_the_budget_of_a_day(tmp_path: Path) -> None:
     """Replicas and restarts share it: what is spent is spent, until midnight."""
     usage = {"prompt_tokens": 10, "completion_tokens": 0}
@@ -233,13 +222,6 @@ async def test_a_budget_needs_prices() -> None:
     async with served(limits=limits, budget_usd_per_day=1.0) as (server, gateway):
         reply = instance(ModelUnavailable, await gateway.answer(question()))
     assert "prices" in reply.detail
-    assert not server.asked
-
-
-async def test_no_journal_no_call(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    async with served(cache_path=tmp_path / "file" / "llm.sqlite") as (server, gateway):
-        assert isinstance(await gateway.answer(question()), ModelUnavailable)
     assert not server.asked
 
 
@@ -302,34 +284,6 @@ async def booked_today(path: Path) -> float:
     _, total = await store.book(datetime.now(UTC).date().isoformat(), 0.0, None)
     await store.aclose()
     return total
-
-
-class HeldStore(SqliteJournal):
-    """Books when it is let."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.entered, self.free = asyncio.Event(), asyncio.Event()
-
-    async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
-        self.entered.set()
-        await self.free.wait()
-        return await super().book(day, usd, most)
-
-
-async def test_booking_of_an_abandoned_question_is_reverted(tmp_path: Path) -> None:
-    """Cancelled, or out of time: the call is not made, so the day is not charged for it."""
-    path = tmp_path / "llm.sqlite"
-    store = HeldStore(path)
-    async with served(journal=store) as (server, gateway):
-        asking = asyncio.create_task(gateway.answer(question("cancelled", max_tokens=100_000)))
-        await store.entered.wait()
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
-        assert isinstance(await gateway.answer(question("late", max_tokens=100_000)), ModelUnavailable)
-        store.free.set()
-    assert not server.asked
-    assert await booked_today(path) == 0.0
 
 
 async def test_what_calls_took_is_kept_beside_what_was_foreseen(tmp_path: Path) -> None:
@@ -470,14 +424,6 @@ async def test_when_the_first_is_cancelled_the_next_asks() -> None:
     ]
     assert ask.times == 2
     assert len(flights) == 0
-
-
-async def test_later_call_and_other_key_ask_again() -> None:
-    flights, ask = SingleFlight(), Asked(ModelFailed(CALL, "no"))
-    ask.may.set()
-    await flights.share("k", ask)
-    await asyncio.gather(flights.share("k", ask), flights.share("other", ask))
-    assert ask.times == 3
 
 
 async def test_a_bug_is_its_finder_s_and_the_next_asks() -> None:

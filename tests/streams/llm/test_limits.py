@@ -159,15 +159,6 @@ async def test_never_over_while_partitions_move(seed: int) -> None:
 
 
 @virtually
-async def test_never_over_where_little_is_allowed() -> None:
-    """Parts of requests don't add up to one too many."""
-    fleet = Fleet(ModelLimits(requests_per_minute=10, tokens_per_minute=10**9, in_flight=100), [0.25] * 4)
-    await fleet.run(600)
-    assert most_in_a_minute(fleet.arrivals) <= 10
-    assert fleet.used(120, 600) >= 7
-
-
-@virtually
 async def test_tokens_are_a_limit_too() -> None:
     """What was estimated is set right by what was used."""
     each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=100))
@@ -179,15 +170,6 @@ async def test_tokens_are_a_limit_too() -> None:
         turn.over(1000)
     assert most_in_a_minute(used) <= 60_000
     assert len(used) / 4 >= 0.95 * 60_000
-
-
-@virtually
-async def test_oversized_request_goes_without_others() -> None:
-    each = limiter(ModelLimits(requests_per_minute=100, tokens_per_minute=1000, in_flight=100))
-    for _ in range(3):
-        turn = instance(ModelTurn, await each.turn("task", 5000, 10**9))
-        turn.over(None)
-    assert asyncio.get_running_loop().time() >= 2 * 5 * MINUTE
 
 
 @virtually
@@ -291,19 +273,6 @@ async def test_pause_that_ends_with_the_patience_is_not_exceeded() -> None:
     assert refused.paused
 
 
-@virtually
-async def test_a_cancelled_asker_takes_no_turn() -> None:
-    each = limiter(ModelLimits(requests_per_minute=6, tokens_per_minute=10**9, in_flight=1))
-    first = await each.turn("task", 1, 100.0)
-    waiting = [asyncio.create_task(each.turn("task", 1, 100.0)) for _ in range(2)]
-    await asyncio.sleep(1)
-    waiting[0].cancel()
-    assert isinstance(first, ModelTurn)
-    first.over(None)
-    second = instance(ModelTurn, await waiting[1])
-    assert second.waited < 15
-
-
 def test_a_pace_is_corrected_where_there_is_a_limit() -> None:
     pace = RateWindow(MARGIN)
     pace.limit(60, 0.0)
@@ -339,13 +308,6 @@ def test_the_window_holds_exactly(steps: list[tuple[float, int]], limit: int, am
 
 
 MODELS = {"gate": "small", "claims": "large", "search": "large"}
-
-
-def test_weights_count_against_the_same_model_s() -> None:
-    shares = Shares(MODELS, {"gate": 5.0, "claims": 3.0, "search": 1.0})
-    assert (shares.of("gate"), shares.of("claims"), shares.of("search")) == (1.0, 0.75, 0.25)
-    none = Shares(MODELS, {"claims": 1.0, "search": 0.0})
-    assert (none.of("claims"), none.of("search"), none.of("not configured")) == (1.0, 0.0, 1.0)
 
 
 def test_replays_and_live_traffic_have_the_whole_together() -> None:

@@ -95,11 +95,6 @@ async def test_answers(store: RedisJournal, server: Server) -> None:
     assert server.asked.ttl(f"{PREFIX}costs:{DAY}") >= 86_400
 
 
-async def test_what_is_kept_for_no_time_is_not_kept(store: RedisJournal) -> None:
-    assert await store.keep("k", "{}", 0, 0, DAY, 0.5) == 0.5
-    assert await store.get("k", 0) is None
-
-
 async def test_what_calls_took_is_summed_up(store: RedisJournal) -> None:
     assert await store.experience("t", "m") == Experience()
     for took in (10, 30):
@@ -223,23 +218,6 @@ async def test_a_booking_without_a_reply_is_sent_once(
         assert await store.book(DAY, 0.0, None) == (True, 0.75)
     keeping = sent[sent.index(b"MULTI") : sent.index(b"EXEC")]
     assert all(command in keeping for command in (b"SET", b"INCRBYFLOAT", b"EXPIRE")), "an answer and its costs are one"
-
-
-async def test_hanging_server_fails_until_it_answers(
-    store: RedisJournal, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("streams.llm.redis_journal._SECONDS", 0.2)
-    impatient = RedisJournal(server.url)
-    await impatient.get("k", 0)
-    server.send(signal.SIGSTOP)
-    try:
-        for call in CALLS[:2]:
-            with pytest.raises(JournalError, match="TimeoutError"):
-                await call(impatient)
-    finally:
-        server.send(signal.SIGCONT)
-    assert await store.book(DAY, 0.5, None) == await impatient.book(DAY, 0.0, None)
-    await impatient.aclose()
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:x", "http://127.0.0.1"])

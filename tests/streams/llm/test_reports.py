@@ -73,12 +73,6 @@ async def test_counts_are_written_while_the_process_runs(path: Path, monkeypatch
     await journal.aclose()
 
 
-async def test_a_journal_that_fails_stops_no_answer(tmp_path: Path) -> None:
-    tally = CallTally(SqliteJournal(tmp_path), VirtualClock())
-    tally.add("m", requested=1)
-    await tally.aclose()
-
-
 async def test_the_gateway_counts_requests_cached_answers_and_refusals(path: Path) -> None:
     """A reply costs 10 USD; the second question would exceed the budget."""
     price = ModelLimits(price_in=0.0, price_out=1_000_000.0)

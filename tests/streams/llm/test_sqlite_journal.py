@@ -55,17 +55,6 @@ async def test_replicas_share_one_file(path: Path) -> None:
     await asyncio.gather(*(store.aclose() for store in stores))
 
 
-async def test_submitted_write_survives_cancellation_of_its_caller(path: Path) -> None:
-    store = SqliteJournal(path)
-    keeping = [asyncio.create_task(store.keep(f"k{number}", "{}", 0, 100, DAY, 1.0)) for number in range(20)]
-    await asyncio.sleep(0)
-    for task in keeping:
-        task.cancel()
-    await asyncio.gather(*keeping, return_exceptions=True)
-    assert await store.book(DAY, 0.0, None) == (True, 20.0)
-    await store.aclose()
-
-
 async def test_old_answers_are_forgotten(path: Path) -> None:
     store = SqliteJournal(path)
     await store.keep("old", "{}", 0, 10, DAY, 0)

@@ -85,17 +85,6 @@ async def test_failed_probes_double_the_pause_and_rotate() -> None:
     assert order == ["a", "b", "a", "b", "a"]
 
 
-async def test_cancelled_first_waiter_makes_room_for_the_next() -> None:
-    clock = LongPause()
-    breaker = opened(clock)
-    first, second = asyncio.create_task(breaker.turn()), asyncio.create_task(breaker.turn())
-    await asyncio.sleep(0)
-    clock.seconds = 60
-    first.cancel()
-    await asyncio.gather(first, return_exceptions=True)
-    assert await second is True
-
-
 # --- and the tries of a record --------------------------------------------------------------------------------------
 
 

@@ -58,13 +58,6 @@ def test_the_original_is_kept_and_the_notes_say_why() -> None:
     }
 
 
-def test_what_is_written_is_read_back() -> None:
-    read = DeadLetter.of(letter().headers)
-    assert (read.handler, read.reason, read.stage, read.error) == ("toy", "invalid", "decode", "url: Field required")
-    assert (read.topic, read.partition, read.offset) == ("shop.pages.crawled.v1", 3, 17)
-    assert (read.root_id, read.original_size) == ("shop.pages.crawled.v1/3/17", None)
-
-
 def test_a_record_without_key_value_or_timestamp_is_kept_as_such() -> None:
     record = letter(None, key=None, origin=Origin("t", 0, 0, None))
     # The client sends no record that has neither key nor value.
@@ -122,12 +115,6 @@ def test_oversized_key_is_cut_and_its_size_noted() -> None:
     record = letter(key=b"k" * (2 * MIB))
     assert record.key == b"k" * KEPT_BYTES
     assert notes(record)["x-orig-key-size"] == str(2 * MIB)
-
-
-def test_the_words_of_a_refusal_are_bounded_and_always_text() -> None:
-    kept = notes(letter(refusal=Dead(DeadReason.HANDLER_BUG, "\ud800" + "x" * 10_000)))
-    assert kept["x-error-message"].startswith("?x")
-    assert len(kept["x-error-message"]) == 500
 
 
 SIZES = st.sampled_from([0, 1, KEPT_BYTES + 1, MIB // 5, MIB, TOPIC_BYTES, TOPIC_BYTES + MIB, 2 * TOPIC_BYTES])

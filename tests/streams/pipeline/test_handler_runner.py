@@ -16,7 +16,6 @@ from streams.pipeline.breaker import Breaker, ClosedBreaker
 from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, exhausted
 from streams.settings.model import BreakerSettings, RetrySettings
 from streams.topology import Handler
-from streams.topology.codec import MAX_DETAIL
 from tests.samples import instance
 from tests.streams.doubles import BEGAN, PAGE, LongPause, NoRules, VirtualClock, handler_of
 
@@ -112,11 +111,6 @@ async def test_reader_gets_the_state_of_its_own_try() -> None:
     handler = handler_of(lambda *_: Ask(ask().need, f"try {next(tries)}"), read, rounds=2)
     assert await come_to_an_end(handler) == Emit(())
     assert seen == [("try 1", 1), ("try 1, later", 2), ("try 2", 1), ("try 2, later", 2)]
-
-
-async def test_the_words_of_a_bug_are_bounded() -> None:
-    outcome = instance(Dead, await come_to_an_end(handler_of(lambda *_: fail("x" * 10_000))))
-    assert len(outcome.detail) == MAX_DETAIL
 
 
 # --- retries ---------------------------------------------------------------------------------------------------------
@@ -335,15 +329,6 @@ async def test_cancellation_passes(answer: Ask | Retry) -> None:
         await task
 
 
-async def test_record_waits_without_attempts_while_models_are_down() -> None:
-    """One record is enough for intake to rest; it goes on when the model is back, after more tries than it has."""
-    clock, services = VirtualClock(), World(replies=[ModelUnavailable("nobody there")] * 19)
-    breaker, told = Breaker(BreakerSettings(), clock), list[bool]()
-    breaker.listen(lambda: told.append(breaker.closed))
-    assert await decider_of(services, clock, breaker).finish(PAGE, ask(), record=1) == AttemptResult(DROP, 1)
-    assert told == [False, True]
-
-
 @pytest.mark.parametrize(("lasting", "questions"), [(False, 2), (True, 1)])
 async def test_lasting_failure_is_returned_at_once(lasting: bool, questions: int) -> None:
     """A key that is refused is refused the second time too; without a breaker nothing else would stop it."""
@@ -353,23 +338,6 @@ async def test_lasting_failure_is_returned_at_once(lasting: bool, questions: int
     tried = await decider_of(services, clock, breaker).finish(PAGE, ask(), 1, 2)
     assert tried == AttemptResult(refused.retry(), questions)
     assert len(services.needs) == questions
-
-
-async def test_a_breaker_s_cause_has_no_words_of_a_model_s_server() -> None:
-    """They may repeat the question, and the cause is logged and shown in the process's health."""
-    clock, causes = VirtualClock(), list[str]()
-    services = World(replies=[ModelUnavailable("status 401: you asked 'is Ann ill?'", cause="status 401")] * 3)
-
-    class Listened(Breaker):
-        def failed(self, *args: Any, **named: Any) -> None:
-            super().failed(*args, **named)
-            causes.append(self.cause)
-
-    breaker = Listened(BreakerSettings(), clock)
-    breaker.listen(lambda: causes.append(breaker.cause))
-    await decider_of(services, clock, breaker).finish(PAGE, ask(), record=1)
-    assert len(causes) > 3, "opened, probed in vain, closed"
-    assert set(causes) == {"status 401"}
 
 
 async def test_record_without_a_turn_waits_without_opening_the_breaker() -> None:

@@ -71,8 +71,3 @@ def test_a_record_is_due_when_its_headers_say_or_at_once() -> None:
         assert due_at(raw_record(headers=[("x-not-before", forged)])) == 0
     assert due_at(raw_record()) == 0
     assert due_at(raw_record(headers=[("x-not-before", b"1" * 19)])) == int("1" * 19) / 1000
-
-
-def test_next_tier_without_tiers_or_delay() -> None:
-    assert next_retry_topic((), None, 5.0) is None
-    assert next_retry_topic((AT_ONCE, SHORT), None, None) is AT_ONCE

@@ -31,15 +31,6 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[gateway.Gateway]:
     return found
 
 
-async def test_the_gateway_is_made_before_the_first_question_and_once(made: list[gateway.Gateway]) -> None:
-    services = LiveServices(load_settings(kafka=KAFKA, llm=NOBODY))
-    services.open_models()
-    assert len(made) == 1
-    assert isinstance(await services.answer(question(), None), ModelUnavailable)
-    assert len(made) == 1
-    await services.aclose()
-
-
 async def test_unusable_journal_makes_the_model_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     services = LiveServices(

@@ -30,16 +30,6 @@ def test_larger_records_than_before_may_take_twice_the_bytes() -> None:
     assert window.exceeds(151)
 
 
-def test_empty_window_has_room_for_a_record_of_any_size() -> None:
-    window = make(max_bytes=10)
-    entry = window.admit(0, b"a", 50, "")
-    assert window.room == 0
-    assert entry is not None
-    window.finish(entry, "done", 0)
-    window.release(1)
-    assert window.room == 1
-
-
 def test_misuse_is_refused() -> None:
     window = make()
     entry = window.admit(4, None, 1, "")

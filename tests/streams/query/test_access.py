@@ -90,16 +90,6 @@ async def test_named_application_is_asked_despite_a_local_index(tmp_path: Path) 
         assert isinstance(queries, RemoteQueries)
 
 
-async def test_index_of_another_embedder_is_refused(tmp_path: Path) -> None:
-    settings = settings_at(tmp_path)
-    await fill(settings)
-    embedder = settings.index.embedder.model_copy(update={"dimensions": 64})
-    other = settings.model_copy(update={"index": settings.index.model_copy(update={"embedder": embedder})})
-    with pytest.raises(NoQueriesError, match="ASSAY_INDEX__COLLECTION"):
-        async with open_queries(other):
-            pass
-
-
 async def test_server_without_the_collection_is_refused(tmp_path: Path) -> None:
     with QdrantServer().listening() as server:
         settings = settings_at(tmp_path)

@@ -44,15 +44,6 @@ async def test_a_refusal_comes_over_as_it_is(outcome: Outcome, expected: Refusal
     assert await asked(lambda _: outcome) == expected
 
 
-async def test_unreachable_application_is_reported_with_advice() -> None:
-    async with HttpServer(None, HttpSettings(port=0)) as server:
-        address = server.address
-    answer = instance(Refusal, await RemoteQueries(f"http://{address}", "", 5, "; do this").answer(REQUEST))
-    assert answer.reason == "unavailable"
-    assert f"http://{address}/query" in answer.detail
-    assert answer.detail.endswith("; do this")
-
-
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [

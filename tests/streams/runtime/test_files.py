@@ -135,14 +135,6 @@ def modes(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())}
 
 
-async def test_the_journal_and_what_sqlite_puts_beside_it(tmp_path: Path) -> None:
-    folder = tmp_path / "state" / "of"
-    store = SqliteJournal(folder / "llm.sqlite")
-    await store.keep("key", "{}", 0, 100, "2026-01-01", 0.5)
-    assert modes(folder) == {"of": 0o700, "llm.sqlite": 0o600, "llm.sqlite-wal": 0o600, "llm.sqlite-shm": 0o600}
-    await store.aclose()
-
-
 async def test_fetch_cache_and_its_sqlite_files_are_private(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     cache = FetchCache(FetchSettings(cache_path=folder / "fetch.sqlite"), VirtualClock())

@@ -78,14 +78,6 @@ def test_gc_is_as_before_after_a_failed_start(before: bool) -> None:
     assert gc.isenabled() is before
 
 
-def test_what_became_garbage_before_or_meanwhile_still_goes() -> None:
-    before = weakref.ref(Knot())
-    with gc_paused():
-        meanwhile = weakref.ref(Knot())
-    gc.collect()
-    assert (before(), meanwhile()) == (None, None)
-
-
 def test_frozen_objects_are_not_collected() -> None:
     with gc_paused():
         knot, kept = weakref.ref(Knot()), Knot()

@@ -274,12 +274,6 @@ def test_rules_are_those_of_the_whole_configuration(kind: type[Rules]) -> None:
     assert settings.of(kind) is settings.of(kind)
 
 
-@pytest.mark.parametrize("sections", [{"tiered_indexing": {"tier_a": {"min_ct": 1}}}, {"tierd_indexing": {}}])
-def test_an_unknown_key_is_named(sections: dict[str, object]) -> None:
-    with pytest.raises(SettingsError, match=r"min_ct|tierd_indexing"):
-        LazySettings(**sections)
-
-
 def test_a_wrong_shipped_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "assay.yaml").write_text("tiered_indexing: {}\n", "utf-8")
     monkeypatch.setenv("ASSAY_CONFIG_DIR", str(tmp_path))

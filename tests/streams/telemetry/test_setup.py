@@ -88,12 +88,3 @@ def test_repeated_warnings_come_with_growing_pauses_and_a_count() -> None:
     assert "more" in repeats(None, "warning", {"event": "not opened yet", "logger": "a"})
     now = 2000.0
     assert "more" not in repeats(None, "warning", {"event": "not opened yet", "logger": "a"})
-
-
-def test_console_log_has_no_json_and_no_colours_off_a_terminal(capsys: Capture) -> None:
-    configure_logs("info", "console")
-    structlog.get_logger("streams.test").info("running", http="127.0.0.1:8080", host="a.example\x1b[2J\x9b2J")
-    shown = capsys.readouterr().err
-    assert "running" in shown
-    assert "http=127.0.0.1:8080" in shown
-    assert not {"{", "\x1b", "\x9b"} & set(shown)

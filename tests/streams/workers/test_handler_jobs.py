@@ -126,10 +126,6 @@ def test_an_undecodable_record_has_the_same_refusal_in_a_child(value: bytes | No
     assert instance(Dead, answer.of).reason in (DeadReason.UNDECODABLE, DeadReason.INVALID)
 
 
-def test_a_handler_that_raises_in_a_child_has_a_bug(toys: Pooled) -> None:
-    assert toys.outcome("raise no") == Dead(DeadReason.HANDLER_BUG, "ValueError: no")
-
-
 @pytest.mark.parametrize(
     ("page", "refusal", "children"),
     [
@@ -202,18 +198,6 @@ def test_a_page_is_scored_under_both_configurations(processes: int) -> None:
     assert scores == [*([18, points + 8] for points in range(5, 15)), [18, 18], [18, 13]]
     versions = {emitted(ScoredPage, then).config_version for _, then in found}
     assert len(versions) == 10, "20 points for the third tier are a version, 10 are that of the shipped rules"
-
-
-def test_a_page_that_is_too_deep_or_no_page_is_dead_under_both() -> None:
-    found = tried(WorkersSettings(processes=1), (RawRecord(b"no page", (), None), {}))
-    assert {instance(Dead, outcome).reason for outcome in found[0]} == {DeadReason.UNDECODABLE}
-
-
-def test_a_page_over_its_time_is_dead_and_the_next_is_scored() -> None:
-    long = CrawledPage(url="https://a.example/", html="<p>" + "word " * 1_500_000)
-    found = tried(WorkersSettings(processes=1, cpu_seconds=0.05, wall_seconds=60), (long, {}), (SHORT_PAGE, {}))
-    assert instance(Dead, found[0][0]) == found[0][1]
-    assert emitted(ScoredPage, found[1][0]).cts_score == 18
 
 
 def test_a_handler_that_makes_requests_is_refused() -> None:

@@ -88,16 +88,6 @@ async def test_a_job_goes_to_the_child_with_the_fewest_jobs(pool: WorkerPool) ->
         await jobs
 
 
-async def test_killed_idle_children_are_replaced(pool: WorkerPool) -> None:
-    for _ in range(5):
-        pids = children(pool)
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-        assert not await end_of(pids, 5)
-        await asyncio.sleep(0.05)
-        assert await run(pool, *(("echo", n) for n in range(50))) == list(range(50))
-
-
 async def test_no_job_is_blamed_for_the_death_of_the_template(tmp_path: Path) -> None:
     marks = [tmp_path / str(n) for n in range(2)]
     async with WorkerPool(make_work, 2, replace(LIMITS, wall_seconds=60)) as pool:
@@ -112,15 +102,6 @@ async def test_no_job_is_blamed_for_the_death_of_the_template(tmp_path: Path) ->
         assert template(pool) != first
 
 
-async def test_the_children_of_a_dead_template_go_on(pool: WorkerPool) -> None:
-    before = children(pool)
-    os.kill(template(pool), signal.SIGKILL)
-    assert set(await run(pool, *(("pid", None) for _ in range(100)))) == before
-    results = await run(pool, *(("crash", None) if n % 10 == 0 else ("echo", n) for n in range(50)))
-    assert [type(result) for result in results] == [Dead if n % 10 == 0 else int for n in range(50)]
-    assert not await end_of(before, 5)
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "stopped"])
 async def test_a_stopped_template_is_replaced(number: signal.Signals, pool: WorkerPool) -> None:
     before = {template(pool), *children(pool)}
@@ -130,23 +111,6 @@ async def test_a_stopped_template_is_replaced(number: signal.Signals, pool: Work
     assert await run(pool, *(("echo", n) for n in range(50))) == list(range(50))
     assert not before & {template(pool), *children(pool)}
     assert not await end_of(before, 5)
-
-
-async def test_a_template_that_does_not_start_is_tried_again(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = 0
-    real = Template.started
-
-    async def failing(*given: Any) -> Template:
-        nonlocal tried
-        tried += 1
-        if tried == 1:
-            raise ChildStartError("not now")
-        return await real(*given)
-
-    monkeypatch.setattr(Template, "started", failing)
-    os.kill(template(pool), signal.SIGKILL)
-    assert [type(result) for result in await run(pool, *[("crash", None)] * 4)] == [Dead] * 4
-    assert tried == 2
 
 
 async def test_a_child_that_cannot_be_forked_is_tried_again(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
