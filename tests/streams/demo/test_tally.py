@@ -1,11 +1,13 @@
 """The counts of a reader of the topics, and the inputs with their outcomes."""
 
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from schemas.claims import ClaimBand, ClaimEvaluated, ClaimStatus
 from schemas.llm import CallOutcome, LlmCall
+from streams.demo import feed
 from streams.demo.tally import Audit, Balance, Tally, Trace, faults
 from tests.samples import the_handler
 from tests.tables import tables
@@ -85,3 +87,23 @@ def test_outputs_and_dead_letters_are_distinguished(
     for identity in dead:
         account.see_dead("score_page", identity)
     assert balance(account) == expected
+
+
+# --- the sample web --------------------------------------------------------------------------------------------------
+
+
+def test_addresses_lead_to_files_of_their_own_host_only() -> None:
+    host = "findevents.nordic.example"
+    assert feed.find(host, "/denmark/copenhagen/events", "page=2") is not None
+    assert feed.find(host, "/robots.txt", "") is not None
+    assert feed.find(host, "/../shop.lydhuset.example/index", "") is None
+    assert feed.find(host, "/absent", "") is None
+    assert feed.find("elsewhere.example", "/", "") is None
+    with pytest.raises(KeyError):
+        feed.page("https://elsewhere.example/")
+
+
+def test_pages_behind_a_link_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "web").symlink_to(feed.FOLDER)
+    monkeypatch.setattr(feed, "FOLDER", tmp_path / "web")
+    assert feed.page(feed.NOTICE)

@@ -1,6 +1,5 @@
 """The cache of fetched pages: its content, and how long it is kept."""
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -131,32 +130,3 @@ async def test_cache_uses_memory_while_another_process_locks_the_file(
     async with caching(time, cache_path=file) as cache:
         kept = [await cache.get("q", URL + number) is not None for number in ("", "2", "3", "4")]
     assert kept == [True, False, False, True]
-
-
-async def test_a_full_disk_passes(tmp_path: Path) -> None:
-    time, file = VirtualClock(), tmp_path / "c.sqlite"
-    async with caching(time, cache_path=file, cache_rest_seconds=60) as cache:
-        await cache.put("q", URL, page(time))
-        assert cache._file is not None
-        [(pages,)] = cache._file.execute("PRAGMA page_count").fetchall()
-        cache._file.execute(f"PRAGMA max_page_count = {pages}")
-        big = page(time, Random(1).randbytes(200_000))
-        await cache.put("q", URL + "2", big)
-        kept = [await cache.get("q", URL + number) for number in ("", "2")]
-        assert [found.body for found in kept if isinstance(found, FetchedPage)] == [b"<p>x", big.body]
-        cache._file.execute("PRAGMA max_page_count = 100000")
-        time.seconds += 61
-        await cache.put("q", URL + "3", big)
-    async with caching(time, cache_path=file) as cache:
-        assert [await cache.get("q", URL + number) is not None for number in ("", "2", "3")] == [True, False, True]
-
-
-async def test_a_cancelled_writer_leaves_a_cache_that_works(tmp_path: Path) -> None:
-    time = VirtualClock()
-    async with caching(time, cache_path=tmp_path / "c.sqlite") as cache:
-        writing = asyncio.create_task(cache.put("q", URL, page(time, b"x" * 1_000_000)))
-        await asyncio.sleep(0)
-        writing.cancel()
-        await asyncio.gather(writing, return_exceptions=True)
-        await cache.put("q", URL + "2", page(time))
-        assert await cache.get("q", URL + "2") is not None

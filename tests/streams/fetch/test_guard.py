@@ -108,32 +108,6 @@ async def test_look_ups_use_the_port_and_their_own_threads(monkeypatch: pytest.M
     assert most <= 2, "no more look-ups at a time than threads"
 
 
-async def test_close_does_not_wait_for_look_ups_or_start_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    begun, silent = threading.Event(), threading.Event()
-
-    def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
-        asked.append(host)
-        begun.set()
-        silent.wait(10)
-        return []
-
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    resolver = SystemResolver(1)
-    first, second = (asyncio.ensure_future(resolver(name, 80)) for name in ("silent.example", "next.example"))
-    await asyncio.to_thread(begun.wait, 5)
-    watchdog = threading.Timer(5, silent.set)
-    watchdog.start()
-    resolver.close()
-    assert not silent.is_set(), "close did not wait"
-    watchdog.cancel()
-    silent.set()
-    assert await first == []
-    with pytest.raises(asyncio.CancelledError):
-        await second
-    assert asked == ["silent.example"]
-
-
 async def test_a_name_without_an_address() -> None:
     url = "http://gone.example.com/"
     refused = FetchRefused(url, FetchFailure.UNRESOLVABLE, "no address for gone.example.com")

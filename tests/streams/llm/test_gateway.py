@@ -326,20 +326,6 @@ async def test_no_model_is_named() -> None:
     assert "ASSAY_LLM__MODEL" in reply.detail
 
 
-async def test_the_next_of_a_crowd_gets_no_turn_in_time() -> None:
-    """More than the patience has room for is refused at once, not after it."""
-    limits = ModelLimits(**{**FREE.model_dump(), "requests_per_minute": 60})
-    async with served(limits=limits) as (server, gateway):
-        began = asyncio.get_running_loop().time()
-        replies = await asyncio.gather(*(gateway.answer(question(str(number))) for number in range(10)))
-        assert asyncio.get_running_loop().time() - began < 5
-    assert 1 <= sum(isinstance(reply, ModelReply) for reply in replies) <= 2
-    refused = [reply for reply in replies if isinstance(reply, ModelUnavailable)]
-    assert len(refused) >= 8
-    assert all(reply.busy and reply.after_seconds == 1.0 for reply in refused), "a line is no outage"
-    assert server.asked
-
-
 async def test_key_repeated_by_the_server_is_not_passed_on() -> None:
     repeats = status(401, message="Incorrect API key provided: sesame-123", kind="invalid_api_key")
     async with served(repeats, api_key="sesame-123") as (_, gateway):
@@ -424,18 +410,3 @@ async def test_when_the_first_is_cancelled_the_next_asks() -> None:
     ]
     assert ask.times == 2
     assert len(flights) == 0
-
-
-async def test_a_bug_is_its_finder_s_and_the_next_asks() -> None:
-    flights, ask = SingleFlight(), Asked(ModelReply("1", (), CALL))
-
-    async def broken() -> Replied:
-        await asyncio.sleep(0)
-        raise RuntimeError
-
-    finder, other = (asyncio.create_task(flights.share("k", which)) for which in (broken, ask))
-    ask.may.set()
-    assert [type(end).__name__ for end in await asyncio.gather(finder, other, return_exceptions=True)] == [
-        "RuntimeError",
-        "ModelReply",
-    ]

@@ -140,16 +140,6 @@ CALLS: list[Callable[[RedisJournal], Awaitable[object]]] = [
 ]
 
 
-@pytest.mark.parametrize("call", CALLS, ids=["get", "experience", "keep", "book"])
-async def test_values_of_another_type_are_trouble(
-    store: RedisJournal, server: Server, call: Callable[[RedisJournal], Awaitable[object]]
-) -> None:
-    for name in ("answer:k", f"costs:{DAY}", "usage:t:m:opening"):
-        server.asked.lpush(f"{PREFIX}{name}", "of another program")
-    with pytest.raises(JournalError, match="ResponseError"):
-        await call(store)
-
-
 async def test_a_refused_write_keeps_and_books_nothing(store: RedisJournal, server: Server) -> None:
     """A server that is full (maxmemory-policy noeviction) refuses all of a transaction."""
     await store.book(DAY, 0.5, None)

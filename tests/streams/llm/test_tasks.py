@@ -5,13 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handlers.reasoning.answer import AnswerRules, answer_query
 from handlers.reasoning.context import ROLES, Role, order_sources
 from schemas.llm import CallOutcome
 from schemas.needs import Ask, AskModel
 from schemas.replies import ModelFailed, ModelReply
-from streams.llm.replies import Completion
+from streams.llm.replies import Completion, read_completion
 from streams.llm.tasks import answer_offline, keeps_to_protocol
 from streams.pipeline.services import LiveServices
 from streams.settings.model import load_settings
@@ -90,3 +92,38 @@ def test_a_critic_has_a_verdict_on_every_finding() -> None:
     none, one = ({"verdicts": [{"finding": 1, "verdict": "supported", "because": ""}] * count} for count in (0, 1))
     assert not keeps(asked("critic"), json.dumps(none))
     assert keeps(asked("critic"), json.dumps(one))
+
+
+# --- bodies that are not completions ---------------------------------------------------------------------------------
+
+
+@given(st.binary())
+def test_any_bytes(body: bytes) -> None:
+    read_completion(body, 1000, 10)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON, JSON, JSON, JSON)
+def test_any_values(content: object, calls: object, reason: object, usage: object) -> None:
+    import json
+
+    body = {
+        "choices": [{"message": {"content": content, "tool_calls": calls}, "finish_reason": reason}],
+        "usage": usage,
+    }
+    completion = read_completion(json.dumps(body).encode(), 1000, 10)
+    if completion is not None and completion.outcome is CallOutcome.OK:
+        assert completion.text.strip() or completion.tool_calls
+
+
+def test_arguments_that_came_as_an_object() -> None:
+    body = b'{"choices": [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}, 7]}}]}'
+    completion = read_completion(body, 1000, 10)
+    assert completion is not None
+    assert [(call.name, call.arguments) for call in completion.tool_calls] == [("f", '{"a": 1}')]

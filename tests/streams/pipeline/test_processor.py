@@ -232,17 +232,6 @@ async def test_each_retry_topic_tries_once_before_the_dead_letter() -> None:
     assert (notes["x-root-id"], "x-not-before" in notes) == (PLACE, False)
 
 
-async def test_long_retry_after_selects_the_slower_retry_topic() -> None:
-    wishful = replace(patient(10, 60), fn=lambda *_: Retry(RetryReason.RATE_LIMITED, after_seconds=45))
-    bench = Bench(wishful)
-    later = await complete(bench)
-    assert later.topic.endswith(".retry.1m")
-    assert bench.clock.pauses == []
-    endless = replace(wishful, fn=lambda *_: Retry(RetryReason.RATE_LIMITED, after_seconds=1e12))
-    notes = texts(await complete(Bench(endless)))
-    assert int(notes["x-not-before"]) == int((START.timestamp() + 3600) * 1000), "obeyed for an hour"
-
-
 async def test_notes_on_a_record_from_elsewhere_are_not_believed() -> None:
     forged = [("x-orig-topic", b"other"), ("x-orig-partition", b"9"), ("x-orig-offset", b"9"), ("x-attempt", b"99")]
     notes = texts(await complete(Bench(patient(10)), raw_record(headers=forged)))

@@ -163,23 +163,6 @@ async def test_disconnected_client_cancels_its_query() -> None:
             await services.given_up.wait()
 
 
-async def test_query_that_meets_a_bug_leaves_no_task() -> None:
-    class Broken:
-        async def answer(self, _request: RankingRequested) -> RankingCompleted:
-            raise RuntimeError("a bug")
-
-    async def silent(*_: Any) -> None:
-        await asyncio.Event().wait()
-
-    route = QueryRoute(Broken(), settings_with().query, "")
-    headers = [(b"host", b"127.0.0.1")]
-    scope = {"type": "http", "client": ("127.0.0.1", 1), "method": "GET", "query_string": b"q=x", "headers": headers}
-    before = asyncio.all_tasks()
-    with pytest.raises(RuntimeError, match="a bug"):
-        await route(scope, silent, silent)
-    assert asyncio.all_tasks() == before
-
-
 async def test_stopping_finishes_what_is_under_way_and_takes_no_more() -> None:
     services = Gated()
     route = routed(services=services)

@@ -212,9 +212,9 @@ SECTIONS = [(handler, name) for handler in HANDLERS for name in handler.rules.mo
 def test_what_a_decision_depends_on_changes_its_version(handler: Handler, section: str) -> None:
     shipped = once().model_dump(mode="json", by_alias=True, include={section})
     version = once().rules(handler.rules).config_version
-    for changed in _changes(shipped):
+    for change in _changes(shipped):
         try:
-            other = shipped_rules(handler.rules, **merged(shipped, changed))
+            other = shipped_rules(handler.rules, **merged(shipped, change))
         except ValidationError:
             continue
         assert other.config_version != version

@@ -21,10 +21,20 @@ from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules, Section
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
-from streams.workers.handler_jobs import Answer, RawRecord, Trials, answer_in, answer_of, handler_pool, warm_up
+from streams.workers.handler_jobs import (
+    Answer,
+    RawRecord,
+    Trials,
+    answer_in,
+    answer_of,
+    forked_pool,
+    handler_pool,
+    warm_up,
+)
 from streams.workers.pool import WorkerPool
 from streams.workers.settings import WorkersSettings
 from tests.contract.worlds import World, broken, generous
+from tests.processes import below, running
 from tests.rules import shipped_rules
 from tests.samples import EXAMPLES, emitted, instance, the_handler
 from tests.streams.workers.page_handlers import ASKING, PAGES, NoRules, SomeRules
@@ -203,3 +213,34 @@ def test_a_page_is_scored_under_both_configurations(processes: int) -> None:
 def test_a_handler_that_makes_requests_is_refused() -> None:
     with pytest.raises(ValueError, match="makes requests"):
         Trials(ASKING, shipped_rules(ScorePageRules), WorkersSettings())
+
+
+# --- a command's own child -------------------------------------------------------------------------------------------
+
+
+SHORT = WorkersSettings(processes=1, cpu_seconds=0.3, wall_seconds=3, memory_mib=300)
+
+
+def made(settings: WorkersSettings = SHORT, handler: Handler = PAGES) -> WorkerPool | None:
+    return forked_pool([(handler, NoRules())], settings)
+
+
+async def test_a_forked_child_is_replaced_and_ends_with_the_pool() -> None:
+    before = below(os.getpid())
+    async with instance(WorkerPool, made()) as pool:
+        started = running(below(os.getpid()) - before)
+        assert len(started) == 2, "the template and its child"
+        found: list[Any] = []
+        for page in ("hang", "any", "crash", "any", "memory 3000000000", "any"):
+            answer = await answer_in(pool, PAGES, NoRules(), CrawledPage(url="https://a.example/", html=page))
+            found.append(answer.of.reason if isinstance(answer.of, Dead) else type(answer.of))
+        replaced = running(below(os.getpid()) - before)
+        assert len(replaced) == 2
+        assert len(replaced & started) == 1, "the template stays"
+    assert found == [DeadReason.TOOK_TOO_LONG, Emit, DeadReason.CRASHED, Emit, DeadReason.OUT_OF_MEMORY, Emit]
+    assert not running(below(os.getpid()) - before)
+
+
+def test_no_child_is_forked_without_processes_or_for_inline_work() -> None:
+    assert made(WorkersSettings(processes=0)) is None
+    assert made(handler=replace(PAGES, runs="inline")) is None
