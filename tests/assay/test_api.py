@@ -182,14 +182,6 @@ def test_every_function_refuses_bad_input(result: Any) -> None:
     assert refusal.reasons
 
 
-def test_names_of_search_interfaces_are_understood() -> None:
-    raw = {"position": 1, "link": LISTING["url"], "name": LISTING["title"], "body": LISTING["content"], "date": "today"}
-    query = "events in Aarhus today"
-    found, same = (instance(assay.Evaluation, assay.evaluate([item], query=query)) for item in (raw, LISTING))
-    assert found.reasons == same.reasons
-    assert found.classification.results == same.classification.results
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -83,15 +83,6 @@ async def test_memory_has_less_room_than_a_file(tmp_path: Path) -> None:
         assert len([found for found in kept if found is not None]) == expected
 
 
-async def test_invalid_cache_file_is_replaced_by_memory(tmp_path: Path) -> None:
-    file = tmp_path / "c.sqlite"
-    file.write_bytes(b"no database at all " * 100)
-    time = VirtualClock()
-    async with caching(time, cache_path=file) as cache:
-        await cache.put("q", URL, page(time))
-        assert await cache.get("q", URL) == page(time)
-
-
 @pytest.mark.parametrize("damage", TABLES["damaged_row_is_a_miss_and_other_rows_stay"])
 async def test_damaged_row_is_a_miss_and_other_rows_stay(tmp_path: Path, damage: str) -> None:
     time, file = VirtualClock(), tmp_path / "c.sqlite"

@@ -170,28 +170,6 @@ def test_other_agents_become_one() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        (text("User-agent: *\nDisallow: /x"), "fetched"),
-        (text("", 404), "none"),
-        (refused(FetchFailure.TIMEOUT), "timeout"),
-        (refused(FetchFailure.SERVER_ERROR), "server_error"),
-    ],
-)
-async def test_robots_result_is_counted_once_and_not_from_memory(
-    make_site: MakeSite, answer: Answer, found: str
-) -> None:
-    site = make_site(answer)
-    for _ in range(3):
-        await site.refusal()
-    assert site.found == [found]
-    if found == "fetched":
-        site.restart()
-        await site.refusal()
-        assert site.found == [found, "kept"]
-
-
 # --- turns at hosts --------------------------------------------------------------------------------------------------
 
 
@@ -206,14 +184,6 @@ async def visit(
         assert mine is not None
         if latency is not None:
             mine.answered(latency, served=served)
-
-
-async def test_slow_host_gets_longer_pauses_up_to_a_bound() -> None:
-    time = VirtualClock()
-    pacing = make_pacing(time, max_delay_seconds=6.0)
-    for latency in (9.0, 9.0, 9.0, 0.0, 0.0):
-        await visit(pacing, latency=latency)
-    assert time.pauses == [5.0, 6.0, 6.0, 3.0]
 
 
 async def test_crawl_delay_is_respected_up_to_the_longest_delay() -> None:

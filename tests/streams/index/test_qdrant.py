@@ -1,7 +1,5 @@
 """The store: embedded in memory, embedded in files, and on a server it behaves alike; faults have their own error."""
 
-import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -22,7 +20,6 @@ from streams.index.settings import IndexSettings, has_collection
 from streams.index.worker import IndexWorker
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.rules import shipped_rules
-from tests.samples import instance
 from tests.streams.doubles import VirtualClock
 from tests.streams.index.qdrant_server import QdrantServer
 
@@ -88,14 +85,6 @@ async def test_a_collection_of_another_embedder_is_not_mixed_with_ours(tmp_path:
         with pytest.raises(IndexSettingsError, match="holds vectors of maker with 8 dimensions"):
             await other.open()
         await other.aclose()
-
-
-async def test_files_that_can_not_be_made_are_trouble(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    made = store(path=tmp_path / "file" / "index")
-    with pytest.raises(IndexDownError, match="NotADirectoryError"):
-        await made.open()
-    await made.aclose()
 
 
 @pytest.mark.parametrize(
@@ -245,30 +234,3 @@ async def test_a_long_page_is_written_in_requests_of_bounded_size(
 async def test_what_is_there_is_counted_when_it_is_opened(bench: Bench) -> None:
     await bench.worker.open()
     assert bench.counts == [StoreCounts(0, {"A": 0, "B": 0, "C": 0})]
-
-
-async def test_a_disk_that_is_full_loses_nothing(tmp_path: Path) -> None:
-    bench = Bench(IndexSettings(path=tmp_path))
-    await bench.put("C", url="https://a.example/0")
-    database = sqlite3.connect(tmp_path / "collection" / "documents" / "storage.sqlite")
-    [pages] = database.execute("PRAGMA page_count").fetchone()
-    database.close()
-    assert bench.store._client is not None
-    local: Any = bench.store._client._client
-    connection = local.collections["documents"].storage.storage
-    loop = asyncio.get_running_loop()
-    await loop.run_in_executor(bench.store._threads, connection.execute, f"PRAGMA max_page_count={pages + 6}")
-    page = scored_page("A", url="https://a.example/1")
-    points = points_of(page, RULES.tiered_indexing, RULES.index_points)
-    document = IndexDocument(document_id_of(page.url), points, START)
-    reply = instance(IndexUnavailable, await bench.worker.index(document, None))
-    assert "full" in reply.detail
-    assert 1 < await bench.points() < 1 + len(points)
-    await loop.run_in_executor(bench.store._threads, connection.execute, "PRAGMA max_page_count=100000")
-    assert await bench.worker.index(document, None) == IndexReply(
-        len(points), len(points), 0, False, "hashed-ngrams-64"
-    )
-    await bench.worker.aclose()
-    again = Bench(IndexSettings(path=tmp_path))
-    assert await again.points() == 1 + len(points)
-    await again.worker.aclose()

@@ -130,20 +130,6 @@ async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
     assert reply.call.attempts == len(server.asked) == 2
 
 
-async def test_retry_after_beyond_the_patience_stops_questions() -> None:
-    """No question is sent before it is over, and every reply states how long that is."""
-    async with served(status(429, retry_after="3600")) as (server, gateway):
-        first = await gateway.answer(question("one"))
-        second = await gateway.answer(question("two"))
-    assert isinstance(first, ModelUnavailable)
-    assert first.after_seconds == 3600
-    assert isinstance(second, ModelUnavailable)
-    assert second.after_seconds == pytest.approx(3600, abs=30)
-    assert not first.busy
-    assert not second.busy
-    assert len(server.asked) == 1
-
-
 async def test_the_same_question_is_paid_once(tmp_path: Path) -> None:
     kept = tmp_path / "deep" / "llm.sqlite"
     async with model_server(slow(0.05, says("0.7"))) as server:
@@ -195,26 +181,6 @@ async def test_a_parameter_that_is_refused_is_left_out_from_then_on(name: str) -
     assert [name in asked.body for asked in server.asked] == [True, False, False]
     if name == "max_tokens":
         assert server.asked[1].body["max_completion_tokens"] == 10
-
-
-async def test_the_budget_of_a_day(tmp_path: Path) -> None:
-    """Replicas and restarts share it: what is spent is spent, until midnight."""
-    usage = {"prompt_tokens": 10, "completion_tokens": 0}
-    kept = tmp_path / "llm.sqlite"
-    reached: list[object] = []
-    async with model_server(says("0.7", usage=usage)) as server:
-        for replica in range(3):
-            async with gateway_at(server.base_url, cache_path=kept, budget_usd_per_day=60e-6) as gateway:
-                reached += [await gateway.answer(question(f"{replica} {number}")) for number in range(2)]
-    # A question costs 10 millionths; before it is asked, about 55 are booked, with the longest reply.
-    assert [type(reply) for reply in reached] == [
-        *[ModelReply] * len(server.asked),
-        *[ModelUnavailable] * (6 - len(server.asked)),
-    ]
-    assert 1 <= len(server.asked) < 6
-    refused = instance(ModelUnavailable, reached[-1])
-    assert refused.after_seconds is not None
-    assert 0 < refused.after_seconds <= 86_400
 
 
 async def test_a_budget_needs_prices() -> None:

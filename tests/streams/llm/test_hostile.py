@@ -215,6 +215,7 @@ async def test_hanging_calls_are_charged_in_full_and_keep_the_budget() -> None:
     costs = [reply.call.cost_usd for reply in replies if isinstance(reply, ModelFailed)]
     assert [type(reply) for reply in replies] == [ModelFailed, ModelFailed, ModelUnavailable, ModelUnavailable]
     assert all(cost is not None and cost >= 0.8 for cost in costs)
+    assert 0 < (instance(ModelUnavailable, replies[-1]).after_seconds or 0) <= 86_400, "until midnight"
     assert asked * 0.8 <= total <= 2.0
     assert registry.get_sample_value("assay_llm_cost_usd_total", LABELS) == pytest.approx(
         sum(cost or 0.0 for cost in costs)

@@ -104,19 +104,6 @@ class TestKafkaJars:
         monkeypatch.setitem(sys.modules, "jgo.maven", maven)
         return asked
 
-    def test_are_fetched_once_and_said_to_be(
-        self, tmp_path: Path, resolver: list[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        said: list[str] = []
-        first = kafka_jars(tmp_path / "cache", said.append)
-        assert [jar.name for jar in first] == ["a.jar", "b.jar"]
-        for name in ("jgo", "jgo.env", "jgo.maven"):  # a later start needs no resolver
-            monkeypatch.setitem(sys.modules, name, None)
-        assert kafka_jars(tmp_path / "cache", said.append) == first
-        assert resolver == [install.ENDPOINT]
-        assert len(said) == 1
-        assert [path.name for path in (tmp_path / "cache").iterdir()] == [f"kafka-{install.KAFKA_VERSION}"]
-
     @pytest.mark.parametrize("harm", ["missing", "cut", "replaced"])
     def test_a_damaged_cache_is_fetched_again(self, tmp_path: Path, resolver: list[str], harm: str) -> None:
         jar = kafka_jars(tmp_path, print)[0]

@@ -249,27 +249,6 @@ async def test_every_line_is_answered_until_the_input_ends(tmp_path: Path) -> No
     assert server.returncode == 0
 
 
-async def test_a_client_that_reads_no_more_ends_the_server(tmp_path: Path) -> None:
-    server = await served_by_the_command(tmp_path)
-    assert server.stdin
-    server._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
-    server.stdin.write(json.dumps(START).encode() + b"\n")
-    async with asyncio.timeout(60):
-        assert await server.wait() == 0
-
-
-async def test_the_command_serves_a_client_of_its_own(tmp_path: Path) -> None:
-    from mcp import Client, StdioServerParameters, stdio_client
-
-    program = "from streams.cli.main import main; main()"
-    variables = environment(ASSAY_FETCH__CACHE_PATH=str(tmp_path / "fetch.sqlite"))
-    server = StdioServerParameters(command=sys.executable, args=["-c", program, "mcp"], env=variables, cwd=str(ROOT))
-    async with Client(stdio_client(server)) as client:
-        assert sorted(tool.name for tool in (await client.list_tools()).tools) == TOOLS
-        scored = await called(client, "score", url="https://www.bbc.com/news/storm", html=PAGE)
-    assert scored["trust_label"] == "LOW"
-
-
 async def test_a_new_session_of_a_client_has_no_new_limit() -> None:
     async with serving() as web:
         web.routes["/a"] = response(PAGE)

@@ -17,7 +17,7 @@ from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, exhaus
 from streams.settings.model import BreakerSettings, RetrySettings
 from streams.topology import Handler
 from tests.samples import instance
-from tests.streams.doubles import BEGAN, PAGE, LongPause, NoRules, VirtualClock, handler_of
+from tests.streams.doubles import BEGAN, PAGE, NoRules, VirtualClock, handler_of
 
 PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)
 DROP = Drop(DropReason.NOTHING_TO_DO)
@@ -183,38 +183,23 @@ async def test_failing_service_is_retried_and_then_the_input_dies() -> None:
     assert outcome == Dead(DeadReason.RETRIES_EXHAUSTED, "unavailable after 4 tries: OSError: disk full")
 
 
-async def test_handler_gets_event_and_rules_and_services_get_the_run() -> None:
-    """Also on a second try."""
-    seen: list[Any] = []
-    rules, services = NoRules(), World()
-
-    def fn(event: Event, rules: Any) -> Ask:
-        seen.append((event, rules))
-        return ask()
-
-    def read(event: Event, replies: tuple[Reply, ...], rules: Any) -> Outcome:
-        seen.append((event, rules))
-        return UNAVAILABLE if len(seen) < 4 else DROP
-
-    clock, retried = VirtualClock(), list[tuple[Retry, bool]]()
-    for run in (Run("plan"), None):
-        seen.clear()
-        runner = HandlerRunner(
-            handler_of(fn, read, rounds=1),
-            rules,
-            PATIENCE,
-            services,
-            clock,
-            lambda: 0.5,
-            Breaker(BreakerSettings(), clock),
-            lambda again, replayed: retried.append((again, replayed)),
-        )
-        first = instance(Ask, runner.decide(PAGE))
-        assert await runner.finish(PAGE, first, record=1, run=run) == AttemptResult(DROP, 2)
-        assert len(seen) == 4
-        assert all(event is PAGE and its is rules for event, its in seen)
-    assert services.runs == [Run("plan"), Run("plan"), None, None]
-    assert retried == [(UNAVAILABLE, True), (UNAVAILABLE, False)]
+@pytest.mark.parametrize("run", [Run("plan"), None])
+async def test_services_get_the_run_on_every_try(run: Run | None) -> None:
+    services, clock, retried = World(), VirtualClock(), list[tuple[Retry, bool]]()
+    handler = handler_of(lambda *_: ask(), answers([UNAVAILABLE, DROP]), rounds=1)
+    runner = HandlerRunner(
+        handler,
+        NoRules(),
+        PATIENCE,
+        services,
+        clock,
+        lambda: 0.5,
+        Breaker(BreakerSettings(), clock),
+        lambda again, replayed: retried.append((again, replayed)),
+    )
+    assert await runner.finish(PAGE, ask(), record=1, run=run) == AttemptResult(DROP, 2)
+    assert services.runs == [run, run]
+    assert retried == [(UNAVAILABLE, run is not None)]
 
 
 async def test_a_world_that_does_not_answer_in_time_is_asked_again() -> None:
@@ -317,16 +302,6 @@ class Forever(World):
     async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002
         await asyncio.Event().wait()
         raise AssertionError("nobody sets it")
-
-
-@pytest.mark.parametrize("answer", [ask(), UNAVAILABLE], ids=["while the world answers", "between two tries"])
-async def test_cancellation_passes(answer: Ask | Retry) -> None:
-    handler = handler_of(lambda *_: answer, lambda *_: DROP, rounds=1)
-    task = asyncio.create_task(come_to_an_end(handler, Forever(), LongPause()))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
 
 
 @pytest.mark.parametrize(("lasting", "questions"), [(False, 2), (True, 1)])

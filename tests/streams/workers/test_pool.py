@@ -222,12 +222,18 @@ async def test_a_stop_during_the_start_leaves_no_process() -> None:
     assert below(os.getpid()) == before
 
 
-PARENT = """
+def program(main: str) -> list[str]:
+    """The command of a process that runs ``main``."""
+    return [sys.executable, "-c", f"{PROGRAM}{main}\nasyncio.run(main())"]
+
+
+PROGRAM = """
 import asyncio
 from streams.workers.child import JobLimits
 from streams.workers.pool import WorkerPool
 from tests.streams.workers.jobs import make_work
-
+"""
+PARENT = """
 async def main():
     async with WorkerPool(make_work, 2, JobLimits(1, 2, 200 << 20)) as pool:
         pids = set()
@@ -236,15 +242,12 @@ async def main():
         asyncio.create_task(pool.run(("sleep", 30)))
         print(pool._template._pid, *pids, flush=True)
         await asyncio.sleep(60)
-
-asyncio.run(main())
 """
 
 
 @pytest.mark.parametrize("template_too", [False, True], ids=["killed", "killed with its template"])
 def test_no_child_outlives_a_killed_parent(template_too: bool) -> None:
-    command = [sys.executable, "-c", PARENT]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as parent:
+    with subprocess.Popen(program(PARENT), stdout=subprocess.PIPE, text=True, env=environment()) as parent:
         assert parent.stdout is not None
         processes = [int(pid) for pid in parent.stdout.readline().split()]
         if template_too:
@@ -255,11 +258,6 @@ def test_no_child_outlives_a_killed_parent(template_too: bool) -> None:
 
 
 STOPPED = """
-import asyncio
-from streams.workers.child import JobLimits
-from streams.workers.pool import WorkerPool
-from tests.streams.workers.jobs import make_work
-
 async def main():
     ended = []
     limits = JobLimits(2, 2, 200 << 20, silent_seconds=2)
@@ -268,14 +266,12 @@ async def main():
         await asyncio.sleep(0)
         print("at work", flush=True)
         print([len(result) for result in await asyncio.gather(*jobs)], ended)
-
-asyncio.run(main())
 """
 
 
 def test_a_parent_that_was_stopped_kills_no_child() -> None:
     """Its children have written what their connections hold, and wait."""
-    with subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, text=True, env=environment()) as it:
+    with subprocess.Popen(program(STOPPED), stdout=subprocess.PIPE, text=True, env=environment()) as it:
         assert it.stdout is not None
         assert it.stdout.readline() == "at work\n"
         it.send_signal(signal.SIGSTOP)
@@ -285,20 +281,13 @@ def test_a_parent_that_was_stopped_kills_no_child() -> None:
 
 
 UNSTOPPED = """
-import asyncio
-from streams.workers.child import JobLimits
-from streams.workers.pool import WorkerPool
-from tests.streams.workers.jobs import make_work
-
 async def main():
     pool = WorkerPool(make_work, 1, JobLimits(30, 60, 200 << 20), start="fork")
     await pool.start()
     asyncio.create_task(pool.run(("burn", 0)))
     await asyncio.sleep(0.1)
-
-asyncio.run(main())
 """
 
 
 def test_a_process_ends_at_once_without_a_stop_of_its_pool() -> None:
-    assert subprocess.run([sys.executable, "-c", UNSTOPPED], env=environment(), timeout=25).returncode == 0
+    assert subprocess.run(program(UNSTOPPED), env=environment(), timeout=25).returncode == 0
