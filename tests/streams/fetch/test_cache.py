@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -71,16 +70,6 @@ async def test_the_oldest_make_room() -> None:
         await cache.put("q", f"{URL}/huge", page(time, bytes(range(256)) * 4))
         kept = [await cache.get("q", f"{URL}/{number}") is not None for number in (0, 1, 2, 3, 4, "huge")]
     assert kept == [False, False, True, True, True, False]
-
-
-async def test_memory_has_less_room_than_a_file(tmp_path: Path) -> None:
-    time = VirtualClock()
-    for path, expected in ((None, 1), (tmp_path / "c.sqlite", 3), (tmp_path, 1)):
-        async with caching(time, cache_path=path, cache_bytes=10_000, cache_memory_bytes=3000) as cache:
-            for number in range(3):
-                await cache.put("q", f"{URL}/{number}", page(time, Random(number).randbytes(2000)))
-            kept = [await cache.get("q", f"{URL}/{number}") for number in range(3)]
-        assert len([found for found in kept if found is not None]) == expected
 
 
 @pytest.mark.parametrize("damage", TABLES["damaged_row_is_a_miss_and_other_rows_stay"])

@@ -46,9 +46,9 @@ def varint(value: int) -> bytes:
     return bytes([value & 127 | 128]) + varint(value >> 7) if value > 127 else bytes([value])
 
 
-def node(operation: str, inputs: tuple[str, ...], output: str, *attributes: tuple[int, bytes]) -> tuple[int, bytes]:
+def node(operation: str, inputs: tuple[str, ...], output: str) -> tuple[int, bytes]:
     """A node of a graph (field 1 of GraphProto)."""
-    return 1, message(*((1, name) for name in inputs), (2, output), (4, operation), *attributes)
+    return 1, message(*((1, name) for name in inputs), (2, output), (4, operation))
 
 
 def value_of(field: int, name: str, kind: int) -> tuple[int, bytes]:
@@ -56,20 +56,16 @@ def value_of(field: int, name: str, kind: int) -> tuple[int, bytes]:
     return field, message((1, name), (2, message((1, message((1, kind))))))
 
 
-def onnx_model(pooled: bool) -> bytes:
-    """A model that looks up the vector of each token and, where it is pooled, takes their mean itself."""
+def onnx_model() -> bytes:
+    """A model that looks up the vector of each token."""
     table = message((1, TABLE.shape[0]), (1, TABLE.shape[1]), (2, 1), (8, "table"), (9, TABLE.tobytes()))
-    nodes = [node("Gather", ("table", "input_ids"), "tokens")]
-    if pooled:
-        axes = message((1, "axes"), (8, 1), (20, 7))
-        keepdims = message((1, "keepdims"), (3, 0), (20, 2))
-        nodes.append(node("ReduceMean", ("tokens",), "mean", (5, axes), (5, keepdims)))
+    lookup = node("Gather", ("table", "input_ids"), "tokens")
     inputs = [value_of(11, name, 7) for name in ("input_ids", "attention_mask")]
-    graph = message(*nodes, (2, "toy"), (5, table), *inputs, value_of(12, "mean" if pooled else "tokens", 1))
+    graph = message(lookup, (2, "toy"), (5, table), *inputs, value_of(12, "tokens", 1))
     return message((1, 8), (7, graph), (8, message((1, ""), (2, 13))))
 
 
-def written(folder: Path, pooled: bool = False) -> Path:
+def written(folder: Path) -> Path:
     """A folder with a model and its tokenizer."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
@@ -79,7 +75,7 @@ def written(folder: Path, pooled: bool = False) -> Path:
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "model.onnx").write_bytes(onnx_model(pooled))
+    (folder / "model.onnx").write_bytes(onnx_model())
     return folder
 
 
@@ -108,14 +104,6 @@ async def test_vector_is_the_unit_mean_of_unpadded_tokens(embedder: OnnxEmbedder
     assert vectors[1] == pytest.approx(direction(12, 6, 2, 0))
     assert vectors[2] == pytest.approx(direction(0, 0, 2, 1))
     assert await embedder.embed([]) == []
-
-
-async def test_pooled_model_is_not_averaged_again(tmp_path: Path) -> None:
-    made = OnnxEmbedder(EmbedderSettings(kind="onnx", folder=written(tmp_path, pooled=True), dimensions=8))
-    rain, sun = await made.embed(["rain", "sun"])
-    assert rain == pytest.approx(direction(6, 0, 2))
-    assert sun == pytest.approx(direction(0, 6, 2))
-    await made.aclose()
 
 
 async def test_wrong_dimensions_are_a_settings_error(folder: Path) -> None:

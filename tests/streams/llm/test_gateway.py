@@ -29,7 +29,6 @@ from tests.streams.llm.model_server import (
     Behaviour,
     Wire,
     by_message,
-    calls_tools,
     hangs,
     model_server,
     refuses_parameter,
@@ -157,19 +156,6 @@ async def test_another_question_is_another(other: dict[str, Any]) -> None:
         await gateway.answer(question())
         await gateway.answer(question(**other))
     assert len(server.asked) == 2
-
-
-async def test_tools_pass_through() -> None:
-    tool = ToolSpec("search", "Searches.", {"type": "object"})
-    async with served(calls_tools(("search", '{"query": "x"}'), ("other", "{"))) as (server, gateway):
-        replies = [await gateway.answer(question(tools=(tool,))) for _ in range(2)]
-    for reply in replies:
-        assert isinstance(reply, ModelReply)
-        assert [(call.name, call.arguments) for call in reply.tool_calls] == [
-            ("search", '{"query": "x"}'),
-            ("other", "{"),
-        ]
-    assert server.asked[0].body["tools"][0]["function"]["name"] == "search"
 
 
 @pytest.mark.parametrize("name", ["response_format", "max_tokens", "temperature"])

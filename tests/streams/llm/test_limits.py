@@ -191,22 +191,6 @@ async def test_patience() -> None:
 
 
 @virtually
-async def test_waiting_in_line_is_separate_from_waiting_for_limits() -> None:
-    paced = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=100))
-    turns = await asyncio.gather(*(paced.turn("task", 1, 60.0) for _ in range(3)))
-    first, second, third = [turn for turn in turns if isinstance(turn, ModelTurn)]
-    assert (first.waited, first.limited) == (0.0, 0.0)
-    assert second.limited == second.waited > 0
-    assert third.limited == pytest.approx(third.waited - second.waited), "before that it was behind the second"
-    alone = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
-    under_way = instance(ModelTurn, await alone.turn("task", 1, 60.0))
-    asyncio.get_running_loop().call_later(5.0, under_way.over, None)
-    behind = await alone.turn("task", 1, 60.0)
-    assert behind.waited == pytest.approx(5.0)
-    assert behind.limited < 1.0
-
-
-@virtually
 async def test_task_without_a_share_waits_until_it_gets_one() -> None:
     shares = Shares({"task": "m"}, {})
     shares.expect("task", ["topic"])
@@ -233,18 +217,6 @@ def test_server_complaints_lower_the_limit_within_bounds() -> None:
     assert allowed[-1] == 30
     clock.seconds = 10_000.0
     assert each.allowed("task") == 600
-
-
-@virtually
-async def test_lower_token_limit_stated_by_the_server_is_used() -> None:
-    waits = []
-    for stated in (None, 600, 10**10):
-        each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=10))
-        each.on_limits(None, stated)
-        for _ in range(2):
-            turn = await each.turn("task", 300, 100.0)
-        waits.append(turn.waited)
-    assert waits == [0.0, pytest.approx(30.0), 0.0], "half of a minute's tokens, and half the margin made up for"
 
 
 @virtually

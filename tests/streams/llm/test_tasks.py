@@ -15,8 +15,6 @@ from schemas.needs import Ask, AskModel
 from schemas.replies import ModelFailed, ModelReply
 from streams.llm.replies import Completion, read_completion
 from streams.llm.tasks import answer_offline, keeps_to_protocol
-from streams.pipeline.services import LiveServices
-from streams.settings.model import load_settings
 from tests.handlers.reasoning.results import result
 from tests.rules import shipped_rules
 from tests.samples import instance
@@ -44,14 +42,6 @@ def test_a_judge_that_stumbles_and_one_that_is_not_there() -> None:
     for need, judges in ((question(facts={}), {TASK: shouts}), (question(task="nothing"), {TASK: shouts})):
         reply = instance(ModelFailed, answer_offline(need, judges))
         assert (reply.call.judged_by, reply.call.outcome) == ("offline", CallOutcome.ERROR)
-
-
-async def test_without_a_server_and_a_key_it_answers() -> None:
-    services = LiveServices(load_settings())
-    reply = await services.answer(question(), None)
-    assert isinstance(reply, ModelReply | ModelFailed)
-    assert reply.call.judged_by == "offline"
-    await services.aclose()
 
 
 # --- what keeps to a task's protocol ---------------------------------------------------------------------------------

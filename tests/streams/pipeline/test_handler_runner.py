@@ -16,7 +16,6 @@ from streams.pipeline.breaker import Breaker, ClosedBreaker
 from streams.pipeline.handler_runner import AttemptResult, HandlerRunner, exhausted
 from streams.settings.model import BreakerSettings, RetrySettings
 from streams.topology import Handler
-from tests.samples import instance
 from tests.streams.doubles import BEGAN, PAGE, NoRules, VirtualClock, handler_of
 
 PATIENCE = RetrySettings(max_attempts=4, first_seconds=0.5, max_seconds=3.0)

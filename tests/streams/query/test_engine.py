@@ -4,7 +4,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from schemas.needs import Ask, SearchVectors
-from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.queries import RankingRequested
 from schemas.ranking import StageName, StageNote, StageOutcome
 from schemas.replies import ModelUnavailable
@@ -21,20 +21,6 @@ def engine(decide: Any = None, services: Any = None, metrics: Metrics | None = N
     settings = settings_with(**query)
     handler = ranker(decide)
     return QueryEngine(settings, services or Answers(), VirtualClock(), lambda: 0.5, metrics, "http", handler)
-
-
-async def test_unavailable_service_is_retried_once_then_refused() -> None:
-    tries = []
-
-    def down(_: RankingRequested) -> Outcome:
-        tries.append(1)
-        return Retry(RetryReason.UNAVAILABLE, "Qdrant: connection refused", 3.0)
-
-    asked = engine(down)
-    for _ in range(10):  # no breaker makes the tenth wait for the first
-        answer = await asked.answer(REQUEST)
-        assert answer == Refusal("unavailable", "Qdrant: connection refused", 3.0)
-    assert len(tries) == 20
 
 
 async def test_unavailable_model_is_refused_and_its_text_not_logged() -> None:

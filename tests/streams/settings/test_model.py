@@ -13,7 +13,6 @@ from handlers.classify_results import ClassifyResultsRules
 from handlers.evaluate_retrieval import EvaluateRetrievalRules
 from handlers.score_page import ScorePageRules
 from schemas.rules import Rules, Section
-from streams.runtime import settings_files as module
 from streams.runtime.settings_files import config_dir, merged, read_yaml
 from streams.settings.changes import as_yaml, changed, differences
 from streams.settings.lazy import LazySettings
@@ -167,16 +166,6 @@ def test_a_named_directory_wins_and_has_to_be_there(directory: Path, monkeypatch
     (directory / "assay.yaml").unlink()
     with pytest.raises(SettingsError, match="ASSAY_CONFIG_DIR"):
         load_settings()
-
-
-def test_configuration_is_found_in_a_checkout_and_in_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert config_dir() == CONFIG
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "streams" / "runtime" / "settings_files.py"))
-    with pytest.raises(SettingsError, match=r"no assay\.yaml"):
-        config_dir()
-    shutil.copytree(CONFIG, tmp_path / "config")
-    assert config_dir() == tmp_path / "config"
-    load_settings()
 
 
 @pytest.mark.parametrize(

@@ -86,13 +86,6 @@ def test_trees_never_see_a_query_that_they_are_judged_by() -> None:
     assert one.report.measures.ndcg_at_10 > other.report.measures.ndcg_at_10
 
 
-def test_answers_with_29_features_train_only_a_29_feature_model() -> None:
-    data = joined(world(60, columns=29))
-    assert trained(data).report.features == 29
-    refusal = refused(data, features=41)
-    assert (refusal.reason, refusal.missing) == (NotTrained.TOO_FEW_LABELS, 500)
-
-
 def test_unknown_feature_version_stops_unless_skipped() -> None:
     pairs = list(world(60))
     answer, given = pairs[0]
@@ -153,29 +146,6 @@ def test_few_clicks_do_not_train_a_model() -> None:
     answer, given = pairs[49]
     pairs[49] = (answer, [given[0].model_copy(update={"clicked": True}), *given[1:]])
     assert isinstance(train(joined(iter(pairs)), SHIPPED, 1, 0.8), Trained)
-
-
-def test_ndcg_where_sure_lies_between_served_and_tree_order() -> None:
-    data = joined(world(200))
-    shown = {}
-    for confidence in (0.0, 0.8, 1.0):
-        made = instance(Trained, train(data, SECTION, 1, confidence))
-        shown[confidence] = made.report
-    always, some, never = shown.values()
-    assert (always.sure, always.where_sure) == (1.0, always.measures)
-    assert (never.sure, never.where_sure) == (0.0, never.rivals[0].measures)
-    assert 0 < some.sure < 1
-    assert never.where_sure.ndcg_at_10 < some.where_sure.ndcg_at_10 < always.where_sure.ndcg_at_10
-
-
-def test_position_bias_counts_good_results_further_down_more() -> None:
-    data = joined(world(60))
-    corrected = instance(Trained, train(data, SECTION.model_copy(update={"position_bias": 1.0}), 1, 0.8))
-    assert corrected.model.model != trained(data).model.model
-    many = joined(world(200))
-    estimated = instance(Trained, train(many, SECTION.model_copy(update={"position_bias": 1.0}), 1, 0.8))
-    assert estimated.model.model != trained(many).model.model
-    assert "was weighed by rank" in write_card(corrected, SECTION.model_copy(update={"position_bias": 1.0}))
 
 
 def test_an_interval_is_of_the_same_queries_and_of_the_seed() -> None:

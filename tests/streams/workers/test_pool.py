@@ -80,14 +80,6 @@ async def test_a_job_whose_child_ended_once_has_its_result(deed: str, pool: Work
     assert await run(pool, (deed, mark), *(("echo", n) for n in range(20))) == [mark, *range(20)]
 
 
-async def test_a_job_goes_to_the_child_with_the_fewest_jobs(pool: WorkerPool) -> None:
-    for _ in range(3):
-        jobs = asyncio.gather(*(pool.run(("sleep", 0.1)) for _ in range(2)))
-        await asyncio.sleep(0)
-        assert [len(child.jobs) for child in pool._children] == [1, 1]
-        await jobs
-
-
 async def test_no_job_is_blamed_for_the_death_of_the_template(tmp_path: Path) -> None:
     marks = [tmp_path / str(n) for n in range(2)]
     async with WorkerPool(make_work, 2, replace(LIMITS, wall_seconds=60)) as pool:
