@@ -1,6 +1,5 @@
 """The counts of a reader of the topics, and the inputs with their outcomes."""
 
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -67,28 +66,6 @@ def test_each_input_is_answered_dead_or_dropped() -> None:
     assert faults({"score_page": balance(account, dropped=1)}) == []
 
 
-@pytest.mark.parametrize(
-    ("inputs", "outputs", "dead", "expected"),
-    [
-        ("a", [("1", "a", "score_page"), ("2", "a", "score_page")], "", Balance(1, 1, 0, 0, missing=0, twice=0)),
-        ("a", [("1", "a", "score_page")] * 2, "", Balance(1, 1, 0, 0, missing=0, twice=1)),
-        ("aa", [("1", "a", "score_page")] * 2, "", Balance(2, 2, 0, 0, missing=0, twice=0)),
-        ("a", [("1", "a", "score_page")], "a", Balance(1, 1, 1, 0, missing=0, twice=1)),
-        ("a", [("1", "a", "fetch_page"), ("from outside",)], "", Balance(1, 0, 0, 0, missing=1, twice=0)),
-    ],
-    ids=["several outputs", "one again", "given twice", "dead and answered", "of another handler"],
-)
-def test_outputs_and_dead_letters_are_distinguished(
-    inputs: str, outputs: list[tuple[str, ...]], dead: str, expected: Balance
-) -> None:
-    account = account_of(*inputs)
-    for output in outputs:
-        account.see(WRITTEN, Trace(*output))
-    for identity in dead:
-        account.see_dead("score_page", identity)
-    assert balance(account) == expected
-
-
 # --- the sample web --------------------------------------------------------------------------------------------------
 
 
@@ -101,9 +78,3 @@ def test_addresses_lead_to_files_of_their_own_host_only() -> None:
     assert feed.find("elsewhere.example", "/", "") is None
     with pytest.raises(KeyError):
         feed.page("https://elsewhere.example/")
-
-
-def test_pages_behind_a_link_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "web").symlink_to(feed.FOLDER)
-    monkeypatch.setattr(feed, "FOLDER", tmp_path / "web")
-    assert feed.page(feed.NOTICE)

@@ -5,7 +5,6 @@ import gzip
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,20 +63,6 @@ async def page_of(web: Web, **changes: Any) -> FetchedPage:
         [page] = await fetch(worker, "http://site.example/a")
     assert isinstance(page, FetchedPage)
     return page
-
-
-async def test_what_was_fetched_for_a_query_is_not_fetched_again(web: Web, tmp_path: Path) -> None:
-    web.routes["/a"] = PAGE
-    file = tmp_path / "deep" / "cache.sqlite"
-    for _ in range(2):
-        async with FetchWorker(settings(web, cache_path=file)) as worker:
-            pages = await fetch(worker, "http://site.example/a", "http://SITE.example:80/a#x")
-            assert all(isinstance(page, FetchedPage) for page in pages)
-            assert [page.url for page in pages] == ["http://site.example/a", "http://SITE.example:80/a#x"]
-    assert web.seen["/a"] == 1
-    async with FetchWorker(settings(web, cache_path=file)) as worker:
-        await fetch(worker, "http://site.example/a", query="another")
-    assert web.seen["/a"] == 2
 
 
 async def test_redirects_are_followed_within_limits_and_checked(web: Web) -> None:
@@ -397,19 +382,6 @@ async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tu
     assert versions.sent == 1
     assert registry.get_sample_value("assay_fetches_total", {"outcome": "ok"}) == 3
     assert registry.get_sample_value("assay_fetch_bytes_total") == len(versions.body), "brought home once"
-
-
-async def test_changed_page_is_fetched_and_its_new_version_is_used(web: Web) -> None:
-    versions = Versions(web, TAG)
-    web.routes["/a"] = versions.answer
-    async with FetchWorker(settings(web)) as worker:
-        await fetch(worker, "http://site.example/a")
-        versions.body, versions.marks = "<p>two", (("ETag", "If-None-Match", '"v2"'),)
-        for query, sent in (("b", 2), ("c", 2)):
-            [page] = await fetch(worker, "http://site.example/a", query=query)
-            assert isinstance(page, FetchedPage)
-            assert page.body == b"<p>two"
-            assert versions.sent == sent
 
 
 @pytest.mark.parametrize("tag", ["no quotes", '"' + "x" * 300 + '"', '"a", "b"', '"\x80"'])

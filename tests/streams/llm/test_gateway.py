@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import ToolSpec
@@ -19,7 +18,6 @@ from streams.llm.journal import JournalError, answer_key
 from streams.llm.request import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
-from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import until
 from tests.samples import instance
 from tests.streams.doubles import VirtualClock
@@ -257,19 +255,6 @@ class FullStore(SqliteJournal):
 async def test_a_paid_answer_that_can_t_be_kept_is_handed_out() -> None:
     async with served(journal=FullStore(None)) as (_, gateway):
         assert isinstance(await gateway.answer(question()), ModelReply)
-
-
-async def test_limits_learnt_from_headers() -> None:
-    headers = {"x-ratelimit-limit-requests": "120", "x-ratelimit-limit-tokens": "soon"}
-    registry = CollectorRegistry()
-    async with served(says("0.7", headers=headers), metrics=Metrics(registry)) as (_, gateway):
-        for number in range(2):
-            await gateway.answer(question(str(number)))
-    labels = {"task": TASK, "model": MODEL}
-    assert registry.get_sample_value("assay_llm_allowed_requests_per_minute", labels) == 120
-    assert registry.get_sample_value("assay_llm_requests_total", {**labels, "outcome": "ok"}) == 2
-    for wait in ("queue", "limit"):
-        assert registry.get_sample_value(f"assay_llm_{wait}_seconds_count", labels) == 2
 
 
 async def test_no_model_is_named() -> None:
