@@ -105,9 +105,7 @@ async def test_the_delivery_setting_decides_how_partitions_commit(
     assert writer._make() == (own_id, "assay.score_page")
 
 
-async def test_asgi_application_defaults_to_the_local_kafka(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_asgi_application_defaults_to_the_local_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
     served: list[Settings] = []
     real = Application

@@ -143,11 +143,7 @@ async def test_the_same_question_is_paid_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        *TABLES["another_question_is_another"],
-        {"tools": (ToolSpec("search", "Searches.", {}),)},
-    ],
+    "other", [*TABLES["another_question_is_another"], {"tools": (ToolSpec("search", "Searches.", {}),)}]
 )
 async def test_another_question_is_another(other: dict[str, Any]) -> None:
     async with served() as (server, gateway):

@@ -16,12 +16,7 @@ import pytest
 
 from streams.local_kafka import broker, guard, install, running
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
-from streams.local_kafka.install import (
-    are_cached,
-    find_java,
-    format_data,
-    kafka_jars,
-)
+from streams.local_kafka.install import are_cached, find_java, format_data, kafka_jars
 from streams.local_kafka.running import RunningBroker
 
 

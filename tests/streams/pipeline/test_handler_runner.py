@@ -51,20 +51,11 @@ def answers(outcomes: Iterable[Outcome | Ask]) -> Callable[[Event, Any], Outcome
 
 
 async def come_to_an_end(
-    handler: Handler,
-    services: World | None = None,
-    clock: VirtualClock | None = None,
-    chance: float = 0.5,
+    handler: Handler, services: World | None = None, clock: VirtualClock | None = None, chance: float = 0.5
 ) -> Outcome:
     clock = clock or VirtualClock()
     runner = HandlerRunner(
-        handler,
-        NoRules(),
-        PATIENCE,
-        services or World(),
-        clock,
-        lambda: chance,
-        Breaker(BreakerSettings(), clock),
+        handler, NoRules(), PATIENCE, services or World(), clock, lambda: chance, Breaker(BreakerSettings(), clock)
     )
     answer = runner.decide(PAGE)
     if not isinstance(answer, Ask | Retry):

@@ -40,11 +40,7 @@ class EmptyWorld:
 class Bench:
     """Work on one handler, with its clock and its metrics."""
 
-    def __init__(
-        self,
-        handler: Handler | Callable[..., Outcome | Ask],
-        tier: RetryTopic | None = None,
-    ) -> None:
+    def __init__(self, handler: Handler | Callable[..., Outcome | Ask], tier: RetryTopic | None = None) -> None:
         self.clock = VirtualClock()
         self.registry = CollectorRegistry()
         self.observer = observer = PipelineMetrics(Metrics(self.registry), "toy")
