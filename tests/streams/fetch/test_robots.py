@@ -195,17 +195,6 @@ async def test_crawl_delay_is_respected_up_to_the_longest_delay() -> None:
     assert pacing.wait("b") == 20.0
 
 
-async def test_turn_is_refused_beyond_the_longest_delay() -> None:
-    time = VirtualClock()
-    pacing = make_pacing(time, retry_after_seconds=10.0, max_delay_seconds=5.0)
-    async with pacing.turn("a") as turn:
-        assert turn is not None
-        turn.failure(retry_after=86_400.0)
-    async with pacing.turn("a") as refused:
-        assert refused is None
-    assert time.pauses == []
-
-
 async def test_a_turn_in_which_nothing_was_asked_costs_no_pause() -> None:
     pacing = make_pacing(VirtualClock())
     await visit(pacing, latency=None)

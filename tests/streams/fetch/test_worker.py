@@ -169,26 +169,6 @@ async def test_deadline_for_all_pages_returns_those_that_arrived(web: Web) -> No
     assert web.seen["/c"] == 0
 
 
-async def test_cancelled_request_still_delays_the_next_one(web: Web) -> None:
-    begun = asyncio.Event()
-
-    async def hang(writer: asyncio.StreamWriter) -> None:
-        begun.set()
-        await asyncio.sleep(60)
-
-    web.routes["/a"], web.routes["/b"] = hang, PAGE
-    time = VirtualClock()
-    async with FetchWorker(
-        settings(web, robots=False, min_delay_seconds=3.0), clock=time, chance=lambda: 0.5
-    ) as worker:
-        fetching = asyncio.create_task(fetch(worker, "http://site.example/a"))
-        await begun.wait()
-        fetching.cancel()
-        await asyncio.gather(fetching, return_exceptions=True)
-        assert await reason(worker, "http://site.example/b") is None
-    assert sum(time.pauses) >= 3.0
-
-
 async def test_names_that_only_some_parsers_take_for_one_share_no_page(web: Web) -> None:
     """IDNA of 2003 makes ``ss`` of the letter, that of 2008 does not: who owns one name could speak for the other."""
     one, other = "fa\u00df.example", "fass.example"

@@ -213,24 +213,6 @@ async def test_an_embedder_that_is_down_leaves_the_index_as_it_was(bench: Bench)
     assert (await bench.put("C", 1)).removed == first.points - 1
 
 
-async def test_a_long_page_is_written_in_requests_of_bounded_size(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes: list[int] = []
-    write = bench.store.write
-
-    async def watched(points: Sequence[StoredPoint]) -> None:
-        sizes.append(len(points))
-        await write(points)
-
-    monkeypatch.setattr(bench.store, "write", watched)
-    long = "\n".join(f"{number} {'x' * 500}" for number in range(300))
-    reply = await bench.put("A", content=long)
-    assert reply.written == reply.points == sum(sizes) == 301
-    assert max(sizes) <= 128
-    assert await bench.points() == 301
-
-
 async def test_what_is_there_is_counted_when_it_is_opened(bench: Bench) -> None:
     await bench.worker.open()
     assert bench.counts == [StoreCounts(0, {"A": 0, "B": 0, "C": 0})]

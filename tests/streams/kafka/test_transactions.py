@@ -39,17 +39,6 @@ async def test_single_use_writer_aborts_its_transaction_after_an_error(step: str
     assert "abort" not in client.steps
 
 
-async def test_a_cancelled_write_ends_its_transaction() -> None:
-    client = Client(hangs="send t.one.v1")
-    writer = await started(client)
-    task = asyncio.create_task(writer.write("t.", [ONE], abort_on_error=True))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert client.steps[-1] == "abort"
-
-
 async def test_a_fenced_writer_says_so() -> None:
     client: Any = Client()
     writer = await started(client)
