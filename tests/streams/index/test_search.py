@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -212,35 +212,22 @@ UTTERANCE_RULES = shipped_rules(IndexUtteranceRules)
 SAID = ("The bridge over the mill race is closed.", "The choir sings on Friday.", "Copper was mined at Falun.")
 
 
-@pytest.fixture(params=["memory", "files", "server"])
-async def services(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LiveServices]:
-    with ExitStack() as stack:
-        index: dict[str, Any] = {"path": str(tmp_path / "index") if request.param == "files" else None}
-        if request.param == "server":
-            index = {"url": stack.enter_context(QdrantServer().listening()).url}
-        made = LiveServices(load_settings(index=index))
-        yield made
-        await made.aclose()
-
-
 def point_of(number: int) -> IndexDocument:
     said = UtteranceRecorded(utterance_id=f"u-{number}", text=SAID[number], source_id=f"talk-{number}")
     return instance(IndexDocument, instance(Ask, index_utterance(said, UTTERANCE_RULES)).need)
 
 
-async def test_similar_utterances_are_found_and_documents_untouched(services: LiveServices) -> None:
-    empty = await services.answer(SearchVectors("utterances", "anything", 5), None)
-    assert empty == VectorsReply(())
-    for number in range(len(SAID)):
-        reply = instance(IndexReply, await services.answer(point_of(number), None))
-        assert reply.written == 1
-    again = instance(IndexReply, await services.answer(point_of(0), None))
-    assert (again.written, again.removed) == (0, 0)
-    found = instance(VectorsReply, await services.answer(SearchVectors("utterances", "The bridge is closed.", 2), None))
-    assert found.hits[0].payload["source_id"] == "talk-0"
-    assert len(found.hits) == 2
-    assert found.hits[0].score > found.hits[1].score
-    assert await services.answer(SearchVectors("documents", "The bridge is closed.", 2), None) == VectorsReply(())
+async def test_similar_utterances_are_found_and_documents_untouched() -> None:
+    async with aclosing(LiveServices(load_settings(index={"path": None}))) as services:
+        assert await services.answer(SearchVectors("utterances", "anything", 5), None) == VectorsReply(())
+        written = [instance(IndexReply, await services.answer(point_of(number), None)) for number in (0, 1, 2, 0)]
+        assert [(reply.written, reply.removed) for reply in written] == [(1, 0)] * 3 + [(0, 0)]
+        first, second = instance(
+            VectorsReply, await services.answer(SearchVectors("utterances", "The bridge is closed.", 2), None)
+        ).hits
+        assert first.payload["source_id"] == "talk-0"
+        assert first.score > second.score
+        assert await services.answer(SearchVectors("documents", "The bridge is closed.", 2), None) == VectorsReply(())
 
 
 async def test_a_store_that_is_down_says_so() -> None:

@@ -179,7 +179,7 @@ def test_average_precision_of_lists_worked_out_by_hand() -> None:
 AT = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 
-def given(request_id: str = "r", place: int = 0, **what: object) -> RankingFeedback:
+def rated(request_id: str = "r", place: int = 0, **what: object) -> RankingFeedback:
     return RankingFeedback.model_validate({"request_id": request_id, "url": address(place), **what})
 
 
@@ -192,7 +192,7 @@ def log(*feedback: RankingFeedback) -> ServedLog:
 
 
 def test_joined_features_are_the_served_ones_of_each_result() -> None:
-    served = log(given(place=1, clicked=True))
+    served = log(rated(place=1, clicked=True))
     served.add_answer(completed("r", [row(0.25), [None, *row(0.5)[1:]], row(0.75)], requested_at=AT), "a")
 
     [request] = served.joined().requests
@@ -206,10 +206,10 @@ def test_joined_features_are_the_served_ones_of_each_result() -> None:
 
 def test_clicks_and_stays_add_up_and_the_last_grade_wins() -> None:
     served = log(
-        given(clicked=False),
-        given(clicked=True, dwell_ms=4_000),
-        given(dwell_ms=6_500, grade=1),
-        given(clicked=False, grade=3),
+        rated(clicked=False),
+        rated(clicked=True, dwell_ms=4_000),
+        rated(dwell_ms=6_500, grade=1),
+        rated(clicked=False, grade=3),
     )
     served.add_answer(completed("r", [row()]), "a")
 
@@ -219,7 +219,7 @@ def test_clicks_and_stays_add_up_and_the_last_grade_wins() -> None:
 
 
 def test_first_answer_is_joined_and_later_ones_are_dropped() -> None:
-    served = log(given(clicked=True))
+    served = log(rated(clicked=True))
     served.add_answer(completed("r", [row(0.25)]), "live")
     served.add_answer(completed("r", [row(0.75)]), "replayed")
     joined = served.joined()
@@ -229,11 +229,11 @@ def test_first_answer_is_joined_and_later_ones_are_dropped() -> None:
 
 def test_feedback_that_goes_with_nothing_is_counted_and_left_out() -> None:
     served = log(
-        given(clicked=True),
-        given(place=7, clicked=True),
-        given(place=7, dwell_ms=1),
-        given("never answered", grade=1),
-        given("not rated", place=7, clicked=True),
+        rated(clicked=True),
+        rated(place=7, clicked=True),
+        rated(place=7, dwell_ms=1),
+        rated("never answered", grade=1),
+        rated("not rated", place=7, clicked=True),
     )
     served.add_answer(completed("r", [row(), row()]), "a")
     served.add_answer(completed("not rated", [row()]), "b")
@@ -245,7 +245,7 @@ def test_feedback_that_goes_with_nothing_is_counted_and_left_out() -> None:
 
 
 def test_results_that_were_served_without_features_are_left_out() -> None:
-    served = log(given(clicked=True), given("old", clicked=True))
+    served = log(rated(clicked=True), rated("old", clicked=True))
     mixed = completed("r", [row(), row()])
     bare = mixed.results[1].model_copy(update={"features": None})
     served.add_answer(mixed.model_copy(update={"results": (mixed.results[0], bare)}), "a")
@@ -259,7 +259,7 @@ def test_results_that_were_served_without_features_are_left_out() -> None:
     ("version", "columns"), [("ranking-features-41.v9", 41), ("ranking-features-41.v2", 29), (VERSION_PHASE_A, 41)]
 )
 def test_features_of_another_version_are_never_taken_for_ours(version: str, columns: int) -> None:
-    served = log(given(clicked=True))
+    served = log(rated(clicked=True))
     served.add_answer(completed("r", [row(columns=columns)], version=version), "a")
     joined = served.joined()
     assert joined.requests == ()
@@ -267,7 +267,7 @@ def test_features_of_another_version_are_never_taken_for_ours(version: str, colu
 
 
 def test_the_order_of_reading_decides_nothing() -> None:
-    feedback = [given(request, clicked=True) for request in "abc"]
+    feedback = [rated(request, clicked=True) for request in "abc"]
     answers = [completed(request, [row(number / 4)]) for number, request in enumerate("abc")]
     both = []
     for order in ([0, 1, 2], [2, 0, 1]):
@@ -279,7 +279,11 @@ def test_the_order_of_reading_decides_nothing() -> None:
 
 
 def test_the_latest_grade_wins_in_any_order() -> None:
-    feedback = [given(grade=1, given_at=AT), given(grade=3, given_at=AT + timedelta(hours=1)), given(clicked=True)]
+    feedback = [
+        rated(grade=1, given_at=AT),
+        rated(grade=3, given_at=AT + timedelta(hours=1)),
+        rated(clicked=True),
+    ]
     for order in permutations(feedback):
         served = log(*order)
         served.add_answer(completed("r", [row()]), "a")
