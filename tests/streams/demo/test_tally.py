@@ -8,6 +8,7 @@ from schemas.claims import ClaimBand, ClaimEvaluated, ClaimStatus
 from schemas.llm import CallOutcome, LlmCall
 from streams.demo import feed
 from streams.demo.tally import Audit, Balance, Tally, Trace, faults
+from streams.topology import HANDLERS
 from tests.samples import the_handler
 from tests.tables import tables
 
@@ -66,6 +67,12 @@ def test_each_input_is_answered_dead_or_dropped() -> None:
     assert faults({"score_page": balance(account, dropped=1)}) == []
 
 
+def test_account_covers_every_handler_of_the_topology() -> None:
+    balances = Audit(HANDLERS).balances({})
+    assert list(balances) == [handler.name for handler in HANDLERS]
+    assert not faults(balances)
+
+
 # --- the sample web --------------------------------------------------------------------------------------------------
 
 
@@ -76,5 +83,6 @@ def test_addresses_lead_to_files_of_their_own_host_only() -> None:
     assert feed.find(host, "/../shop.lydhuset.example/index", "") is None
     assert feed.find(host, "/absent", "") is None
     assert feed.find("elsewhere.example", "/", "") is None
+    assert feed.page(feed.NOTICE)
     with pytest.raises(KeyError):
         feed.page("https://elsewhere.example/")
