@@ -1,12 +1,9 @@
 """``import assay``: results with reasons, refusals as values, and the same decisions as a worker's."""
 
 import asyncio
-import inspect
 import json
-import logging
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -138,13 +135,6 @@ def test_snippet_of_a_relevant_page_and_none_of_another() -> None:
     assert (other.relevant, other.text) == (False, "")
 
 
-def test_the_log_of_the_program_is_unchanged() -> None:
-    """The judge of a claim is the first that opens services."""
-    before = logging.getLogger().handlers[:], logging.getLogger().level
-    instance(assay.Claim, assay.claim("He was elected in May."))
-    assert (logging.getLogger().handlers, logging.getLogger().level) == before
-
-
 def test_claims() -> None:
     dependent = instance(assay.Claim, assay.claim("He was elected in May."))
     clear = instance(assay.Claim, assay.claim("Angela Merkel was elected Chancellor of Germany in 2005."))
@@ -192,14 +182,6 @@ def test_every_function_refuses_bad_input(result: Any) -> None:
     assert refusal.reasons
 
 
-def test_names_of_search_interfaces_are_understood() -> None:
-    raw = {"position": 1, "link": LISTING["url"], "name": LISTING["title"], "body": LISTING["content"], "date": "today"}
-    query = "events in Aarhus today"
-    found, same = (instance(assay.Evaluation, assay.evaluate([item], query=query)) for item in (raw, LISTING))
-    assert found.reasons == same.reasons
-    assert found.classification.results == same.classification.results
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -231,14 +213,6 @@ def test_a_score_shows_itself() -> None:
     assert told["reasons"] == list(result.reasons)
     wall = scored(assay.score("<title>Sign in</title><p>Sign in to continue.", url=URL))
     assert repr(wall).startswith("Score(0 LOW, login, 'Sign in'")
-
-
-def test_functions_show_their_arguments_and_documentation() -> None:
-    for name in ("score", "read", "classify", "evaluate", "snippet", "claim", "rank", "score_many"):
-        function = getattr(assay, name)
-        assert "Args:" in (function.__doc__ or "")
-        assert "settings" in inspect.signature(function).parameters
-    assert assay.__version__ == version("assay")
 
 
 def test_there_is_at_least_one_process() -> None:

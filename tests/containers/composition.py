@@ -31,7 +31,6 @@ class Composition:
     def __init__(self) -> None:
         kafka, prometheus, *others = _free_ports(4)
         self.prometheus = f"http://127.0.0.1:{prometheus}"
-        self.grafana = f"http://127.0.0.1:{others[1]}"
         self.bootstrap_servers = f"127.0.0.1:{kafka}"
         profiles = os.environ.get("COMPOSE_PROFILES", "")
         self.environment = {
@@ -80,10 +79,6 @@ class Composition:
         logs = ["docker", "compose", "logs", "--tail", "20", *sorted(ill)]
         return subprocess.run(logs, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False).stdout
 
-    def services(self) -> list[dict[str, Any]]:
-        """Every container that runs, as ``docker compose ps`` has it."""
-        return [json.loads(line) for line in self.compose("ps", "--format", "json").splitlines()]
-
     def containers(self, service: str) -> list[str]:
         """The ids of the containers of a service that run."""
         return self.compose("ps", "--quiet", service).split()
@@ -110,11 +105,9 @@ class Composition:
     def query(self, expression: str) -> list[dict[str, Any]]:
         """The series of an expression, as the composition's Prometheus sees it now."""
         parameters = urllib.parse.urlencode({"query": expression})
-        return list(_json(f"{self.prometheus}/api/v1/query?{parameters}")["data"]["result"])
-
-    def dashboards(self) -> set[str]:
-        """The addresses by which Grafana knows the dashboards that it was provisioned with."""
-        return {its["uid"] for its in _json(f"{self.grafana}/api/search?type=dash-db")}
+        address = f"{self.prometheus}/api/v1/query?{parameters}"
+        with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 - a port of this machine
+            return list(json.load(answer)["data"]["result"])
 
 
 def what_is_missing() -> str:
@@ -139,11 +132,6 @@ def what_is_missing() -> str:
 def _succeeds(action: str, image: str) -> bool:
     done = subprocess.run(["docker", "image", action, image], capture_output=True, check=False, timeout=UP_SECONDS)
     return done.returncode == 0
-
-
-def _json(address: str) -> Any:
-    with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 - a port of this machine
-        return json.load(answer)
 
 
 def _free_ports(count: int) -> list[int]:

@@ -12,19 +12,11 @@ from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS
 from tests.containers.composition import Composition
 from tests.kafka.installation import CRAWLED, SCORED, page, until
-from tests.samples import ROOT
 
 pytestmark = pytest.mark.timeout(1200)
 WORKERS = [service_name(handler) for handler in HANDLERS]
 INDEXED = "documents.indexed.v1"
-DASHBOARDS = ROOT / "config/generated/grafana/dashboards"
 SCRAPED = [*WORKERS, "lag"]
-
-
-def test_every_service_is_healthy(composition: Composition) -> None:
-    found = {its["Service"]: (its["State"], its["Health"]) for its in composition.services()}
-    assert {"kafka", "redis", "prometheus", "lag", *WORKERS} <= set(found)
-    assert set(found.values()) == {("running", "healthy")}
 
 
 @pytest.mark.parametrize("service", SCRAPED)
@@ -90,10 +82,3 @@ async def test_a_scored_page_is_indexed(composition: Composition) -> None:
         return key in {record.key for record in await installation.read(INDEXED)}
 
     await until(indexed)
-
-
-def test_dashboards_are_provisioned(composition: Composition) -> None:
-    if "grafana" not in {its["Service"] for its in composition.services()}:
-        pytest.skip("Grafana's profile is not on: PROFILES=grafana, where its image is to be had")
-    written = {json.loads(file.read_text("utf-8"))["uid"] for file in DASHBOARDS.glob("*.json")}
-    assert composition.dashboards() == written

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.samples import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -32,8 +34,9 @@ def _broken(page: Path) -> list[str]:
     return broken
 
 
-def test_the_tests_that_show_a_guarantee_exist() -> None:
-    named = re.findall(r"`([\w/]+/test_\w+\.py|test_\w+\.py)", (ROOT / "docs" / "reliability.md").read_text("utf-8"))
+@pytest.mark.parametrize("page", ["reliability.md", "requirements.md"])
+def test_the_tests_that_a_page_names_exist(page: str) -> None:
+    named = re.findall(r"`([\w/]+/test_\w+\.py|test_\w+\.py)", (ROOT / "docs" / page).read_text("utf-8"))
     assert len(named) > 30
     assert [name for name in named if not (ROOT / "tests" / name).is_file() and not (ROOT / name).is_file()] == []
 

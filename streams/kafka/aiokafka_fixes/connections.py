@@ -4,7 +4,7 @@
    that is cancelled forgets the connection that it uses. Delete ``cut_off`` if ``stop()`` takes a timeout and ends
    every connection and task (``tests/kafka/test_opened.py``).
 2. It takes a cluster that names no broker for a bug of its caller, and fails an assertion. A broker that missed its own
-   heartbeats names no broker. Delete ``no_broker_is_an_error`` if ``tests/streams/kafka/test_fenced_broker.py`` passes
+   heartbeats names no broker. Delete ``no_broker_is_an_error`` if ``tests/streams/kafka/test_clients.py`` passes
    without it.
 3. It takes an error of the group's coordinator for a group that has committed nothing, because it looks for errors at
    the partitions only. librdkafka had the same defect (its issue 5586). Delete ``raise_offset_errors`` if

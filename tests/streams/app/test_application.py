@@ -105,9 +105,7 @@ async def test_the_delivery_setting_decides_how_partitions_commit(
     assert writer._make() == (own_id, "assay.score_page")
 
 
-async def test_asgi_application_defaults_to_the_local_kafka(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_asgi_application_defaults_to_the_local_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ASSAY_KAFKA__BOOTSTRAP_SERVERS", raising=False)
     served: list[Settings] = []
     real = Application
@@ -158,23 +156,6 @@ async def test_query_without_a_model_share_is_refused_at_once(settings: Settings
         assert answer.status_code == 503
         assert said in answer.json()["detail"]
         assert answer.headers["retry-after"]
-
-
-async def test_owner_of_the_index_answers_queries_in_a_child(settings: Settings, tmp_path: Path) -> None:
-    index = settings.index.model_copy(update={"path": tmp_path / "index"})
-    workers = settings.workers.model_copy(update={"processes": 1})
-    settings = settings.model_copy(update={"index": index, "workers": workers})
-    application = Application(settings, [one for one in HANDLERS if one.name == "index_utterance"])
-    assert application.pool is not None
-    body = {"query": "bridge", "candidates": [{"url": "https://a.example/", "content": "A bridge."}]}
-    async with (
-        application.pool,
-        HttpServer(application.asgi, HttpSettings(port=0)) as server,
-        httpx.AsyncClient(base_url=f"http://{server.address}", trust_env=False, timeout=60) as client,
-    ):
-        answer = await client.post("/query", json=body)
-    assert answer.status_code == 200, answer.text
-    assert [result["url"] for result in answer.json()["results"]] == ["https://a.example/"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from schemas.claims import ClaimBand, ClaimEvaluated, ClaimStatus
 from schemas.llm import CallOutcome, LlmCall
+from streams.demo import feed
 from streams.demo.tally import Audit, Balance, Tally, Trace, faults
 from streams.topology import HANDLERS
 from tests.samples import the_handler
@@ -66,29 +67,22 @@ def test_each_input_is_answered_dead_or_dropped() -> None:
     assert faults({"score_page": balance(account, dropped=1)}) == []
 
 
-@pytest.mark.parametrize(
-    ("inputs", "outputs", "dead", "expected"),
-    [
-        ("a", [("1", "a", "score_page"), ("2", "a", "score_page")], "", Balance(1, 1, 0, 0, missing=0, twice=0)),
-        ("a", [("1", "a", "score_page")] * 2, "", Balance(1, 1, 0, 0, missing=0, twice=1)),
-        ("aa", [("1", "a", "score_page")] * 2, "", Balance(2, 2, 0, 0, missing=0, twice=0)),
-        ("a", [("1", "a", "score_page")], "a", Balance(1, 1, 1, 0, missing=0, twice=1)),
-        ("a", [("1", "a", "fetch_page"), ("from outside",)], "", Balance(1, 0, 0, 0, missing=1, twice=0)),
-    ],
-    ids=["several outputs", "one again", "given twice", "dead and answered", "of another handler"],
-)
-def test_outputs_and_dead_letters_are_distinguished(
-    inputs: str, outputs: list[tuple[str, ...]], dead: str, expected: Balance
-) -> None:
-    account = account_of(*inputs)
-    for output in outputs:
-        account.see(WRITTEN, Trace(*output))
-    for identity in dead:
-        account.see_dead("score_page", identity)
-    assert balance(account) == expected
-
-
 def test_account_covers_every_handler_of_the_topology() -> None:
     balances = Audit(HANDLERS).balances({})
     assert list(balances) == [handler.name for handler in HANDLERS]
     assert not faults(balances)
+
+
+# --- the sample web --------------------------------------------------------------------------------------------------
+
+
+def test_addresses_lead_to_files_of_their_own_host_only() -> None:
+    host = "findevents.nordic.example"
+    assert feed.find(host, "/denmark/copenhagen/events", "page=2") is not None
+    assert feed.find(host, "/robots.txt", "") is not None
+    assert feed.find(host, "/../shop.lydhuset.example/index", "") is None
+    assert feed.find(host, "/absent", "") is None
+    assert feed.find("elsewhere.example", "/", "") is None
+    assert feed.page(feed.NOTICE)
+    with pytest.raises(KeyError):
+        feed.page("https://elsewhere.example/")

@@ -11,8 +11,12 @@ from schemas.dead import DeadLetter
 from schemas.event import Run
 from streams.dlq.dead_letters import DeadLetterRecord
 from streams.dlq.redrive import revive
+from streams.dlq.selection import Selection, SelectionError, selection_of
 from streams.topology.codec import OutputRecord
 from tests.samples import instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 RUN = Run("run")
 NOTES = (
@@ -66,3 +70,42 @@ def test_malformed_binary_headers_are_unreadable(kept: bytes) -> None:
 
 def test_letter_without_an_origin_is_not_redriven() -> None:
     assert revive(letter(("x-reason", b"invalid")), "run") == "no_origin"
+
+
+# --- selection -------------------------------------------------------------------------------------------------------
+
+
+NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
+
+
+def matched(key: bytes | None = None, **changes: Any) -> DeadLetterRecord:
+    fields: dict[str, Any] = dict(TABLES["letter"])
+    record: Any = ConsumerRecord("dead", 0, 5, 0, 0, key, b"v", None, 0, 0, ())
+    return DeadLetterRecord("score_page", record, DeadLetter(**fields | changes), None)
+
+
+def typed(**changes: Any) -> Selection:
+    fields: dict[str, Any] = {"handlers": [], "reasons": [], "stage": None, "key": None, "since": "", "until": ""}
+    return selection_of(**fields | changes, now=NOW)
+
+
+def test_empty_selection_matches_every_letter() -> None:
+    assert typed().open
+    assert typed().means(matched(died_at="", reason=""))
+
+
+@pytest.mark.parametrize(("words", "meant"), TABLES["each_word_narrows_the_choice"])
+def test_each_word_narrows_the_choice(words: dict[str, Any], meant: bool) -> None:
+    selection = typed(**words)
+    assert not selection.open
+    assert selection.means(matched("ключ".encode())) is meant
+
+
+def test_letter_without_a_time_is_outside_any_time_range() -> None:
+    assert not typed(since="7d").means(matched(died_at="?"))
+
+
+@pytest.mark.parametrize(("words", "complaint"), TABLES["unknown_selection_value_is_refused_with_the_known_ones"])
+def test_unknown_selection_value_is_refused_with_the_known_ones(words: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(SelectionError, match=complaint.replace("?", r"\?")):
+        typed(**words)

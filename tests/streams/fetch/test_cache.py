@@ -1,11 +1,9 @@
 """The cache of fetched pages: its content, and how long it is kept."""
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -74,25 +72,6 @@ async def test_the_oldest_make_room() -> None:
     assert kept == [False, False, True, True, True, False]
 
 
-async def test_memory_has_less_room_than_a_file(tmp_path: Path) -> None:
-    time = VirtualClock()
-    for path, expected in ((None, 1), (tmp_path / "c.sqlite", 3), (tmp_path, 1)):
-        async with caching(time, cache_path=path, cache_bytes=10_000, cache_memory_bytes=3000) as cache:
-            for number in range(3):
-                await cache.put("q", f"{URL}/{number}", page(time, Random(number).randbytes(2000)))
-            kept = [await cache.get("q", f"{URL}/{number}") for number in range(3)]
-        assert len([found for found in kept if found is not None]) == expected
-
-
-async def test_invalid_cache_file_is_replaced_by_memory(tmp_path: Path) -> None:
-    file = tmp_path / "c.sqlite"
-    file.write_bytes(b"no database at all " * 100)
-    time = VirtualClock()
-    async with caching(time, cache_path=file) as cache:
-        await cache.put("q", URL, page(time))
-        assert await cache.get("q", URL) == page(time)
-
-
 @pytest.mark.parametrize("damage", TABLES["damaged_row_is_a_miss_and_other_rows_stay"])
 async def test_damaged_row_is_a_miss_and_other_rows_stay(tmp_path: Path, damage: str) -> None:
     time, file = VirtualClock(), tmp_path / "c.sqlite"
@@ -131,32 +110,3 @@ async def test_cache_uses_memory_while_another_process_locks_the_file(
     async with caching(time, cache_path=file) as cache:
         kept = [await cache.get("q", URL + number) is not None for number in ("", "2", "3", "4")]
     assert kept == [True, False, False, True]
-
-
-async def test_a_full_disk_passes(tmp_path: Path) -> None:
-    time, file = VirtualClock(), tmp_path / "c.sqlite"
-    async with caching(time, cache_path=file, cache_rest_seconds=60) as cache:
-        await cache.put("q", URL, page(time))
-        assert cache._file is not None
-        [(pages,)] = cache._file.execute("PRAGMA page_count").fetchall()
-        cache._file.execute(f"PRAGMA max_page_count = {pages}")
-        big = page(time, Random(1).randbytes(200_000))
-        await cache.put("q", URL + "2", big)
-        kept = [await cache.get("q", URL + number) for number in ("", "2")]
-        assert [found.body for found in kept if isinstance(found, FetchedPage)] == [b"<p>x", big.body]
-        cache._file.execute("PRAGMA max_page_count = 100000")
-        time.seconds += 61
-        await cache.put("q", URL + "3", big)
-    async with caching(time, cache_path=file) as cache:
-        assert [await cache.get("q", URL + number) is not None for number in ("", "2", "3")] == [True, False, True]
-
-
-async def test_a_cancelled_writer_leaves_a_cache_that_works(tmp_path: Path) -> None:
-    time = VirtualClock()
-    async with caching(time, cache_path=tmp_path / "c.sqlite") as cache:
-        writing = asyncio.create_task(cache.put("q", URL, page(time, b"x" * 1_000_000)))
-        await asyncio.sleep(0)
-        writing.cancel()
-        await asyncio.gather(writing, return_exceptions=True)
-        await cache.put("q", URL + "2", page(time))
-        assert await cache.get("q", URL + "2") is not None

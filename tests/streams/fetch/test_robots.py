@@ -1,5 +1,6 @@
 """RFC 9309, case by case."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from streams.fetch.client import Accepts, Response
 from streams.fetch.robots import Robots, RobotsRules, rules_for
 from streams.fetch.settings import FetchSettings
 from streams.fetch.targets import Target
+from streams.fetch.worker import HostPacing
+from streams.runtime.files import KeyedLocks
 from tests.streams.doubles import VirtualClock
 from tests.tables import tables
 
@@ -167,23 +170,58 @@ def test_other_agents_become_one() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        (text("User-agent: *\nDisallow: /x"), "fetched"),
-        (text("", 404), "none"),
-        (refused(FetchFailure.TIMEOUT), "timeout"),
-        (refused(FetchFailure.SERVER_ERROR), "server_error"),
-    ],
-)
-async def test_robots_result_is_counted_once_and_not_from_memory(
-    make_site: MakeSite, answer: Answer, found: str
+# --- turns at hosts --------------------------------------------------------------------------------------------------
+
+
+def make_pacing(time: VirtualClock, **settings: float) -> HostPacing:
+    return HostPacing(FetchSettings.model_validate({"min_delay_seconds": 1.0, **settings}), time)
+
+
+async def visit(
+    pacing: HostPacing, host: str = "a", latency: float | None = 0.1, *, served: bool = True, **turn: float
 ) -> None:
-    site = make_site(answer)
-    for _ in range(3):
-        await site.refusal()
-    assert site.found == [found]
-    if found == "fetched":
-        site.restart()
-        await site.refusal()
-        assert site.found == [found, "kept"]
+    async with pacing.turn(host, **turn) as mine:
+        assert mine is not None
+        if latency is not None:
+            mine.answered(latency, served=served)
+
+
+async def test_crawl_delay_is_respected_up_to_the_longest_delay() -> None:
+    time = VirtualClock()
+    pacing = make_pacing(time, max_delay_seconds=20.0)
+    await visit(pacing, crawl_delay=7.0)
+    assert pacing.wait("a") == 7.0
+    await visit(pacing, "b", crawl_delay=500.0)
+    assert pacing.wait("b") == 20.0
+
+
+async def test_a_turn_in_which_nothing_was_asked_costs_no_pause() -> None:
+    pacing = make_pacing(VirtualClock())
+    await visit(pacing, latency=None)
+    assert pacing.wait("a") == 0.0
+
+
+async def test_only_so_many_hosts_are_remembered() -> None:
+    pacing = make_pacing(VirtualClock(), hosts=2)
+    for host in "abc":
+        await visit(pacing, host)
+    assert [pacing.wait(host) > 0 for host in "abc"] == [False, True, True]
+
+
+async def test_locks_serve_in_order_and_are_forgotten() -> None:
+    locks = KeyedLocks()
+    order: list[int] = []
+
+    async def work(number: int) -> None:
+        async with locks.hold("key"):
+            order.append(number)
+            await asyncio.sleep(0)
+
+    cancelled = asyncio.create_task(work(99))
+    async with locks.hold("key"):
+        tasks = [asyncio.create_task(work(number)) for number in range(3)]
+        await asyncio.sleep(0)
+        cancelled.cancel()
+    await asyncio.gather(cancelled, *tasks, return_exceptions=True)
+    assert order == [0, 1, 2]
+    assert len(locks) == 0

@@ -5,7 +5,6 @@ import gzip
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,20 +65,6 @@ async def page_of(web: Web, **changes: Any) -> FetchedPage:
     return page
 
 
-async def test_what_was_fetched_for_a_query_is_not_fetched_again(web: Web, tmp_path: Path) -> None:
-    web.routes["/a"] = PAGE
-    file = tmp_path / "deep" / "cache.sqlite"
-    for _ in range(2):
-        async with FetchWorker(settings(web, cache_path=file)) as worker:
-            pages = await fetch(worker, "http://site.example/a", "http://SITE.example:80/a#x")
-            assert all(isinstance(page, FetchedPage) for page in pages)
-            assert [page.url for page in pages] == ["http://site.example/a", "http://SITE.example:80/a#x"]
-    assert web.seen["/a"] == 1
-    async with FetchWorker(settings(web, cache_path=file)) as worker:
-        await fetch(worker, "http://site.example/a", query="another")
-    assert web.seen["/a"] == 2
-
-
 async def test_redirects_are_followed_within_limits_and_checked(web: Web) -> None:
     web.routes["/a"] = response("", status=302, Location="/b")
     web.routes["/b"] = PAGE
@@ -94,26 +79,6 @@ async def test_redirects_are_followed_within_limits_and_checked(web: Web) -> Non
         assert await reason(worker, "http://site.example/out") is FetchFailure.FORBIDDEN_ADDRESS
         assert await reason(worker, "http://site.example/scheme") is FetchFailure.FORBIDDEN_SCHEME
     assert web.seen["/loop"] == 6
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("http://[::ffff:192.168.0.1]/", FetchFailure.FORBIDDEN_ADDRESS),
-        ("http://site.example:0/", FetchFailure.INVALID_URL),
-        ("ftp://site.example/", FetchFailure.FORBIDDEN_SCHEME),
-    ],
-)
-async def test_forbidden_places_are_refused_without_a_look_up(web: Web, url: str, expected: FetchFailure) -> None:
-    asked: list[str] = []
-
-    async def resolver(host: str, port: int) -> Sequence[str]:
-        asked.append(host)
-        return ["93.184.216.34"]
-
-    async with FetchWorker(settings(web), resolver=resolver) as worker:
-        assert await reason(worker, url) is expected
-    assert asked == []
 
 
 @pytest.mark.parametrize(
@@ -137,14 +102,6 @@ async def test_a_server_in_trouble_is_asked_again(web: Web) -> None:
     web.routes["/a"] = in_turn(response("", status=500), response("", status=503), PAGE)
     assert await outcome(web) is None
     assert web.seen["/a"] == 3
-
-
-async def test_short_retry_after_is_waited_for(web: Web) -> None:
-    web.routes["/a"] = in_turn(response("", status=429, Retry_After="7"), PAGE)
-    time = VirtualClock()
-    async with FetchWorker(settings(web), clock=time, chance=lambda: 0.5) as worker:
-        assert await reason(worker, "http://site.example/a") is None
-    assert 7.0 in time.pauses
 
 
 async def test_a_dripping_body_ends_in_a_timeout(web: Web) -> None:
@@ -212,26 +169,6 @@ async def test_deadline_for_all_pages_returns_those_that_arrived(web: Web) -> No
     assert web.seen["/c"] == 0
 
 
-async def test_cancelled_request_still_delays_the_next_one(web: Web) -> None:
-    begun = asyncio.Event()
-
-    async def hang(writer: asyncio.StreamWriter) -> None:
-        begun.set()
-        await asyncio.sleep(60)
-
-    web.routes["/a"], web.routes["/b"] = hang, PAGE
-    time = VirtualClock()
-    async with FetchWorker(
-        settings(web, robots=False, min_delay_seconds=3.0), clock=time, chance=lambda: 0.5
-    ) as worker:
-        fetching = asyncio.create_task(fetch(worker, "http://site.example/a"))
-        await begun.wait()
-        fetching.cancel()
-        await asyncio.gather(fetching, return_exceptions=True)
-        assert await reason(worker, "http://site.example/b") is None
-    assert sum(time.pauses) >= 3.0
-
-
 async def test_names_that_only_some_parsers_take_for_one_share_no_page(web: Web) -> None:
     """IDNA of 2003 makes ``ss`` of the letter, that of 2008 does not: who owns one name could speak for the other."""
     one, other = "fa\u00df.example", "fass.example"
@@ -282,38 +219,6 @@ async def test_rules_come_at_the_second_try(web: Web) -> None:
         assert await reason(worker, "http://site.example/a") is FetchFailure.ROBOTS
         assert await reason(worker, "http://site.example/b") is None
     assert web.seen["/a"] == 0
-
-
-async def test_a_silent_server_ends_in_a_timeout(web: Web) -> None:
-    web.routes["/a"] = hangs
-    assert await outcome(web, first_byte_seconds=0.2, attempts=2) is FetchFailure.TIMEOUT
-    assert web.seen["/a"] == 2
-
-
-async def test_cancelling_in_the_middle_leaves_nothing_open(web: Web) -> None:
-    begun, ended = asyncio.Event(), asyncio.Event()
-
-    async def endless(writer: asyncio.StreamWriter) -> None:
-        begun.set()
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
-        try:
-            while True:
-                writer.write(b"x")
-                await writer.drain()
-                await asyncio.sleep(0.01)
-        finally:
-            ended.set()
-
-    web.routes["/a"] = endless
-    web.routes["/b"] = PAGE
-    async with FetchWorker(settings(web)) as worker:
-        fetching = asyncio.create_task(fetch(worker, "http://site.example/a"))
-        await begun.wait()
-        fetching.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await fetching
-        await asyncio.wait_for(ended.wait(), 5)
-        assert await reason(worker, "http://site.example/b") is None
 
 
 @pytest.mark.parametrize(
@@ -459,19 +364,6 @@ async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tu
     assert registry.get_sample_value("assay_fetch_bytes_total") == len(versions.body), "brought home once"
 
 
-async def test_changed_page_is_fetched_and_its_new_version_is_used(web: Web) -> None:
-    versions = Versions(web, TAG)
-    web.routes["/a"] = versions.answer
-    async with FetchWorker(settings(web)) as worker:
-        await fetch(worker, "http://site.example/a")
-        versions.body, versions.marks = "<p>two", (("ETag", "If-None-Match", '"v2"'),)
-        for query, sent in (("b", 2), ("c", 2)):
-            [page] = await fetch(worker, "http://site.example/a", query=query)
-            assert isinstance(page, FetchedPage)
-            assert page.body == b"<p>two"
-            assert versions.sent == sent
-
-
 @pytest.mark.parametrize("tag", ["no quotes", '"' + "x" * 300 + '"', '"a", "b"', '"\x80"'])
 async def test_invalid_etag_is_never_sent_back(web: Web, tag: str) -> None:
     web.routes["/a"] = response("<p>one", ETag=tag)
@@ -520,22 +412,6 @@ async def test_every_connection_goes_to_what_its_own_look_up_said(web: Web) -> N
     assert web.seen["/b"] == 0
 
 
-async def test_robots_redirect_to_a_private_address_is_refused(web: Web) -> None:
-    web.routes["/robots.txt"] = response("", status=301, Location="http://169.254.169.254/robots.txt")
-    web.routes["/a"] = PAGE
-    assert await outcome(web) is FetchFailure.ROBOTS
-    assert web.seen["/a"] == 0
-
-
-async def test_robots_redirects_have_their_own_limit_of_five(web: Web) -> None:
-    for number in range(5):
-        name = "/robots.txt" if not number else f"/r{number}"
-        web.routes[name] = response("", status=302, Location=f"/r{number + 1}")
-    web.routes["/r5"] = response("User-agent: *\nDisallow: /a", content_type="text/plain")
-    web.routes["/a"] = PAGE
-    assert await outcome(web, max_redirects=0) is FetchFailure.ROBOTS
-
-
 @pytest.mark.parametrize(
     "endless", [b"X-More: and more of it\r\n", b"X" * 4096, b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\nHTTP/1.1 "]
 )
@@ -550,17 +426,6 @@ async def test_endless_headers_time_out(web: Web, endless: bytes) -> None:
     web.routes["/a"] = answer
     async with FetchWorker(settings(web, first_byte_seconds=0.5, attempts=1, robots=False)) as worker:
         assert await reason(worker, "http://site.example/a") in (FetchFailure.UNREACHABLE, FetchFailure.TIMEOUT)
-
-
-async def test_endless_chunked_body_is_too_large(web: Web) -> None:
-    async def answer(writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n")
-        for _ in range(10_000):
-            writer.write(b"400\r\n" + b"x" * 1024 + b"\r\n")
-            await writer.drain()
-
-    web.routes["/a"] = answer
-    assert await outcome(web, max_bytes=65_536) is FetchFailure.TOO_LARGE
 
 
 async def test_what_came_and_what_did_not_is_counted(web: Web) -> None:

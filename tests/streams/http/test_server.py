@@ -160,23 +160,6 @@ async def test_a_request_that_never_ends_is_ended(begun: bytes) -> None:
     assert all(end.startswith(b"HTTP/1.1 200") is answered for end in ends)
 
 
-async def test_what_arrives_bit_by_bit_does_not_prolong_the_time() -> None:
-    async with HttpServer(asgi_of(WELL), HttpSettings(port=0, request_seconds=0.5)) as server:
-        stream = await sent(server.address, HEAD)
-
-        async def trickle() -> None:
-            while True:
-                stream[1].write(b"X-More: y\r\n")
-                await stream[1].drain()
-                await asyncio.sleep(0.05)
-
-        trickling = asyncio.create_task(trickle())
-        assert await rest_of(stream) == b""
-        trickling.cancel()
-        await asyncio.wait({trickling})
-        assert trickling.cancelled() or isinstance(trickling.exception(), ConnectionError)
-
-
 class SmallBuffers(HttpServer):
     """Its sockets take a few thousand bytes that the client has not read; the rest waits in the process."""
 
@@ -212,16 +195,6 @@ async def test_a_client_that_does_not_read_is_ended(more: bytes, parts: int, siz
             received = await rest_of(await asyncio.open_connection(sock=client))
     assert received.startswith(b"HTTP/1.1 200")
     assert len(received) < parts * size
-
-
-async def test_an_answer_may_take_its_time() -> None:
-    async def slow(_scope: Any, _receive: Any, send: Any) -> None:
-        await asyncio.sleep(0.6)
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"{}"})
-
-    async with HttpServer(slow, HttpSettings(port=0, request_seconds=0.2)) as server:
-        assert await get(server.address, "/") == (200, {})
 
 
 async def test_excess_connection_closes_the_longest_waiting_one() -> None:

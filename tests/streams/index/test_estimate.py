@@ -67,13 +67,7 @@ def test_documents_that_are_there_are_estimated_by_their_tiers() -> None:
 # --- the mix ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *TABLES["a_wrong_mix_says_what_is_wanted"],
-        "9" * 9999,
-    ],
-)
+@pytest.mark.parametrize("text", [*TABLES["a_wrong_mix_says_what_is_wanted"], "9" * 9999])
 def test_a_wrong_mix_says_what_is_wanted(text: str) -> None:
     with pytest.raises(ValueError, match="three percentages") as refused:
         parse_mix(text)

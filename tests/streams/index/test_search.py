@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,20 +10,24 @@ from typing import Any
 import pytest
 
 from handlers.index_page import IndexPageRules
+from handlers.index_utterance import IndexUtteranceRules, index_utterance
 from handlers.indexing.points import document_id_of, points_of
 from handlers.ranking.candidates import merge_hits
 from handlers.ranking.config import RetrievalSection
 from handlers.ranking.filters import read_filters
-from schemas.needs import IndexDocument, SearchFilters, SearchVectors
+from schemas.claims import UtteranceRecorded
+from schemas.needs import Ask, IndexDocument, SearchFilters, SearchVectors
 from schemas.pages import ScoredPage, TrustFeatures
 from schemas.queries import RankingFilters
-from schemas.replies import IndexReply, VectorHit, VectorsReply
+from schemas.replies import IndexReply, VectorHit, VectorsReply, VectorsUnavailable
 from streams.index.embedders import HashedNgrams, hash_ngrams
 from streams.index.ports import StoredPoint
 from streams.index.qdrant import QdrantStore
 from streams.index.settings import IndexSettings
 from streams.index.worker import IndexWorker
+from streams.pipeline.services import LiveServices
 from streams.runtime.clock import SystemClock
+from streams.settings.model import load_settings
 from tests.handlers.indexing.pages import scored_page
 from tests.rules import shipped_rules
 from tests.samples import instance
@@ -201,6 +205,32 @@ async def test_many_and_few_that_fit_are_found_as_by_looking_at_each() -> None:
     await library.worker.aclose()
 
 
-async def test_a_store_with_nothing_in_it_finds_nothing(library: Library) -> None:
-    assert await library.ask() == ()
-    assert await library.ask(tier="A", date_from="2024") == ()
+# --- two collections in one store ------------------------------------------------------------------------------------
+
+
+UTTERANCE_RULES = shipped_rules(IndexUtteranceRules)
+SAID = ("The bridge over the mill race is closed.", "The choir sings on Friday.", "Copper was mined at Falun.")
+
+
+def point_of(number: int) -> IndexDocument:
+    said = UtteranceRecorded(utterance_id=f"u-{number}", text=SAID[number], source_id=f"talk-{number}")
+    return instance(IndexDocument, instance(Ask, index_utterance(said, UTTERANCE_RULES)).need)
+
+
+async def test_similar_utterances_are_found_and_documents_untouched() -> None:
+    async with aclosing(LiveServices(load_settings(index={"path": None}))) as services:
+        assert await services.answer(SearchVectors("utterances", "anything", 5), None) == VectorsReply(())
+        written = [instance(IndexReply, await services.answer(point_of(number), None)) for number in (0, 1, 2, 0)]
+        assert [(reply.written, reply.removed) for reply in written] == [(1, 0)] * 3 + [(0, 0)]
+        first, second = instance(
+            VectorsReply, await services.answer(SearchVectors("utterances", "The bridge is closed.", 2), None)
+        ).hits
+        assert first.payload["source_id"] == "talk-0"
+        assert first.score > second.score
+        assert await services.answer(SearchVectors("documents", "The bridge is closed.", 2), None) == VectorsReply(())
+
+
+async def test_a_store_that_is_down_says_so() -> None:
+    services = LiveServices(load_settings(index={"url": "http://127.0.0.1:9"}))
+    assert isinstance(await services.answer(SearchVectors("utterances", "a", 1), None), VectorsUnavailable)
+    await services.aclose()

@@ -85,11 +85,6 @@ def test_a_batch_of_the_old_format_is_limited_as_well(codec: str) -> None:
         assert (record.offset, record.value) == (0, value)
 
 
-def test_oversized_batch_can_be_read_from_its_middle() -> None:
-    data = batch(*[SMALL] * 5, (None, bytes(LIMIT), []), codec="zstd")
-    assert [offset for offset, *_ in read(data, offset=4)] == [4, 5]
-
-
 @pytest.mark.parametrize(
     ("codec", "pack"),
     [
@@ -198,35 +193,6 @@ for codec, size, window, most in (
 print(over)
 """
     assert mebibytes(taken) == 0
-
-
-def test_batch_is_unreadable_if_memory_runs_out() -> None:
-    taken = """
-data = batch(SMALL, (None, bytes(30_000_000), []), codec="zstd")
-size = memory("VmSize") * MIB
-resource.setrlimit(resource.RLIMIT_AS, (size + 20 * MIB, resource.RLIM_INFINITY))
-[first, second] = read(data)
-resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-assert first[1] is second[1] is None
-assert "memory" in first[2].lower(), first
-print(0)
-"""
-    assert mebibytes(taken) == 0
-
-
-def test_a_fetch_that_is_dropped_gives_its_memory_back_at_once() -> None:
-    """The garbage collector counts objects, not bytes."""
-    taken = """
-data = batch(SMALL, *[(None, bytes(30_000_000), [])] * 2, codec="zstd")
-gc.disable()
-before = memory("VmRSS")
-for _ in range(10):
-    records = fetched(data)
-    assert next(iter(records)).value == b"value"
-    del records
-print(memory("VmRSS") - before)
-"""
-    assert mebibytes(taken) < 40
 
 
 def test_consumers_are_made_only_where_unpacking_is_limited() -> None:

@@ -1,4 +1,8 @@
+import asyncio
 import ssl
+import struct
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,22 +10,24 @@ from aiokafka import TopicPartition
 from aiokafka.client import AIOKafkaClient
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState
-from aiokafka.errors import NotCoordinatorForGroupError, TopicAuthorizationFailedError
+from aiokafka.errors import KafkaConnectionError, NotCoordinatorForGroupError, TopicAuthorizationFailedError
+from aiokafka.protocol.admin import ApiVersionResponse_v0
 from aiokafka.protocol.commit import OffsetFetchResponse_v3
+from aiokafka.protocol.metadata import MetadataRequest_v1, MetadataResponse_v1
 from aiokafka.structs import OffsetAndMetadata
 
-from streams.kafka.clients import connection, make_admin, make_producer
+from streams.kafka.clients import TlsFileError, connection, make_admin, make_producer, start, stop
 from streams.kafka.settings import KafkaSettings
 from streams.pipeline.consumer import CountingConsumer
+from tests.kafka.secured_kafka import KEY_PASSWORD, write_certificates
 from tests.samples import instance
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 
 def settings(**kafka: Any) -> KafkaSettings:
     return KafkaSettings.model_validate({"bootstrap_servers": "a.example:9092", **kafka})
-
-
-def test_connection_without_security_has_only_the_servers() -> None:
-    assert connection(settings()) == {"bootstrap_servers": "a.example:9092", "security_protocol": "PLAINTEXT"}
 
 
 def test_credentials_are_given_where_the_protocol_asks_for_them() -> None:
@@ -85,3 +91,88 @@ async def test_offsets_are_not_read_from_another_broker(monkeypatch: pytest.Monk
     asked.clear()
     assert await member.fetch_committed_offsets([partition]) == {partition: OffsetAndMetadata(7, "")}
     assert asked == [1, 2]
+
+
+# --- certificates and keys -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("certificates")
+    write_certificates(folder)
+    (folder / "text.pem").write_text("no certificate")
+    return folder
+
+
+def context(folder: Path, password: str = "", **files: str) -> ssl.SSLContext:
+    paths = {f"ssl_{name}": str(folder / file) for name, file in files.items()}
+    section = {"bootstrap_servers": "127.0.0.1:1", "security_protocol": "SSL", "ssl_password": password, **paths}
+    return instance(ssl.SSLContext, connection(KafkaSettings.model_validate(section))["ssl_context"])
+
+
+def test_an_authority_of_ones_own_replaces_the_systems(folder: Path) -> None:
+    [trusted] = context(folder, cafile="authority.pem").get_ca_certs()
+    assert "trustme" in str(trusted["subject"])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"certfile": "client.pem", "keyfile": "client.key"},
+        {"certfile": "client.pem", "keyfile": "encrypted.key", "password": KEY_PASSWORD},
+        {"certfile": "both.pem", "password": KEY_PASSWORD},
+    ],
+)
+def test_a_certificate_is_taken_with_its_key(folder: Path, files: dict[str, str]) -> None:
+    assert context(folder, **files).verify_mode is ssl.CERT_REQUIRED
+
+
+@pytest.mark.parametrize(("files", "named", "variable"), TABLES["a_file_that_cant_be_used_is_named_with_its_variable"])
+def test_a_file_that_cant_be_used_is_named_with_its_variable(
+    folder: Path, files: dict[str, str], named: str, variable: str
+) -> None:
+    with pytest.raises(TlsFileError, match=rf"/{named} can't be used \(.+\); see ASSAY_KAFKA__{variable}"):
+        context(folder, **files)
+
+
+# --- a producer whose broker has fenced it ---------------------------------------------------------------------------
+
+
+_METADATA = MetadataRequest_v1.API_KEY
+_ANSWERS = {
+    18: ApiVersionResponse_v0(0, [(18, 0, 0), (_METADATA, 1, 1), (10, 0, 1), (22, 0, 0)]),
+    _METADATA: MetadataResponse_v1([], -1, []),
+}
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while True:
+            request = await reader.readexactly(*struct.unpack(">i", await reader.readexactly(4)))
+            key, _, correlation = struct.unpack(">hhi", request[:8])
+            answer = struct.pack(">i", correlation) + _ANSWERS[key].encode()
+            writer.write(struct.pack(">i", len(answer)) + answer)
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+
+@pytest.fixture
+async def fenced() -> AsyncIterator[KafkaSettings]:
+    """Where a cluster answers that has no broker now."""
+    async with await asyncio.start_server(_answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        yield KafkaSettings.model_validate({"bootstrap_servers": f"127.0.0.1:{port}"})
+
+
+async def test_producer_without_a_broker_can_be_started_again(fenced: KafkaSettings) -> None:
+    producer = make_producer(fenced, "transactional", "test")
+    with pytest.raises(KafkaConnectionError, match="names no broker"):
+        await start(producer)
+    await stop(producer)
+
+
+async def test_a_mistake_of_ours_stays_one(fenced: KafkaSettings) -> None:
+    producer = make_producer(fenced, None, "test")
+    with pytest.raises(AssertionError, match="same loop"):
+        await asyncio.to_thread(asyncio.run, start(producer))
+    await stop(producer)

@@ -39,26 +39,6 @@ async def test_single_use_writer_aborts_its_transaction_after_an_error(step: str
     assert "abort" not in client.steps
 
 
-async def test_a_cancelled_write_ends_its_transaction() -> None:
-    client = Client(hangs="send t.one.v1")
-    writer = await started(client)
-    task = asyncio.create_task(writer.write("t.", [ONE], abort_on_error=True))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert client.steps[-1] == "abort"
-
-
-async def test_a_second_start_stops_the_producer_before() -> None:
-    clients = [Client(), Client()]
-    left: Any = iter(clients)
-    writer = RecordWriter(lambda: next(left), 5.0)
-    await writer.start()
-    await writer.start()
-    assert [client.steps for client in clients] == [["start", "stop"], ["start"]]
-
-
 async def test_a_fenced_writer_says_so() -> None:
     client: Any = Client()
     writer = await started(client)

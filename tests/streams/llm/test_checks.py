@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from streams.llm.checks import Check, checks_of_models
 from streams.llm.settings import LlmSettings, ModelLimits, ModelsSection
-from streams.settings.model import load_settings
+from streams.settings.model import SettingsError, load_settings
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -68,13 +68,27 @@ def test_a_local_server_begins_at_a_higher_rate(url: str, rate: str) -> None:
     assert f"m: {rate}" in check.sentence
 
 
-def test_process_without_models_has_no_remarks() -> None:
-    assert checks_of_models(LlmSettings(), PRICED, {}) == []
-
-
 def test_nothing_that_is_said_shows_a_key() -> None:
     everything = "; ".join(
         check.sentence for check in said(models=UNPRICED, api_key="sesame", redis_url="redis://:sesame@localhost:1/0")
     )
     assert everything
     assert "sesame" not in everything
+
+
+# --- settings that are refused at start ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", TABLES["invalid_base_url_is_refused"])
+def test_invalid_base_url_is_refused(given: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings(llm={"base_url": given})
+    assert str(refused.value).startswith("configuration: llm.base_url: ")
+
+
+@pytest.mark.parametrize("given", ["ses ame", "ses\name", "sesame\u201d", "sesame\x00"])
+def test_invalid_api_key_is_refused(given: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings(llm={"api_key": given})
+    assert str(refused.value).startswith("configuration: llm.api_key: ")
+    assert given not in str(refused.value)

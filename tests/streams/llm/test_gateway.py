@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from schemas.llm import CallOutcome
+from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import ToolSpec
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
+from streams.llm.gateway import Replied, SingleFlight
 from streams.llm.journal import JournalError, answer_key
 from streams.llm.request import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
-from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import until
 from tests.samples import instance
 from tests.streams.doubles import VirtualClock
@@ -28,7 +27,6 @@ from tests.streams.llm.model_server import (
     Behaviour,
     Wire,
     by_message,
-    calls_tools,
     hangs,
     model_server,
     refuses_parameter,
@@ -129,20 +127,6 @@ async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
     assert reply.call.attempts == len(server.asked) == 2
 
 
-async def test_retry_after_beyond_the_patience_stops_questions() -> None:
-    """No question is sent before it is over, and every reply states how long that is."""
-    async with served(status(429, retry_after="3600")) as (server, gateway):
-        first = await gateway.answer(question("one"))
-        second = await gateway.answer(question("two"))
-    assert isinstance(first, ModelUnavailable)
-    assert first.after_seconds == 3600
-    assert isinstance(second, ModelUnavailable)
-    assert second.after_seconds == pytest.approx(3600, abs=30)
-    assert not first.busy
-    assert not second.busy
-    assert len(server.asked) == 1
-
-
 async def test_the_same_question_is_paid_once(tmp_path: Path) -> None:
     kept = tmp_path / "deep" / "llm.sqlite"
     async with model_server(slow(0.05, says("0.7"))) as server:
@@ -159,30 +143,13 @@ async def test_the_same_question_is_paid_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        *TABLES["another_question_is_another"],
-        {"tools": (ToolSpec("search", "Searches.", {}),)},
-    ],
+    "other", [*TABLES["another_question_is_another"], {"tools": (ToolSpec("search", "Searches.", {}),)}]
 )
 async def test_another_question_is_another(other: dict[str, Any]) -> None:
     async with served() as (server, gateway):
         await gateway.answer(question())
         await gateway.answer(question(**other))
     assert len(server.asked) == 2
-
-
-async def test_tools_pass_through() -> None:
-    tool = ToolSpec("search", "Searches.", {"type": "object"})
-    async with served(calls_tools(("search", '{"query": "x"}'), ("other", "{"))) as (server, gateway):
-        replies = [await gateway.answer(question(tools=(tool,))) for _ in range(2)]
-    for reply in replies:
-        assert isinstance(reply, ModelReply)
-        assert [(call.name, call.arguments) for call in reply.tool_calls] == [
-            ("search", '{"query": "x"}'),
-            ("other", "{"),
-        ]
-    assert server.asked[0].body["tools"][0]["function"]["name"] == "search"
 
 
 @pytest.mark.parametrize("name", ["response_format", "max_tokens", "temperature"])
@@ -196,49 +163,11 @@ async def test_a_parameter_that_is_refused_is_left_out_from_then_on(name: str) -
         assert server.asked[1].body["max_completion_tokens"] == 10
 
 
-async def test_a_schema_goes_along_where_the_model_takes_one() -> None:
-    limits = ModelLimits(**{**FREE.model_dump(), "structured": True})
-    async with model_server() as server:
-        for taken in (limits, FREE):
-            async with gateway_at(server.base_url, limits=taken) as gateway:
-                await gateway.answer(question(schema={"type": "object"}))
-    first, second = server.asked
-    assert first.body["response_format"]["json_schema"]["strict"] is True
-    assert "response_format" not in second.body
-
-
-async def test_the_budget_of_a_day(tmp_path: Path) -> None:
-    """Replicas and restarts share it: what is spent is spent, until midnight."""
-    usage = {"prompt_tokens": 10, "completion_tokens": 0}
-    kept = tmp_path / "llm.sqlite"
-    reached: list[object] = []
-    async with model_server(says("0.7", usage=usage)) as server:
-        for replica in range(3):
-            async with gateway_at(server.base_url, cache_path=kept, budget_usd_per_day=60e-6) as gateway:
-                reached += [await gateway.answer(question(f"{replica} {number}")) for number in range(2)]
-    # A question costs 10 millionths; before it is asked, about 55 are booked, with the longest reply.
-    assert [type(reply) for reply in reached] == [
-        *[ModelReply] * len(server.asked),
-        *[ModelUnavailable] * (6 - len(server.asked)),
-    ]
-    assert 1 <= len(server.asked) < 6
-    refused = instance(ModelUnavailable, reached[-1])
-    assert refused.after_seconds is not None
-    assert 0 < refused.after_seconds <= 86_400
-
-
 async def test_a_budget_needs_prices() -> None:
     limits = ModelLimits(**{**FREE.model_dump(), "price_in": None})
     async with served(limits=limits, budget_usd_per_day=1.0) as (server, gateway):
         reply = instance(ModelUnavailable, await gateway.answer(question()))
     assert "prices" in reply.detail
-    assert not server.asked
-
-
-async def test_no_journal_no_call(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    async with served(cache_path=tmp_path / "file" / "llm.sqlite") as (server, gateway):
-        assert isinstance(await gateway.answer(question()), ModelUnavailable)
     assert not server.asked
 
 
@@ -303,34 +232,6 @@ async def booked_today(path: Path) -> float:
     return total
 
 
-class HeldStore(SqliteJournal):
-    """Books when it is let."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.entered, self.free = asyncio.Event(), asyncio.Event()
-
-    async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
-        self.entered.set()
-        await self.free.wait()
-        return await super().book(day, usd, most)
-
-
-async def test_booking_of_an_abandoned_question_is_reverted(tmp_path: Path) -> None:
-    """Cancelled, or out of time: the call is not made, so the day is not charged for it."""
-    path = tmp_path / "llm.sqlite"
-    store = HeldStore(path)
-    async with served(journal=store) as (server, gateway):
-        asking = asyncio.create_task(gateway.answer(question("cancelled", max_tokens=100_000)))
-        await store.entered.wait()
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
-        assert isinstance(await gateway.answer(question("late", max_tokens=100_000)), ModelUnavailable)
-        store.free.set()
-    assert not server.asked
-    assert await booked_today(path) == 0.0
-
-
 async def test_what_calls_took_is_kept_beside_what_was_foreseen(tmp_path: Path) -> None:
     """A question that goes on with a conversation is counted apart; an answer that was kept is counted once."""
     need, store = question("word " * 100), SqliteJournal(tmp_path / "llm.sqlite")
@@ -352,37 +253,10 @@ async def test_a_paid_answer_that_can_t_be_kept_is_handed_out() -> None:
         assert isinstance(await gateway.answer(question()), ModelReply)
 
 
-async def test_limits_learnt_from_headers() -> None:
-    headers = {"x-ratelimit-limit-requests": "120", "x-ratelimit-limit-tokens": "soon"}
-    registry = CollectorRegistry()
-    async with served(says("0.7", headers=headers), metrics=Metrics(registry)) as (_, gateway):
-        for number in range(2):
-            await gateway.answer(question(str(number)))
-    labels = {"task": TASK, "model": MODEL}
-    assert registry.get_sample_value("assay_llm_allowed_requests_per_minute", labels) == 120
-    assert registry.get_sample_value("assay_llm_requests_total", {**labels, "outcome": "ok"}) == 2
-    for wait in ("queue", "limit"):
-        assert registry.get_sample_value(f"assay_llm_{wait}_seconds_count", labels) == 2
-
-
 async def test_no_model_is_named() -> None:
     async with served(model="") as (_, gateway):
         reply = instance(ModelUnavailable, await gateway.answer(question()))
     assert "ASSAY_LLM__MODEL" in reply.detail
-
-
-async def test_the_next_of_a_crowd_gets_no_turn_in_time() -> None:
-    """More than the patience has room for is refused at once, not after it."""
-    limits = ModelLimits(**{**FREE.model_dump(), "requests_per_minute": 60})
-    async with served(limits=limits) as (server, gateway):
-        began = asyncio.get_running_loop().time()
-        replies = await asyncio.gather(*(gateway.answer(question(str(number))) for number in range(10)))
-        assert asyncio.get_running_loop().time() - began < 5
-    assert 1 <= sum(isinstance(reply, ModelReply) for reply in replies) <= 2
-    refused = [reply for reply in replies if isinstance(reply, ModelUnavailable)]
-    assert len(refused) >= 8
-    assert all(reply.busy and reply.after_seconds == 1.0 for reply in refused), "a line is no outage"
-    assert server.asked
 
 
 async def test_key_repeated_by_the_server_is_not_passed_on() -> None:
@@ -410,3 +284,62 @@ async def test_question_that_is_always_too_large_fails_finally() -> None:
     assert [type(reply) for reply in replies] == [*[ModelUnavailable] * 3, ModelFailed]
     assert isinstance(replies[-1], ModelFailed)
     assert replies[-1].call.outcome is CallOutcome.RATE_LIMITED
+
+
+# --- one call for all callers with the same question -----------------------------------------------------------------
+
+
+CALL = LlmCall(outcome=CallOutcome.OK, **TABLES["call"])
+_TURNS = 20
+"""Turns of the loop: more than the next caller needs to ask."""
+
+
+class Asked:
+    """Counts, waits until it may, and replies."""
+
+    def __init__(self, reply: Replied) -> None:
+        self.reply = reply
+        self.times = 0
+        self.may = asyncio.Event()
+
+    async def __call__(self) -> Replied:
+        self.times += 1
+        await self.may.wait()
+        return self.reply
+
+
+@pytest.mark.parametrize("reply", [ModelReply("1", (), CALL), ModelFailed(CALL, "no"), ModelUnavailable("down", 3.0)])
+async def test_all_get_the_reply_and_one_its_cost(reply: Replied) -> None:
+    flights, ask = SingleFlight(), Asked(reply)
+    asking = [asyncio.create_task(flights.share("k", ask)) for _ in range(4)]
+    await asyncio.sleep(0)
+    ask.may.set()
+    first, *others = await asyncio.gather(*asking)
+    assert ask.times == 1
+    assert first == reply
+    assert {type(other) for other in others} == {type(reply)}
+    for other in others:
+        if not isinstance(other, ModelUnavailable):
+            assert (other.call.cost_usd, other.call.attempts, other.call.cached) == (0.0, 0, True)
+    assert len(flights) == 0
+
+
+async def test_when_the_first_is_cancelled_the_next_asks() -> None:
+    flights, ask = SingleFlight(), Asked(ModelReply("1", (), CALL))
+    first, *others = [asyncio.create_task(flights.share("k", ask)) for _ in range(4)]
+    await asyncio.sleep(0)
+    first.cancel()
+    others[1].cancel()
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+    assert ask.times == 2
+    ask.may.set()
+    replies = await asyncio.gather(first, *others, return_exceptions=True)
+    assert [type(reply).__name__ for reply in replies] == [
+        "CancelledError",
+        "ModelReply",
+        "CancelledError",
+        "ModelReply",
+    ]
+    assert ask.times == 2
+    assert len(flights) == 0

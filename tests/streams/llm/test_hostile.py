@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import structlog
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.client import ModelClient
@@ -21,10 +22,9 @@ from streams.pipeline.services import LiveServices
 from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
 from streams.telemetry.setup import configure_logs
-from tests.kafka.installation import until
 from tests.samples import instance
-from tests.streams.doubles import START, VirtualClock
-from tests.streams.llm.model_server import Wire, hangs, model_server, raw, resets, says, slow, status
+from tests.streams.doubles import VirtualClock
+from tests.streams.llm.model_server import Wire, hangs, model_server, raw, resets, says, status
 from tests.streams.llm.questions import FREE, MODEL, TASK, gateway_at, question, served
 from tests.tables import tables
 
@@ -79,20 +79,6 @@ async def test_huge_retry_after_is_limited_to_an_hour(wish: str, code: int) -> N
         clock.seconds += 101
         assert isinstance(await gateway.answer(question("three")), ModelReply)
     assert len(server.asked) == 2
-
-
-@pytest.mark.parametrize("wish", ["-5", "-0", "nan", "", "soon", "1e9", "Mon, 01 Jan 2001 00:00:00 GMT"])
-async def test_invalid_or_past_retry_after_is_ignored(wish: str) -> None:
-    async with served(says("0.7")) as (server, gateway):
-        server.script = [status(429, retry_after=wish)]
-        assert isinstance(await gateway.answer(question()), ModelReply)
-
-
-@pytest.mark.parametrize("error", TABLES["errors_of_any_form_are_values_error"])
-@pytest.mark.parametrize("code", [400, 429, 500])
-async def test_errors_of_any_form_are_values(error: Any, code: int) -> None:
-    async with served(raw(json.dumps(error).encode(), code)) as (_, gateway):
-        assert isinstance(await gateway.answer(question()), ModelFailed | ModelUnavailable)
 
 
 async def endless_headers(wire: Wire) -> None:
@@ -229,6 +215,7 @@ async def test_hanging_calls_are_charged_in_full_and_keep_the_budget() -> None:
     costs = [reply.call.cost_usd for reply in replies if isinstance(reply, ModelFailed)]
     assert [type(reply) for reply in replies] == [ModelFailed, ModelFailed, ModelUnavailable, ModelUnavailable]
     assert all(cost is not None and cost >= 0.8 for cost in costs)
+    assert 0 < (instance(ModelUnavailable, replies[-1]).after_seconds or 0) <= 86_400, "until midnight"
     assert asked * 0.8 <= total <= 2.0
     assert registry.get_sample_value("assay_llm_cost_usd_total", LABELS) == pytest.approx(
         sum(cost or 0.0 for cost in costs)
@@ -245,48 +232,7 @@ async def test_what_failed_before_is_booked_beside_the_next_try() -> None:
     assert len(server.asked) == 1
 
 
-async def test_a_call_over_midnight_belongs_to_the_day_it_began_on() -> None:
-    """A budget of a day is a day's: what is settled later does not touch the next one, nor its gauge."""
-    registry, store, clock = CollectorRegistry(), SqliteJournal(None), VirtualClock()
-    today, tomorrow = START.date().isoformat(), START.replace(day=START.day + 1).date().isoformat()
-    usage = {"prompt_tokens": 100, "completion_tokens": 10}
-    async with served(
-        slow(0.1, says("0.7", usage=usage)),
-        journal=store,
-        clock=clock,
-        metrics=Metrics(registry),
-        budget_usd_per_day=1.0,
-    ) as (server, gateway):
-        asking = asyncio.create_task(gateway.answer(question()))
-        await until(lambda: bool(server.asked))
-        clock.seconds += 86_400
-        assert isinstance(await asking, ModelReply)
-        assert (await store.book(today, 0.0, None))[1] == pytest.approx(120e-6)
-        assert (await store.book(tomorrow, 0.0, None))[1] == 0.0
-        # Of a day in which nothing was asked yet nothing is shown, least of all what the day before left.
-        assert registry.get_sample_value("assay_llm_budget_left_usd") is None
-        assert isinstance(await gateway.answer(question("next day")), ModelReply)
-        assert registry.get_sample_value("assay_llm_budget_left_usd") == pytest.approx(1.0 - 120e-6)
-
-
 # --- slots ---------------------------------------------------------------------------
-
-
-async def test_cancelled_askers_leave_every_slot_free() -> None:
-    """Cancelled at any moment: waiting for a turn, while booking, in the middle of a body."""
-    limits = ModelLimits(**{**FREE.model_dump(), "in_flight": 2})
-    policy = TaskPolicy(deadline_seconds=20, patience_seconds=20)
-    async with served(hangs(), policy, limits) as (server, gateway):
-        for pause in (0.0, 0.001, 0.005, 0.05):
-            asking = [asyncio.create_task(gateway.answer(question(f"{pause} {number}"))) for number in range(6)]
-            await asyncio.sleep(pause)
-            for task in asking:
-                task.cancel()
-            await asyncio.gather(*asking, return_exceptions=True)
-        server.behave = says("0.7")
-        async with asyncio.timeout(10):
-            replies = await asyncio.gather(*(gateway.answer(question(str(number))) for number in range(6)))
-        assert all(isinstance(reply, ModelReply) for reply in replies)
 
 
 async def test_a_bug_in_the_client_leaves_slot_and_money_free(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,3 +250,33 @@ async def test_a_bug_in_the_client_leaves_slot_and_money_free(monkeypatch: pytes
         assert isinstance(await gateway.answer(question()), ModelReply)
         _, total = await store.book(datetime.now(UTC).date().isoformat(), 0.0, None)
     assert total < 0.001
+
+
+# --- what is said of a model that is paused --------------------------------------------------------------------------
+
+
+OWN_QUESTION = "Is Ann Chen ill?"
+PATIENT = TaskPolicy(deadline_seconds=5.0, patience_seconds=5.0, attempts=2)
+
+
+async def asked_twice(base_url: str) -> tuple[str, str, ModelUnavailable]:
+    """The log entry when a model's breaker opens, and the replies to the first and the second question."""
+    with capture_logs() as logs:
+        async with gateway_at(base_url, policy=PATIENT, breaker_failures=1, breaker_first_seconds=600) as gateway:
+            first = await gateway.answer(question(OWN_QUESTION))
+            second = await gateway.answer(question("Is it?"))
+    [line] = [line for line in logs if line["event"] == "model circuit breaker open"]
+    assert isinstance(first, ModelUnavailable)
+    assert isinstance(second, ModelUnavailable)
+    assert OWN_QUESTION not in first.cause + second.cause
+    return line["last_trouble"], first.detail, second
+
+
+@pytest.mark.parametrize("code", [401, 500])
+async def test_server_message_is_returned_only_to_its_question(code: int) -> None:
+    async with model_server(status(code, message=f"can't answer {OWN_QUESTION}")) as server:
+        last_trouble, first, second = await asked_twice(server.base_url)
+    assert OWN_QUESTION in first
+    assert OWN_QUESTION not in last_trouble + second.detail
+    assert last_trouble.startswith(f"status {code} some_error")
+    assert second.cause == second.detail

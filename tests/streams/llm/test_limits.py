@@ -159,15 +159,6 @@ async def test_never_over_while_partitions_move(seed: int) -> None:
 
 
 @virtually
-async def test_never_over_where_little_is_allowed() -> None:
-    """Parts of requests don't add up to one too many."""
-    fleet = Fleet(ModelLimits(requests_per_minute=10, tokens_per_minute=10**9, in_flight=100), [0.25] * 4)
-    await fleet.run(600)
-    assert most_in_a_minute(fleet.arrivals) <= 10
-    assert fleet.used(120, 600) >= 7
-
-
-@virtually
 async def test_tokens_are_a_limit_too() -> None:
     """What was estimated is set right by what was used."""
     each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=100))
@@ -179,15 +170,6 @@ async def test_tokens_are_a_limit_too() -> None:
         turn.over(1000)
     assert most_in_a_minute(used) <= 60_000
     assert len(used) / 4 >= 0.95 * 60_000
-
-
-@virtually
-async def test_oversized_request_goes_without_others() -> None:
-    each = limiter(ModelLimits(requests_per_minute=100, tokens_per_minute=1000, in_flight=100))
-    for _ in range(3):
-        turn = instance(ModelTurn, await each.turn("task", 5000, 10**9))
-        turn.over(None)
-    assert asyncio.get_running_loop().time() >= 2 * 5 * MINUTE
 
 
 @virtually
@@ -209,22 +191,6 @@ async def test_patience() -> None:
 
 
 @virtually
-async def test_waiting_in_line_is_separate_from_waiting_for_limits() -> None:
-    paced = limiter(ModelLimits(requests_per_minute=60, tokens_per_minute=10**9, in_flight=100))
-    turns = await asyncio.gather(*(paced.turn("task", 1, 60.0) for _ in range(3)))
-    first, second, third = [turn for turn in turns if isinstance(turn, ModelTurn)]
-    assert (first.waited, first.limited) == (0.0, 0.0)
-    assert second.limited == second.waited > 0
-    assert third.limited == pytest.approx(third.waited - second.waited), "before that it was behind the second"
-    alone = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=10**9, in_flight=1))
-    under_way = instance(ModelTurn, await alone.turn("task", 1, 60.0))
-    asyncio.get_running_loop().call_later(5.0, under_way.over, None)
-    behind = await alone.turn("task", 1, 60.0)
-    assert behind.waited == pytest.approx(5.0)
-    assert behind.limited < 1.0
-
-
-@virtually
 async def test_task_without_a_share_waits_until_it_gets_one() -> None:
     shares = Shares({"task": "m"}, {})
     shares.expect("task", ["topic"])
@@ -236,21 +202,6 @@ async def test_task_without_a_share_waits_until_it_gets_one() -> None:
     shares.on_assignment("task", "topic", 3, 6)
     assert isinstance(await waiting, ModelTurn)
     assert 10 < asyncio.get_running_loop().time() - 3 < 12.5
-
-
-@virtually
-async def test_complaints_halve_the_pace_and_it_grows_again() -> None:
-    each = limiter(LIMITS)
-    assert isinstance(await each.turn("task", 1, 100.0), ModelTurn)
-    each.rate_limited(30.0)
-    each.rate_limited(1.0)
-    assert each.allowed("task") == 300
-    next_turn = await each.turn("task", 1, 100.0)
-    assert next_turn.waited == pytest.approx(30, abs=0.1)
-    await asyncio.sleep(60)
-    assert 450 <= each.allowed("task") < 600
-    await asyncio.sleep(120)
-    assert each.allowed("task") == 600
 
 
 def test_server_complaints_lower_the_limit_within_bounds() -> None:
@@ -269,18 +220,6 @@ def test_server_complaints_lower_the_limit_within_bounds() -> None:
 
 
 @virtually
-async def test_lower_token_limit_stated_by_the_server_is_used() -> None:
-    waits = []
-    for stated in (None, 600, 10**10):
-        each = limiter(ModelLimits(requests_per_minute=10_000, tokens_per_minute=60_000, in_flight=10))
-        each.on_limits(None, stated)
-        for _ in range(2):
-            turn = await each.turn("task", 300, 100.0)
-        waits.append(turn.waited)
-    assert waits == [0.0, pytest.approx(30.0), 0.0], "half of a minute's tokens, and half the margin made up for"
-
-
-@virtually
 async def test_pause_that_ends_with_the_patience_is_not_exceeded() -> None:
     each = limiter(ModelLimits(requests_per_minute=1, tokens_per_minute=10**9, in_flight=10))
     assert isinstance(await each.turn("task", 1, 1.0), ModelTurn)
@@ -289,19 +228,6 @@ async def test_pause_that_ends_with_the_patience_is_not_exceeded() -> None:
     assert not refused.paused
     refused = instance(NoTurn, await each.turn("task", 1, 9.9))
     assert refused.paused
-
-
-@virtually
-async def test_a_cancelled_asker_takes_no_turn() -> None:
-    each = limiter(ModelLimits(requests_per_minute=6, tokens_per_minute=10**9, in_flight=1))
-    first = await each.turn("task", 1, 100.0)
-    waiting = [asyncio.create_task(each.turn("task", 1, 100.0)) for _ in range(2)]
-    await asyncio.sleep(1)
-    waiting[0].cancel()
-    assert isinstance(first, ModelTurn)
-    first.over(None)
-    second = instance(ModelTurn, await waiting[1])
-    assert second.waited < 15
 
 
 def test_a_pace_is_corrected_where_there_is_a_limit() -> None:
@@ -333,3 +259,44 @@ def test_the_window_holds_exactly(steps: list[tuple[float, int]], limit: int, am
             taken += [now] * amount
         now += late
     assert most_in_a_minute(taken) <= max(limit, amount)
+
+
+# --- shares ----------------------------------------------------------------------------------------------------------
+
+
+MODELS = {"gate": "small", "claims": "large", "search": "large"}
+
+
+def test_replays_and_live_traffic_have_the_whole_together() -> None:
+    weights = {"claims": 3.0, "search": 1.0}
+    live, replay = Shares(MODELS, weights, 0.8), Shares(MODELS, weights, 0.2)
+    assert live.of("claims") + live.of("search") + replay.of("claims") + replay.of("search") == 1.0
+    assert replay.of("claims") < live.of("claims")
+
+
+def test_partitions() -> None:
+    shares = Shares(MODELS, {})
+    shares.expect("gate", ["own", "retry"])
+    assert shares.of("gate") == 0.0
+    shares.on_assignment("gate", "own", 3, 6)
+    assert shares.of("gate") == 0.25
+    shares.on_assignment("gate", "retry", 6, 6)
+    assert shares.of("gate") == 0.75
+    shares.on_assignment("gate", "own", 0, 0)
+    shares.on_assignment("gate", "another topic", 6, 6)
+    shares.on_assignment("another task", "own", 6, 6)
+    assert shares.of("gate") == 0.5
+
+
+@given(st.lists(st.integers(0, 3), min_size=12, max_size=12), st.lists(st.integers(0, 3), min_size=6, max_size=6))
+def test_all_parts_together_are_the_whole(own: list[int], retry: list[int]) -> None:
+    """For any assignment of the partitions to four processes."""
+    total = 0.0
+    for process in range(4):
+        shares = Shares(MODELS, {"claims": 3.0, "search": 1.0})
+        for task in ("claims", "search"):
+            shares.expect(task, ["own", "retry"])
+            shares.on_assignment(task, "own", own.count(process), 12)
+            shares.on_assignment(task, "retry", retry.count(process), 6)
+            total += shares.of(task)
+    assert abs(total - 1.0) < 1e-9

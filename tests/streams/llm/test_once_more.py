@@ -76,18 +76,6 @@ async def test_one_request_is_enough(task: str, text: str, attempts: int) -> Non
     assert (reply.text, len(server.asked)) == (text, 1)
 
 
-async def test_nothing_is_asked_for_when_the_deadline_is_over() -> None:
-    clock, policy = VirtualClock(), TaskPolicy(deadline_seconds=100.0, patience_seconds=1.0, attempts=2)
-
-    async def late(wire: object) -> None:
-        clock.seconds += 99.95
-        await says("perhaps")(wire)  # type: ignore[arg-type]
-
-    async with served(late, policy, clock=clock) as (server, gateway):
-        reply = instance(ModelReply, await gateway.answer(question(task=GATE)))
-    assert (reply.text, len(server.asked)) == ("perhaps", 1)
-
-
 async def test_later_tries_of_a_claim_wait_longer_and_longer() -> None:
     """Half to all of 0.2 s, 0.4 s, 0.8 s …, by chance (0.5 here), and at most ``max_backoff_seconds``."""
     clock, policy = VirtualClock(), TaskPolicy(deadline_seconds=30.0, patience_seconds=1.0, attempts=1)

@@ -5,13 +5,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from schemas.replies import ModelReply, ModelUnavailable
-from streams.llm.accounting import CallTally
+from streams.llm.accounting import Budget, CallTally, utc_day
 from streams.llm.journal import DayCalls
 from streams.llm.reports import read_costs
 from streams.llm.settings import LlmSettings, ModelLimits
-from streams.llm.sqlite_journal import SqliteJournal
+from streams.llm.sqlite_journal import SqliteJournal, make_journal
+from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import until
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import says
@@ -71,12 +73,6 @@ async def test_counts_are_written_while_the_process_runs(path: Path, monkeypatch
     await journal.aclose()
 
 
-async def test_a_journal_that_fails_stops_no_answer(tmp_path: Path) -> None:
-    tally = CallTally(SqliteJournal(tmp_path), VirtualClock())
-    tally.add("m", requested=1)
-    await tally.aclose()
-
-
 async def test_the_gateway_counts_requests_cached_answers_and_refusals(path: Path) -> None:
     """A reply costs 10 USD; the second question would exceed the budget."""
     price = ModelLimits(price_in=0.0, price_out=1_000_000.0)
@@ -93,3 +89,24 @@ async def test_the_gateway_counts_requests_cached_answers_and_refusals(path: Pat
 
 async def _are_counted(journal: SqliteJournal, calls: DayCalls) -> bool:
     return await journal.counted([calls.day]) == [calls]
+
+
+# --- the budget of a day ---------------------------------------------------------------------------------------------
+
+
+LEFT, BOUND = "assay_llm_budget_left_usd", "assay_llm_budget_usd"
+
+
+async def test_budget_of_yesterday_is_not_exported_today() -> None:
+    registry, clock = CollectorRegistry(), VirtualClock()
+    store = make_journal(LlmSettings())
+    budget = Budget(10.0, store, clock, Metrics(registry))
+    assert registry.get_sample_value(LEFT) is None
+    assert await budget.book(utc_day(clock), 9.5) is None
+    assert registry.get_sample_value(LEFT) == 0.5
+    clock.seconds += 86_400
+    assert registry.get_sample_value(LEFT) is None
+    assert registry.get_sample_value(BOUND) == 10.0
+    assert await budget.book(utc_day(clock), 1.0) is None
+    assert registry.get_sample_value(LEFT) == 9.0
+    await store.aclose()

@@ -16,13 +16,7 @@ import pytest
 
 from streams.local_kafka import broker, guard, install, running
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
-from streams.local_kafka.install import (
-    are_cached,
-    find_java,
-    format_data,
-    kafka_jars,
-    write_properties,
-)
+from streams.local_kafka.install import are_cached, find_java, format_data, kafka_jars
 from streams.local_kafka.running import RunningBroker
 
 
@@ -105,19 +99,6 @@ class TestKafkaJars:
         monkeypatch.setitem(sys.modules, "jgo.maven", maven)
         return asked
 
-    def test_are_fetched_once_and_said_to_be(
-        self, tmp_path: Path, resolver: list[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        said: list[str] = []
-        first = kafka_jars(tmp_path / "cache", said.append)
-        assert [jar.name for jar in first] == ["a.jar", "b.jar"]
-        for name in ("jgo", "jgo.env", "jgo.maven"):  # a later start needs no resolver
-            monkeypatch.setitem(sys.modules, name, None)
-        assert kafka_jars(tmp_path / "cache", said.append) == first
-        assert resolver == [install.ENDPOINT]
-        assert len(said) == 1
-        assert [path.name for path in (tmp_path / "cache").iterdir()] == [f"kafka-{install.KAFKA_VERSION}"]
-
     @pytest.mark.parametrize("harm", ["missing", "cut", "replaced"])
     def test_a_damaged_cache_is_fetched_again(self, tmp_path: Path, resolver: list[str], harm: str) -> None:
         jar = kafka_jars(tmp_path, print)[0]
@@ -145,15 +126,6 @@ class TestKafkaJars:
 
 
 class TestData:
-    def test_only_this_machine_is_listened_to(self, tmp_path: Path) -> None:
-        text = write_properties(tmp_path, 20001, 20002).read_text()
-        lines = dict(line.split("=", 1) for line in text.splitlines())
-        assert lines["listeners"] == "PLAINTEXT://127.0.0.1:20001,CONTROLLER://127.0.0.1:20002"
-        assert lines["advertised.listeners"] == "PLAINTEXT://127.0.0.1:20001"
-        assert lines["controller.quorum.voters"] == "1@127.0.0.1:20002"
-        assert lines["auto.create.topics.enable"] == "false"
-        assert lines["group.initial.rebalance.delay.ms"] == "0"
-
     def test_a_folder_with_something_else_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "data").mkdir()
         (tmp_path / "data" / "thesis.txt").write_text("years of work")
@@ -194,20 +166,6 @@ class TestStart:
         with pytest.raises(BrokerUnavailable, match=r"(?s)did not answer within 2 s.*thinking"):
             kafka.start()
         wait_until(lambda: gone(int((tmp_path / "pid").read_text())))
-
-    def test_another_port_is_tried_where_ours_was_taken_in_between(
-        self, fake: Callable[[str], None], tmp_path: Path
-    ) -> None:
-        fake(
-            f'cp "$(eval echo \\${{$#}})" {tmp_path}/$$.properties\n'
-            "echo 'java.net.BindException: Address already in use' >&2; exit 1"
-        )
-        with pytest.raises(BrokerUnavailable, match="Address already in use"):
-            LocalKafka().start()
-        tried = {
-            file.read_text().split("advertised.listeners=")[1].split()[0] for file in tmp_path.glob("*.properties")
-        }
-        assert len(tried) > 1
 
 
 class TestCause:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -187,17 +186,6 @@ async def test_results_are_judged() -> None:
     assert [result["resultType"] for result in judged["results"]] == ["AGGREGATOR"]
 
 
-async def test_claims_are_judged() -> None:
-    async with connected(load_settings()) as client:
-        dependent = await called(client, "is_claim_self_contained", claim="He was elected in May.")
-        clear = await called(
-            client, "is_claim_self_contained", claim="Angela Merkel was elected Chancellor of Germany in 2005."
-        )
-    assert dependent["self_contained"] < 0.5 < clear["self_contained"]
-    assert clear["truth"] == "not checked"
-    assert "judged by the offline judge: poor" in dependent["reasons"]
-
-
 async def test_no_model_is_asked_unless_it_is_allowed() -> None:
     claim = "Angela Merkel was elected Chancellor of Germany in 2005."
     async with model_server(says("0.7")) as model:
@@ -259,38 +247,6 @@ async def test_every_line_is_answered_until_the_input_ends(tmp_path: Path) -> No
     wanted = [each for _, expected in lines for each in expected]
     assert sorted(codes, key=str) == sorted(wanted, key=str)
     assert server.returncode == 0
-
-
-async def test_a_client_that_reads_no_more_ends_the_server(tmp_path: Path) -> None:
-    server = await served_by_the_command(tmp_path)
-    assert server.stdin
-    server._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
-    server.stdin.write(json.dumps(START).encode() + b"\n")
-    async with asyncio.timeout(60):
-        assert await server.wait() == 0
-
-
-async def test_an_interrupt_ends_a_server_that_waits_for_a_line(tmp_path: Path) -> None:
-    server = await served_by_the_command(tmp_path)
-    assert server.stdin
-    assert server.stdout
-    server.stdin.write(json.dumps(START).encode() + b"\n")
-    await server.stdout.readline()
-    server.send_signal(signal.SIGINT)
-    async with asyncio.timeout(60):
-        assert await server.wait() == 130
-
-
-async def test_the_command_serves_a_client_of_its_own(tmp_path: Path) -> None:
-    from mcp import Client, StdioServerParameters, stdio_client
-
-    program = "from streams.cli.main import main; main()"
-    variables = environment(ASSAY_FETCH__CACHE_PATH=str(tmp_path / "fetch.sqlite"))
-    server = StdioServerParameters(command=sys.executable, args=["-c", program, "mcp"], env=variables, cwd=str(ROOT))
-    async with Client(stdio_client(server)) as client:
-        assert sorted(tool.name for tool in (await client.list_tools()).tools) == TOOLS
-        scored = await called(client, "score", url="https://www.bbc.com/news/storm", html=PAGE)
-    assert scored["trust_label"] == "LOW"
 
 
 async def test_a_new_session_of_a_client_has_no_new_limit() -> None:

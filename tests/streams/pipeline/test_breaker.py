@@ -1,18 +1,10 @@
 """The circuit breaker and the pause after too many dead letters, under a clock that only moves when told."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
 
-from schemas.event import Run
-from schemas.needs import Ask, FetchPages, Need
-from schemas.outcome import Drop, DropReason, Outcome
-from schemas.replies import PagesReply, Reply
 from streams.pipeline.breaker import Breaker, DeadShare
-from streams.pipeline.handler_runner import HandlerRunner
-from streams.settings.model import BreakerSettings, DlqSettings, RetrySettings
-from tests.samples import instance
-from tests.streams.doubles import PAGE, LongPause, NoRules, VirtualClock, handler_of
+from streams.settings.model import BreakerSettings, DlqSettings
+from tests.streams.doubles import LongPause, VirtualClock
 
 SETTINGS = BreakerSettings(failures=3, first_seconds=5, max_seconds=20)
 
@@ -85,55 +77,7 @@ async def test_failed_probes_double_the_pause_and_rotate() -> None:
     assert order == ["a", "b", "a", "b", "a"]
 
 
-async def test_cancelled_first_waiter_makes_room_for_the_next() -> None:
-    clock = LongPause()
-    breaker = opened(clock)
-    first, second = asyncio.create_task(breaker.turn()), asyncio.create_task(breaker.turn())
-    await asyncio.sleep(0)
-    clock.seconds = 60
-    first.cancel()
-    await asyncio.gather(first, return_exceptions=True)
-    assert await second is True
-
-
 # --- and the tries of a record --------------------------------------------------------------------------------------
-
-
-class Provider:
-    """Answers from the moment on that it is back."""
-
-    def __init__(self, clock: VirtualClock, back_at: float) -> None:
-        self.clock, self.back_at, self.asked = clock, back_at, list[float]()
-
-    async def answer(self, need: Need, run: Run | None) -> Reply:  # noqa: ARG002
-        self.asked.append(self.clock.monotonic())
-        await asyncio.sleep(0)
-        if self.clock.monotonic() < self.back_at:
-            raise ConnectionError("down")
-        return PagesReply(())
-
-
-def asking(read: Callable[[Any, tuple[Reply, ...], Any], Outcome | Ask]) -> Any:
-    return handler_of(lambda *_: Ask(FetchPages(("https://a.example/",), "q")), read, rounds=1)
-
-
-async def test_outage_uses_no_attempts_and_is_probed_singly() -> None:
-    clock = VirtualClock()
-    provider = Provider(clock, back_at=1000)
-    runner = HandlerRunner(
-        asking(lambda *_: Drop(DropReason.NOTHING_TO_DO)),
-        NoRules(),
-        RetrySettings(max_attempts=4, first_seconds=0.1, max_seconds=0.1),
-        provider,
-        clock,
-        lambda: 1.0,
-        breaker_of(clock),
-    )
-    first = instance(Ask, runner.decide(PAGE))
-    tried = await asyncio.gather(*(runner.finish(PAGE, first, number) for number in range(20)))
-    assert {type(one.outcome) for one in tried} == {Drop}
-    during = [moment for moment in provider.asked if 1 < moment < 1000]
-    assert len(during) == len(set(during)) < 60
 
 
 async def test_breaker_opens_at_once_on_a_known_outage() -> None:

@@ -26,7 +26,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from streams.kafka import transactions
-from streams.kafka.transactions import RecordWriter, send_all, stop_producer, transactional_id
+from streams.kafka.transactions import RecordWriter, stop_producer, transactional_id
 from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.metrics import Metrics
@@ -323,14 +323,6 @@ async def test_a_close_that_hangs_ends_at_the_deadline(exactly_once: bool) -> No
 # --- doubts ----------------------------------------------------------------------------------------------------------
 
 
-async def test_an_opening_is_tried_again_with_growing_pauses() -> None:
-    bench = Bench(client := Client(fails={"start": BROKEN, "begin": TimeoutError(), "committed": OSError("away")}))
-    assert await bench.committer.open() == 17
-    assert bench.clock.pauses == [0.2, 0.5, 1.0]
-    assert client.steps.count("start") == 3
-    assert client.steps.count("stop") == 3
-
-
 async def test_a_doubt_is_resolved_by_the_offset_of_the_group() -> None:
     bench = await Bench(client := Client()).opened()
     client.fails["commit"], client.offset = BROKEN, 42
@@ -372,29 +364,6 @@ async def test_producer_is_replaced_after_its_record_limit(exactly_once: bool, m
 def unretrieved(*futures: Any) -> bool:
     """Whether one of the futures has an error that asyncio would complain about."""
     return any(future._log_traceback for future in futures)
-
-
-async def test_send_all_retrieves_the_errors_of_every_confirmation() -> None:
-    """One is pending and gets cancelled, one has failed, one was cancelled before."""
-    loop = asyncio.get_running_loop()
-    futures = [loop.create_future() for _ in range(3)]
-    futures[1].set_exception(BROKEN)
-    futures[2].cancel()
-
-    class Sender:
-        def __init__(self) -> None:
-            self.left = list(futures)
-
-        async def send(self, *_: Any, **__: Any) -> asyncio.Future[None]:
-            if not self.left:
-                raise KafkaError("the fourth is refused")
-            return self.left.pop(0)
-
-    sender: Any = Sender()
-    with pytest.raises(KafkaError, match="fourth"):
-        await send_all(sender, "t.", [ONE] * 4)
-    assert [future.cancelled() for future in futures] == [True, False, True]
-    assert not unretrieved(*futures)
 
 
 async def test_stop_producer_retrieves_errors_that_a_fence_leaves() -> None:

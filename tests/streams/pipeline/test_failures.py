@@ -1,16 +1,18 @@
 import hashlib
 import json
 from base64 import b64decode
+from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.dead import KEPT_BYTES, DeadLetter
 from schemas.event import Provenance
-from schemas.outcome import Dead, DeadReason, Stage
-from streams.pipeline.failures import Input, Origin, dead_letter
-from streams.topology import DEAD_LETTER_BYTES, MIB, TOPIC_BYTES
-from streams.topology.codec import Headers, OutputRecord
+from schemas.outcome import Dead, DeadReason, Drop, DropReason, Retry, RetryReason, Stage
+from streams.pipeline.failures import Input, Origin, dead_letter, due_after, due_at, next_retry_topic, retry_record
+from streams.topology import DEAD_LETTER_BYTES, MIB, TOPIC_BYTES, RetryTopic
+from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord
 from tests.streams.doubles import START, handler_of, raw_record
 
 HANDLER = handler_of(lambda *_: Dead(DeadReason.HANDLER_BUG))
@@ -56,13 +58,6 @@ def test_the_original_is_kept_and_the_notes_say_why() -> None:
         "x-died-at": START.isoformat(),
         "x-run": "backfill-7",
     }
-
-
-def test_what_is_written_is_read_back() -> None:
-    read = DeadLetter.of(letter().headers)
-    assert (read.handler, read.reason, read.stage, read.error) == ("toy", "invalid", "decode", "url: Field required")
-    assert (read.topic, read.partition, read.offset) == ("shop.pages.crawled.v1", 3, 17)
-    assert (read.root_id, read.original_size) == ("shop.pages.crawled.v1/3/17", None)
 
 
 def test_a_record_without_key_value_or_timestamp_is_kept_as_such() -> None:
@@ -124,12 +119,6 @@ def test_oversized_key_is_cut_and_its_size_noted() -> None:
     assert notes(record)["x-orig-key-size"] == str(2 * MIB)
 
 
-def test_the_words_of_a_refusal_are_bounded_and_always_text() -> None:
-    kept = notes(letter(refusal=Dead(DeadReason.HANDLER_BUG, "\ud800" + "x" * 10_000)))
-    assert kept["x-error-message"].startswith("?x")
-    assert len(kept["x-error-message"]) == 500
-
-
 SIZES = st.sampled_from([0, 1, KEPT_BYTES + 1, MIB // 5, MIB, TOPIC_BYTES, TOPIC_BYTES + MIB, 2 * TOPIC_BYTES])
 HEADERS = st.lists(
     st.tuples(
@@ -153,3 +142,68 @@ def test_a_dead_letter_always_fits_its_topic(value: int | None, key: int | None,
     overhead = sum(20 for _ in record.headers) + 200
     assert record.size + overhead <= DEAD_LETTER_BYTES
     notes(record)
+
+
+# --- records that are tried again later ------------------------------------------------------------------------------
+
+
+AT_ONCE, SHORT, MIDDLE, LONG = (
+    RetryTopic(topic=f"topic.retry.{seconds}s", group="group", delay_seconds=seconds) for seconds in (0, 1, 60, 600)
+)
+TIERS = (SHORT, MIDDLE, LONG)
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+NOW_MS = 1_795_248_000_000
+
+
+@pytest.mark.parametrize(
+    ("current", "wish", "expected"),
+    [(None, None, SHORT), (None, 0.0, SHORT), (None, 1.0, SHORT), (None, 1.5, MIDDLE), (None, 60.0, MIDDLE),
+     (None, 61.0, LONG), (None, 9999.0, LONG), (SHORT, None, MIDDLE), (SHORT, 600.0, LONG), (MIDDLE, None, LONG),
+     (LONG, None, None), (LONG, 1.0, None)],
+)  # fmt: skip
+def test_next_tier(current: RetryTopic | None, wish: float | None, expected: RetryTopic | None) -> None:
+    assert next_retry_topic(TIERS, current, wish) is expected
+
+
+def written(retry: Retry, tier: RetryTopic = MIDDLE, longest_seconds: float = 300.0) -> OutputRecord:
+    record = raw_record(b"value", [("ce_type", b"page"), ("x-reason", b"timeout"), ("x-attempt", b"1")], b"key")
+    given = Input(record, Origin(record.topic, 3, 17, record.timestamp, attempts=4), Provenance("input", "first"))
+    handler = handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO))
+    return retry_record(handler, tier, given, retry, due_after(tier, retry, NOW, longest_seconds))
+
+
+@pytest.mark.parametrize(
+    ("wish", "delay", "at_once"),
+    [
+        *((wish, 60, 0) for wish in (None, float("nan"), -1.0, 0.0)),
+        *((0.5, 60, 0.5), (59.0, 60, 59), (61.5, 61.5, 61.5), (300.0, 300, 300), (301.0, 300, 300)),
+    ],
+)
+def test_record_is_due_after_the_longer_of_delay_and_retry_after(
+    wish: float | None, delay: float, at_once: float
+) -> None:
+    for tier, seconds in ((MIDDLE, delay), (AT_ONCE, at_once)):
+        headers = dict(written(Retry(RetryReason.RATE_LIMITED, "busy", wish), tier).headers)
+        assert headers["x-not-before"] == str(NOW_MS + int(seconds * 1000)).encode()
+
+
+def test_retried_record_is_the_original_with_replaced_notes() -> None:
+    record = written(Retry(RetryReason.UNAVAILABLE, "no \ud800 answer" + "x" * 10_000))
+    assert (record.topic, record.key, record.value) == ("topic.retry.60s", b"key", b"value")
+    names = [name for name, _ in record.headers]
+    assert len(names) == len(set(names))
+    headers = dict(record.headers)
+    assert headers["ce_type"] == b"page"
+    assert (headers["x-reason"], headers["x-attempt"], headers["x-handler"]) == (b"unavailable", b"4", b"toy")
+    message = headers["x-error-message"] or b""
+    assert message.startswith(b"no ? answerxxx")
+    assert len(message) == MAX_DETAIL
+
+
+def test_a_record_is_due_when_its_headers_say_or_at_once() -> None:
+    later = written(Retry(RetryReason.UNAVAILABLE, "no answer"))
+    assert due_at(raw_record(headers=later.headers)) == NOW.timestamp() + MIDDLE.delay_seconds
+    for forged in (b"", b"soon", b"-1", b"9" * 20, b"\xff", None):
+        assert due_at(raw_record(headers=[("x-not-before", forged)])) == 0
+    assert due_at(raw_record()) == 0
+    assert due_at(raw_record(headers=[("x-not-before", b"1" * 19)])) == int("1" * 19) / 1000

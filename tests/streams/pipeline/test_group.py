@@ -177,15 +177,6 @@ async def test_oldest_work_counts_from_its_start(failing: int, busy: int, oldest
     assert group.oldest_seconds == oldest
 
 
-@pytest.mark.parametrize("held", [(), (HELD,)])
-async def test_stop_pauses_the_partitions_if_there_are_any(held: tuple[TopicPartition, ...]) -> None:
-    paused: list[object] = []
-    group = group_of(VirtualClock(), SimpleNamespace(pause=lambda *keys: paused.append(keys)))
-    group.partitions = cast("dict[TopicPartition, Partition]", {key: Stub() for key in held})
-    await group.stop(0)
-    assert paused == ([held] if held else [])
-
-
 async def _fails() -> None:
     raise KafkaError("a bug")
 

@@ -98,11 +98,6 @@ def test_the_limits_themselves_are_not_beyond_the_limits(settings: Settings) -> 
     assert health_of(settings, Group(oldest_seconds=60.0, unpolled_seconds=60.0)).alive().well
 
 
-def test_every_problem_is_reported(settings: Settings) -> None:
-    sick = Group(failed=ValueError("x"), oldest_seconds=99.0, unpolled_seconds=99.0, client_failed="it ended")
-    assert len(health_of(settings, sick, sick).alive().problems) == 8
-
-
 def test_process_is_ready_when_every_group_is_open(settings: Settings) -> None:
     health = health_of(settings, Group(), Group(handler=HANDLERS[1], opened=False))
     assert health.ready().problems == (f"assay.{HANDLERS[1].name}: partitions not open yet",)

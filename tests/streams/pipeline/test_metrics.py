@@ -8,13 +8,11 @@ from prometheus_client import CollectorRegistry
 
 from schemas.event import Event
 from schemas.outcome import DeadReason, RetryReason, Stage
-from schemas.queries import RankingRequested
 from streams.pipeline.metrics import PipelineMetrics
 from streams.telemetry.labels import Lane
 from streams.telemetry.metrics import Metrics
 from streams.topology import TOPICS
 from tests.samples import EXAMPLES
-from tests.streams.query.toys import completed, ranked
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -120,27 +118,6 @@ def test_replayed_records_are_counted_in_their_own_lane(group: Lane, replayed: b
     assert lanes == dict.fromkeys(("transactions_total", "consumer_lag_records", "breaker_open"), group)
     ages = registry.get_sample_value("assay_event_age_seconds_count", {"handler": "toy"})
     assert ages == (lane == "live"), "what is done again is as old as it is, and late for nobody"
-
-
-def test_queries_are_counted_with_time_labels_and_stages() -> None:
-    request = RankingRequested(request_id="q", query="x")
-    counted = told(completed(request, ranked(1), ranked(2, trust_label="LOW")))
-    assert counted == {
-        "assay_queries_total answered BALANCED kafka": 1,
-        "assay_query_seconds_count kafka": 1,
-        "assay_query_seconds_sum kafka": 0.25,
-        "assay_query_stages_total retrieval ran": 1,
-        "assay_query_stages_total bm25 ran": 1,
-        "assay_query_results_total HIGH score": 1,
-        "assay_query_results_total LOW score": 1,
-        "assay_query_high_share_count": 1,
-        "assay_query_high_share_sum": 0.5,
-    }
-
-
-def test_replayed_query_is_not_counted() -> None:
-    request = RankingRequested(request_id="q", query="x")
-    assert told(completed(request, ranked(1)), replayed=True) == {}
 
 
 def test_a_breaker_that_opens_says_why() -> None:

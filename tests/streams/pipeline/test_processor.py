@@ -40,11 +40,7 @@ class EmptyWorld:
 class Bench:
     """Work on one handler, with its clock and its metrics."""
 
-    def __init__(
-        self,
-        handler: Handler | Callable[..., Outcome | Ask],
-        tier: RetryTopic | None = None,
-    ) -> None:
+    def __init__(self, handler: Handler | Callable[..., Outcome | Ask], tier: RetryTopic | None = None) -> None:
         self.clock = VirtualClock()
         self.registry = CollectorRegistry()
         self.observer = observer = PipelineMetrics(Metrics(self.registry), "toy")
@@ -112,26 +108,6 @@ def test_output_ids_repeat_for_the_same_record() -> None:
     assert len(set(once)) == 2
     other = [texts(output)["ce_id"] for output in bench.outputs(raw_record(offset=18))]
     assert not set(once) & set(other)
-
-
-def test_redriven_dead_letter_has_the_same_output_id_and_cause() -> None:
-    bench = Bench(emits(scored()))
-    first = texts(bench.only())
-    letter = Bench(lambda *_: Dead(DeadReason.HANDLER_BUG)).only()
-    redriven = texts(bench.only(raw_record(headers=letter.headers, offset=4711)))
-    assert redriven["ce_id"] == first["ce_id"]
-    assert redriven["ce_causationid"] == first["ce_causationid"] == PLACE
-
-
-def test_an_identity_beyond_reason_is_not_carried_on() -> None:
-    output = Bench(emits(scored())).only(raw_record(headers=[("ce_id", b"x" * 10**6), ("assay_run", b"y" * 10**6)]))
-    assert texts(output)["ce_causationid"] == PLACE
-    assert output.size < 10_000
-
-
-def test_what_is_dropped_and_what_emits_nothing_writes_nothing() -> None:
-    assert Bench(lambda *_: Drop(DropReason.NOTHING_TO_DO)).outputs() == ()
-    assert Bench(emits()).outputs() == ()
 
 
 def test_a_page_without_a_fetch_time_has_that_of_its_record() -> None:
@@ -209,15 +185,6 @@ async def complete(bench: Bench, record: ConsumerRecord | None = None) -> Output
     return output
 
 
-async def test_failed_record_dies_after_its_pauses() -> None:
-    bench = Bench(lambda *_: Retry(RetryReason.UNAVAILABLE, "no answer"))
-    notes = texts(await complete(bench))
-    assert (notes["x-reason"], notes["x-stage"]) == ("retries_exhausted", "handle")
-    assert bench.clock.pauses == [1.0]
-    assert bench.count("retries_total", reason="unavailable", lane="live") == 1
-    assert bench.count("handler_duration_seconds_sum", lane="live") == 1.0, "pauses count as work"
-
-
 async def test_a_fault_while_completing_is_a_dead_letter_too(monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: Any) -> Any:
         raise LookupError("ours")
@@ -233,32 +200,6 @@ async def test_a_fault_while_completing_is_a_dead_letter_too(monkeypatch: pytest
 def patient(*delays: int) -> Handler:
     retry = Retry(RetryReason.UNAVAILABLE, "no answer")
     return replace(handler_of(lambda *_: retry), ordered_by_key=False, retry_later=delays)
-
-
-async def test_failed_record_moves_unchanged_to_the_first_retry_topic() -> None:
-    bench = Bench(patient(60, 10))
-    record = raw_record(headers=[("mine", b"\xff"), ("ce_id", b"input")])
-    later = await complete(bench, record)
-    assert (later.topic, later.key, later.value) == ("pages.crawled.v1.assay.toy.retry.10s", record.key, record.value)
-    assert later.headers[:2] == (("mine", b"\xff"), ("ce_id", b"input"))
-    notes = {name: (value or b"").decode() for name, value in later.headers[2:]}
-    due = int((bench.clock.now().timestamp() + 10) * 1000)
-    assert notes == {
-        "x-id": "input",
-        "x-root-id": "input",
-        "x-orig-topic": "pages.crawled.v1",
-        "x-orig-partition": "3",
-        "x-orig-offset": "17",
-        "x-orig-ts": "1700000000000",
-        "x-handler": "toy",
-        "x-run": "",
-        "x-reason": "unavailable",
-        "x-error-message": "no answer",
-        "x-attempt": "2",
-        "x-not-before": str(due),
-    }
-    assert bench.count("handler_events_total", outcome="retry", reason="unavailable", lane="live") == 1
-    assert bench.count("dead_events_total", reason="retries_exhausted", stage="handle") == 0
 
 
 async def from_tier(number: int, handler: Handler, before: OutputRecord) -> tuple[Bench, OutputRecord]:
@@ -285,27 +226,6 @@ async def test_each_retry_topic_tries_once_before_the_dead_letter() -> None:
         "1700000000000",
     ]
     assert (notes["x-root-id"], "x-not-before" in notes) == (PLACE, False)
-
-
-async def test_record_that_passes_on_a_retry_has_its_original_ids() -> None:
-    at_once = Bench(emits(scored())).only()
-    later = await complete(Bench(patient(10)))
-    well = replace(patient(10), fn=emits(scored()))
-    bench = Bench(well, well.retry_topics[0])
-    output = bench.only(replace(raw_record(later.value, later.headers, later.key, offset=4), topic=later.topic))
-    assert texts(output)["ce_id"] == texts(at_once)["ce_id"]
-    assert texts(output)["ce_causationid"] == PLACE
-
-
-async def test_long_retry_after_selects_the_slower_retry_topic() -> None:
-    wishful = replace(patient(10, 60), fn=lambda *_: Retry(RetryReason.RATE_LIMITED, after_seconds=45))
-    bench = Bench(wishful)
-    later = await complete(bench)
-    assert later.topic.endswith(".retry.1m")
-    assert bench.clock.pauses == []
-    endless = replace(wishful, fn=lambda *_: Retry(RetryReason.RATE_LIMITED, after_seconds=1e12))
-    notes = texts(await complete(Bench(endless)))
-    assert int(notes["x-not-before"]) == int((START.timestamp() + 3600) * 1000), "obeyed for an hour"
 
 
 async def test_notes_on_a_record_from_elsewhere_are_not_believed() -> None:

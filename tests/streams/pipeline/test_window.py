@@ -1,12 +1,24 @@
 """The window: order by key, the contiguous finished prefix, and its bounds, under any order of completion."""
 
+import asyncio
+from collections.abc import Sequence
+from typing import cast
+
 import pytest
+from aiokafka import TopicPartition
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from streams.pipeline.commit import CommitResult, Committer
+from streams.pipeline.consumer import PartitionCursor
+from streams.pipeline.partition import Held, Partition
+from streams.pipeline.processor import Done, RecordWork
 from streams.pipeline.window import Entry, Window
+from streams.settings.model import PipelineSettings
+from streams.topology.codec import OutputRecord
+from tests.streams.doubles import VirtualClock, raw_record
 
-Held = Entry[str, str]
+Item = Entry[str, str]
 
 
 def make(max_records: int = 10, max_bytes: int = 1000, ordered: bool = True) -> Window[str, str]:
@@ -30,16 +42,6 @@ def test_larger_records_than_before_may_take_twice_the_bytes() -> None:
     assert window.exceeds(151)
 
 
-def test_empty_window_has_room_for_a_record_of_any_size() -> None:
-    window = make(max_bytes=10)
-    entry = window.admit(0, b"a", 50, "")
-    assert window.room == 0
-    assert entry is not None
-    window.finish(entry, "done", 0)
-    window.release(1)
-    assert window.room == 1
-
-
 def test_misuse_is_refused() -> None:
     window = make()
     entry = window.admit(4, None, 1, "")
@@ -56,7 +58,7 @@ class WindowMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.admitted: list[tuple[int, bytes | None]] = []
-        self.started: list[Held] = []
+        self.started: list[Item] = []
         self.finished: set[int] = set()
         self.sizes: list[int] = []
         self.admitted_sizes: list[int] = []
@@ -95,7 +97,7 @@ class WindowMachine(RuleBasedStateMachine):
         """Keys of what is admitted and not finished."""
         return [key for offset, key in self.admitted if offset not in self.finished]
 
-    def start(self, entry: Held) -> None:
+    def start(self, entry: Item) -> None:
         assert (entry.window, entry.record, entry.finished) == (self.window, "r", False)
         self.now += 1
         entry.started_at = self.now
@@ -147,3 +149,95 @@ class WindowMachine(RuleBasedStateMachine):
 
 
 TestWindowMachine = WindowMachine.TestCase
+
+
+# --- one partition ---------------------------------------------------------------------------------------------------
+
+
+PLACE = TopicPartition("in", 0)
+DONE = Done.of(OutputRecord("out", b"a", b"0", ()))
+
+
+class Commits(Committer):
+    """Commits that work."""
+
+    def __init__(self) -> None:
+        self.made: list[int] = []
+
+    async def open(self) -> int:
+        return 0
+
+    async def commit(self, outputs: Sequence[OutputRecord], next_offset: int) -> CommitResult:  # noqa: ARG002
+        self.made.append(next_offset)
+        return CommitResult(next_offset)
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+
+class Cursor(PartitionCursor):
+    """A place that the test moves."""
+
+    def __init__(self) -> None:
+        self.next_offset = self.delivered_to = 0
+        self.closed = self.breaker_open = False
+
+    @property
+    def position(self) -> int:
+        return max(self.next_offset, self.delivered_to)
+
+    def start_at(self, offset: int, room: int) -> None:  # noqa: ARG002
+        self.next_offset = offset
+
+    def set_room(self, records: int) -> None:
+        """No consumer asks."""
+
+    def discards_poll(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def opened(commits: Commits, cursor: Cursor) -> tuple[Partition, list[Held]]:
+    """A running partition, and the records that it has started."""
+    started: list[Held] = []
+    settings = PipelineSettings(commit_linger_seconds=0.0)
+    partition = Partition(
+        PLACE,
+        cursor,
+        commits,
+        cast("RecordWork", None),
+        settings,
+        VirtualClock(),
+        lambda _, held: started.append(held),
+        serialize_by_key=True,
+    )
+    partition.open()
+    await asyncio.sleep(0)
+    assert partition.opened
+    return partition, started
+
+
+async def test_a_late_result_does_not_start_the_next_record() -> None:
+    """Another process moved the offset, so the records are taken in again."""
+    records = [raw_record(offset=number) for number in range(2)]
+    partition, started = await opened(Commits(), Cursor())
+    partition.admit(records)
+    partition._resume_from(0)
+    partition.admit(records)
+    late, again = started
+    partition.finish(late, DONE)
+    assert started == [late, again]
+    await partition.close(0)
+
+
+@pytest.mark.parametrize(("moved", "made"), [(0, []), (7, [7])])
+async def test_a_position_behind_markers_is_committed(moved: int, made: list[int]) -> None:
+    commits, cursor = Commits(), Cursor()
+    partition, _ = await opened(commits, cursor)
+    cursor.delivered_to = moved
+    partition.tick()
+    await asyncio.sleep(0.01)
+    assert commits.made == made
+    await partition.close(0)

@@ -4,15 +4,14 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from schemas.needs import Ask, SearchVectors
-from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, RetryReason
+from schemas.outcome import Dead, DeadReason, Emit, Outcome
 from schemas.queries import RankingRequested
-from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
+from schemas.ranking import StageName, StageNote, StageOutcome
 from schemas.replies import ModelUnavailable
 from streams.query.engine import QueryEngine, Refusal
 from streams.telemetry.metrics import Metrics
 from streams.topology import RANKING_COMPLETED, RANKING_REQUESTED
-from tests.samples import instance
-from tests.streams.doubles import START, VirtualClock, handler_of
+from tests.streams.doubles import VirtualClock, handler_of
 from tests.streams.query.toys import Answers, completed, ranked, ranker, settings_with
 
 REQUEST = RankingRequested(request_id="q1", query="which secret")
@@ -22,28 +21,6 @@ def engine(decide: Any = None, services: Any = None, metrics: Metrics | None = N
     settings = settings_with(**query)
     handler = ranker(decide)
     return QueryEngine(settings, services or Answers(), VirtualClock(), lambda: 0.5, metrics, "http", handler)
-
-
-async def test_request_without_a_time_gets_the_current_time() -> None:
-    answer = instance(RankingCompleted, await engine().answer(REQUEST))
-    assert answer.requested_at == START
-    earlier = REQUEST.model_copy(update={"requested_at": START.replace(year=2020)})
-    answer = instance(RankingCompleted, await engine().answer(earlier))
-    assert answer.requested_at == earlier.requested_at
-
-
-async def test_unavailable_service_is_retried_once_then_refused() -> None:
-    tries = []
-
-    def down(_: RankingRequested) -> Outcome:
-        tries.append(1)
-        return Retry(RetryReason.UNAVAILABLE, "Qdrant: connection refused", 3.0)
-
-    asked = engine(down)
-    for _ in range(10):  # no breaker makes the tenth wait for the first
-        answer = await asked.answer(REQUEST)
-        assert answer == Refusal("unavailable", "Qdrant: connection refused", 3.0)
-    assert len(tries) == 20
 
 
 async def test_unavailable_model_is_refused_and_its_text_not_logged() -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,13 +10,13 @@ import pytest
 from schemas.event import Run
 from schemas.needs import Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
-from schemas.queries import RankingRequested
-from schemas.ranking import RankingCompleted
+from schemas.queries import RankingFilters, RankingRequested
 from schemas.replies import Reply
 from streams.http.server import HttpServer
 from streams.query.engine import QueryEngine
-from streams.query.route import QueryRoute
+from streams.query.route import QueryRoute, read_body, read_query_string
 from streams.settings.model import HttpSettings
+from tests.samples import instance
 from tests.streams.query.toys import Answers, ranker, settings_with
 from tests.tables import tables
 
@@ -62,16 +63,6 @@ def routed(decide: Any = None, services: Any = None, wants: str = "", **query: A
     settings = settings_with(**query)
     engine = QueryEngine(settings, services or Answers(), via="http", handler=ranker(decide))
     return QueryRoute(engine, settings.query, wants)
-
-
-async def test_a_posted_request_is_answered_with_the_event() -> None:
-    async with served(routed()) as client:
-        answer = await client.post(URL, json={"query": "how tall", "request_id": "r1"})
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
-    event = RankingCompleted.model_validate_json(answer.content)
-    assert (event.request_id, event.query, len(event.results)) == ("r1", "how tall", 2)
-    assert answer.json()["results"][0]["_reasoning_metadata"]["trust_label"] == "HIGH"
-    assert "access-control-allow-origin" not in answer.headers
 
 
 @pytest.mark.parametrize(
@@ -161,23 +152,6 @@ async def test_disconnected_client_cancels_its_query() -> None:
             await services.given_up.wait()
 
 
-async def test_query_that_meets_a_bug_leaves_no_task() -> None:
-    class Broken:
-        async def answer(self, _request: RankingRequested) -> RankingCompleted:
-            raise RuntimeError("a bug")
-
-    async def silent(*_: Any) -> None:
-        await asyncio.Event().wait()
-
-    route = QueryRoute(Broken(), settings_with().query, "")
-    headers = [(b"host", b"127.0.0.1")]
-    scope = {"type": "http", "client": ("127.0.0.1", 1), "method": "GET", "query_string": b"q=x", "headers": headers}
-    before = asyncio.all_tasks()
-    with pytest.raises(RuntimeError, match="a bug"):
-        await route(scope, silent, silent)
-    assert asyncio.all_tasks() == before
-
-
 async def test_stopping_finishes_what_is_under_way_and_takes_no_more() -> None:
     services = Gated()
     route = routed(services=services)
@@ -216,3 +190,57 @@ async def test_access_is_checked_before_anything_else() -> None:
         right = await client.get(URL, params={"q": "x"}, headers={"authorization": "Bearer t0ken"})
     assert [answer.status_code for answer in (rebound, passed_on, nothing, wrong, right)] == [421, 403, 401, 401, 200]
     assert nothing.headers["www-authenticate"] == "Bearer"
+
+
+# --- what a request holds --------------------------------------------------------------------------------------------
+
+
+def test_body_is_the_topics_event_with_an_optional_id() -> None:
+    body = {
+        "query": "台北 展覽",
+        "filters": {"tier": "A"},
+        "candidates": [{"url": "https://a.example/", "content": "x"}],
+    }
+    first, second = (read_body(json.dumps(body).encode()) for _ in range(2))
+    assert isinstance(first, RankingRequested)
+    assert isinstance(second, RankingRequested)
+    assert first.request_id != second.request_id
+    assert first.filters == RankingFilters(tiers=("A",))
+    assert first.candidates is not None
+    named = instance(RankingRequested, read_body(b'{"query": "x", "request_id": "mine"}'))
+    assert named.request_id == "mine"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        *((body.encode(), said) for body, said in TABLES["invalid_body_is_refused_with_reason"]),
+        (b"\xff\xfe", "no JSON"),
+        (b"[" * 100_000, "no JSON"),
+    ],
+)
+def test_invalid_body_is_refused_with_reason(body: bytes, said: str) -> None:
+    answer = instance(str, read_body(body))
+    assert said in answer
+
+
+def test_a_query_string_holds_what_fits_into_one() -> None:
+    text = b"q=how+tall+%E5%8F%B0&limit=3&tier=A&tier=B&domain=gov.uk&tag=news&since=2025-01-01&until=2025-02-01"
+    request = instance(RankingRequested, read_query_string(text + b"&request_id=r"))
+    assert (request.query, request.limit, request.request_id) == ("how tall 台", 3, "r")
+    assert request.filters == RankingFilters(
+        tiers=("A", "B"), domains=("gov.uk",), tags=("news",), date_from="2025-01-01", date_to="2025-02-01"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        *((text.encode(), said) for text, said in TABLES["invalid_query_string_is_refused_with_reason"]),
+        (b"q=\xff", "can't be read"),
+        (b"&".join([b"tag=x"] * 101), "can't be read"),
+    ],
+)
+def test_invalid_query_string_is_refused_with_reason(text: bytes, said: str) -> None:
+    answer = instance(str, read_query_string(text))
+    assert said in answer

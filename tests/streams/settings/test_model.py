@@ -6,15 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import BaseModel, ValidationError
 
+from handlers.classify_results import ClassifyResultsRules
+from handlers.evaluate_retrieval import EvaluateRetrievalRules
 from handlers.score_page import ScorePageRules
-from schemas.rules import Section
-from streams.runtime import settings_files as module
+from schemas.rules import Rules, Section
 from streams.runtime.settings_files import config_dir, merged, read_yaml
+from streams.settings.changes import as_yaml, changed, differences
+from streams.settings.lazy import LazySettings
 from streams.settings.model import Settings, SettingsError, load_settings
 from streams.topology import HANDLERS, Handler
 from tests.rules import CONFIG, shipped_rules
+from tests.samples import variables_of_assay
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -163,16 +168,6 @@ def test_a_named_directory_wins_and_has_to_be_there(directory: Path, monkeypatch
         load_settings()
 
 
-def test_configuration_is_found_in_a_checkout_and_in_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert config_dir() == CONFIG
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "streams" / "runtime" / "settings_files.py"))
-    with pytest.raises(SettingsError, match=r"no assay\.yaml"):
-        config_dir()
-    shutil.copytree(CONFIG, tmp_path / "config")
-    assert config_dir() == tmp_path / "config"
-    load_settings()
-
-
 @pytest.mark.parametrize(
     ("token", "host"),
     [
@@ -206,9 +201,9 @@ SECTIONS = [(handler, name) for handler in HANDLERS for name in handler.rules.mo
 def test_what_a_decision_depends_on_changes_its_version(handler: Handler, section: str) -> None:
     shipped = once().model_dump(mode="json", by_alias=True, include={section})
     version = once().rules(handler.rules).config_version
-    for changed in _changes(shipped):
+    for change in _changes(shipped):
         try:
-            other = shipped_rules(handler.rules, **merged(shipped, changed))
+            other = shipped_rules(handler.rules, **merged(shipped, change))
         except ValidationError:
             continue
         assert other.config_version != version
@@ -249,3 +244,60 @@ def _keys(model: type[BaseModel], place: str) -> Iterator[tuple[str, bool]]:
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
             assert field.annotation.model_config.get("extra") == "forbid"
             yield from _keys(field.annotation, f"{place}{name}.")
+
+
+# --- what is read when -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in variables_of_assay():
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize("kind", [ScorePageRules, ClassifyResultsRules, EvaluateRetrievalRules])
+def test_rules_are_those_of_the_whole_configuration(kind: type[Rules]) -> None:
+    settings = LazySettings()
+    whole: Settings = settings.whole
+    assert settings.of(kind).config_version == whole.rules(kind).config_version
+    assert settings.of(kind) is settings.of(kind)
+
+
+def test_a_wrong_shipped_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "assay.yaml").write_text("tiered_indexing: {}\n", "utf-8")
+    monkeypatch.setenv("ASSAY_CONFIG_DIR", str(tmp_path))
+    with pytest.raises(SettingsError, match="tiered_indexing"):
+        LazySettings().of(ScorePageRules)
+
+
+# --- changes of one configuration to another -------------------------------------------------------------------------
+
+
+CHANGES: dict[str, Any] = {
+    "tiered_indexing": {"tier_a": {"min_cts": 60}},
+    "source_rules": {"base_scores": {"tier_3": 15}},
+    "trust_points": {"structure": {"schema": 9}},
+    "source_tiers": {"tier_2": ["udn.com", "例.example"]},
+}
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    return load_settings()
+
+
+def test_changed_keys_are_those_of_a_configuration_file(settings: Settings, tmp_path: Path) -> None:
+    other = changed(settings, CHANGES)
+    assert differences(settings, other) == CHANGES
+    file = tmp_path / "other.yaml"
+    file.write_text(as_yaml(differences(settings, other)), "utf-8")
+    assert yaml.safe_load(file.read_text("utf-8")) == CHANGES
+    loaded = load_settings(file)
+    for name in CHANGES:
+        assert getattr(loaded, name) == getattr(other, name)
+
+
+@pytest.mark.parametrize(("changes", "says"), TABLES["impossible_changes_are_refused"])
+def test_impossible_changes_are_refused(settings: Settings, changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(SettingsError, match=says):
+        changed(settings, changes)

@@ -17,7 +17,6 @@ from streams.settings.model import SettingsError, load_settings
 from streams.telemetry import settings as telemetry_settings
 from streams.telemetry.otel import OtelTracer, evaluation_of, exporting_tracer
 from streams.telemetry.settings import TelemetrySettings
-from streams.telemetry.setup import make_tracer
 from streams.telemetry.tracing import RecordSpan
 from streams.topology import TOPICS
 from tests.samples import EXAMPLES, scored
@@ -204,25 +203,9 @@ def test_without_the_extra_the_settings_say_what_to_install(monkeypatch: pytest.
     assert load_settings(telemetry={"traces": "off"}).telemetry.traces == "off"
 
 
-async def test_missing_collector_costs_only_its_timeout() -> None:
-    settings = TelemetrySettings(traces="otlp", otlp_endpoint=NOBODY, traces_timeout_seconds=0.2)
-    tracer = exporting_tracer(settings, "1.0")
-    begin(tracer).ended("emit", "")
-    async with asyncio.timeout(30):
-        await tracer.aclose()
-
-
 async def test_sampling_share_applies_only_to_traces_started_here() -> None:
     settings = TelemetrySettings(traces="otlp", otlp_endpoint=NOBODY, traces_share=0.0)
     tracer = exporting_tracer(settings, "1.0")
     own, others = begin(tracer), begin(tracer, ("traceparent", GOOD.encode()))
     assert [int(each.traceparent[-2:], 16) & 1 for each in (own, others) if each.traceparent] == [0, 1]
     await tracer.aclose()
-
-
-def test_what_is_off_hands_out_one_span_that_does_nothing() -> None:
-    off = make_tracer(TelemetrySettings(), "1.0")
-    assert not isinstance(off, OtelTracer)
-    first, second = (off.records("score_page", "g")(record()) for _ in range(2))
-    assert first is second
-    assert first.traceparent is None, "what the record came with is carried on as it is"

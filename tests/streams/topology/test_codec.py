@@ -132,11 +132,6 @@ def test_invalid_status_is_ignored(header: bytes | None) -> None:
 # --- JSON ------------------------------------------------------------------------------------------------------------
 
 
-def test_fetch_time_of_a_json_page_is_its_timestamp_else() -> None:
-    assert page(b'{"url":"u","html":"","fetched_at":null}', (), NOON).fetched_at == NOON
-    assert page(b'{"url":"u","html":"","fetched_at":null}', (), None).fetched_at is None
-
-
 def test_query_time_is_its_field_or_the_record_timestamp() -> None:
     def asked(text: str, produced_at: datetime | None) -> datetime | None:
         value = f'{{"request_id":"r","query":"q","requested_at":{text}}}'.encode()
@@ -153,12 +148,6 @@ def test_a_tombstone_with_an_address_says_that_the_page_is_gone() -> None:
     assert (gone.url, gone.status, gone.body, gone.fetched_at) == ("https://a.example/x", 410, "", NOON)
     assert page(b'{"url": "https://a.example/x", "status": 404}').status == 404
     refused(PAGES_CRAWLED, b'{"url": "https://a.example/x", "status": 200}')
-
-
-def test_a_tombstone_is_refused_and_says_so() -> None:
-    dead = refused(PAGES_CRAWLED, None, RAW)
-    assert dead.reason is DeadReason.UNDECODABLE
-    assert "tombstone" in dead.detail
 
 
 def test_what_no_topic_takes_is_refused_before_it_is_read() -> None:

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from handlers.ranking.model import VERSION_PHASE_A, VERSION_PHASE_C, Feature
+from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, RankingFeedback
 from streams.training.join import Joined, ServedLog
+from tests.streams.query import toys
+from tests.streams.query.toys import ranked
 
 SIGNAL = Feature.KEYWORD_OVERLAP
 VERSIONS = {29: VERSION_PHASE_A, 41: VERSION_PHASE_C}
@@ -21,36 +24,10 @@ def completed(
     **others: Any,
 ) -> RankingCompleted:
     """An answer that shows a result for each row; the n-th has the address ``https://a.example/n``, from 0."""
-    return RankingCompleted.model_validate(
-        {
-            "request_id": request_id,
-            "query": query or f"query of {request_id}",
-            "intent": {"intent": "BALANCED", "reason": "-"},
-            "nothing_relevant": False,
-            "stages": ["retrieval", "bm25"],
-            "notes": [],
-            "context": "",
-            "config_version": "0" * 12,
-            "features_version": version,
-            "results": [
-                {
-                    "rank": place + 1,
-                    "url": address(place),
-                    "page_id": None,
-                    "title": "t",
-                    "score": 1.0,
-                    "stage_scores": {},
-                    "reasons": [],
-                    "passage": "",
-                    "trust_label": "LOW",
-                    "features": row,
-                    "_reasoning_metadata": {"trust_label": "LOW", "label_source": "fallback"},
-                }
-                for place, row in enumerate(rows)
-            ],
-            **others,
-        }
-    )
+    request = RankingRequested(request_id=request_id, query=query or f"query of {request_id}")
+    results = [ranked(place + 1, url=address(place), trust_label="LOW", features=row) for place, row in enumerate(rows)]
+    fields = {"features_version": version, "config_version": "0" * 12, **others}
+    return toys.completed(request, *results, **fields)
 
 
 def address(place: int) -> str:

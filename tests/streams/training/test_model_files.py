@@ -19,7 +19,7 @@ from streams.query.engine import QueryEngine
 from streams.settings.model import SettingsError, load_settings
 from streams.training.model_files import SHIPPED_MANIFEST, manifest_path, read_ranking_model
 from tests.handlers.ranking.models import generated_model
-from tests.samples import run_assay, the_handler
+from tests.samples import the_handler
 from tests.streams.query.toys import Answers
 from tests.tables import tables
 
@@ -114,22 +114,6 @@ def test_model_that_does_not_fit_fails_on_load(folder: Path) -> None:
     names = [NAMES[1], NAMES[0], *NAMES[2:]]
     with pytest.raises(SettingsError, match=r"^configuration: .*feature 0 is 'query_words' in the manifest and "):
         load_settings(**trees(changed(folder, features=names), "shadow"))
-
-
-def test_the_configuration_shows_the_manifest_and_not_the_trees(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("ASSAY_RANKING__TREES__MODE", "shadow")
-    monkeypatch.setenv("ASSAY_RANKING__TREES__MODEL", str(folder))
-    assert run_assay("config", "show", "--json") == 0
-    shown = json.loads(capsys.readouterr().out)
-    model = generated_model()
-    assert shown["ranking_model.manifest.sha256"] == {
-        "value": model.manifest.sha256,
-        "from": str(folder / "manifest.json"),
-    }
-    assert "ranking_model.model" not in shown
-    assert len(json.dumps({key: value for key, value in shown.items() if key.startswith("ranking_model")})) < 4000
 
 
 def test_a_trial_says_at_once_what_xgboost_cannot_read(folder: Path) -> None:

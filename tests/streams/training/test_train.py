@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from handlers.ranking.model import FEATURES_OF, VERSION_PHASE_A, VERSION_PHASE_C, Feature, Phase
+from handlers.ranking.model import FEATURES_OF, VERSION_PHASE_A, VERSION_PHASE_C, Phase
 from streams.settings.model import load_settings
 from streams.training.grade import compare, measure, split_groups
 from streams.training.join import Joined, LeftOut
@@ -86,22 +86,6 @@ def test_trees_never_see_a_query_that_they_are_judged_by() -> None:
     assert one.report.measures.ndcg_at_10 > other.report.measures.ndcg_at_10
 
 
-def test_model_of_29_features_ignores_a_trust_signal() -> None:
-    by_trust = list(world(500, signal=Feature.CTS_SCORE))
-    with_trust, without = (trained(joined(iter(by_trust)), features=count) for count in (41, 29))
-    assert with_trust.report.importance[0][0] == "cts_score"
-    assert with_trust.report.rivals[0].difference.verdict == "better"
-    assert without.report.rivals[0].difference.verdict != "better"
-    assert (without.report.phase, without.report.features) == (Phase.LISTWISE, 29)
-
-
-def test_answers_with_29_features_train_only_a_29_feature_model() -> None:
-    data = joined(world(60, columns=29))
-    assert trained(data).report.features == 29
-    refusal = refused(data, features=41)
-    assert (refusal.reason, refusal.missing) == (NotTrained.TOO_FEW_LABELS, 500)
-
-
 def test_unknown_feature_version_stops_unless_skipped() -> None:
     pairs = list(world(60))
     answer, given = pairs[0]
@@ -120,12 +104,6 @@ def test_results_that_are_all_alike_teach_nothing() -> None:
     assert refused(joined(iter(alike))).reason is NotTrained.NOTHING_TO_LEARN
     many = [(answer, [f.model_copy(update={"grade": 2}) for f in given]) for answer, given in world(200)]
     assert refused(joined(iter(many))).reason is NotTrained.NOTHING_TO_LEARN
-
-
-def test_one_query_asked_a_hundred_times_is_one_query() -> None:
-    for query in ("query number 0", "query number 5"):  # the one is trained on, the other held out
-        same = [(answer.model_copy(update={"query": query}), given) for answer, given in world(60)]
-        assert refused(joined(iter(same))).reason is NotTrained.TOO_FEW_QUERIES
 
 
 def asked_again(times: int, held: set[str]) -> Joined:
@@ -168,41 +146,6 @@ def test_few_clicks_do_not_train_a_model() -> None:
     answer, given = pairs[49]
     pairs[49] = (answer, [given[0].model_copy(update={"clicked": True}), *given[1:]])
     assert isinstance(train(joined(iter(pairs)), SHIPPED, 1, 0.8), Trained)
-
-
-def test_answers_of_several_configurations_are_reported() -> None:
-    alone = trained(joined(world(60)))
-    assert alone.report.config_versions == {"0" * 12: 60}
-    assert "are mixed" not in write_card(alone, SECTION)
-    pairs = [
-        (answer.model_copy(update={"config_version": f"{number % 5:012}"}), given)
-        for number, (answer, given) in enumerate(world(61))
-    ]
-    both = trained(joined(iter(pairs)))
-    assert "Answers of 5 configurations are mixed" in write_card(both, SECTION)
-
-
-def test_ndcg_where_sure_lies_between_served_and_tree_order() -> None:
-    data = joined(world(200))
-    shown = {}
-    for confidence in (0.0, 0.8, 1.0):
-        made = instance(Trained, train(data, SECTION, 1, confidence))
-        shown[confidence] = made.report
-    always, some, never = shown.values()
-    assert (always.sure, always.where_sure) == (1.0, always.measures)
-    assert (never.sure, never.where_sure) == (0.0, never.rivals[0].measures)
-    assert 0 < some.sure < 1
-    assert never.where_sure.ndcg_at_10 < some.where_sure.ndcg_at_10 < always.where_sure.ndcg_at_10
-
-
-def test_position_bias_counts_good_results_further_down_more() -> None:
-    data = joined(world(60))
-    corrected = instance(Trained, train(data, SECTION.model_copy(update={"position_bias": 1.0}), 1, 0.8))
-    assert corrected.model.model != trained(data).model.model
-    many = joined(world(200))
-    estimated = instance(Trained, train(many, SECTION.model_copy(update={"position_bias": 1.0}), 1, 0.8))
-    assert estimated.model.model != trained(many).model.model
-    assert "was weighed by rank" in write_card(corrected, SECTION.model_copy(update={"position_bias": 1.0}))
 
 
 def test_an_interval_is_of_the_same_queries_and_of_the_seed() -> None:

@@ -21,10 +21,20 @@ from schemas.replies import PagesReply, Reply
 from schemas.rules import Rules, Section
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, Handler
-from streams.workers.handler_jobs import Answer, RawRecord, Trials, answer_in, answer_of, handler_pool, warm_up
+from streams.workers.handler_jobs import (
+    Answer,
+    RawRecord,
+    Trials,
+    answer_in,
+    answer_of,
+    forked_pool,
+    handler_pool,
+    warm_up,
+)
 from streams.workers.pool import WorkerPool
 from streams.workers.settings import WorkersSettings
 from tests.contract.worlds import World, broken, generous
+from tests.processes import below, running
 from tests.rules import shipped_rules
 from tests.samples import EXAMPLES, emitted, instance, the_handler
 from tests.streams.workers.page_handlers import ASKING, PAGES, NoRules, SomeRules
@@ -126,10 +136,6 @@ def test_an_undecodable_record_has_the_same_refusal_in_a_child(value: bytes | No
     assert instance(Dead, answer.of).reason in (DeadReason.UNDECODABLE, DeadReason.INVALID)
 
 
-def test_a_handler_that_raises_in_a_child_has_a_bug(toys: Pooled) -> None:
-    assert toys.outcome("raise no") == Dead(DeadReason.HANDLER_BUG, "ValueError: no")
-
-
 @pytest.mark.parametrize(
     ("page", "refusal", "children"),
     [
@@ -204,18 +210,37 @@ def test_a_page_is_scored_under_both_configurations(processes: int) -> None:
     assert len(versions) == 10, "20 points for the third tier are a version, 10 are that of the shipped rules"
 
 
-def test_a_page_that_is_too_deep_or_no_page_is_dead_under_both() -> None:
-    found = tried(WorkersSettings(processes=1), (RawRecord(b"no page", (), None), {}))
-    assert {instance(Dead, outcome).reason for outcome in found[0]} == {DeadReason.UNDECODABLE}
-
-
-def test_a_page_over_its_time_is_dead_and_the_next_is_scored() -> None:
-    long = CrawledPage(url="https://a.example/", html="<p>" + "word " * 1_500_000)
-    found = tried(WorkersSettings(processes=1, cpu_seconds=0.05, wall_seconds=60), (long, {}), (SHORT_PAGE, {}))
-    assert instance(Dead, found[0][0]) == found[0][1]
-    assert emitted(ScoredPage, found[1][0]).cts_score == 18
-
-
 def test_a_handler_that_makes_requests_is_refused() -> None:
     with pytest.raises(ValueError, match="makes requests"):
         Trials(ASKING, shipped_rules(ScorePageRules), WorkersSettings())
+
+
+# --- a command's own child -------------------------------------------------------------------------------------------
+
+
+SHORT = WorkersSettings(processes=1, cpu_seconds=0.3, wall_seconds=3, memory_mib=300)
+
+
+def made(settings: WorkersSettings = SHORT, handler: Handler = PAGES) -> WorkerPool | None:
+    return forked_pool([(handler, NoRules())], settings)
+
+
+async def test_a_forked_child_is_replaced_and_ends_with_the_pool() -> None:
+    before = below(os.getpid())
+    async with instance(WorkerPool, made()) as pool:
+        started = running(below(os.getpid()) - before)
+        assert len(started) == 2, "the template and its child"
+        found: list[Any] = []
+        for page in ("hang", "any", "crash", "any", "memory 3000000000", "any"):
+            answer = await answer_in(pool, PAGES, NoRules(), CrawledPage(url="https://a.example/", html=page))
+            found.append(answer.of.reason if isinstance(answer.of, Dead) else type(answer.of))
+        replaced = running(below(os.getpid()) - before)
+        assert len(replaced) == 2
+        assert len(replaced & started) == 1, "the template stays"
+    assert found == [DeadReason.TOOK_TOO_LONG, Emit, DeadReason.CRASHED, Emit, DeadReason.OUT_OF_MEMORY, Emit]
+    assert not running(below(os.getpid()) - before)
+
+
+def test_no_child_is_forked_without_processes_or_for_inline_work() -> None:
+    assert made(WorkersSettings(processes=0)) is None
+    assert made(handler=replace(PAGES, runs="inline")) is None

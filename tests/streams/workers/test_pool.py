@@ -80,24 +80,6 @@ async def test_a_job_whose_child_ended_once_has_its_result(deed: str, pool: Work
     assert await run(pool, (deed, mark), *(("echo", n) for n in range(20))) == [mark, *range(20)]
 
 
-async def test_a_job_goes_to_the_child_with_the_fewest_jobs(pool: WorkerPool) -> None:
-    for _ in range(3):
-        jobs = asyncio.gather(*(pool.run(("sleep", 0.1)) for _ in range(2)))
-        await asyncio.sleep(0)
-        assert [len(child.jobs) for child in pool._children] == [1, 1]
-        await jobs
-
-
-async def test_killed_idle_children_are_replaced(pool: WorkerPool) -> None:
-    for _ in range(5):
-        pids = children(pool)
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-        assert not await end_of(pids, 5)
-        await asyncio.sleep(0.05)
-        assert await run(pool, *(("echo", n) for n in range(50))) == list(range(50))
-
-
 async def test_no_job_is_blamed_for_the_death_of_the_template(tmp_path: Path) -> None:
     marks = [tmp_path / str(n) for n in range(2)]
     async with WorkerPool(make_work, 2, replace(LIMITS, wall_seconds=60)) as pool:
@@ -112,15 +94,6 @@ async def test_no_job_is_blamed_for_the_death_of_the_template(tmp_path: Path) ->
         assert template(pool) != first
 
 
-async def test_the_children_of_a_dead_template_go_on(pool: WorkerPool) -> None:
-    before = children(pool)
-    os.kill(template(pool), signal.SIGKILL)
-    assert set(await run(pool, *(("pid", None) for _ in range(100)))) == before
-    results = await run(pool, *(("crash", None) if n % 10 == 0 else ("echo", n) for n in range(50)))
-    assert [type(result) for result in results] == [Dead if n % 10 == 0 else int for n in range(50)]
-    assert not await end_of(before, 5)
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "stopped"])
 async def test_a_stopped_template_is_replaced(number: signal.Signals, pool: WorkerPool) -> None:
     before = {template(pool), *children(pool)}
@@ -130,23 +103,6 @@ async def test_a_stopped_template_is_replaced(number: signal.Signals, pool: Work
     assert await run(pool, *(("echo", n) for n in range(50))) == list(range(50))
     assert not before & {template(pool), *children(pool)}
     assert not await end_of(before, 5)
-
-
-async def test_a_template_that_does_not_start_is_tried_again(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = 0
-    real = Template.started
-
-    async def failing(*given: Any) -> Template:
-        nonlocal tried
-        tried += 1
-        if tried == 1:
-            raise ChildStartError("not now")
-        return await real(*given)
-
-    monkeypatch.setattr(Template, "started", failing)
-    os.kill(template(pool), signal.SIGKILL)
-    assert [type(result) for result in await run(pool, *[("crash", None)] * 4)] == [Dead] * 4
-    assert tried == 2
 
 
 async def test_a_child_that_cannot_be_forked_is_tried_again(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,12 +214,18 @@ async def test_a_stop_during_the_start_leaves_no_process() -> None:
     assert below(os.getpid()) == before
 
 
-PARENT = """
+def program(main: str) -> list[str]:
+    """The command of a process that runs ``main``."""
+    return [sys.executable, "-c", f"{PROGRAM}{main}\nasyncio.run(main())"]
+
+
+PROGRAM = """
 import asyncio
 from streams.workers.child import JobLimits
 from streams.workers.pool import WorkerPool
 from tests.streams.workers.jobs import make_work
-
+"""
+PARENT = """
 async def main():
     async with WorkerPool(make_work, 2, JobLimits(1, 2, 200 << 20)) as pool:
         pids = set()
@@ -272,15 +234,12 @@ async def main():
         asyncio.create_task(pool.run(("sleep", 30)))
         print(pool._template._pid, *pids, flush=True)
         await asyncio.sleep(60)
-
-asyncio.run(main())
 """
 
 
 @pytest.mark.parametrize("template_too", [False, True], ids=["killed", "killed with its template"])
 def test_no_child_outlives_a_killed_parent(template_too: bool) -> None:
-    command = [sys.executable, "-c", PARENT]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as parent:
+    with subprocess.Popen(program(PARENT), stdout=subprocess.PIPE, text=True, env=environment()) as parent:
         assert parent.stdout is not None
         processes = [int(pid) for pid in parent.stdout.readline().split()]
         if template_too:
@@ -291,11 +250,6 @@ def test_no_child_outlives_a_killed_parent(template_too: bool) -> None:
 
 
 STOPPED = """
-import asyncio
-from streams.workers.child import JobLimits
-from streams.workers.pool import WorkerPool
-from tests.streams.workers.jobs import make_work
-
 async def main():
     ended = []
     limits = JobLimits(2, 2, 200 << 20, silent_seconds=2)
@@ -304,14 +258,12 @@ async def main():
         await asyncio.sleep(0)
         print("at work", flush=True)
         print([len(result) for result in await asyncio.gather(*jobs)], ended)
-
-asyncio.run(main())
 """
 
 
 def test_a_parent_that_was_stopped_kills_no_child() -> None:
     """Its children have written what their connections hold, and wait."""
-    with subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, text=True, env=environment()) as it:
+    with subprocess.Popen(program(STOPPED), stdout=subprocess.PIPE, text=True, env=environment()) as it:
         assert it.stdout is not None
         assert it.stdout.readline() == "at work\n"
         it.send_signal(signal.SIGSTOP)
@@ -321,20 +273,13 @@ def test_a_parent_that_was_stopped_kills_no_child() -> None:
 
 
 UNSTOPPED = """
-import asyncio
-from streams.workers.child import JobLimits
-from streams.workers.pool import WorkerPool
-from tests.streams.workers.jobs import make_work
-
 async def main():
     pool = WorkerPool(make_work, 1, JobLimits(30, 60, 200 << 20), start="fork")
     await pool.start()
     asyncio.create_task(pool.run(("burn", 0)))
     await asyncio.sleep(0.1)
-
-asyncio.run(main())
 """
 
 
 def test_a_process_ends_at_once_without_a_stop_of_its_pool() -> None:
-    assert subprocess.run([sys.executable, "-c", UNSTOPPED], env=environment(), timeout=25).returncode == 0
+    assert subprocess.run(program(UNSTOPPED), env=environment(), timeout=25).returncode == 0

@@ -1,15 +1,17 @@
 """The journal and the fetch cache refuse files of newer versions; a step of a schema is applied whole or not at all."""
 
+import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from schemas.replies import FetchedPage
+from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.doctor.services import check_fetching
 from streams.fetch.cache import STEPS as FETCH_STEPS
 from streams.fetch.cache import FetchCache
@@ -17,7 +19,7 @@ from streams.fetch.settings import FetchSettings
 from streams.llm.journal import JournalError
 from streams.llm.sqlite_journal import STEPS as JOURNAL_STEPS
 from streams.llm.sqlite_journal import SqliteJournal
-from streams.runtime.files import Steps, upgrade
+from streams.runtime.files import Steps, make_private_file, upgrade
 from tests.streams.doubles import VirtualClock
 
 DAY, URL = "2025-01-02", "http://a.example/x"
@@ -115,3 +117,39 @@ def test_replicas_make_a_new_journal_together(file: Path) -> None:
     replicas = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     totals = sorted(replica.communicate(timeout=60)[0].splitlines()[-1] for replica in replicas)
     assert totals == ["(True, 0.25)", "(True, 0.5)", "(True, 0.75)"]
+
+
+# --- modes of files --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def generous() -> Iterator[None]:
+    """Whatever a file's maker does not forbid is allowed."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    """Of a folder and the files in it."""
+    return {path.name: path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())}
+
+
+async def test_fetch_cache_and_its_sqlite_files_are_private(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    cache = FetchCache(FetchSettings(cache_path=folder / "fetch.sqlite"), VirtualClock())
+    await cache.put("", "https://a.example/", FetchRefused("https://a.example/", FetchFailure.NOT_HTML, "a picture"))
+    named = {"fetch.sqlite": 0o600, "fetch.sqlite-wal": 0o600, "fetch.sqlite-shm": 0o600}
+    assert modes(folder) == {"state": 0o700, **named}
+    await cache.aclose()
+
+
+def test_what_is_there_keeps_its_mode_and_content(tmp_path: Path) -> None:
+    """Replicas of several users may share a file by its group."""
+    tmp_path.chmod(0o770)
+    file = tmp_path / "shared"
+    file.write_text("content")
+    file.chmod(0o660)
+    make_private_file(file)
+    assert file.read_text() == "content"
+    assert modes(tmp_path) == {tmp_path.name: 0o770, "shared": 0o660}
