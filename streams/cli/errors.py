@@ -21,7 +21,7 @@ _FIRST_PAUSE_SECONDS, _PAUSE_SECONDS = 4.0, 60.0
 
 
 class NoTopicError(Exception):
-    """The cluster does not have a topic that a command needs; the message says what to do."""
+    """The cluster does not have a topic that a command needs, or the topic is empty; the message says what to do."""
 
 
 def run_with_kafka(command: str, settings: Settings, work: Coroutine[Any, Any, int]) -> int:

@@ -125,7 +125,7 @@ class Export:
                     rows.add(page)
 
     async def _write_topic(self, kafka: KafkaSettings) -> int:
-        from streams.console.review_agreement import newest_marks
+        from streams.console.review_marks import newest_marks
 
         topic = DECISIONS_REVIEWED if self.form == "reviews" else PAGES_SCORED
         # The output is opened only if the topic can be read.

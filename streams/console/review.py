@@ -29,8 +29,7 @@ from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
 from streams.console.objects import position_of
 from streams.console.records import Read
-from streams.console.review_agreement import agreement
-from streams.console.review_marks import Marks
+from streams.console.review_marks import Marks, agreement
 from streams.console.store import Condition
 from streams.console.words import link_of
 from streams.replay.selection import DECISION_FIELDS, allowed_values, values_at

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streams.index.embedders import make_embedder
-from streams.index.onnx_embedder import OnnxEmbedder
+from streams.index.embedders import OnnxEmbedder, make_embedder
 from streams.index.ports import IndexSettingsError
 from streams.index.settings import EmbedderSettings
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from pydantic import ValidationError
 
-from streams.index.openai_embedder import OpenAIEmbedder
+from streams.index.embedders import OpenAIEmbedder
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.index.settings import EmbedderSettings
 from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, hangs, model_server, raw, status
