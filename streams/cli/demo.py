@@ -183,8 +183,7 @@ _SECTIONS: Sequence[tuple[str, bool, Sequence[tuple[type[Event], Reasons]]]] = (
     ),
 )
 """The questions that Assay answers, whether a judge answers them, and the decisions with what is shown of each."""
-_SHOWN = 3
-"""The decisions of a kind, and the reasons of a decision, that are shown."""
+_SHOWN = 3  # the decisions of a kind, and the reasons of a decision, that are shown
 
 
 def tell_decisions(console: Screen, tally: Tally) -> None:

@@ -30,16 +30,14 @@ from streams.views.words import reasons_of, verdict_of
 Tone = Literal["good", "fair", "low", "poor", "dead", "none"]
 """How good the subject of a decision is: a mark and a colour each; ``none`` if an event decides nothing."""
 TONES: tuple[Tone, ...] = get_args(Tone)
-Role = Literal["found", "fetched", "skipped", "judged", "cited", "ranked"]
-"""How an event names a page."""
+Role = Literal["found", "fetched", "skipped", "judged", "cited", "ranked"]  # how an event names a page
 _VERDICT_CHARACTERS = 300
 _REASONS_CHARACTERS = 600
 _TITLES, _OF_REQUEST = ("claim_text", "query", "title", "text"), ("query", "context")
 """The fields that say what a decision is about; the sources of a request have titles of their own."""
 _MAX_MENTIONS = 200
 _GOOD = 70
-_FAIR = 40
-"""From these scores of 100 a verdict is good, or fair, if the event itself does not say."""
+_FAIR = 40  # from these scores of 100 a verdict is good, or fair, if the event itself does not say
 _TIER_TONES: dict[str, Tone] = dict(zip(TIERS, ("good", "fair", "low"), strict=True))
 _TONES: dict[str, Tone] = {"ok": "good", "partial": "fair", "failed": "poor", "relevant": "good", "irrelevant": "poor"}
 """By how an extraction or a judgment ended."""

@@ -33,10 +33,8 @@ _HEADERS: Final = {
 }
 _OWN = frozenset({"same-origin", "none"})
 _MAX_TOKEN = 1000
-_MAX_FORM = 20_000
-"""Bytes of the form of an action."""
-_OPEN = frozenset({"/sign-in", "/healthz"})
-"""Paths that need no token, also if reading does."""
+_MAX_FORM = 20_000  # bytes of the form of an action
+_OPEN = frozenset({"/sign-in", "/healthz"})  # paths that need no token, also if reading does
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

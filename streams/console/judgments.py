@@ -27,8 +27,7 @@ from streams.topology import handler_named
 from streams.views.subjects import SubjectKind
 from streams.views.words import reasons_of
 
-_APART = 0.2
-"""Scores that differ by more are a disagreement, also inside a band."""
+_APART = 0.2  # scores that differ by more are a disagreement, also inside a band
 _MOST_CHARACTERS = 6_000
 _MOST_PARAGRAPHS = 40
 

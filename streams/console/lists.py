@@ -29,12 +29,9 @@ from streams.console.words import link_of, page_path
 from streams.topology import PAGES_SCORED, RESULTS_CLASSIFIED, RETRIEVAL_EVALUATED, SEARCH_EVALUATED
 from streams.views.subjects import WEB, SubjectKind
 
-_LISTED = 60
-"""Decisions of a page of a list."""
-_EXPORTED = 500
-"""Decisions of a step of an export; other requests are answered between two steps."""
-_PLACE = re.compile(r"\d{1,18}\.\d{1,18}", re.ASCII)
-"""A place in a list."""
+_LISTED = 60  # decisions of a page of a list
+_EXPORTED = 500  # decisions of a step of an export; other requests are answered between two steps
+_PLACE = re.compile(r"\d{1,18}\.\d{1,18}", re.ASCII)  # a place in a list
 
 
 class Scope(NamedTuple):

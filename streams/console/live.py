@@ -22,13 +22,11 @@ from streams.views.amounts import figure, in_rate, in_time
 from streams.views.flow import HandlerFlow
 
 _MOST_DOTS = 10_000
-_ROWS = 40
-"""Decisions in the table, which is the text form of the dots."""
+_ROWS = 40  # decisions in the table, which is the text form of the dots
 _BEAT_SECONDS = 10.0
 _RANGES = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "all": 0}
 _DOT = ("topic", "partition", "offset", "at", "score", "tone")
-_GATHER_SECONDS = 0.1
-"""Decisions within this time are sent together."""
+_GATHER_SECONDS = 0.1  # decisions within this time are sent together
 _DECIDED = tuple(topic.name for topic in TOPICS if any(topic in handler.emits for handler in HANDLERS))
 
 

@@ -34,8 +34,7 @@ Show = Callable[[Context, Request, str, list[Entry]], Awaitable[Response]]
 
 
 _SHOWN_BYTES = 4096
-_SHORT = 200_000
-"""Bytes of an event that is shown as a whole."""
+_SHORT = 200_000  # bytes of an event that is shown as a whole
 _TOPICS = frozenset(topic.name for topic in TOPICS) | {
     dead_letter_topic(handler.consumes.name, handler.group) for handler in HANDLERS
 }

@@ -20,8 +20,7 @@ from streams.kafka.settings import KafkaSettings
 from streams.topology import PAGES_CRAWLED, TOPICS, Topic
 from streams.topology.codec import decode, timestamp
 
-_SEARCH_SECONDS = 8.0
-"""A page that was crawled once would otherwise be searched in the whole partition."""
+_SEARCH_SECONDS = 8.0  # a page that was crawled once would otherwise be searched in the whole partition
 
 
 @dataclass(frozen=True, slots=True)

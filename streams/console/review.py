@@ -37,13 +37,10 @@ from streams.topology import HANDLERS, TOPICS, handler_named, topic_of
 from streams.views.subjects import page_number
 from streams.views.words import reasons_of, verdict_of
 
-_QUEUE = 20
-"""Decisions of the queue that the screen lists."""
-_LOOKED_AT = 500
-"""The newest decisions among which unmarked ones are looked for."""
+_QUEUE = 20  # decisions of the queue that the screen lists
+_LOOKED_AT = 500  # the newest decisions among which unmarked ones are looked for
 _RECENT = 10
-_TEXT = 4000
-"""Characters of a decision's text."""
+_TEXT = 4000  # characters of a decision's text
 _EFFECTS = (DocumentIndexed, ExtractionCompleted, SnippetsCompleted, UtteranceIndexed)
 """Events that say what was done, and not what was judged."""
 _TOPICS = [topic.name for topic in TOPICS if topic.event in DECISION_FIELDS and topic.event not in _EFFECTS]

@@ -26,8 +26,7 @@ from streams.replay.selection import DECISION_FIELDS, identity_of, values_at
 from streams.topology import handler_named, topic_named
 from streams.topology.codec import decode, timestamp
 
-Progress = Callable[[str, int, int], None]
-"""Takes what is done, how much of it, and its total."""
+Progress = Callable[[str, int, int], None]  # takes what is done, how much of it, and its total
 _Read = Callable[[Position], Awaitable[ConsumerRecord | None]]
 
 

@@ -66,8 +66,7 @@ def agreement(marks: Iterable[DecisionReviewed]) -> tuple[Agreement, ...]:
     )
 
 
-MOST_MARKS = 100_000
-"""Decisions whose marks are kept in memory; the oldest leave."""
+MOST_MARKS = 100_000  # decisions whose marks are kept in memory; the oldest leave
 
 
 class Marks(TopicTable[DecisionReviewed]):

@@ -39,8 +39,7 @@ CREATE INDEX mentions_of_page ON mentions (page);
 CREATE INDEX mentions_of_decision ON mentions (decision);
 """
 _CACHE_KIB = 65_536
-_MOST_NUMBER = 2**63 - 1
-"""The largest number of SQLite and of Kafka; an address can have any."""
+_MOST_NUMBER = 2**63 - 1  # the largest number of SQLite and of Kafka; an address can have any
 _SAMPLE = 20_000
 _SPARE = 0.02
 """The share of decisions above the bound before the oldest are deleted: deleting one at a time is slower."""
@@ -56,8 +55,7 @@ _SEARCHED = ("title", "subject", "verdict", "reasons")
 _ALL_TONES = ", ".join(f"'{tone}'" for tone in TONES)
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
-Dot = tuple[str, int, int, int, float | None, str]
-"""Topic, partition, offset, time, score and tone."""
+Dot = tuple[str, int, int, int, float | None, str]  # topic, partition, offset, time, score and tone
 
 
 class Mentioned(NamedTuple):

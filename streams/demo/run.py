@@ -46,8 +46,7 @@ from streams.telemetry.metrics import counted
 from streams.topology import HANDLERS, MIB, TOPICS, topic_of
 from streams.topology.codec import OutputRecord, decode, encode, timestamp
 
-_ROOM_BYTES = 128 * MIB
-"""The space for a local Kafka's files, with a reserve."""
+_ROOM_BYTES = 128 * MIB  # the space for a local Kafka's files, with a reserve
 
 
 @contextlib.asynccontextmanager

@@ -58,8 +58,7 @@ class DeadLetterReader:
         self._reader: Any = None
         self._whole: Any = None
         self._open = AsyncExitStack()
-        self.partitions: list[tuple[str, TopicPartition]] = []
-        """Handler and partition."""
+        self.partitions: list[tuple[str, TopicPartition]] = []  # handler and partition
 
     async def __aenter__(self) -> Self:
         """Finds the partitions and opens the readers: one for records, one that knows of uncommitted ones."""

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from schemas.addresses import DEFAULT_PORTS, MAX_URL, web_address
 from schemas.replies import FetchFailure, FetchRefused
 
-_REPEATS = 3
-"""How often a part of a path may follow itself before the address is refused."""
-_LONGEST_PART = 3
-"""Segments of such a part."""
+_REPEATS = 3  # how often a part of a path may follow itself before the address is refused
+_LONGEST_PART = 3  # segments of such a part
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,7 @@ _TOO_MANY_REQUESTS = 429
 _WAIT = frozenset((_TOO_MANY_REQUESTS, 503))
 _PASSING = frozenset((FetchFailure.TIMEOUT, FetchFailure.UNREACHABLE, FetchFailure.SERVER_ERROR))
 _NOT_MODIFIED = 304
-_ROBOTS_REDIRECTS = 5
-"""As many as RFC 9309, 2.3.1.2, asks for."""
+_ROBOTS_REDIRECTS = 5  # as many as RFC 9309, 2.3.1.2, asks for
 Fetched = TypeVar("Fetched", Versioned, Response)
 
 

@@ -18,8 +18,7 @@ from handlers.indexing.points import chunking_of, points_of
 from schemas.pages import ScoredPage, Tier
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
-FLOAT_BYTES = 4
-"""Of one number of a vector, as Qdrant keeps them."""
+FLOAT_BYTES = 4  # of one number of a vector, as Qdrant keeps them
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,12 @@ from streams.kafka.clients import make_reader, opened
 from streams.kafka.log_reader import assign_paused, patiently, records_between
 from streams.kafka.settings import KafkaSettings
 
-_SECONDS = 20.0
-"""The longest time for one of these requests."""
+_SECONDS = 20.0  # the longest time for one of these requests
 _WAIT_MS = 100
 RECORD_FETCH = {"fetch_wait_ms": _WAIT_MS, "fetch_bytes": 65_536}
 """For a single record: its whole batch at least, and little of what follows it."""
 
-Place = tuple[str, TopicPartition]
-"""A group and a partition that it reads."""
+Place = tuple[str, TopicPartition]  # a group and a partition that it reads
 
 
 @dataclass(frozen=True, slots=True)

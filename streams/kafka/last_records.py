@@ -26,8 +26,7 @@ from streams.topology.codec import decode
 _BACK = (2, 50, 500)
 """Offsets from a partition's end that are read; the next number applies if all records found are of replays."""
 _SECONDS = 20.0
-_FURTHER_SECONDS = 3.0
-"""The time limit for the second and third number."""
+_FURTHER_SECONDS = 3.0  # the time limit for the second and third number
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,9 @@ from streams.kafka.log_reader import existing_partitions, records_between
 from streams.kafka.settings import KafkaSettings
 
 _FIRST_STEP = 500
-_LARGEST_STEP = 20_000
-"""Offsets that are read at once, from the end backwards; the step doubles."""
+_LARGEST_STEP = 20_000  # offsets that are read at once, from the end backwards; the step doubles
 
-Place = tuple[TopicPartition, int]
-"""The position of a record; its topic has the prefix."""
+Place = tuple[TopicPartition, int]  # the position of a record; its topic has the prefix
 
 
 @dataclass(frozen=True, slots=True)

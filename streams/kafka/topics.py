@@ -37,10 +37,8 @@ EXPECTED = {
 """What a cluster's defaults, or an operator, may have changed: ages and replays by time need the producers' timestamps,
 retention by size deletes unread records early, and an unclean election loses committed ones."""
 _IN_SYNC = "min.insync.replicas"
-_LEAST_IN_SYNC = 2
-"""Of three replicas and more: with one, a commit is lost with its broker."""
-_NOT_TOLD = "None"
-"""The value of a key that the cluster does not report; not every provider reports all."""
+_LEAST_IN_SYNC = 2  # of three replicas and more: with one, a commit is lost with its broker
+_NOT_TOLD = "None"  # the value of a key that the cluster does not report; not every provider reports all
 _LEADER_LOOKS = 50
 _LEADER_PAUSE_SECONDS = 0.1
 

@@ -39,8 +39,7 @@ log = structlog.get_logger(__name__)
 
 RECORDS_OF_A_PRODUCER = 1_000_000_000
 """A producer is replaced after this number: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
-FENCED = (ProducerFenced, InvalidProducerEpoch)
-"""A later producer has the transactional id."""
+FENCED = (ProducerFenced, InvalidProducerEpoch)  # a later producer has the transactional id
 IN_DOUBT = (KafkaError, TimeoutError, OSError, AssertionError, IllegalOperation, KeyError)
 """Errors of a write that aiokafka raises. After any of them the group's committed offset decides what happened.
 

@@ -23,10 +23,8 @@ from streams.llm.settings import ModelLimits
 from streams.runtime.clock import Clock
 
 MINUTE = 60.0
-_LOOK_AGAIN_SECONDS = 1.0
-"""Longest time until a waiting call notices a changed share."""
-_CUT_SECONDS = 5.0
-"""Refusals of the server within this time count as one."""
+_LOOK_AGAIN_SECONDS = 1.0  # longest time until a waiting call notices a changed share
+_CUT_SECONDS = 5.0  # refusals of the server within this time count as one
 _LEAST_FACTOR = 0.05
 _RECOVERY_PER_MINUTE = 0.2
 

@@ -16,8 +16,7 @@ from pydantic_core import from_json
 from schemas.llm import CallOutcome
 from schemas.needs import ToolCall
 
-_HIDDEN_TOKENS = 10_000
-"""Tokens that a server may add to a prompt; otherwise a prompt has fewer tokens than bytes."""
+_HIDDEN_TOKENS = 10_000  # tokens that a server may add to a prompt; otherwise a prompt has fewer tokens than bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +113,7 @@ class Trouble(Enum):
     ADAPT = "the client leaves a parameter out from now on"
 
 
-MAX_DETAIL = 300
-"""Longest description of a failure, in characters."""
+MAX_DETAIL = 300  # longest description of a failure, in characters
 _OUTCOMES = {Trouble.LIMITED: CallOutcome.RATE_LIMITED, Trouble.TIMEOUT: CallOutcome.TIMEOUT}
 """The outcome of all other failures is ``ERROR``."""
 

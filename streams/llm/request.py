@@ -19,8 +19,7 @@ from streams.telemetry.metrics import Metrics
 log = structlog.get_logger(__name__)
 
 
-_BYTES_PER_TOKEN = 4
-"""English has about 4 characters in a token."""
+_BYTES_PER_TOKEN = 4  # english has about 4 characters in a token
 _WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+")
 """Ideographs, kana, hangul and their marks: about one token each."""
 _TOKENS_PER_MESSAGE = 8

@@ -22,10 +22,8 @@ ENDPOINT = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}+org.slf4j:slf4j-simple:
 """In Maven. Without the SLF4J binding a failed start says nothing about its reason."""
 CHECKSUMS = Path(__file__).with_name("jars.sha256")
 """What ``sha256sum *.jar`` prints for the jars of ``ENDPOINT``; it changes together with the version."""
-CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
-"""Of every local data folder, so that the brokers of one cluster have the same."""
-OLDEST_JAVA = 17
-"""Kafka 4 brokers need it."""
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"  # of every local data folder, so that the brokers of one cluster have the same
+OLDEST_JAVA = 17  # Kafka 4 brokers need it
 LARGEST_RECORD = 14 * 1024 * 1024
 """Above the largest dead letter topic (13 MiB), so that topics decide what they take."""
 _JAVA_SECONDS = 60.0

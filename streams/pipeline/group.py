@@ -57,8 +57,7 @@ def subscriptions(handler: Handler) -> tuple[Subscription, ...]:
 
 
 AssignmentListener = Callable[[Subscription, int, int], None]
-_SLICE_SECONDS = 0.005
-"""Work done before the event loop gets control."""
+_SLICE_SECONDS = 0.005  # work done before the event loop gets control
 _CLIENT_TASKS = {"_coordinator": "_coordination_task", "_fetcher": "_fetch_task", "_client": "_sync_task"}
 """The background tasks of aiokafka's consumer: group membership, fetches, cluster metadata."""
 

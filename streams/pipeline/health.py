@@ -30,10 +30,8 @@ from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 
 _TICK_SECONDS = 0.5
-_TICKS_PER_LOOK = 8
-"""Ticks between two looks at the cluster, which are requests to the brokers."""
-_WEDGED_AFTER = 10
-"""Looks in a row, between which a blocked event loop may recover."""
+_TICKS_PER_LOOK = 8  # ticks between two looks at the cluster, which are requests to the brokers
+_WEDGED_AFTER = 10  # looks in a row, between which a blocked event loop may recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +138,8 @@ class Health:
 
 log = structlog.get_logger("assay")
 
-_ANSWER_SECONDS = 4.0
-"""The longest time of an answer."""
-_REBALANCE_SECONDS = 5.0
-"""A group that has no open partitions for so long is reported; a usual rebalance takes less."""
+_ANSWER_SECONDS = 4.0  # the longest time of an answer
+_REBALANCE_SECONDS = 5.0  # a group that has no open partitions for so long is reported; a usual rebalance takes less
 
 FindCauses = Callable[[KafkaSettings, Collection[str], Collection[str]], Awaitable[list[str]]]
 
@@ -165,8 +161,7 @@ class Waiting:
     writes: Collection[str] = ()
     find: FindCauses = find_causes
     causes: tuple[str, ...] = field(default=(), init=False)
-    _complete: bool = field(default=False, init=False)
-    """Whether the cluster has shown all topics and groups."""
+    _complete: bool = field(default=False, init=False)  # whether the cluster has shown all topics and groups
 
     async def look(self) -> None:
         """Measures the lag of the groups, and finds out what they wait for."""

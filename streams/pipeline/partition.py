@@ -33,8 +33,7 @@ from streams.topology.codec import OutputRecord
 
 log = structlog.get_logger(__name__)
 
-_LITTLE_ROOM = 8
-"""A window with less than this part of its records as room is full."""
+_LITTLE_ROOM = 8  # a window with less than this part of its records as room is full
 Held = Entry[ConsumerRecord, Done]
 GapListener = Callable[[TopicPartition, int, int], None]
 
@@ -79,10 +78,8 @@ class Partition:
         self.running: set[asyncio.Task[None]] = set()
         self._window: Window[ConsumerRecord, Done] = self._empty_window()
         self._progress = asyncio.Event()
-        self._single_commits = 0
-        """Commits of one record each that are left after a commit in doubt."""
-        self._refused: dict[int, str] = {}
-        """Offsets whose outputs the broker refuses, with its error."""
+        self._single_commits = 0  # commits of one record each that are left after a commit in doubt
+        self._refused: dict[int, str] = {}  # offsets whose outputs the broker refuses, with its error
         self._life: asyncio.Task[None] | None = None
 
     def open(self) -> None:

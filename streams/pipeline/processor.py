@@ -32,8 +32,7 @@ class Done(NamedTuple):
     """The records to write for an input."""
 
     outputs: tuple[OutputRecord, ...]
-    size: int
-    """Bytes to write."""
+    size: int  # bytes to write
 
     @classmethod
     def of(cls, *outputs: OutputRecord) -> Done:
@@ -45,8 +44,7 @@ class Started(NamedTuple):
     """An input whose processing has started: when, in monotonic seconds, and its trace span."""
 
     input: Input
-    produced: datetime | None
-    """When the original record was written; None if it does not say."""
+    produced: datetime | None  # when the original record was written; None if it does not say
     at: float
     span: RecordSpan
 
@@ -56,8 +54,7 @@ class Pending:
     """A record whose handler asked for something, has to be tried again, or runs in a child process."""
 
     source: Event | RawRecord
-    first: Ask | Retry | None
-    """The handler's first answer; None if the handler was not called yet."""
+    first: Ask | Retry | None  # the handler's first answer; None if the handler was not called yet
     started: Started
 
 

@@ -24,8 +24,7 @@ from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
 from streams.topology.codec import OutputRecord, encode, refusal
 
-UNREADABLE = (OSError, EOFError, zlib.error)
-"""The errors of reading a file, plain or gzipped."""
+UNREADABLE = (OSError, EOFError, zlib.error)  # the errors of reading a file, plain or gzipped
 _LARGEST_RECORD = TOPIC_BYTES - 64 * 1024
 """Leaves room for the overhead of a batch and of incompressible data, so that the topic accepts the record."""
 

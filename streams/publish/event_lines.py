@@ -21,8 +21,7 @@ from streams.topology import Topic
 from streams.topology.codec import decode
 
 _OF_TRY = b'{"outcome":'
-_OF_TAIL = b'{"topic":'
-"""The beginnings of the lines that these commands write. Other lines are not parsed here."""
+_OF_TAIL = b'{"topic":'  # The beginnings of the lines that these commands write. Other lines are not parsed here.
 
 
 class LineEvent(NamedTuple):

@@ -20,8 +20,7 @@ from streams.publish.entries import UNREADABLE, Entry, EntryError, SourceError, 
 from streams.publish.lines import Line
 from streams.topology.codec import without_half_pairs
 
-UNKNOWN = "https://file.invalid/"
-"""Begins the address of a file whose own address is not known."""
+UNKNOWN = "https://file.invalid/"  # begins the address of a file whose own address is not known
 PAGE_LISTS = ("cases.jsonl", "cases.jsonl.gz")
 """The names of a list of pages: each line is a JSON object with the page's ``file``."""
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".html.gz", ".htm.gz")

@@ -46,8 +46,7 @@ class RunLog:
         self._writer = RecordWriter(
             lambda: make_producer(kafka, self.transactional_id, "assay.publish"), kafka.transaction_timeout_seconds
         )
-        self.group = f"{self._prefix}assay.publish.{run}"
-        """The consumer group whose offset is the position."""
+        self.group = f"{self._prefix}assay.publish.{run}"  # the consumer group whose offset is the position
 
     @property
     def transactional_id(self) -> str:

@@ -28,8 +28,7 @@ from streams.topology.codec import decode
 _SHOWN = 200
 Format = Literal["jsonl", "tsv", "removed"]
 """The format of a file of lines; ``removed``: addresses of pages that no longer exist."""
-_URL = re.compile(r"(https?):/+(.+)")
-"""An address as a path, which has lost a slash."""
+_URL = re.compile(r"(https?):/+(.+)")  # an address as a path, which has lost a slash
 _TSV_SUFFIXES = (".tsv", ".tsv.gz")
 
 

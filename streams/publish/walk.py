@@ -90,8 +90,7 @@ class Tracker:
         return self._digest.hexdigest()[:_DIGEST_CHARACTERS]
 
 
-_YIELD_EVERY = 64
-"""The entries that are skipped before other tasks get a turn."""
+_YIELD_EVERY = 64  # the entries that are skipped before other tasks get a turn
 
 
 class ChangedError(Exception):
@@ -161,8 +160,7 @@ class Walk:
         return str(self._paths[source]) if source < len(self._paths) else f"source {source + 1}, not named now,"
 
 
-_BEGINNING = b'{"place": "'
-"""The beginning of every line."""
+_BEGINNING = b'{"place": "'  # the beginning of every line
 
 
 class RefusedFile:

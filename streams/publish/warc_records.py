@@ -20,20 +20,17 @@ _TEXT = re.compile(rb"[^\r\n]")
 _GZIP = re.compile(rb"\x1f\x8b\x08")
 _LARGEST_HEAD = 256 * 1024
 _CHUNK = 64 * 1024
-_OVERLAP = 4096
-"""Bytes of a gzip member that show how its content begins."""
+_OVERLAP = 4096  # bytes of a gzip member that show how its content begins
 
 
 class Record(NamedTuple):
     """A record of an archive with its fields in lower case, or a damaged place; ``length`` is that of the content."""
 
-    place: str
-    """The offset in the file; behind ``+`` the unpacked offset in the gzip member at that offset."""
+    place: str  # the offset in the file; behind ``+`` the unpacked offset in the gzip member at that offset
     fields: dict[str, str]
     length: int = 0
     content: bytes = b""
-    damage: str = ""
-    """Why no record can be read here."""
+    damage: str = ""  # why no record can be read here
 
 
 class DamageError(Exception):

@@ -22,8 +22,7 @@ from streams.settings.model import HttpSettings, Settings
 from streams.workers.handler_jobs import forked_pool
 from streams.workers.pool import WorkerPool
 
-PATIENCE_SECONDS = 10.0
-"""How long to wait for embedded files of a process that answers no queries."""
+PATIENCE_SECONDS = 10.0  # how long to wait for embedded files of a process that answers no queries
 _AGAIN_SECONDS = 0.25
 
 

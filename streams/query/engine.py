@@ -33,8 +33,7 @@ from streams.workers.pool import WorkerPool
 log = structlog.get_logger("assay.query")
 
 _TRIES = 2
-_BUSY_SECONDS = 1.0
-"""When a refused client may try again."""
+_BUSY_SECONDS = 1.0  # when a refused client may try again
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,9 @@ from streams.query.engine import Queries, Refusal
 from streams.runtime.server_address import ServerAddress, without_secret
 from streams.telemetry.labels import RefusalReason
 
-APPLICATION = ServerAddress("ASSAY_HTTP__TOKEN", "http://127.0.0.1:8080")
-"""The type of an application's address."""
+APPLICATION = ServerAddress("ASSAY_HTTP__TOKEN", "http://127.0.0.1:8080")  # the type of an application's address
 _CONNECT_SECONDS = 5.0
-_MARGIN_SECONDS = 5.0
-"""Added to the application's own time limit, so the application reports the timeout."""
+_MARGIN_SECONDS = 5.0  # added to the application's own time limit, so the application reports the timeout
 _LARGEST_BYTES = 64 * 1024 * 1024
 
 

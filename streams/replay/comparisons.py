@@ -23,8 +23,7 @@ from streams.workers.handler_jobs import RawRecord, answer_in, forked_pool
 
 E = TypeVar("E", bound=Event)
 
-NO_DECISION = ("dead", "drop", "retry")
-"""The name of an outcome that is no decision."""
+NO_DECISION = ("dead", "drop", "retry")  # the name of an outcome that is no decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,7 @@ def emitted(outcome: Outcome, kind: type[E]) -> E | None:
     return next((event for event in events if isinstance(event, kind)), None)
 
 
-Components = dict[str, tuple[int, str]]
-"""Points and reason of each component of a score."""
+Components = dict[str, tuple[int, str]]  # points and reason of each component of a score
 
 
 @dataclass(frozen=True, slots=True)

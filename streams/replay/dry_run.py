@@ -128,8 +128,7 @@ class Forecast:
         return sum(usage.milliseconds for usage in self.experience) / calls / 1000 if calls else None
 
 
-_ENVELOPE = Envelope("", "", datetime(1970, 1, 1, tzinfo=UTC), "")
-"""The headers of a result, which is not written."""
+_ENVELOPE = Envelope("", "", datetime(1970, 1, 1, tzinfo=UTC), "")  # the headers of a result, which is not written
 
 
 @dataclass(slots=True)

@@ -176,10 +176,8 @@ def _sum(amounts: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(amounts) else None
 
 
-SAMPLE_RECORDS = 1000
-"""Records of a sample, if no handler is paid."""
-_WINDOWS = 8
-"""Parts of each partition that a sample is taken from."""
+SAMPLE_RECORDS = 1000  # records of a sample, if no handler is paid
+_WINDOWS = 8  # parts of each partition that a sample is taken from
 
 
 async def estimate(settings: Settings, plan: ReplayPlan, advance: Callable[[int], None] = lambda _: None) -> Estimate:

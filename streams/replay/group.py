@@ -31,8 +31,7 @@ from streams.topology.names import run_group
 
 Gap = tuple[TopicPartition, int, int]
 """A partition, and the offsets in it that the consumer skipped: from the first, up to the second."""
-_START_SECONDS = 15.0
-"""The longest time until committed start offsets can be read."""
+_START_SECONDS = 15.0  # the longest time until committed start offsets can be read
 _START_POLL_SECONDS = 0.2
 
 

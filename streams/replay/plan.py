@@ -19,8 +19,7 @@ from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such
 from streams.topology.names import replay_dead_letters, shadow_topic
 
 EVERYTHING = ReplaySelection()
-OFFLINE = "offline"
-"""The judge of a stage whose questions the offline judge answers."""
+OFFLINE = "offline"  # the judge of a stage whose questions the offline judge answers
 
 
 class ReplayError(Exception):

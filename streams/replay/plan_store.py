@@ -26,10 +26,8 @@ from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import REPLAYS
 
-LOOK_SECONDS = 0.5
-"""Between two looks at the progress of a consumer group."""
-_LOOKS_PER_REFRESH = 3
-"""An operator may have cancelled or dropped the plan, so its state is read every so many looks."""
+LOOK_SECONDS = 0.5  # between two looks at the progress of a consumer group
+_LOOKS_PER_REFRESH = 3  # an operator may have cancelled or dropped the plan, so its state is read every so many looks
 
 Transition = Callable[[ReplayPlan | None], ReplayPlan | None]
 
@@ -107,8 +105,7 @@ class ReplayProgress:
     deleted: int = 0
     spent_usd: float = 0.0
     members: int = 0
-    note: str = ""
-    """Why the work waits; "" while it doesn't."""
+    note: str = ""  # why the work waits; "" while it doesn't
 
 
 @dataclass(slots=True)

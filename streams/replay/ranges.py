@@ -22,10 +22,8 @@ from streams.kafka.topics import no_topic
 from streams.replay.plan import ReplayError
 from streams.settings.model import Settings
 
-_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
-"""The earliest time of Kafka."""
-_NAMED = 6
-"""Partitions that a message names."""
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)  # the earliest time of Kafka
+_NAMED = 6  # partitions that a message names
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 

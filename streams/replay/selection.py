@@ -93,10 +93,8 @@ def _alternatives(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Iterato
         yield from _alternatives(schema, alternative)
 
 
-NONE = "none"
-"""The outcome of an input without a decision and without a dead letter."""
-DEAD = "dead"
-"""The outcome of an input with a dead letter and without a decision."""
+NONE = "none"  # the outcome of an input without a decision and without a dead letter
+DEAD = "dead"  # the outcome of an input with a dead letter and without a decision
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ import contextlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-_MOST_OPENINGS = 30
-"""Limits the exponent of the pause."""
+_MOST_OPENINGS = 30  # limits the exponent of the pause
 
 
 @dataclass(eq=False)

@@ -28,14 +28,10 @@ from schemas.review import DecisionReviewed
 from schemas.search import SearchEvaluated
 
 MIB = 1024 * 1024
-TOPIC_BYTES = 12 * MIB
-"""The largest record of a topic: an 8 MB page, as base64 in JSON."""
-DEAD_LETTER_BYTES = 13 * MIB
-"""The largest record of a dead letter topic: any record of a topic, and its headers."""
-RETENTION_DAYS = 7
-"""Of events; a replay can go back this far."""
-DEAD_LETTER_RETENTION_DAYS = 30
-"""Longer than that of events: an operator has to look at dead letters."""
+TOPIC_BYTES = 12 * MIB  # the largest record of a topic: an 8 MB page, as base64 in JSON
+DEAD_LETTER_BYTES = 13 * MIB  # the largest record of a dead letter topic: any record of a topic, and its headers
+RETENTION_DAYS = 7  # of events; a replay can go back this far
+DEAD_LETTER_RETENTION_DAYS = 30  # longer than that of events: an operator has to look at dead letters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

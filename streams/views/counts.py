@@ -30,8 +30,7 @@ DECISION_FIELDS: Mapping[type[Event], str] = {
 }
 """For each event that is a decision, the wire name of the field that ``--outcome VALUE`` tests."""
 
-BAND = 10
-"""Points of a band of scores."""
+BAND = 10  # points of a band of scores
 
 
 class DecisionCounts:

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
-WINDOW_SECONDS = 30.0
-"""The time that rates and ages are taken over."""
+WINDOW_SECONDS = 30.0  # the time that rates and ages are taken over
 
-Key = tuple[str, ...]
-"""What a value is of, such as a metric's name and a handler."""
+Key = tuple[str, ...]  # what a value is of, such as a metric's name and a handler
 
 
 class TopicLag(Protocol):

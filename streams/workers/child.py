@@ -27,10 +27,8 @@ from streams.topology.codec import MAX_DETAIL
 Work = Callable[[Any], Any]
 """Takes a job and returns its result. Both can be pickled. A job that raises has the result ``Dead(handler_bug)``."""
 LENGTH = struct.Struct(">I")
-SOCKET_BYTES = 1 << 20
-"""Of a socket's buffer: most pages fit, so that neither side waits until the other one reads."""
-OUT_OF_MEMORY = 77
-"""Exit status of a child that got no memory."""
+SOCKET_BYTES = 1 << 20  # of a socket's buffer: most pages fit, so that neither side waits until the other one reads
+OUT_OF_MEMORY = 77  # exit status of a child that got no memory
 _STATM = Path("/proc/self/statm")
 
 

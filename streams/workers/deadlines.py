@@ -10,13 +10,11 @@ import asyncio
 from typing import Protocol
 
 _TICK_SECONDS = 0.25
-_LONGEST_TICK_SECONDS = 1.0
-"""A longer tick counts as one of this length: this process itself did not run."""
+_LONGEST_TICK_SECONDS = 1.0  # a longer tick counts as one of this length: this process itself did not run
 
 
 class Process(Protocol):
-    overdue: bool
-    """Whether it was killed at its deadline."""
+    overdue: bool  # whether it was killed at its deadline
 
     def kill(self) -> None:
         """Ends the process and closes its connection, whatever its state."""
@@ -24,8 +22,7 @@ class Process(Protocol):
 
 class Deadlines:
     def __init__(self) -> None:
-        self._left: dict[Process, float] = {}
-        """Seconds, by process."""
+        self._left: dict[Process, float] = {}  # seconds, by process
 
     def begin(self, process: Process, seconds: float) -> None:
         """Kills the process after this time, in place of an earlier deadline."""

@@ -50,8 +50,7 @@ class Template:
         self._deadlines = deadlines
         self._silent_seconds = silent_seconds
         self._turn = asyncio.Lock()
-        self.has_ended = False
-        """Whether a request found it dead."""
+        self.has_ended = False  # whether a request found it dead
         self.overdue = False
 
     @classmethod

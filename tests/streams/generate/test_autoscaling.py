@@ -9,10 +9,8 @@ from streams.runtime.settings_files import read_document
 from streams.topology import handler_named
 from tests.samples import ROOT
 
-STEP = 15
-"""Seconds between two decisions of the autoscaler."""
-PAGES_PER_SECOND = 150.0
-"""Of one replica."""
+STEP = 15  # seconds between two decisions of the autoscaler
+PAGES_PER_SECOND = 150.0  # of one replica
 
 
 def replicas(arrivals: list[float]) -> tuple[list[int], float]:

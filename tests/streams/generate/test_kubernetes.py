@@ -20,8 +20,7 @@ from streams.settings.model import load_settings
 from streams.topology import HANDLERS, Handler, handler_named
 from tests.samples import ROOT
 
-KUBERNETES = ("1.31", "1.37")
-"""The oldest and the newest version that the manifests are validated for."""
+KUBERNETES = ("1.31", "1.37")  # the oldest and the newest version that the manifests are validated for
 NOT_KUBERNETES = {"Kustomization", "Component", "ScaledObject"}
 HANDLER_IDS = [handler.name for handler in HANDLERS]
 

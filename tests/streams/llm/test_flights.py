@@ -12,8 +12,7 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 CALL = LlmCall(outcome=CallOutcome.OK, **TABLES["call"])
-_TURNS = 20
-"""Turns of the loop: more than the next caller needs to ask."""
+_TURNS = 20  # turns of the loop: more than the next caller needs to ask
 
 
 class Asked:
