@@ -87,8 +87,6 @@ def make_context(settings: Settings, queries: Queries | None = None) -> Context:
 
 
 def make_app(context: Context) -> Any:
-    """The ASGI application of a console."""
-
     async def not_found(request: Request, _: Exception) -> Response:
         return context.missing(request, "No such screen", f"There is nothing at {request.url.path}.")
 

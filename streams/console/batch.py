@@ -87,7 +87,6 @@ class Attempt:
 
     @property
     def steps(self) -> list[tuple[str, str, Entry]]:
-        """The steps with their reasons, the oldest first."""
         known = [(entry, event) for entry, event in reversed(self.events) if type(event) in _STEPS]
         return [(_STEPS[type(event)], _told(entry, event), entry) for entry, event in known]
 

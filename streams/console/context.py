@@ -90,5 +90,4 @@ class Context:
         return "" if present == version else present
 
     def missing(self, request: Request, title: str, what: str) -> HTMLResponse:
-        """The page for an object that the console does not have."""
         return self.render(request, "missing.html", 404, title=title, what=what)

@@ -55,7 +55,6 @@ def chosen_of(given: QueryParams) -> Chosen:
 
 
 def _selection(chosen: Chosen, now: datetime) -> Selection:
-    """Raises SelectionError."""
     handlers, reasons = ([chosen[name]] if name in chosen else [] for name in ("handler", "reason"))
     return selection_of(
         handlers, reasons, None, chosen.get("key"), chosen.get("since", ""), chosen.get("until", ""), now
@@ -116,7 +115,6 @@ class _DeadLetters:
         return await render_list(self._context, "/dead-letters", request, "dead_letters.html", **shown)
 
     async def letter(self, request: Request) -> Response:
-        """One letter: its notes, headers and bytes."""
         found = await self._letter(request)
         if isinstance(found, str):
             return self._context.missing(request, "No such dead letter", found)

@@ -68,7 +68,6 @@ class Position:
 
     @property
     def path(self) -> str:
-        """The address of the record in the console."""
         return f"/decision/{self}"
 
 
@@ -175,7 +174,6 @@ def dead_entry(
 
 
 def mentions_of(event: Event) -> list[Mention]:
-    """The pages that an event names, beside its own subject."""
     named = islice(_named(event), _MAX_MENTIONS)
     return [Mention(page_number(url), role, note[:_VERDICT_CHARACTERS]) for url, role, note in named]
 
@@ -201,7 +199,6 @@ def _named(event: Event) -> Iterator[tuple[str, Role, str]]:
 
 
 def _first(event: Event, *names: str) -> str:
-    """The first of these fields that has a value, as text."""
     return str(next((value for name in names if (value := getattr(event, name, None))), ""))
 
 

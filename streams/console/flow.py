@@ -51,7 +51,6 @@ class Flow:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Reads the figures once. Raises KafkaError."""
         lags = await read_lags(self._kafka, HANDLERS, self._clock)
         offsets = {its.handler: its.records for its in await read_dead_letters(self._kafka, HANDLERS, self._clock)}
         dead = self._store.dead_letters()

@@ -44,8 +44,6 @@ _WAITING = 200  # lists of decisions that wait for a slow screen; it then loads 
 
 
 class Feed:
-    """Passes new decisions to the open screens."""
-
     def __init__(self) -> None:
         self._screens: set[asyncio.Queue[list[Entry] | None]] = set()
         self._closed = False
@@ -91,8 +89,6 @@ class Feed:
 
 
 class Follower:
-    """Follows the topics of a cluster while the block runs."""
-
     def __init__(self, kafka: KafkaSettings, store: Store, feed: Feed) -> None:
         self._kafka = kafka
         self._store = store

@@ -74,7 +74,6 @@ async def _claim(context: Context, request: Request, claim_id: str, entries: lis
 
 
 async def _judgment(context: Context, entry: Entry, event: ClaimEvaluated | RelevanceJudged) -> dict[str, Any]:
-    """A judge's opinion, and its reply if the journal has it."""
     return {
         "entry": entry,
         "event": event,

@@ -80,14 +80,12 @@ def groups_of(entries: Iterable[Entry], store: Store) -> list[Group]:
 
 
 def asked_for(request: Request) -> str:
-    """The query that an address has."""
     return request.query_params.get("q", "").strip()[:MOST_CHARACTERS]
 
 
 async def render_list(
     context: Context, path: str, request: Request, template: str = "list.html", status: int = 200, **values: Any
 ) -> Response:
-    """A page of the list of a path, with what else its template shows."""
     scope, text, before = SCOPES[path], asked_for(request), request.query_params.get("before", "")
     (conditions, problem), place = read_query(text, context.clock.now()), before if _PLACE.fullmatch(before) else ""
     entries, following = context.store.find([scope.condition, *conditions], _LISTED, place)
@@ -101,7 +99,6 @@ async def render_list(
 
 
 def routes(context: Context) -> list[Route]:
-    """The search over everything, suggestions and the export."""
     return [
         Route("/find", partial(_find, context)),
         Route("/suggest", partial(_suggest, context)),

@@ -142,7 +142,6 @@ class Sign(NamedTuple):
 
 
 def signs(store: Store, flows: Mapping[str, HandlerFlow], now: int) -> list[Sign]:
-    """The signs at a moment in milliseconds."""
     begin, before = now - _MINUTES * 60_000, "{} in the hour before".format
     recent, earlier = store.counts(begin, now + 60_000), store.counts(begin - _HOUR * 60_000, begin)
     rate, usual = recent.decisions / (60 * _MINUTES), earlier.decisions / (60 * _HOUR)

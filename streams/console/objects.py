@@ -99,7 +99,6 @@ def object_route(context: Context, path: str, kind: SubjectKind, show: Show) -> 
 
 
 def position_of(request: Request) -> Position:
-    """The position that the path of a request names."""
     place = request.path_params
     return Position(place["topic"], place["partition"], place["offset"])
 

@@ -40,7 +40,6 @@ SCREEN = Screen("Pages", "/page", "p", "how far a page can be trusted, and why",
 
 
 async def _page(context: Context, request: Request) -> Response:
-    """A page; without an address, the list of pages."""
     url = request.query_params.get("url", "").strip()
     if not url:
         return await render_list(context, "/page", request, "pages.html", states=context.store.states())

@@ -93,14 +93,12 @@ class _Review:
         return await self._show(request, None)
 
     async def decision(self, request: Request) -> Response:
-        """One decision, with its mark if it has one."""
         position = position_of(request)
         if position.topic not in _TOPICS:
             return self._context.missing(request, "Nothing to review", f"{position.topic} has no decisions to review.")
         return await self._show(request, position)
 
     async def mark(self, request: Request) -> Response:
-        """Writes a mark or takes one back, and goes on to the next decision."""
         position, queue = position_of(request), queue_of(request.query_params)
         async with request.form() as form:
             values = {name: str(value).strip() for name, value in form.items()}
@@ -142,7 +140,6 @@ class _Review:
         return [its for its in unmarked if its.handler in _BY_HANDLER][int(queue.skipped or 0) :]
 
     async def _show(self, request: Request, position: Position | None) -> Response:
-        """The decision at a position, or the first of the queue."""
         context, queue = self._context, queue_of(request.query_params)
         problem, read, waiting = "", None, list[Entry]()
         try:

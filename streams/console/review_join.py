@@ -73,7 +73,6 @@ async def _reading(kafka: KafkaSettings, places: Iterable[Position]) -> AsyncIte
 async def _find_inputs(
     kafka: KafkaSettings, topic: str, wanted: _Wanted, progress: Progress
 ) -> dict[Position, Position]:
-    """The positions of inputs by the position of their decision."""
     found: dict[Position, Position] = {}
     looking = partial(progress, f"looking for inputs on {topic}")
     async with aclosing(read_newest_first(kafka, {topic: wanted.keys}, None, progress=looking)) as steps:

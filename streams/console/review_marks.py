@@ -33,7 +33,6 @@ class Agreement:
 
     @property
     def share(self) -> float:
-        """The share of decisions that were marked right."""
         return self.right / (self.right + self.wrong)
 
     @property
@@ -73,19 +72,16 @@ class Marks(TopicTable[DecisionReviewed]):
     """The newest mark of each decision, by the identity of the decision."""
 
     def __init__(self, kafka: KafkaSettings) -> None:
-        """Opens nothing."""
         super().__init__(kafka, DECISIONS_REVIEWED, "assay-reviews", SystemClock(), random.random)
         self._producer: Any = None
 
     def note(self, value: DecisionReviewed) -> None:
-        """Keeps the newest mark of a decision."""
         before = self.rows.pop(value.decision.identity, None)
         self.rows |= newest_marks([value] if before is None else [before, value])
         if len(self.rows) > MOST_MARKS:
             del self.rows[next(iter(self.rows))]
 
     async def aclose(self) -> None:
-        """Closes the clients."""
         self._producer = None
         await super().aclose()
 

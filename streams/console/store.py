@@ -74,8 +74,6 @@ class Counts(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A condition on decisions in SQL, with its values."""
-
     sql: str
     values: tuple[Any, ...] = ()
 
@@ -99,7 +97,6 @@ class Store:
         return self.count >= self._most
 
     def add(self, entries: Iterable[tuple[Entry, Sequence[Mention]]]) -> list[Entry]:
-        """Stores decisions. Returns those that were not there yet."""
         database, new = self._database, []
         with database:  # commits
             database.execute("BEGIN")
@@ -138,7 +135,6 @@ class Store:
         return shown, f"{shown[-1].at}.{rows[most - 1][-1]}" if len(rows) > most else ""
 
     def newest(self, most: int, *, topic: str = "") -> list[Entry]:
-        """The newest decisions, of a topic or of all."""
         return self.find([Condition("d.topic = ?", (topic,))] if topic else (), most)[0]
 
     def values(self, column: str, prefix: str, scope: Condition, most: int) -> list[str]:
@@ -172,7 +168,6 @@ class Store:
         return batch_id
 
     def mentions(self, url: str, most: int = 200) -> list[Mentioned]:
-        """The events that name a page, the newest first."""
         rows = self._database.execute(
             f"SELECT {_OF_DECISION}, m.role, m.note FROM mentions m JOIN decisions d ON d.id = m.decision"  # noqa: S608
             " WHERE m.page = ? ORDER BY d.at DESC LIMIT ?",
@@ -189,7 +184,6 @@ class Store:
         ).fetchall()
 
     def states(self) -> dict[str, int]:
-        """The scored pages by state, the most frequent first."""
         counted = "SELECT state, count(*) AS pages FROM decisions WHERE topic = ? GROUP BY state ORDER BY pages DESC"
         return dict(self._database.execute(counted, (PAGES_SCORED.name,)).fetchall())
 
@@ -198,7 +192,6 @@ class Store:
         return dict(rows.fetchall())
 
     def counts(self, since: int, until: int) -> Counts:
-        """What was decided in a span of time."""
         row = self._database.execute(
             "SELECT count(*), total(tone = 'dead'), total(topic = ?1), total(topic = ?1 AND state <> 'content')"  # noqa: S608
             f" FROM decisions WHERE tone IN ({_ALL_TONES}) AND at >= ?2 AND at < ?3",

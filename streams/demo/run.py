@@ -201,7 +201,6 @@ class Demo:
         return self.tally.account.balances(dropped)
 
     async def work(self, say: Callable[[str], None]) -> None:
-        """Publishes everything, and waits until it is processed and read back."""
         drain_detector = self.application.drain_detector
         await _feed(self.settings, feed.events(datetime.now(UTC)))
         await drain_detector.wait(say)

@@ -199,7 +199,6 @@ def described(letter: DeadLetterRecord) -> dict[str, Any]:
 
 
 def header_texts(letter: DeadLetterRecord) -> dict[str, str | None]:
-    """The headers as text; bytes that are not UTF-8 are escaped."""
     return {
         name: None if value is None else value.decode("utf-8", "backslashreplace")
         for name, value in letter.record.headers

@@ -128,7 +128,6 @@ class HttpServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stops to listen, and waits for the answers in progress."""
         if self._open is None:
             return
         listener, server, task = self._open

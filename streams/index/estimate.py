@@ -49,8 +49,6 @@ class TierEstimate(PointCounts):
 
 @dataclass(frozen=True, slots=True)
 class IndexEstimate(PointCounts):
-    """The sums over the tiers."""
-
     tiers: tuple[TierEstimate, ...]
 
     def saved(self, points: int) -> float | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from aiokafka import TopicPartition
 
@@ -18,8 +17,6 @@ from streams.kafka.groups import Extent, GroupState, TopicState, read_extents, r
 from streams.kafka.settings import KafkaSettings
 from streams.runtime.clock import Clock
 from streams.topology import Handler
-
-_REPLAY = ".replay."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,6 @@ class GroupLag:
             such record, or records are not deleted by age. Kafka deletes whole segments, so it may stay longer.
         members: Subscriptions in the group.
         delay_seconds: Delay of a retry topic; 0 for other topics.
-        plan: The plan of a replay's group; "" for the handler's own.
     """
 
     handler: str
@@ -67,7 +63,6 @@ class GroupLag:
     retention_left_seconds: float | None
     members: int
     delay_seconds: int = 0
-    plan: str = ""
     partitions: tuple[PartitionLag, ...] = ()
 
     @property
@@ -105,16 +100,12 @@ class _Reading:
     group: str
     topic: str
     delay_seconds: int = 0
-    plan: str = ""
 
 
-async def read_lags(
-    settings: KafkaSettings, handlers: Sequence[Handler], clock: Clock, *, replays: bool = False
-) -> list[GroupLag]:
+async def read_lags(settings: KafkaSettings, handlers: Sequence[Handler], clock: Clock) -> list[GroupLag]:
     """The lag of each handler's group on its own topic and of its retry topics' groups, in the handlers' order.
 
-    With ``replays`` also the groups of replays, each after its handler's, on the topics that it has committed offsets
-    of. Raises KafkaError.
+    Raises KafkaError.
     """
     prefix = settings.topic_prefix
     readings = []
@@ -126,10 +117,6 @@ async def read_lags(
         ]
     async with opened(make_admin(settings)) as admin:
         groups = await read_groups(admin, [reading.group for reading in readings])
-        if replays:
-            found = await _replays(admin, prefix, handlers)
-            groups |= {group: state for group, (_, state) in found.items()}
-            readings += [reading for readings_of, _ in found.values() for reading in readings_of]
         topics = await read_topics(admin, {reading.topic for reading in readings})
     places = {
         (reading.group, TopicPartition(reading.topic, number))
@@ -139,11 +126,7 @@ async def read_lags(
     starts = {place: groups[place[0]].offsets.get(place[1]) for place in places}
     extents = await read_extents(settings, starts)
     now = clock.now().timestamp()
-    order = {handler.name: number for number, handler in enumerate(handlers)}
-    return [
-        _lag(reading, prefix, topics[reading.topic], groups[reading.group], extents, now)
-        for reading in sorted(readings, key=lambda reading: order[reading.handler])
-    ]
+    return [_lag(reading, prefix, topics[reading.topic], groups[reading.group], extents, now) for reading in readings]
 
 
 async def read_dead_letters(
@@ -164,22 +147,6 @@ async def read_dead_letters(
         if state.partitions:
             records, oldest = sum(part.unread for part in own), max((part.age(now) for part in own), default=0.0)
             found.append(DeadLettersStanding(handler, name, records, oldest))
-    return found
-
-
-async def _replays(
-    admin: Any, prefix: str, handlers: Sequence[Handler]
-) -> dict[str, tuple[list[_Reading], GroupState]]:
-    listed = sorted(group for group, *_ in await admin.list_consumer_groups())
-    handler_of = {
-        group: handler for handler in handlers for group in listed if group.startswith(prefix + handler.group + _REPLAY)
-    }
-    states = await read_groups(admin, list(handler_of))
-    found = {}
-    for group, handler in handler_of.items():
-        plan = group.removeprefix(prefix + handler.group + _REPLAY)
-        topics = sorted({partition.topic for partition in states[group].offsets})
-        found[group] = [_Reading(handler.name, group, topic, plan=plan) for topic in topics], states[group]
     return found
 
 
@@ -210,6 +177,5 @@ def _lag(
         retention_left_seconds=left,
         members=group.members,
         delay_seconds=reading.delay_seconds,
-        plan=reading.plan,
         partitions=tuple(partitions),
     )

@@ -57,7 +57,7 @@ def check_source(path: Path, topic: Topic, stated: Format | None = None) -> None
     if not os.access(path, os.R_OK):
         raise SourceError(f"{path}: {'no permission to read it' if path.exists() else 'No such file or folder'}")
     if stated == "removed" and holds_pages(path):
-        raise SourceError(f"{path} has pages; --removed takes a file with an address in each line")
+        raise SourceError(f"{path} has pages; --format removed takes a file with an address in each line")
     if not topic.raw_pages and holds_pages(path):
         raise SourceError(f"{path} has pages, and {topic.name} does not take pages")
 

@@ -153,7 +153,6 @@ class Comparison:
     fetches: Counter[str] = field(default_factory=lambda: Counter(now=0, then=0))
 
     def add(self, now: Outcome, then: Outcome) -> None:
-        """Counts the outcomes of one input under the configuration now and under the other one."""
         self.inputs += 1
         for when, outcome in (("now", now), ("then", then)):
             if isinstance(outcome, Dead):

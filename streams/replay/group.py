@@ -46,8 +46,6 @@ class PlanSubscription(Subscription):
 
 @dataclass(frozen=True, slots=True)
 class PlanGroup:
-    """The consumer group of a plan on the cluster."""
-
     kafka: KafkaSettings
     plan: ReplayPlan
 

@@ -32,8 +32,6 @@ class ReplayTroubleError(ReplayError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """The options of ``assay replay HANDLER``; ``live`` is ``--to-live``."""
-
     plan: str
     handler: str
     selection: ReplaySelection = EVERYTHING

@@ -175,7 +175,6 @@ def _offset(log: Log, bound: Bound, found: int | None) -> int:
 async def _found(
     reader: AIOKafkaConsumer, places: list[TopicPartition], bound: Bound
 ) -> dict[TopicPartition, int | None]:
-    """The first offset of each partition at or after a bound's instant."""
     if bound.at is None:
         return dict.fromkeys(places)
     found = await reader.offsets_for_times(dict.fromkeys(places, int(bound.at.timestamp() * 1000)))

@@ -94,7 +94,6 @@ class History:
 
     @property
     def values(self) -> Mapping[Key, float]:
-        """The values at the last look."""
         return self._looks[-1][1] if self._looks else {}
 
     def change(self, key: Key) -> float:

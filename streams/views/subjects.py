@@ -23,8 +23,6 @@ WEB = ("http://", "https://")
 
 
 class SubjectKind(StrEnum):
-    """The kinds of subjects."""
-
     PAGE = "page"
     BATCH = "batch"
     REQUEST = "request"
@@ -34,8 +32,6 @@ class SubjectKind(StrEnum):
 
 
 class Subject(NamedTuple):
-    """What an event is about; the id is an address for a page."""
-
     kind: SubjectKind
     id: str
 

@@ -116,7 +116,6 @@ def decision_in(record: ConsumerRecord, topic_prefix: str) -> Decision | None:
 
 
 def verdict_of(decision: Decision) -> str:
-    """The decision on one line."""
     words = _VERDICTS.get(type(decision))
     return type(decision).__name__ if words is None else words(decision)
 

@@ -76,7 +76,6 @@ def _result(work: Work, job: bytes) -> bytes:
 
 
 def _receive(incoming: BinaryIO) -> bytes:
-    """The next job; empty once the parent has closed its end."""
     try:
         length = incoming.read(LENGTH.size)
         return incoming.read(LENGTH.unpack(length)[0]) if length else b""
