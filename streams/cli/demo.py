@@ -22,8 +22,7 @@ from schemas.relevance import SnippetsCompleted
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.cli.console import console_http
-from streams.cli.errors import run_with_kafka, stop_on_signals
-from streams.cli.output import AsJson, Config, load_settings, say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say_json, stop_on_signals, tell
 from streams.demo.tally import Tally
 from streams.runtime.extras import missing_extra
 from streams.settings.model import Settings
@@ -132,7 +131,7 @@ async def _console(say: Callable[[str], None], settings: Settings, application: 
     try:
         from streams.console.app import make_context, served
         from streams.http.server import PortTakenError
-        from streams.query.remote import RemoteQueries
+        from streams.query.access import RemoteQueries
     except ModuleNotFoundError as error:
         say(f"no console: {missing_extra(error) or error}")
         yield

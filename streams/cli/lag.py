@@ -14,8 +14,17 @@ from prometheus_client.registry import Collector
 from rich.text import Text
 from typer import Argument, Option
 
-from streams.cli.errors import run_with_kafka, stop_on_signals
-from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
+from streams.cli.output import (
+    AsJson,
+    Config,
+    load_settings,
+    plain_table,
+    run_with_kafka,
+    say_json,
+    stop_on_signals,
+    table_console,
+    tell,
+)
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.changes import changed
 from streams.settings.model import Settings

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, BadParameter, Option
 
 from schemas.event import Run
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, Refusals, load_settings, say, show, tell
+from streams.cli.output import AsJson, Config, Refusals, load_settings, run_with_kafka, say, show, tell
 from streams.cli.progress import ProgressLine
 from streams.llm.journal import JournalError
 from streams.publish.entries import Refused, SourceError

@@ -16,8 +16,7 @@ from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
 from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, show, tell
+from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, run_with_kafka, say, show, tell
 from streams.replay.plan import ReplayError, ReplayRequest, existing, routes, stage_of
 from streams.runtime.clock import SystemClock
 from streams.runtime.terminal import printable

@@ -17,8 +17,7 @@ from rich.text import Text
 
 from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
 from streams.cli.comparison import print_comparison
-from streams.cli.errors import run_with_kafka, stop_on_signals
-from streams.cli.output import plain_table, say_json, show, table_console, tell
+from streams.cli.output import plain_table, run_with_kafka, say_json, show, stop_on_signals, table_console, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.run import outdated_writes
 from streams.http.server import HttpServer, PortTakenError

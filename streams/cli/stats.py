@@ -14,8 +14,7 @@ from typer import Argument, BadParameter, Option
 
 from schemas.event import Event
 from schemas.outcome import Dead, Drop
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, load_settings, say, say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import no_topic
 from streams.cli.why import begin_of

@@ -18,8 +18,7 @@ from rich.text import Text
 from typer import Option
 
 from schemas.addresses import web_address, without_user
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
+from streams.cli.output import AsJson, Config, load_settings, plain_table, run_with_kafka, say_json, table_console, tell
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics

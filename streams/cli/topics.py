@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, load_settings, print_rows, say, say_json, show
+from streams.cli.output import AsJson, Config, load_settings, print_rows, run_with_kafka, say, say_json, show
 from streams.kafka.acls import command_of, needed_acls
 from streams.settings.model import Settings
 

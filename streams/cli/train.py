@@ -13,8 +13,7 @@ from handlers.ranking.config import features_config
 from handlers.ranking.model import OBJECTIVES, ModelMismatchError
 from schemas.event import Provenance
 from schemas.outcome import Dead, Drop
-from streams.cli.errors import NoTopicError, run_with_kafka
-from streams.cli.output import AsJson, Config, load_settings, say, say_json, tell
+from streams.cli.output import AsJson, Config, NoTopicError, load_settings, run_with_kafka, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.publish.event_lines import LineEvent
 from streams.settings.model import Settings

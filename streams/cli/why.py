@@ -15,8 +15,7 @@ from handlers.indexing.points import document_id_of, places_to_read
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, load_settings, say, say_json, show, tell
+from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say, say_json, show, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.selection import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError

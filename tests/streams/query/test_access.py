@@ -8,9 +8,8 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.index.ports import IndexOwnedError
 from streams.pipeline.services import LiveServices
-from streams.query.access import NoQueriesError, open_queries
+from streams.query.access import NoQueriesError, RemoteQueries, open_queries
 from streams.query.engine import QueryEngine, Refusal
-from streams.query.remote import RemoteQueries
 from tests.samples import instance
 from tests.streams.index.qdrant_server import QdrantServer
 from tests.streams.query.indexes import fill, settings_at

@@ -7,8 +7,8 @@ from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.http.server import HttpServer
+from streams.query.access import RemoteQueries
 from streams.query.engine import QueryEngine, Refusal
-from streams.query.remote import RemoteQueries
 from streams.query.route import QueryRoute
 from streams.settings.model import HttpSettings
 from tests.samples import instance
