@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.responses import Response
 
-    from streams.kafka.lag import DeadLettersStanding, GroupLag
+    from streams.kafka.groups import DeadLettersStanding, GroupLag
 
 _FEW = 0.25  # the share of the retention below which the rest is red
 _NARROW = 80
@@ -62,7 +62,7 @@ def lag(
         return _serve(serve, settings, chosen)
 
     async def work() -> int:
-        from streams.kafka.lag import read_dead_letters, read_lags
+        from streams.kafka.groups import read_dead_letters, read_lags
 
         groups = await read_lags(settings.kafka, chosen, SystemClock())
         dead = await read_dead_letters(settings.kafka, chosen, SystemClock())
@@ -203,7 +203,7 @@ def lag_exporter(settings: Settings, handlers: Sequence[Handler], clock: Clock) 
 async def _read(settings: Settings, handlers: Sequence[Handler], clock: Clock) -> tuple[bytes | str, int]:
     from aiokafka.errors import KafkaError
 
-    from streams.kafka.lag import read_dead_letters, read_lags
+    from streams.kafka.groups import read_dead_letters, read_lags
     from streams.kafka.trouble import explain_trouble
 
     try:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from aiokafka.errors import KafkaError
 
 from streams.console.store import Store
-from streams.kafka.lag import read_dead_letters, read_lags
+from streams.kafka.groups import read_dead_letters, read_lags
 from streams.kafka.settings import KafkaSettings
 from streams.runtime.clock import Clock
 from streams.topology import HANDLERS

@@ -23,10 +23,9 @@ from schemas.needs import FetchPages
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from streams.fetch.cache import UNVERSIONED, FetchCache, Versioned
 from streams.fetch.client import Accepts, FetchClient, Response
-from streams.fetch.guard import Admitted, Resolver, SystemResolver, admit
+from streams.fetch.guard import Admitted, Resolver, SystemResolver, Target, admit, parse_target, repeated_part
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
-from streams.fetch.targets import Target, parse_target, repeated_part
 from streams.runtime.backoff import Chance, full_jitter, retry_after
 from streams.runtime.clock import Clock, SystemClock
 from streams.runtime.files import KeyedLocks

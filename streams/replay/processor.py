@@ -18,7 +18,7 @@ from schemas.event import Run
 from schemas.needs import Need
 from schemas.outcome import Dead
 from schemas.replies import ModelUnavailable, Reply
-from streams.kafka.lag import GroupLag, read_lags
+from streams.kafka.groups import GroupLag, read_lags
 from streams.pipeline.handler_runner import HandlerRunner, Services
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, Pending, RecordProcessor

@@ -1,6 +1,6 @@
 """The figures of the flow: lag, rates, ages, dead letters and workers' metrics, for the commands and the console.
 
-It only computes. ``streams.kafka.lag`` reads the cluster, and ``streams.cli.top`` asks the workers.
+It only computes. ``streams.kafka.groups`` reads the cluster, and ``streams.cli.top`` asks the workers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Key = tuple[str, ...]  # what a value is of, such as a metric's name and a handl
 
 
 class TopicLag(Protocol):
-    """The lag of a handler on its topic or a retry topic, as ``streams.kafka.lag`` reads it."""
+    """The lag of a handler on its topic or a retry topic, as ``streams.kafka.groups`` reads it."""
 
     @property
     def handler(self) -> str: ...

@@ -24,8 +24,7 @@ from typing import Any, Self
 from schemas.outcome import Dead, DeadReason
 from streams.runtime.process import structlog_to_logging
 from streams.workers.child import LENGTH, OUT_OF_MEMORY, SOCKET_BYTES, JobLimits, Work
-from streams.workers.deadlines import Deadlines
-from streams.workers.template import Start, Template, ended_early
+from streams.workers.template import Deadlines, Start, Template, ended_early
 
 _LARGEST_RESULT = 256 << 20  # bytes; a child that announces more is out of order, and ends
 _AHEAD = 2  # jobs that a child has at most: one in work, and one that it takes without waiting for the event loop

@@ -10,7 +10,7 @@ from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage
 from schemas.rules import Rules
 from streams.kafka.clients import make_admin, make_producer, opened
-from streams.kafka.lag import GroupLag, read_dead_letters, read_lags
+from streams.kafka.groups import GroupLag, read_dead_letters, read_lags
 from streams.runtime.clock import SystemClock
 from streams.topology import HANDLERS
 from tests.kafka.installation import CRAWLED, GROUP, Installation, install, page, scorer, until

@@ -8,7 +8,7 @@ from prometheus_client import generate_latest
 
 from streams.cli.lag import LagCollector, lag_exporter, limits_exceeded
 from streams.http.server import HttpServer
-from streams.kafka.lag import DeadLettersStanding, GroupLag
+from streams.kafka.groups import DeadLettersStanding, GroupLag
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, load_settings
 from streams.topology import HANDLERS

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.kafka.lag import GroupLag
+from streams.kafka.groups import GroupLag
 from streams.replay.processor import ReplayRate, is_late
 from tests.streams.doubles import VirtualClock
 
