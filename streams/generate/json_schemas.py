@@ -298,7 +298,7 @@ def _both(schema: Schema, choice: Schema) -> Schema:
     return both
 
 
-def _listed(schema: Schema) -> list[Any] | None:
+def _allowed_values(schema: Schema) -> list[Any] | None:
     """The values that a schema lists; None for any."""
     return schema["enum"] if "enum" in schema else [schema["const"]] if "const" in schema else None
 
@@ -307,7 +307,7 @@ def _types(schema: Schema) -> set[str] | None:
     """The types that a value may have; None for any."""
     stated = schema.get("type")
     if stated is None:
-        values = _listed(schema)
+        values = _allowed_values(schema)
         return None if values is None else {_TYPES[type(value)] for value in values}
     return {stated} if isinstance(stated, str) else set(stated)
 
@@ -317,7 +317,7 @@ def _widened(types: set[str]) -> set[str]:
 
 
 def _values(old: Schema, new: Schema, where: str) -> Iterator[Break]:
-    had, allowed = _listed(old), _listed(new)
+    had, allowed = _allowed_values(old), _allowed_values(new)
     if allowed is None:
         return
     if had is None:

@@ -179,7 +179,7 @@ def _digest(*paths: Path) -> str:
     return whole.hexdigest()[:12]
 
 
-def _unit(vector: list[float]) -> Vector:
+def _unit(vector: list[float]) -> list[float]:
     length = math.sqrt(sum(value * value for value in vector)) or 1.0
     return [value / length for value in vector]
 
