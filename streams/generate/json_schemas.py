@@ -18,9 +18,9 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+from streams.generate.asyncapi import schema_of
 from streams.generate.examples import FOLDER, is_generated
 from streams.topology import TOPICS, Topic
-from streams.topology.event_schemas import schema_of
 from streams.topology.text import to_json
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from schemas.dead import dead_letter_topic
 from streams.cli.commands import run_command_line
-from streams.kafka.acls import Acl, needed_acls
 from streams.kafka.settings import KafkaSettings
+from streams.kafka.topics import Acl, needed_acls
 from streams.topology import HANDLERS, Handler
 
 ACLS = needed_acls(KafkaSettings(topic_prefix="team."))

@@ -1,4 +1,4 @@
-"""Records of a replay differ from live ones in topic and run; its rate; requests beyond the cost limit do not return."""
+"""Records of a replay differ from live ones in topic and run; its rate; requests beyond the cost limit wait."""
 
 import asyncio
 import random
