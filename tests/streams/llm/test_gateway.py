@@ -129,20 +129,6 @@ async def test_what_may_pass_is_tried_again(first: Behaviour) -> None:
     assert reply.call.attempts == len(server.asked) == 2
 
 
-async def test_retry_after_beyond_the_patience_stops_questions() -> None:
-    """No question is sent before it is over, and every reply states how long that is."""
-    async with served(status(429, retry_after="3600")) as (server, gateway):
-        first = await gateway.answer(question("one"))
-        second = await gateway.answer(question("two"))
-    assert isinstance(first, ModelUnavailable)
-    assert first.after_seconds == 3600
-    assert isinstance(second, ModelUnavailable)
-    assert second.after_seconds == pytest.approx(3600, abs=30)
-    assert not first.busy
-    assert not second.busy
-    assert len(server.asked) == 1
-
-
 async def test_the_same_question_is_paid_once(tmp_path: Path) -> None:
     kept = tmp_path / "deep" / "llm.sqlite"
     async with model_server(slow(0.05, says("0.7"))) as server:

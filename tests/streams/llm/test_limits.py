@@ -238,21 +238,6 @@ async def test_task_without_a_share_waits_until_it_gets_one() -> None:
     assert 10 < asyncio.get_running_loop().time() - 3 < 12.5
 
 
-@virtually
-async def test_complaints_halve_the_pace_and_it_grows_again() -> None:
-    each = limiter(LIMITS)
-    assert isinstance(await each.turn("task", 1, 100.0), ModelTurn)
-    each.rate_limited(30.0)
-    each.rate_limited(1.0)
-    assert each.allowed("task") == 300
-    next_turn = await each.turn("task", 1, 100.0)
-    assert next_turn.waited == pytest.approx(30, abs=0.1)
-    await asyncio.sleep(60)
-    assert 450 <= each.allowed("task") < 600
-    await asyncio.sleep(120)
-    assert each.allowed("task") == 600
-
-
 def test_server_complaints_lower_the_limit_within_bounds() -> None:
     clock = VirtualClock()
     each = Limiter(LIMITS, GivenShares(), MARGIN, clock)
