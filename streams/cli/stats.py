@@ -23,7 +23,7 @@ from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
 from streams.topology.codec import decode, timestamp
-from streams.views.counts import BAND, DecisionCounts
+from streams.views.words import BAND, DecisionCounts
 
 _DEAD_LINE = b'{"outcome": "dead"'
 _MOST_VALUES = 8  # values of a field that are shown

@@ -24,8 +24,7 @@ from streams.llm.reports import stored_reply
 from streams.llm.settings import LlmSettings
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
-from streams.views.subjects import WEB, keys_of
-from streams.views.words import Decision, decision_in, reasons_of, verdict_of
+from streams.views.words import WEB, Decision, decision_in, keys_of, reasons_of, verdict_of
 
 if TYPE_CHECKING:
     from aiokafka import ConsumerRecord

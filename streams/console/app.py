@@ -44,7 +44,7 @@ from streams.console.context import Context, Screen
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import COOKIE, Guard, form_too_large
-from streams.console.records import Records
+from streams.console.objects import Records
 from streams.console.store import Store
 from streams.http.server import HttpServer
 from streams.kafka.clients import TlsFileError, connection

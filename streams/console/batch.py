@@ -28,7 +28,7 @@ from streams.console.entries import Entry
 from streams.console.lists import render_list
 from streams.console.objects import Events, events_of, first_of
 from streams.console.words import Span
-from streams.views.subjects import SubjectKind
+from streams.views.words import SubjectKind
 
 _MOST_BATCHES = 40
 _DIMENSIONS = {

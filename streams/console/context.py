@@ -18,7 +18,7 @@ from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import Guard
 from streams.console.lists import FILTERS
-from streams.console.records import Records
+from streams.console.objects import Records
 from streams.console.store import Store
 from streams.query.engine import Queries
 from streams.runtime.clock import Clock

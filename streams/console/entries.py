@@ -24,8 +24,7 @@ from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from schemas.states import State
 from streams.topology.codec import Headers, timestamp
-from streams.views.subjects import SubjectKind, page_number, subject_of
-from streams.views.words import reasons_of, verdict_of
+from streams.views.words import SubjectKind, page_number, reasons_of, subject_of, verdict_of
 
 Tone = Literal["good", "fair", "low", "poor", "dead", "none"]
 """How good the subject of a decision is: a mark and a colour each; ``none`` if an event decides nothing."""

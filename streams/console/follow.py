@@ -24,7 +24,7 @@ from streams.kafka.log_reader import assign_paused, follow, records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import HANDLERS, RANKING_REQUESTED, TOPICS
 from streams.topology.codec import decode, timestamp
-from streams.views.subjects import SubjectKind
+from streams.views.words import SubjectKind
 
 log = structlog.get_logger(__name__)
 

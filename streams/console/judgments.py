@@ -24,8 +24,7 @@ from streams.console.lists import render_list
 from streams.console.objects import events_of, first_of, object_route, reply_of
 from streams.console.words import Span
 from streams.topology import handler_named
-from streams.views.subjects import SubjectKind
-from streams.views.words import reasons_of
+from streams.views.words import SubjectKind, reasons_of
 
 _APART = 0.2  # scores that differ by more are a disagreement, also inside a band
 _MOST_CHARACTERS = 6_000

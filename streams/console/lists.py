@@ -26,7 +26,7 @@ from streams.console.store import Condition, Store, words_of
 from streams.console.words import link_of, page_path
 from streams.dlq.selection import SelectionError, moment
 from streams.topology import PAGES_SCORED, RESULTS_CLASSIFIED, RETRIEVAL_EVALUATED, SEARCH_EVALUATED
-from streams.views.subjects import WEB, SubjectKind
+from streams.views.words import WEB, SubjectKind
 
 if TYPE_CHECKING:
     from streams.console.context import Context

@@ -16,12 +16,11 @@ from schemas.outcome import Dead
 from schemas.pages import CrawledPage, ScoredPage
 from streams.console.context import Context, Screen
 from streams.console.lists import render_list
+from streams.console.objects import Read
 from streams.console.page_text import PageText, PageTexts, typed_parts
-from streams.console.records import Read
 from streams.replay.comparisons import ComponentChange, component_changes
 from streams.topology import DOCUMENTS_INDEXED, PAGES_SCORED, handler_named
-from streams.views.subjects import SubjectKind
-from streams.views.words import verdict_of
+from streams.views.words import SubjectKind, verdict_of
 from streams.workers.template import ChildStartError
 
 _MOST_VERSIONS = 6

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from streams.console.entries import TONES, Entry, Mention, Position
 from streams.topology import PAGES_SCORED
-from streams.views.subjects import page_number
+from streams.views.words import page_number
 
 _FIELDS = [its.name for its in fields(Entry) if its.name != "position"]
 _TYPES = {"at": "INTEGER NOT NULL", "cached": "INTEGER NOT NULL", "score": "REAL", "cost_usd": "REAL"}

@@ -15,7 +15,7 @@ from schemas.event import Event
 from schemas.llm import LlmCall
 from schemas.pages import CrawledPage
 from streams.topology import HANDLERS, Handler, Topic, topic_of
-from streams.views.counts import DecisionCounts
+from streams.views.words import DecisionCounts
 
 
 class Trace(NamedTuple):

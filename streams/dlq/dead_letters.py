@@ -25,7 +25,7 @@ from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.log_reader import assign_paused, await_open_transactions, records_between
 from streams.settings.model import Settings
 from streams.topology import HANDLERS
-from streams.topology.names import replay_dead_letters
+from streams.topology.topics import replay_dead_letters
 
 
 @dataclass(frozen=True, slots=True)

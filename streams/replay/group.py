@@ -27,7 +27,7 @@ from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.replay.plan import ReplayTroubleError, handler_of, merged, stage_of
 from streams.runtime.clock import Clock
-from streams.topology.names import run_group
+from streams.topology.topics import run_group
 
 Gap = tuple[TopicPartition, int, int]
 """A partition, and the offsets in it that the consumer skipped: from the first, up to the second."""

@@ -16,7 +16,7 @@ from schemas.event import derive_id
 from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayStage, ReplayState, ReplayTarget
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such
-from streams.topology.names import replay_dead_letters, shadow_topic
+from streams.topology.topics import replay_dead_letters, shadow_topic
 
 EVERYTHING = ReplaySelection()
 OFFLINE = "offline"  # the judge of a stage whose questions the offline judge answers

@@ -1,14 +1,15 @@
-"""Every topic, declared once. No other module declares a topic."""
+"""Every topic, declared once, and the names that a replay derives. No other module declares a topic."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handlers.html.links import host_of, registrable_domain
 from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, UtteranceRecorded
+from schemas.dead import dead_letter_topic
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
@@ -26,6 +27,9 @@ from schemas.replays import ReplayPlan
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.review import DecisionReviewed
 from schemas.search import SearchEvaluated
+
+if TYPE_CHECKING:
+    from streams.topology.handlers import Handler
 
 MIB = 1024 * 1024
 TOPIC_BYTES = 12 * MIB  # the largest record of a topic: an 8 MB page, as base64 in JSON
@@ -297,3 +301,31 @@ def topic_named(name: str) -> Topic | None:
 
 
 _BY_EVENT: dict[type[Event], Topic] = {topic.event: topic for topic in TOPICS}
+
+
+def shadow_topic(topic: str, plan: str) -> str:
+    """The plan's topic in place of a live topic; both before the prefix.
+
+    >>> shadow_topic("pages.scored.v1", "rescore")
+    'pages.scored.v1.replay.rescore'
+    """
+    return f"{topic}.replay.{plan}"
+
+
+def replay_group(handler: str, plan: str) -> str:
+    """The beginning of a handler's groups and dead letter topics in plans of that name, before the prefix.
+
+    >>> replay_group("score_page", "rescore")
+    'assay.score_page.replay.rescore'
+    """
+    return f"assay.{handler}.replay.{plan}"
+
+
+def run_group(handler: str, plan: ReplayPlan) -> str:
+    """The consumer group of a handler in a plan, before the prefix. A later plan of the same name has another one."""
+    return f"{replay_group(handler, plan.plan)}.{plan.run.rpartition('-')[2]}"
+
+
+def replay_dead_letters(handler: Handler, plan: str) -> str:
+    """The topic of a plan's dead letters of a handler, before the prefix."""
+    return dead_letter_topic(handler.consumes.name, replay_group(handler.name, plan))

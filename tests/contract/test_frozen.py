@@ -31,7 +31,7 @@ from streams.replay import plan_store
 from streams.settings.model import Settings
 from streams.telemetry.metrics import METRICS
 from streams.topology import HANDLERS, TOPICS
-from streams.topology.names import replay_dead_letters, replay_group, run_group, shadow_topic
+from streams.topology.topics import replay_dead_letters, replay_group, run_group, shadow_topic
 from tests.samples import ROOT
 
 FROZEN, CHANGELOG = ROOT / "tests/contract/frozen.json", ROOT / "CHANGELOG.md"

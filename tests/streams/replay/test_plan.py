@@ -21,7 +21,7 @@ from streams.replay.plan import (
 )
 from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
-from streams.topology.names import replay_dead_letters
+from streams.topology.topics import replay_dead_letters
 from tests.samples import the_handler
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
