@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from streams.cli.broker import RunningBroker
 from streams.local_kafka import broker, guard, install, running
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import (
@@ -23,7 +24,6 @@ from streams.local_kafka.install import (
     kafka_jars,
     write_properties,
 )
-from streams.local_kafka.running import RunningBroker
 
 
 def executable(path: Path, script: str) -> Path:
