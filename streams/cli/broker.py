@@ -31,19 +31,12 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RunningBroker:
-    """A broker that answers.
+    """A broker that answers."""
 
-    Attributes:
-        bootstrap_servers: Its address.
-        pid: The process id of ``assay broker``, which ends Kafka when it ends.
-        data_dir: The folder with data and log.
-        kept: Whether the folder is kept after the end.
-    """
-
-    bootstrap_servers: str
-    pid: int
-    data_dir: str
-    kept: bool
+    bootstrap_servers: str  # its address
+    pid: int  # the process id of ``assay broker``, which ends Kafka when it ends
+    data_dir: str  # the folder with data and log
+    kept: bool  # whether the folder is kept after the end
 
 
 def note_of(cache: Path, port: int) -> Path:

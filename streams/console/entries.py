@@ -81,42 +81,30 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record as the console lists it; "" for what it does not have.
-
-    Attributes:
-        at: Milliseconds since 1970.
-        parent: The batch whose listing was extracted, for a batch.
-        score: 0 to 100.
-        run: The replay or backfill that wrote it.
-        state: Of a page; of other decisions how they ended; of a dead letter its reason.
-        judge: The model that answered.
-        cost_usd: Of the calls that were paid; None if the model has no price.
-        title: The title, the query or the claim.
-        passed: "yes" or "no", for a decision that lets its subject pass or not.
-    """
+    """A record as the console lists it; "" for what it does not have."""
 
     position: Position
-    at: int
+    at: int  # milliseconds since 1970
     handler: str
     kind: str
     subject: str
     verdict: str
     tone: Tone
-    parent: str = ""
-    score: float | None = None
-    run: str = ""
+    parent: str = ""  # the batch whose listing was extracted, for a batch
+    score: float | None = None  # 0 to 100
+    run: str = ""  # the replay or backfill that wrote it
     event_id: str = ""
-    state: str = ""
-    judge: str = ""
+    state: str = ""  # of a page; of other decisions how they ended; of a dead letter its reason
+    judge: str = ""  # the model that answered
     cached: bool = False
-    cost_usd: float | None = 0.0
-    title: str = ""
+    cost_usd: float | None = 0.0  # of the calls that were paid; None if the model has no price
+    title: str = ""  # the title, the query or the claim
     reasons: str = ""
     host: str = ""
     label: str = ""
     tier: str = ""
     source: str = ""
-    passed: str = ""
+    passed: str = ""  # "yes" or "no", for a decision that lets its subject pass or not
 
     @property
     def path(self) -> str:

@@ -19,38 +19,23 @@ from streams.views.words import DecisionCounts
 
 
 class Trace(NamedTuple):
-    """The origin of a record, from its headers.
+    """The origin of a record, from its headers."""
 
-    Attributes:
-        identity: The id of the event; without headers, the place of the record.
-        cause: The id of the input that caused it; "" for an input from outside.
-        writer: The handler that wrote it; "" for an input from outside.
-    """
-
-    identity: str
-    cause: str = ""
-    writer: str = ""
+    identity: str  # the id of the event; without headers, the place of the record
+    cause: str = ""  # the id of the input that caused it; "" for an input from outside
+    writer: str = ""  # the handler that wrote it; "" for an input from outside
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The inputs of a handler and their outcomes.
+    """The inputs of a handler and their outcomes."""
 
-    Attributes:
-        taken: Inputs on its topic.
-        answered: Inputs that at least one output names as its cause.
-        dead: Inputs on its dead letter topic.
-        dropped: Inputs without an output, as the handler counted them.
-        missing: Inputs without an outcome.
-        twice: Inputs with more than one outcome.
-    """
-
-    taken: int
-    answered: int
-    dead: int
-    dropped: int
-    missing: int
-    twice: int
+    taken: int  # inputs on its topic
+    answered: int  # inputs that at least one output names as its cause
+    dead: int  # inputs on its dead letter topic
+    dropped: int  # inputs without an output, as the handler counted them
+    missing: int  # inputs without an outcome
+    twice: int  # inputs with more than one outcome
 
 
 class Audit:

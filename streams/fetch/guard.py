@@ -27,18 +27,12 @@ _LONGEST_PART = 3  # segments of such a part
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A parsed URL.
-
-    Attributes:
-        host: Lower-case ASCII name, or an IP address without brackets.
-        port: The port, also if the URL has none.
-        path: Path and query as they are sent, percent-encoded.
-    """
+    """A parsed URL."""
 
     scheme: str
-    host: str
-    port: int
-    path: str
+    host: str  # lower-case ASCII name, or an IP address without brackets
+    port: int  # the port, also if the URL has none
+    path: str  # path and query as they are sent, percent-encoded
 
     @property
     def authority(self) -> str:

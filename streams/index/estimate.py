@@ -23,18 +23,12 @@ FLOAT_BYTES = 4  # of one number of a vector, as Qdrant keeps them
 
 @dataclass(frozen=True, slots=True)
 class PointCounts:
-    """Counts of articles and of their points.
-
-    Attributes:
-        full_chunks: Points, were every article chunked in full.
-        points: Points as the tiers are indexed, without the article embeddings beside chunks.
-        article_embeddings: Those.
-    """
+    """Counts of articles and of their points."""
 
     articles: int
-    full_chunks: int
-    points: int
-    article_embeddings: int
+    full_chunks: int  # points, were every article chunked in full
+    points: int  # points as the tiers are indexed, without the article embeddings beside chunks
+    article_embeddings: int  # those
 
     @property
     def points_with_articles(self) -> int:

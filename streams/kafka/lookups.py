@@ -148,14 +148,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class LatestDecisions:
-    """The last decisions on live records.
+    """The last decisions on live records."""
 
-    Attributes:
-        of: By the handler's name.
-        only_replayed: Handlers with records of replays and backfills only, in the offsets that were read.
-    """
-
+    # By the handler's name.
     of: Mapping[str, Decision]
+    # Handlers with records of replays and backfills only, in the offsets that were read.
     only_replayed: tuple[str, ...] = ()
 
 

@@ -146,21 +146,15 @@ FindCauses = Callable[[KafkaSettings, Collection[str], Collection[str]], Awaitab
 
 @dataclass(eq=False, repr=False)
 class Waiting:
-    """What the groups wait for, as of the last look; measures their lag as well.
-
-    Attributes:
-        writes: The topics that the groups write, before the prefix.
-        find: As ``find_causes``.
-        causes: In words; empty while nothing is waited for.
-    """
+    """What the groups wait for, as of the last look; measures their lag as well."""
 
     groups: Sequence[ConsumerGroup]
     kafka: KafkaSettings
     clock: Clock
     _: KW_ONLY
-    writes: Collection[str] = ()
-    find: FindCauses = find_causes
-    causes: tuple[str, ...] = field(default=(), init=False)
+    writes: Collection[str] = ()  # the topics that the groups write, before the prefix
+    find: FindCauses = find_causes  # as ``find_causes``
+    causes: tuple[str, ...] = field(default=(), init=False)  # in words; empty while nothing is waited for
     _complete: bool = field(default=False, init=False)  # whether the cluster has shown all topics and groups
 
     async def look(self) -> None:

@@ -48,28 +48,19 @@ class State(Enum):
 
 @dataclass(eq=False, repr=False)
 class Partition:
-    """Intake, window and commit of one input partition, for one assignment.
+    """Intake, window and commit of one input partition, for one assignment."""
 
-    Attributes:
-        partition: Topic (with prefix) and number.
-        cursor: Its place in the group's consumer.
-        work: Makes the dead letter of outputs that the broker refuses.
-        start: Called for every entry that may start now.
-        serialize_by_key: Whether the records of a key are processed one after another.
-        end: The first offset that is not taken in; None to read on for ever.
-        on_gap: Called if the records of a poll begin after the next offset, with both offsets.
-    """
-
-    partition: TopicPartition
-    cursor: PartitionCursor
+    partition: TopicPartition  # topic (with prefix) and number
+    cursor: PartitionCursor  # its place in the group's consumer
     committer: Committer
-    work: RecordWork
+    work: RecordWork  # makes the dead letter of outputs that the broker refuses
     settings: PipelineSettings
     clock: Clock
-    start: Callable[[Partition, Held], None]
+    start: Callable[[Partition, Held], None]  # called for every entry that may start now
     _: KW_ONLY
-    serialize_by_key: bool
-    end: int | None = None
+    serialize_by_key: bool  # whether the records of a key are processed one after another
+    end: int | None = None  # the first offset that is not taken in; None to read on for ever
+    # Called if the records of a poll begin after the next offset, with both offsets.
     on_gap: GapListener | None = None
 
     def __post_init__(self) -> None:

@@ -77,18 +77,15 @@ class RecordWork(Protocol):
 
 @dataclass(eq=False, repr=False)
 class RecordProcessor:
-    """Processes the records of one handler's topic, or of one of its retry topics.
-
-    Attributes:
-        retry_topic: The retry topic that the records come from; None for the handler's own topic.
-        on_done: Called for each record; says whether it became a dead letter.
-    """
+    """Processes the records of one handler's topic, or of one of its retry topics."""
 
     runner: HandlerRunner
     clock: Clock
     observer: PipelineMetrics
+    # The retry topic that the records come from; None for the handler's own topic.
     retry_topic: RetryTopic | None = None
     spans: Callable[[ConsumerRecord], RecordSpan] = no_spans
+    # Called for each record; says whether it became a dead letter.
     on_done: Callable[[bool], None] = lambda _: None
 
     def __post_init__(self) -> None:

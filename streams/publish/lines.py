@@ -32,15 +32,12 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
 class Line(NamedTuple):
-    """A line of a file or of standard input that is not blank.
-
-    Attributes:
-        content: The line with its end, without a byte order mark; None if it is longer than any topic takes.
-        end: The bytes of the file up to about its end, compressed as on the disk; 0 for standard input.
-    """
+    """A line of a file or of standard input that is not blank."""
 
     place: str
+    # The line with its end, without a byte order mark; None if it is longer than any topic takes.
     content: bytes | None
+    # The bytes of the file up to about its end, compressed as on the disk; 0 for standard input.
     end: int
 
 

@@ -134,15 +134,11 @@ def _position(at: OffsetAndMetadata | None) -> Position | None:
 
 
 class RunSending:
-    """Commits the entries of an open run: while a transaction is written, the next one is filled.
-
-    Attributes:
-        failure: Why nothing more can be sent, or None.
-    """
+    """Commits the entries of an open run: while a transaction is written, the next one is filled."""
 
     def __init__(self, log: RunLog, committed: Position, settings: PipelineSettings) -> None:
         self.committed = committed
-        self.failure: BaseException | None = None
+        self.failure: BaseException | None = None  # why nothing more can be sent, or None
         self._log = log
         self._settings = settings
         self._read = committed

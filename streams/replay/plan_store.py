@@ -110,22 +110,16 @@ class ReplayProgress:
 
 @dataclass(slots=True)
 class PlanSession:
-    """What the work on a plan needs, and the plan's state in the store.
-
-    Attributes:
-        stop: If set, the work ends after the records in flight.
-        report: Called about twice a second.
-        run: The plan's run. Once it is set, changes of another plan with the same name are refused.
-    """
+    """What the work on a plan needs, and the plan's state in the store."""
 
     settings: Settings
     store: PlanStore
     name: str
     clock: Clock
     metrics: Metrics
-    stop: asyncio.Event
-    report: Callable[[ReplayProgress], None] = lambda _: None
-    run: str = ""
+    stop: asyncio.Event  # if set, the work ends after the records in flight
+    report: Callable[[ReplayProgress], None] = lambda _: None  # called about twice a second
+    run: str = ""  # The plan's run. Once it is set, changes of another plan with the same name are refused.
     progress: ReplayProgress = field(init=False)
     _looks: int = 0
 

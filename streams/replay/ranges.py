@@ -29,19 +29,12 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The start or the end of a replay; exactly one attribute is set.
+    """The start or the end of a replay; exactly one attribute is set."""
 
-    Attributes:
-        edge: ``earliest`` or ``latest``.
-        at: The first record at that instant or later.
-        offset: An offset for every partition.
-        offsets: An offset for each of these partitions.
-    """
-
-    edge: str = ""
-    at: datetime | None = None
-    offset: int | None = None
-    offsets: Mapping[int, int] | None = None
+    edge: str = ""  # ``earliest`` or ``latest``
+    at: datetime | None = None  # the first record at that instant or later
+    offset: int | None = None  # an offset for every partition
+    offsets: Mapping[int, int] | None = None  # an offset for each of these partitions
 
 
 EARLIEST, LATEST = Bound("earliest"), Bound("latest")
@@ -71,16 +64,11 @@ def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, B
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Offset ranges, one for each partition, and what the cluster has deleted of what was asked for.
-
-    Attributes:
-        gone: In words; "" if nothing is known to be gone.
-        wanted: Whether the bounds name what is gone; false for a topic from its first record on.
-    """
+    """Offset ranges, one for each partition, and what the cluster has deleted of what was asked for."""
 
     ranges: tuple[OffsetRange, ...]
-    gone: str = ""
-    wanted: bool = False
+    gone: str = ""  # in words; "" if nothing is known to be gone
+    wanted: bool = False  # whether the bounds name what is gone; false for a topic from its first record on
 
 
 async def find_ranges(settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST) -> Found:

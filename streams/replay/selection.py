@@ -99,17 +99,12 @@ DEAD = "dead"  # the outcome of an input with a dead letter and without a decisi
 
 @dataclass(frozen=True, slots=True)
 class DecisionFilter:
-    """Selects inputs by a handler's decisions on them.
+    """Selects inputs by a handler's decisions on them."""
 
-    Attributes:
-        topic: The topic of the decisions.
-        values: Fields with the values that select a decision; all of the fields must match.
-        special: ``NONE`` and ``DEAD``, if inputs with these outcomes are selected.
-    """
-
-    topic: Topic
+    topic: Topic  # the topic of the decisions
+    # Fields with the values that select a decision; all of the fields must match.
     values: Mapping[str, set[str]] = field(default_factory=dict)
-    special: frozenset[str] = frozenset()
+    special: frozenset[str] = frozenset()  # ``NONE`` and ``DEAD``, if inputs with these outcomes are selected
 
     def matches(self, decision: Mapping[str, Any]) -> bool:
         if self.special and not self.values:

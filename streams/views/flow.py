@@ -33,33 +33,21 @@ class TopicLag(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerFlow:
-    """The figures of a handler; None if unknown.
-
-    Attributes:
-        rate_per_second: Processed inputs, over all workers, in the last half minute.
-        lag_records: Offsets behind on its topic and its retry topics.
-        lag_seconds: The age of the oldest record that waits, beyond the delay of a retry topic.
-        members: Subscriptions in its group; 0 if no worker runs it.
-        age_p50_seconds: From produced to processed, as exact as the histogram's buckets.
-        slo_seconds: The upper bound for age_p99_seconds.
-        retries: Since the workers started, as ``cost_usd``.
-        dead: Dead letters; in ``assay top`` since the workers started, in the console on the topic.
-        breaker_open: Intake is paused because a service is down.
-    """
+    """The figures of a handler; None if unknown."""
 
     handler: str
-    rate_per_second: float | None
-    lag_records: int | None
-    lag_seconds: float | None
-    members: int | None
-    age_p50_seconds: float | None = None
+    rate_per_second: float | None  # processed inputs, over all workers, in the last half minute
+    lag_records: int | None  # offsets behind on its topic and its retry topics
+    lag_seconds: float | None  # the age of the oldest record that waits, beyond the delay of a retry topic
+    members: int | None  # subscriptions in its group; 0 if no worker runs it
+    age_p50_seconds: float | None = None  # from produced to processed, as exact as the histogram's buckets
     age_p99_seconds: float | None = None
-    slo_seconds: float
+    slo_seconds: float  # the upper bound for age_p99_seconds
     in_flight: float | None = None
-    retries: float | None = None
-    dead: float | None
+    retries: float | None = None  # since the workers started, as ``cost_usd``
+    dead: float | None  # Dead letters; in ``assay top`` since the workers started, in the console on the topic
     cost_usd: float | None = None
-    breaker_open: bool = False
+    breaker_open: bool = False  # intake is paused because a service is down
 
 
 def lag_of(handler: str, lags: Iterable[TopicLag]) -> tuple[int | None, float | None, int | None]:
