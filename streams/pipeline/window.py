@@ -83,8 +83,7 @@ class Window(Generic[R, D]):
     def admit(self, offset: int, key: Hashable, size: int, record: R) -> Entry[R, D] | None:
         """Admits a record. Returns its entry if it may start at once, None if it waits for another one of its key.
 
-        Raises:
-            ValueError: The offset is not above all admitted before.
+        Raises ValueError: the offset is not above all admitted before.
         """
         if offset <= self.last_offset:
             raise ValueError(f"offset {offset} is not above {self.last_offset}")

@@ -55,8 +55,7 @@ class RunLog:
     async def read(self) -> Position | None:
         """The committed position, without fencing other copies; None for a run that Kafka does not know.
 
-        Raises:
-            KafkaError, TimeoutError: Kafka can't be reached, or has no coordinator for too long.
+        Raises KafkaError, TimeoutError: Kafka can't be reached, or has no coordinator for too long.
         """
         async with (
             asyncio.timeout(self._settings.kafka.transaction_timeout_seconds),
@@ -149,8 +148,7 @@ class RunSending:
     async def passed(self, record: OutputRecord | None, position: Position) -> None:
         """Takes an entry, or None for one without a record; waits while a full transaction is waiting.
 
-        Raises:
-            RunTakenError, KafkaError, TimeoutError: See ``RunLog.commit``; nothing more can be sent.
+        Raises RunTakenError, KafkaError, TimeoutError: see ``RunLog.commit``; nothing more can be sent.
         """
         full = len(self._waiting) >= self._settings.commit_records or self._bytes >= self._settings.commit_bytes
         if full and self._transaction is not None:

@@ -143,11 +143,7 @@ def format_of(path: Path, stated: Format | None) -> Format:
 
 
 def check_source(path: Path, topic: Topic, stated: Format | None = None) -> None:
-    """Checks that a path exists and suits the topic; ``-`` always does.
-
-    Raises:
-        SourceError: With what to do.
-    """
+    """Checks that a path exists and suits the topic; ``-`` always does. Raises SourceError: with what to do."""
     if format_of(path, stated) == "tsv" and not topic.raw_pages:
         raise SourceError(f"{path}: TSV has pages, and {topic.name} does not take pages")
     if path == STANDARD_INPUT_PATH:
@@ -212,8 +208,7 @@ async def read_standard_input(topic: Topic, stated: Format | None) -> AsyncItera
 def event_of(line: bytes | None, topic: Topic, written: Format = "jsonl") -> Event | None:
     """The event of one line, which is None if it was too long; None for TSV column names.
 
-    Raises:
-        EntryError, ValidationError: The line has no event of the topic.
+    Raises EntryError, ValidationError: the line has no event of the topic.
     """
     if line is None:
         raise EntryError(too_long().detail)

@@ -69,8 +69,7 @@ def escape(text: str) -> str:
 def read_row(line: bytes) -> CrawledPage | None:
     """The page of a line, with or without its end; None for column names.
 
-    Raises:
-        EntryError, ValidationError: The line has no page.
+    Raises EntryError, ValidationError: the line has no page.
     """
     text = _decoded(line)
     if text in _HEADERS:

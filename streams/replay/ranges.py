@@ -44,11 +44,8 @@ def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, B
     """The bounds that the options name; by default the whole topic.
 
     ``start`` and ``end`` are ``earliest``, ``latest``, an instant, an offset, or ``PARTITION:OFFSET,…``. ``since`` is
-    an instant, or how long ago it starts, such as ``90m`` or ``7d``.
-
-    Raises:
-        ReplayError: An option is invalid, ``--from`` and ``--since`` are both given, or the start is in the future or
-            after the end.
+    an instant, or how long ago it starts, such as ``90m`` or ``7d``. Raises ReplayError: an option is invalid,
+    ``--from`` and ``--since`` are both given, or the start is in the future or after the end.
     """
     if start and since:
         raise ReplayError("--from and --since both say where to start; give one of them")
