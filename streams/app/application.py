@@ -21,8 +21,7 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 
 from streams.generate.asyncapi import asyncapi_document
 from streams.index.ports import IndexDownError
-from streams.kafka.acls import written_by
-from streams.kafka.topics import create_topics
+from streams.kafka.topics import create_topics, written_by
 from streams.pipeline.breaker import Breaker, DeadShare
 from streams.pipeline.commit import CommitterFactory, committer_factory
 from streams.pipeline.drain import DrainDetector, high_watermarks

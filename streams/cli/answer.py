@@ -205,7 +205,6 @@ async def _search(settings: Settings, options: QueryOptions, request: RankingReq
 async def converse(
     settings: Settings, ranked: RankingCompleted, services: Services, tell: Callable[[str], None], seconds: float
 ) -> Answer | ModelUnavailable:
-    """Asks the roles one after another, until there is an answer or no model can be asked."""
     rules, sources = settings.rules(AnswerRules), order_sources(ranked.results)
     replies: tuple[ModelReply | ModelFailed | ModelUnavailable, ...] = ()
     failures = int(_is_failure(ranked.llm))

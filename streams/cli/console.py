@@ -6,8 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from streams.cli.errors import run_with_kafka, stop_on_signals
-from streams.cli.output import Config, load_settings, tell
+from streams.cli.output import Config, load_settings, run_with_kafka, stop_on_signals, tell
 from streams.settings.changes import changed
 from streams.settings.model import HttpSettings, Settings
 from streams.telemetry.setup import configure_logs
@@ -24,8 +23,7 @@ def console(
     configure_logs(settings.logs.level, settings.logs.format)
     from streams.console.app import make_context, served
     from streams.http.server import PortTakenError
-    from streams.query.access import application_url
-    from streams.query.remote import RemoteQueries
+    from streams.query.access import RemoteQueries, application_url
 
     queries = RemoteQueries(
         settings.console.queries or application_url(settings.http),

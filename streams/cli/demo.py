@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from streams.cli.console import console_http
-from streams.cli.errors import run_with_kafka, stop_on_signals
-from streams.cli.output import AsJson, Config, load_settings, say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say_json, stop_on_signals, tell
 from streams.runtime.extras import missing_extra
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from streams.demo.run import Demo
+
 
 _PLAIN_WIDTH = 110
 _LOOK_SECONDS = 0.25
@@ -56,9 +56,8 @@ def run_demo(settings: Settings, *, once: bool, as_json: bool) -> int:
 async def _demo(settings: Settings, once: bool, as_json: bool, console: Screen) -> int:
     from rich.live import Live
 
-    from streams.demo.report import tell_decisions
     from streams.demo.run import live_table, running
-    from streams.demo.tally import faults
+    from streams.demo.tally import faults, tell_decisions
 
     stop = stop_on_signals()
     asked = asyncio.create_task(stop.wait())
@@ -119,7 +118,7 @@ async def _console(say: Callable[[str], None], settings: Settings, application: 
     try:
         from streams.console.app import make_context, served
         from streams.http.server import PortTakenError
-        from streams.query.remote import RemoteQueries
+        from streams.query.access import RemoteQueries
     except ModuleNotFoundError as error:
         say(f"no console: {missing_extra(error) or error}")
         yield

@@ -13,8 +13,18 @@ import typer
 from typer import Argument, BadParameter, Option
 
 from schemas.event import derive_id
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, Exact, command_group, load_settings, print_rows, say, show, tell
+from streams.cli.output import (
+    AsJson,
+    Config,
+    Exact,
+    command_group,
+    load_settings,
+    print_rows,
+    run_with_kafka,
+    say,
+    show,
+    tell,
+)
 from streams.cli.progress import ProgressLine
 from streams.dlq.selection import Selection, SelectionError, selection_of
 from streams.kafka.settings import KafkaSettings

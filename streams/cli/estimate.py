@@ -26,7 +26,6 @@ def estimate(
     mix: Annotated[str | None, Option(help="Percentages of tiers A/B/C; 10/50/40 by default.")] = None,
     chunks: Annotated[float | None, Option(help="Chunks of an article; index.planned_chunks by default.")] = None,
     sample: Annotated[Path | None, Option("--input", help="Scored pages, one a line; - for standard input.")] = None,
-    dimensions: Annotated[int | None, Option(help="Dimensions; those of the embedder by default.")] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -35,9 +34,7 @@ def estimate(
         return tell("estimate", "--input takes mix and chunks from the pages; leave --mix and --chunks out", 2)
     if articles is not None and articles < 1:
         return tell("estimate", f"--articles takes a number of at least 1, not {articles}", 2)
-    dimensions = settings.index.embedder.dimensions if dimensions is None else dimensions
-    if dimensions < 1:
-        return tell("estimate", f"--dimensions takes a number of at least 1, not {dimensions}", 2)
+    dimensions = settings.index.embedder.dimensions
     if sample is not None:
         return _estimate_from(sample, articles, settings, dimensions, as_json)
     chunks = settings.index.planned_chunks if chunks is None else chunks

@@ -21,8 +21,7 @@ from typer import Argument, Option
 from schemas.event import Event
 from schemas.pages import ScoredPage
 from schemas.review import DecisionReviewed
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, Exact, Refusals, load_settings, say, say_json, tell
+from streams.cli.output import AsJson, Config, Exact, Refusals, load_settings, run_with_kafka, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import is_start, partitions_of
 from streams.kafka.settings import KafkaSettings
@@ -125,7 +124,7 @@ class Export:
                     rows.add(page)
 
     async def _write_topic(self, kafka: KafkaSettings) -> int:
-        from streams.console.review_agreement import newest_marks
+        from streams.console.review_marks import newest_marks
 
         topic = DECISIONS_REVIEWED if self.form == "reviews" else PAGES_SCORED
         # The output is opened only if the topic can be read.

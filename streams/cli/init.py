@@ -20,7 +20,7 @@ _RESERVED = ("gov", "gob", "gouv", "go", "govt", "gv", "edu", "ac")
 _TEXT = """\
 # The configuration of this installation{of}. Its keys override the shipped ones:
 #   assay run --config {file}       assay score --config {file} URL
-# `assay config schema` describes every key; `assay sources check URL --explain` shows how a source is decided.
+# `assay config schema` describes every key; `assay sources check URL` shows how a source is decided.
 
 # Your sources by tier. An entry is a domain, and holds for every host below it. These precede the shipped lists of more
 # than 4,500 domains. A list here replaces the shipped list of the same tier.
@@ -71,7 +71,7 @@ def init(
     say(f"{out} is written. Use it: assay score --config {out} https://…")
     if country:
         shipped = sum(len(of.get(country, ())) for of in load_settings().sources.lists.values())
-        say(f"The shipped lists have {shipped} sources of {country}: assay sources check URL --explain")
+        say(f"The shipped lists have {shipped} sources of {country}: assay sources check URL")
     return 0
 
 

@@ -14,8 +14,17 @@ from prometheus_client.registry import Collector
 from rich.text import Text
 from typer import Argument, Option
 
-from streams.cli.errors import run_with_kafka, stop_on_signals
-from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
+from streams.cli.output import (
+    AsJson,
+    Config,
+    load_settings,
+    plain_table,
+    run_with_kafka,
+    say_json,
+    stop_on_signals,
+    table_console,
+    tell,
+)
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.changes import changed
 from streams.settings.model import Settings
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.responses import Response
 
-    from streams.kafka.lag import DeadLettersStanding, GroupLag
+    from streams.kafka.groups import DeadLettersStanding, GroupLag
 
 _FEW = 0.25  # the share of the retention below which the rest is red
 _NARROW = 80
@@ -36,7 +45,6 @@ _WIDE = 108  # the columns that a table with topics needs
 
 def lag(
     handlers: Annotated[list[str] | None, Argument(help="Which handlers; all by default.")] = None,
-    replays: Annotated[bool, Option("--replays", help="Include groups of replays.")] = False,
     max_records: Annotated[int | None, Option(min=0, help="Exit 1 if more records wait on a topic.")] = None,
     max_seconds: Annotated[float | None, Option(min=0, help="Exit 1 if a record has waited longer.")] = None,
     serve: Annotated[
@@ -54,9 +62,9 @@ def lag(
         return _serve(serve, settings, chosen)
 
     async def work() -> int:
-        from streams.kafka.lag import read_dead_letters, read_lags
+        from streams.kafka.groups import read_dead_letters, read_lags
 
-        groups = await read_lags(settings.kafka, chosen, SystemClock(), replays=replays)
+        groups = await read_lags(settings.kafka, chosen, SystemClock())
         dead = await read_dead_letters(settings.kafka, chosen, SystemClock())
         exceeded = limits_exceeded(groups, max_records, max_seconds)
         if as_json:
@@ -80,8 +88,6 @@ def _serve(address: str, settings: Settings, handlers: Sequence[Handler]) -> int
 def limits_exceeded(groups: Sequence[GroupLag], max_records: int | None, max_seconds: float | None) -> list[str]:
     found = []
     for lag in groups:
-        if lag.plan:  # a replay ends at the end of its plan, which may be far before the end of its topic
-            continue
         if max_records is not None and lag.records > max_records:
             found.append(f"{lag.handler}: {lag.records:,} records wait on {lag.topic}, limit {max_records:,}")
         if max_seconds is not None and lag.late_seconds > max_seconds:
@@ -98,11 +104,11 @@ def show_lags(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], e
     letters = {topic.handler: topic.records for topic in dead}
     for lag in groups:
         where = _where(lag, wide)
-        if not lag.delay_seconds and not lag.plan:
+        if not lag.delay_seconds:
             count = letters.get(lag.handler)
             last = Text(f"≤ {count:,}", "yellow") if count else "-"
             table.add_row(*((lag.handler, where) if wide else (lag.handler,)), *_cells(lag), last)
-        elif lag.records or lag.plan:
+        elif lag.records:
             table.add_row(*(("", where) if wide else (f"  {where}",)), *_cells(lag))
     console.print(table)
     for lag in groups:
@@ -118,8 +124,6 @@ def show_lags(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], e
 def _where(lag: GroupLag, wide: bool) -> str:
     if lag.delay_seconds:
         return f"waits {in_time(lag.delay_seconds)}{' to be tried again' if wide else ''}"
-    if lag.plan:
-        return f"replay {lag.plan}{f': {lag.topic}' if wide else ''}"
     return lag.topic
 
 
@@ -199,7 +203,7 @@ def lag_exporter(settings: Settings, handlers: Sequence[Handler], clock: Clock) 
 async def _read(settings: Settings, handlers: Sequence[Handler], clock: Clock) -> tuple[bytes | str, int]:
     from aiokafka.errors import KafkaError
 
-    from streams.kafka.lag import read_dead_letters, read_lags
+    from streams.kafka.groups import read_dead_letters, read_lags
     from streams.kafka.trouble import explain_trouble
 
     try:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
-from streams.cli.errors import stop_on_signals
-from streams.cli.output import Config, load_settings, tell
+from streams.cli.output import Config, load_settings, stop_on_signals, tell
 from streams.telemetry.setup import configure_logs
 from streams.workers.template import ChildStartError
 

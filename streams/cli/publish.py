@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, BadParameter, Option
 
 from schemas.event import Run
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, Refusals, load_settings, say, show, tell
+from streams.cli.output import AsJson, Config, Refusals, load_settings, run_with_kafka, say, show, tell
 from streams.cli.progress import ProgressLine
 from streams.llm.journal import JournalError
 from streams.publish.entries import Refused, SourceError
@@ -41,10 +40,10 @@ def publish(
     run_id: Annotated[str | None, Option(help="Publish as a backfill with this id, which can be resumed.")] = None,
     resume: Annotated[str | None, Option(help="Resume this run; it must exist.")] = None,
     refused: Annotated[Path | None, Option(help="A file for refused entries.")] = None,
-    lines: Annotated[Format | None, Option("--format", help="Format; derived from the file name by default.")] = None,
-    removed: Annotated[
-        bool, Option("--removed", help="The files have addresses of pages that no longer exist, one a line.")
-    ] = False,
+    lines: Annotated[
+        Format | None,
+        Option("--format", help="By default by the file name; removed: addresses of pages that are gone."),
+    ] = None,
     check: Annotated[bool, Option("--check", help="Only validate; nothing is sent, and no Kafka is needed.")] = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Validate, and estimate the time and the costs of handlers.")
@@ -58,16 +57,14 @@ def publish(
         return tell("publish", no_such("topic", topic, [known.name for known in TOPICS]), 2)
     if found is DECISIONS_REVIEWED:
         return tell("publish", f"only the console writes {topic}: see `assay console`, screen Review", 2)
-    if removed and lines is not None:
-        raise BadParameter("use one of --format and --removed")
-    if removed and not found.raw_pages:
-        raise BadParameter(f"{topic} does not take pages", param_hint="'--removed'")
+    if lines == "removed" and not found.raw_pages:
+        raise BadParameter(f"{topic} does not take pages", param_hint="'--format'")
     asked = Publication(
         topic=found,
         paths=paths,
         run=run_id if resume is None else resume,
         resume=resume is not None,
-        stated="removed" if removed else lines,
+        stated=lines,
         refused=refused,
         rate=rate,
         config=config,
@@ -101,7 +98,6 @@ class Publication:
         self._entries = self.walk.entries()
 
     def progress(self, doing: str) -> ProgressLine:
-        """Counts records, and takes the share and the time left from the bytes that were read."""
         return ProgressLine("publish", doing, self.walk.total, at=lambda: self.walk.done)
 
     async def pass_over(self, position: Position) -> None:
@@ -122,7 +118,6 @@ class Publication:
                 yield record
 
     def summarize(self, document: dict[str, Any], line: str, end: str) -> None:
-        """Prints what happened, after how many more entries were refused than were reported one by one."""
         self.refusals.tell_rest("refused" if self.refused else "refused; --refused FILE keeps them all")
         kinds = in_kinds(self.walk.passed)
         show(self.as_json, document, f"{line}{f', {kinds}' if kinds else ''}, {end}")
@@ -287,7 +282,6 @@ def _summarize_sent(asked: Publication, before: Position, after: Position, secon
 
 
 def _interrupted(asked: Publication, published: int) -> str:
-    """What a second start does after Ctrl-C, and how a run that can be resumed is begun."""
     if asked.run is not None:
         return f"stopped; to resume: {_command(asked, '--resume', asked.run)}"
     again = f"a second start publishes {published} records again, under the same ids: readers that ignore known ids "

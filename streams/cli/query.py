@@ -130,8 +130,7 @@ def run_search(command: str, settings: Settings, options: QueryOptions, search: 
 
 
 async def _search(settings: Settings, options: QueryOptions, request: RankingRequested) -> Refusal | None:
-    from streams.query.access import open_queries
-    from streams.query.remote import RemoteQueries
+    from streams.query.access import RemoteQueries, open_queries
 
     began = time.monotonic()
     with steps_shown(options.as_json or not sys.stderr.isatty()) as show_step:
@@ -175,7 +174,7 @@ class InvalidRequestError(Exception):
 
 
 def _request_of(options: QueryOptions) -> RankingRequested:
-    from streams.query.remote import APPLICATION
+    from streams.query.access import APPLICATION
 
     try:
         APPLICATION.check(options.app)

@@ -16,8 +16,7 @@ from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
 from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, show, tell
+from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, run_with_kafka, say, show, tell
 from streams.replay.plan import ReplayError, ReplayRequest, existing, routes, stage_of
 from streams.runtime.clock import SystemClock
 from streams.runtime.terminal import printable
@@ -95,7 +94,7 @@ def replay_run(
     config: Config = None,
 ) -> int:
     """Make a plan and carry it out: read a part of the handler's topic, write to topics of its own."""
-    from streams.cli.replay_run import preview, refused, run_replay
+    from streams.cli.replay_run import RunOptions, preview, refused, run_replay
     from streams.replay.ranges import bounds_of
 
     if diff and config is None:
@@ -120,11 +119,10 @@ def replay_run(
     settings, now = _settings(None if diff else config), datetime.now(UTC)
     other = load_settings(config) if diff else None
     try:
-        bounds = bounds_of(start, end, since, now)
+        bounds, options = bounds_of(start, end, since, now), RunOptions(allow_missing, http, as_json)
         if dry_run or diff:
-            work = preview(settings, other, request, bounds, allow_missing=allow_missing, limit=limit, as_json=as_json)
-            return run_with_kafka("replay", settings, work)
-        return run_replay(settings, request, bounds, now, allow_missing=allow_missing, http=http, as_json=as_json)
+            return run_with_kafka("replay", settings, preview(settings, other, request, bounds, options, limit))
+        return run_replay(settings, request, bounds, now, options)
     except ReplayError as error:
         return refused("replay", error)
 
@@ -190,7 +188,7 @@ def replay_resume(
     config: Config = None,
 ) -> int:
     """Continue a plan, or share it with the processes that work on it."""
-    from streams.cli.replay_run import carry_out
+    from streams.cli.replay_run import RunOptions, carry_out
     from streams.replay.run import run_plan
 
     terms = {name: value for name, value in (("max_cost_usd", max_cost), ("rate", rate)) if value is not None}
@@ -199,7 +197,7 @@ def replay_resume(
         return partial(run_plan, terms=terms)
 
     settings = _settings(config)
-    return carry_out("replay resume", settings, plan, prepare, allow_missing=allow_missing, http=http, as_json=as_json)
+    return carry_out("replay resume", settings, plan, prepare, RunOptions(allow_missing, http, as_json))
 
 
 @replay.command("cancel")

@@ -10,14 +10,14 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, make_asgi_app
 from rich.text import Text
 
 from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
 from streams.cli.comparison import print_comparison
-from streams.cli.errors import run_with_kafka, stop_on_signals
-from streams.cli.output import plain_table, say_json, show, table_console, tell
+from streams.cli.output import plain_table, run_with_kafka, say_json, show, stop_on_signals, table_console, tell
 from streams.cli.progress import ProgressLine
 from streams.cli.run import outdated_writes
 from streams.http.server import HttpServer, PortTakenError
@@ -54,7 +54,6 @@ def show_progress(line: ProgressLine, progress: ReplayProgress) -> None:
 
 
 _POLITE = 10  # the niceness that a replay adds, so that live traffic on the same machine goes first
-
 _GOES_ON = (ReplayState.PAUSED, ReplayState.RUNNING)
 
 Bounds = tuple[Bound, Bound]
@@ -63,22 +62,21 @@ Prepare = Callable[[], Awaitable[Work | None]]
 """Returns the work, or None for an empty range; until then nothing is made."""
 
 
-def run_replay(
-    settings: Settings,
-    request: ReplayRequest,
-    bounds: Bounds,
-    now: datetime,
-    *,
-    allow_missing: bool,
-    http: bool,
-    as_json: bool,
-) -> int:
+class RunOptions(NamedTuple):
+    """The options of every command that carries a plan out."""
+
+    allow_missing: bool = False
+    http: bool = False
+    as_json: bool = False
+
+
+def run_replay(settings: Settings, request: ReplayRequest, bounds: Bounds, now: datetime, options: RunOptions) -> int:
     plan = make_plan(request, settings, now)  # refuses wrong usage before Kafka is needed
 
     async def prepare() -> Work | None:
-        made = await resolved(settings, plan, bounds, partial(tell, "replay"), allow_missing=allow_missing)
-        if _is_empty(made):
-            if as_json:
+        made = await _resolved(settings, plan, bounds, options)
+        if not count(stage_of(made).ranges):
+            if options.as_json:
                 nothing = dict.fromkeys(("replayed", "passed_over", "dead", "deleted", "outdated", "remaining"), 0)
                 say_json({"plan": plan.plan, "run": None, "state": None, **nothing, "topics": []})
             return None
@@ -89,47 +87,43 @@ def run_replay(
 
         return work
 
-    return carry_out("replay", settings, request.plan, prepare, allow_missing=allow_missing, http=http, as_json=as_json)
+    return carry_out("replay", settings, request.plan, prepare, options)
 
 
 async def preview(
-    settings: Settings,
-    other: Settings | None,
-    request: ReplayRequest,
-    bounds: Bounds,
-    *,
-    allow_missing: bool,
-    limit: int,
-    as_json: bool,
+    settings: Settings, other: Settings | None, request: ReplayRequest, bounds: Bounds, options: RunOptions, limit: int
 ) -> int:
     """Estimates a plan; with another configuration, reports what that would change. Nothing is written."""
     # A preview costs nothing, so it needs no cost limit.
     free = replace(request, max_cost_usd=request.max_cost_usd or 0.0)
     plan = make_plan(free, settings, datetime.now(UTC)).model_copy(update={"max_cost_usd": request.max_cost_usd})
-    plan = await resolved(settings, plan, bounds, partial(tell, "replay"), allow_missing=allow_missing)
-    _is_empty(plan)
+    plan = await _resolved(settings, plan, bounds, options)
     if other is None:
-        return await tell_estimate(settings, plan, as_json)
-    return await tell_diff(settings, other, plan, limit, as_json)
+        return await tell_estimate(settings, plan, options.as_json)
+    return await tell_diff(settings, other, plan, limit, options.as_json)
 
 
-def carry_out(
-    command: str, settings: Settings, name: str, prepare: Prepare, *, allow_missing: bool, http: bool, as_json: bool
-) -> int:
+async def _resolved(settings: Settings, plan: ReplayPlan, bounds: Bounds, options: RunOptions) -> ReplayPlan:
+    """The plan with its ranges; empty ranges are usually a mistake, so there is a warning."""
+    plan = await resolved(settings, plan, bounds, partial(tell, "replay"), allow_missing=options.allow_missing)
+    stage = stage_of(plan)
+    if not count(stage.ranges):
+        tell("replay", f"warning: {stage.topic} has no records between --from and --to for {stage.handler}")
+    return plan
+
+
+def carry_out(command: str, settings: Settings, name: str, prepare: Prepare, options: RunOptions) -> int:
     configure_logs("warning", settings.logs.format)
     os.nice(_POLITE)
     try:
-        work = _carry_out(command, settings, name, prepare, allow_missing=allow_missing, http=http, as_json=as_json)
-        return run_with_kafka(command, settings, work)
+        return run_with_kafka(command, settings, _carry_out(command, settings, name, prepare, options))
     except ReplayError as error:
         return refused(command, error)
     except (IndexSettingsError, PortTakenError, JournalError) as error:
         return tell(command, str(error), 1)
 
 
-async def _carry_out(
-    command: str, settings: Settings, name: str, prepare: Prepare, *, allow_missing: bool, http: bool, as_json: bool
-) -> int:
+async def _carry_out(command: str, settings: Settings, name: str, prepare: Prepare, options: RunOptions) -> int:
     work = await prepare()
     if work is None:
         return 0
@@ -138,8 +132,13 @@ async def _carry_out(
         await create_topics(settings.kafka)
     metrics = Metrics(CollectorRegistry())
     plan: ReplayPlan | None = None
+
+    def summarize(plan: ReplayPlan, session: PlanSession) -> None:
+        seconds = time.monotonic() - began
+        _summarize(plan, session.progress, seconds, outdated_writes(metrics), options.as_json)
+
     async with AsyncExitStack() as open_now:
-        if http:
+        if options.http:
             served = settings.http.model_copy(update={"enabled": True})
             server = await open_now.enter_async_context(HttpServer(make_asgi_app(metrics.registry), served))
             tell(command, f"metrics at http://{server.address}/metrics")
@@ -152,10 +151,10 @@ async def _carry_out(
         finally:
             if plan is None and (last := store.plans.get(name)) is not None and _status(sys.exception()) != 2:
                 # Whatever failed, the plan exists by now: print its name and its progress.
-                _summarize(last, session.progress, time.monotonic() - began, outdated_writes(metrics), as_json)
-    _summarize(plan, session.progress, time.monotonic() - began, outdated_writes(metrics), as_json)
+                summarize(last, session)
+    summarize(plan, session)
     if plan.state is ReplayState.FINISHED:
-        return 0 if allow_missing or not stage_of(plan).deleted else 1
+        return 0 if options.allow_missing or not stage_of(plan).deleted else 1
     return 130 if stop.is_set() else 1
 
 
@@ -183,14 +182,6 @@ def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, outdated:
     )
     head = f"{plan.plan} is {plan.state}: {counted}, in {in_time(seconds)} here"
     show(as_json, where | counts | left, head, *(f"  {note}" for note in notes if note))
-
-
-def _is_empty(plan: ReplayPlan) -> bool:
-    """Whether there are no records between the bounds, which is usually a mistake and is said."""
-    stage = stage_of(plan)
-    if empty := not count(stage.ranges):
-        tell("replay", f"warning: {stage.topic} has no records between --from and --to for {stage.handler}")
-    return empty
 
 
 def refused(command: str, error: ReplayError) -> int:

@@ -17,8 +17,7 @@ from typer import Argument, Option
 
 from schemas.documents import IndexChange
 from schemas.states import State
-from streams.cli.errors import run_with_kafka, stop_on_signals
-from streams.cli.output import AsJson, Config, load_settings, say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say_json, stop_on_signals, tell
 from streams.index.ports import IndexSettingsError
 from streams.llm.checks import checks_of_models
 from streams.runtime.process import freeze_gc, watchdog

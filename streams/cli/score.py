@@ -28,7 +28,7 @@ from schemas.states import State
 from streams.cli.output import LABEL_STYLE, AsJson, Config, say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.fetch.settings import FetchSettings
-from streams.publish.page_folders import UNKNOWN, is_page, page_list
+from streams.publish.sources import UNKNOWN, is_page, page_list
 from streams.publish.warc import is_archive
 from streams.runtime.terminal import printable
 from streams.settings.lazy import LazySettings

@@ -7,21 +7,20 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import yaml
 from typer import Argument, BadParameter, Option
 
-from handlers.html.links import host_of, is_public_suffix, registered_domain
+from handlers.html.links import host_of, is_public_suffix
 from handlers.indexing.config import KindSection, listed_name, source_at
 from handlers.score_page import ScorePageRules
-from handlers.trust.labels import label_of
 from handlers.trust.public_lists import CONTESTED, DISPUTED
-from handlers.trust.sources import ListedSource, Source, SourceRules, host_suffixes, suffix_forms
+from handlers.trust.sources import Source, SourceRules
 from schemas.addresses import without_user
-from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say, say_json, show, tell
+from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say_json, show, tell
 from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml, user_file
 from streams.runtime.terminal import unshown
 from streams.settings.model import Settings, SettingsError
@@ -34,13 +33,6 @@ _HEAD = "# Written by `assay sources import`; docs/sources.md describes the entr
 _SHOWN = 20  # the changed tiers that are listed
 
 Entries = dict[str, dict[str, Any]]
-File = Annotated[Path, Argument(help="CSV, TSV, JSON lines, or one domain a line.")]
-Kind = Annotated[str, Option(help="The kind of lines that state neither kind nor tier.")]
-Column = Annotated[str, Option(help="A column of ratings, which the two thresholds make kinds of.")]
-ListedFrom = Annotated[
-    float | None, Option(help="A rating from which a source is listed: --kind, else rated_reliable.")
-]
-ContestedBelow = Annotated[float | None, Option(help="A rating below which a source is contested.")]
 
 sources = command_group()
 
@@ -48,20 +40,18 @@ sources = command_group()
 @sources.command("check")
 def sources_check(
     urls: Annotated[list[str], Argument(metavar="URL...", help="Addresses or hosts.")],
-    publisher: Annotated[str, Option(help="The publisher's name, as a crawler would give it.")] = "",
-    explain: Annotated[bool, Option("--explain", help="Show each suffix and rule that was tried.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
     """Show the tier and kind of addresses, the entry that decides, and the reason.
 
-    assay sources check https://www.reuters.com/world/ --explain
+    assay sources check https://www.reuters.com/world/
     """
     rules = load_settings(config).rules(ScorePageRules)
-    found = [_described(_address(text), publisher or None, rules, explain=explain) for text in urls]
-    if as_json or explain:
+    found = [_described(_address(text), rules) for text in urls]
+    if as_json:
         for described in found:
-            say_json(described) if as_json else _print_steps(described)
+            say_json(described)
         return 0
     rows = [(a["url"], str(a["tier"]), a["kind"] or "-", a["entry"] or "-", _reason(a)) for a in found]
     print_rows(("address", "tier", "kind", "entry", "reason"), rows)
@@ -75,15 +65,14 @@ def _address(text: str) -> str:
     return url
 
 
-def _described(url: str, publisher: str | None, rules: ScorePageRules, *, explain: bool) -> dict[str, Any]:
+def _described(url: str, rules: ScorePageRules) -> dict[str, Any]:
     lists = rules.compiled.sources
-    source = source_at(url, publisher, "", lists)
-    matched = source.entry or ""
-    shipped = lists.listed.get(matched)
-    entry = lists.own.get(matched) or shipped or lists.publishers.get(matched)
-    decided = ("tier", "kind", "tags", "base_score", "entry")
-    answer = {"url": url} | {name: getattr(source, name) for name in decided}
-    answer |= {
+    source = source_at(url, None, "", lists)
+    shipped = lists.listed.get(source.entry or "")
+    entry = lists.own.get(source.entry or "") or shipped
+    return {
+        "url": url,
+        **{name: getattr(source, name) for name in ("tier", "kind", "tags", "base_score", "entry")},
         "source": source.standing,
         "from": _origins(source, lists),
         "own": entry is not None and entry.own,
@@ -92,46 +81,16 @@ def _described(url: str, publisher: str | None, rules: ScorePageRules, *, explai
         "reason": source.reason,
         "because": source.because,
     }
-    if explain:
-        host = host_of(url)
-        most = source.base_score + rules.trust_points.most
-        answer["explain"] = {
-            "host": host,
-            "registered_domain": registered_domain(host),
-            "tried": list(_tried(host, lists)),
-            "publisher": publisher,
-            "highest_score": most,
-            "highest_label": label_of(most, source.tier, rules.compiled.labels, source.standing),
-        }
-    return answer
 
 
 def _origins(source: Source, lists: SourceRules) -> list[str]:
     """The lists that decided: public ones, a shipped file, the user's own entries, or the suffixes."""
-    matched = source.entry or ""
-    if source.lists or not matched:
+    if source.lists or not source.entry:
         return [*source.lists]
-    if matched in lists.own or matched in lists.publishers:
+    if source.entry in lists.own:
         return ["own"]
-    return [f"config/sources/{lists.listed[matched].kind}.yaml" if matched in lists.listed else "source_rules"]
-
-
-def _tried(host: str, lists: SourceRules) -> Iterator[dict[str, Any]]:
-    for suffix in host_suffixes(host):
-        forms = [form for form in suffix_forms((suffix,), registered_domain(host)) if form in lists.suffixes]
-        yield {
-            "suffix": suffix,
-            "own": _entry(lists.own.get(suffix)),
-            "listed": _entry(lists.listed.get(suffix)),
-            "rule": f"{forms[0]} ({lists.suffixes[forms[0]]})" if forms else None,
-        }
-
-
-def _entry(entry: ListedSource | None) -> str | None:
-    if entry is None:
-        return None
-    decides = f"tier {entry.tier}" if entry.tier is not None else entry.kind
-    return ", ".join(filter(None, (decides, entry.name, entry.country)))
+    listed = lists.listed.get(source.entry)
+    return [f"config/sources/{listed.kind}.yaml" if listed else "source_rules"]
 
 
 def _reason(answer: dict[str, Any]) -> str:
@@ -139,37 +98,21 @@ def _reason(answer: dict[str, Any]) -> str:
     return known if known and answer["because"].endswith(")") else ": ".join(filter(None, (answer["because"], known)))
 
 
-def _print_steps(answer: dict[str, Any]) -> None:
-    how = answer["explain"]
-    say(answer["url"])
-    rows = [[cell or "-" for cell in step.values()] for step in how["tried"]]
-    print_rows(("suffix", "own entry", "shipped entry", "suffix rule"), rows)
-    lines = {
-        "registered": how["registered_domain"] or "none: a public suffix, an address or a local name",
-        "publisher": how["publisher"] or "not given",
-        "decided": answer["because"],
-        "kind": answer["kind"] or "none",
-        "from": ", ".join(answer["from"]) or "no list",
-        "reason": answer["reason"] or "none",
-        "tier": f"{answer['tier']}, tags {', '.join(answer['tags']) or 'none'}",
-        "score": f"{answer['base_score']} base points, {how['highest_score']} at most: {how['highest_label']}",
-    }
-    say(*(f"{name:11}{value}" for name, value in lines.items()), "")
-
-
 @sources.command("import")
 def sources_import(
-    file: File,
+    file: Annotated[Path, Argument(help="CSV, TSV, JSON lines, or one domain a line.")],
     out: Annotated[
         Path | None, Option("--output", "-o", help="The YAML file; own_sources.yaml beside assay.yaml by default.")
     ] = None,
-    kind: Kind = "",
+    kind: Annotated[str, Option(help="The kind of lines that state neither kind nor tier.")] = "",
     tier: Annotated[
         int | None, Option(min=1, max=3, help="The tier of lines that state neither kind nor tier.")
     ] = None,
-    score_column: Column = "",
-    listed_from: ListedFrom = None,
-    contested_below: ContestedBelow = None,
+    score_column: Annotated[str, Option(help="A column of ratings, which the two thresholds make kinds of.")] = "",
+    listed_from: Annotated[
+        float | None, Option(help="A rating from which a source is listed: --kind, else rated_reliable.")
+    ] = None,
+    contested_below: Annotated[float | None, Option(help="A rating below which a source is contested.")] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Validate and count; write nothing.")] = False,
     as_json: AsJson = False,
     config: Config = None,
@@ -347,26 +290,6 @@ def _domain(text: str) -> str:
 def _change_in_words(change: Mapping[str, Any]) -> str:
     before = ": ".join(filter(None, (change["before"], ", ".join(change["lists"]))))
     return f"{change['domain']}: tier {change['from']} becomes {change['to']}, now {change['now']} (before {before})"
-
-
-@sources.command("diff")
-def sources_diff(
-    file: File,
-    kind: Kind = "",
-    score_column: Column = "",
-    listed_from: ListedFrom = None,
-    contested_below: ContestedBelow = None,
-    as_json: AsJson = False,
-    config: Config = None,
-) -> int:
-    """Show what an import would change, and which list decides today; writes nothing.
-
-    assay sources diff ratings.csv --score-column score --listed-from 0.7 --contested-below 0.3
-    """
-    return sources_import(
-        file, user_file(OWN_SOURCES) or Path(OWN_SOURCES), kind, None, score_column, listed_from, contested_below,
-        dry_run=True, as_json=as_json, config=config,
-    )  # fmt: skip
 
 
 def _own_entries(out: Path) -> Entries:

@@ -14,8 +14,7 @@ from typer import Argument, BadParameter, Option
 
 from schemas.event import Event
 from schemas.outcome import Dead, Drop
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, load_settings, say, say_json, tell
+from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import no_topic
 from streams.cli.why import begin_of
@@ -24,7 +23,7 @@ from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
 from streams.topology.codec import decode, timestamp
-from streams.views.counts import BAND, DecisionCounts
+from streams.views.words import BAND, DecisionCounts
 
 _DEAD_LINE = b'{"outcome": "dead"'
 _MOST_VALUES = 8  # values of a field that are shown

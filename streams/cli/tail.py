@@ -14,8 +14,7 @@ from typer import Argument, Option
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from schemas.outcome import Dead
-from streams.cli.errors import NoTopicError, run_with_kafka
-from streams.cli.output import AsJson, Config, load_settings, say_json, tell
+from streams.cli.output import AsJson, Config, NoTopicError, load_settings, run_with_kafka, say_json, tell
 from streams.kafka.settings import KafkaSettings
 from streams.runtime.terminal import dumped, printable
 from streams.topology import TOPICS, topic_named

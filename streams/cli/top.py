@@ -18,8 +18,7 @@ from rich.text import Text
 from typer import Option
 
 from schemas.addresses import web_address, without_user
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, load_settings, plain_table, say_json, table_console, tell
+from streams.cli.output import AsJson, Config, load_settings, plain_table, run_with_kafka, say_json, table_console, tell
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
@@ -31,7 +30,7 @@ from streams.views.screen import Screen
 if TYPE_CHECKING:
     import httpx2
 
-    from streams.kafka.lag import GroupLag
+    from streams.kafka.groups import GroupLag
 
 NARROW = 80  # the columns that the narrow table needs
 _WIDE = 104  # the columns that the wide table needs
@@ -122,7 +121,7 @@ async def _views(settings: Settings, workers: Sequence[Worker], every: float) ->
 async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
     from aiokafka.errors import KafkaError
 
-    from streams.kafka.lag import read_lags
+    from streams.kafka.groups import read_lags
     from streams.kafka.trouble import explain_trouble
 
     try:

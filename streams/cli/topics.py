@@ -8,9 +8,7 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, load_settings, print_rows, say, say_json, show
-from streams.kafka.acls import command_of, needed_acls
+from streams.cli.output import AsJson, Config, load_settings, print_rows, run_with_kafka, say, say_json, show
 from streams.settings.model import Settings
 
 Action = Literal["create", "list", "diff", "acl"]
@@ -37,6 +35,8 @@ def run_topics(action: Action, settings: Settings, *, as_json: bool = False, dry
 
 
 def _print_acls(settings: Settings, principal: str, *, commands: bool, as_json: bool) -> int:
+    from streams.kafka.topics import command_of, needed_acls
+
     acls = [(principal.replace("{}", acl.account), acl) for acl in needed_acls(settings.kafka)]
     if as_json:
         say_json({"acls": [asdict(acl) | {"principal": name} for name, acl in acls]})

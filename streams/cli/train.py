@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,18 +11,20 @@ from typer import BadParameter, Option
 
 from handlers.ranking.config import features_config
 from handlers.ranking.model import OBJECTIVES, ModelMismatchError
+from schemas.event import Provenance
 from schemas.outcome import Dead, Drop
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, load_settings, say, say_json, tell
+from streams.cli.output import AsJson, Config, NoTopicError, load_settings, run_with_kafka, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.publish.event_lines import LineEvent
 from streams.settings.model import Settings
-from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
-from streams.training.model_files import read_ranking_model
+from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED, Topic
+from streams.topology.codec import decode, timestamp
+from streams.training.model_files import MANIFEST_FILE, is_free, read_ranking_model, write_model
 
 if TYPE_CHECKING:
     from streams.training.join import ServedLog
     from streams.training.train import Trained
+
 
 _SHOWN = 10  # the unreadable places that are shown
 
@@ -46,7 +49,6 @@ def train(
     if (completed is None) != (feedback is None):
         missing = "'--feedback'" if feedback is None else "'--completed'"
         raise BadParameter("give both --completed and --feedback, or neither", param_hint=missing)
-    from streams.query.training_data import is_free, write_model
     from streams.training.join import ServedLog
     from streams.training.train import Refusal, XgboostMissingError, write_card
     from streams.training.train import train as train_model
@@ -113,18 +115,37 @@ def add_line(served: ServedLog, found: LineEvent) -> None:
 
 
 async def _read_kafka(settings: Settings, served: ServedLog) -> int:
-    from streams.query.training_data import EmptyTopicError, read_topics
+    """Reads both topics to their present end, feedback first: only answers with feedback are kept in memory."""
+    from streams.kafka.log_reader import committed_ranges, read_log
 
-    try:
-        await read_topics(settings, served, lambda topic, total: ProgressLine("train", f"reading {topic.name}", total))
-    except EmptyTopicError as error:
-        return tell("train", str(error), 2)
+    topics = (RANKING_FEEDBACK, RANKING_COMPLETED)
+    found = await committed_ranges(settings.kafka, [topic.name for topic in topics])
+    committed = {part.topic: part.ranges for part in found}
+    sizes = {topic.name: sum(part.end - part.start for part in committed.get(topic.name, ())) for topic in topics}
+    for topic in topics:
+        if not sizes[topic.name]:
+            raise NoTopicError(_nothing_on(topic, settings.kafka.topic_prefix))
+    for topic in topics:
+        with ProgressLine("train", f"reading {topic.name}", sizes[topic.name]) as advance:
+            async with aclosing(read_log(settings.kafka, topic.name, committed[topic.name])) as records:
+                async for record in records:
+                    place = f"{record.topic}/{record.partition}/{record.offset}"
+                    produced = timestamp(record.timestamp)
+                    identity = Provenance.of(record.headers, place).identity
+                    served.add(decode(topic, record.value, record.headers, produced), place, identity, produced)
+                    advance()
     return 0
 
 
-def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict[str, Any]:
-    from streams.query.training_data import MANIFEST_FILE
+def _nothing_on(topic: Topic, prefix: str) -> str:
+    if topic is RANKING_FEEDBACK:
+        todo = f"publish what people did with results: `assay publish {topic.name} feedback.jsonl`"
+    else:
+        todo = f"`assay run rank_results` answers what comes on {RANKING_REQUESTED.name}"
+    return f"there is nothing on {prefix}{topic.name}; {todo}"
 
+
+def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict[str, Any]:
     report, manifest = made.report, made.model.manifest
     return {
         "trained": True,
@@ -153,8 +174,6 @@ def _as_json(made: Trained, out: Path, unreadable: int, why: str | None) -> dict
 
 
 def _switch_on(folder: Path) -> list[str]:
-    from streams.query.training_data import MANIFEST_FILE
-
     return [
         f"ASSAY_RANKING__TREES__MODEL={(folder / MANIFEST_FILE).absolute()}",
         "ASSAY_RANKING__TREES__MODE=shadow",

@@ -10,7 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 from typer import Argument, BadParameter, Option
@@ -25,7 +25,7 @@ from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.pages import Body
 from schemas.relevance import SnippetFailure
-from streams.cli.output import AsJson, Config, Refusals, load_settings, say_json, tell, text_console
+from streams.cli.output import AsJson, Config, Refusals, load_settings, say_json, tell
 from streams.cli.progress import read_events
 from streams.pipeline.handler_runner import exhausted
 from streams.pipeline.local import LocalHandler
@@ -34,18 +34,13 @@ from streams.publish.event_lines import read_pages
 from streams.publish.lines import STANDARD_INPUT_PATH, read_lines, too_long
 from streams.publish.sources import check_source, holds_pages
 from streams.replay.comparisons import compare, comparison_of, not_comparable
-from streams.runtime.terminal import dumped, printable
+from streams.runtime.terminal import dumped
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such, topic_of
 from streams.topology.codec import MAX_DETAIL, from_json, refusal
 from streams.views.amounts import in_kinds
-from streams.views.words import reasons_of, verdict_of
 from streams.workers.pool import WorkerPool
 
-if TYPE_CHECKING:
-    from streams.views.screen import Screen
-
-_LONGEST = 160
 _NO_EVENT = (DeadReason.UNDECODABLE, DeadReason.INVALID, DeadReason.TOO_LARGE)
 
 
@@ -54,7 +49,6 @@ def try_(
     file: Annotated[
         Path | None, Argument(help="Events, one a line; HTML file or folder; standard input by default.")
     ] = None,
-    pretty: Annotated[bool, Option("--pretty", help="Print the events for people.")] = False,
     strict: Annotated[bool, Option("--strict", help="Exit 1 if any event was dead.")] = False,
     diff: Annotated[bool, Option("--diff", help="Report what --config changes.")] = False,
     limit: Annotated[int, Option(min=0, help="Differences that --diff shows in full.")] = 50,
@@ -68,15 +62,15 @@ def try_(
             return unknown_handler(handler)
         settings, other = load_settings(), load_settings(config)
         return run_diff(handler, file, settings, other, limit=limit, strict=strict, as_json=as_json)
-    return run_try(handler, file, load_settings(config), strict=strict, pretty=pretty)
+    return run_try(handler, file, load_settings(config), strict=strict)
 
 
-def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool, pretty: bool = False) -> int:
+def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool) -> int:
     handler = handler_named(name)
     if handler is None and name not in STEPS:
         return unknown_handler(name)
     topic = handler.consumes if handler else None
-    answers, passed = _Answers(pretty, topic), Counter[str]()
+    answers, passed = _Answers(topic), Counter[str]()
     try:
         with asyncio.Runner() as runner:
             trial = HandlerTrial(handler, settings, runner) if handler else StepTrial(name, settings, runner)
@@ -113,21 +107,16 @@ def _asked_now(given: Any) -> Any:
 
 
 class _Answers:
-    def __init__(self, pretty: bool, topic: Topic | None) -> None:
+    def __init__(self, topic: Topic | None) -> None:
         self._topic = topic
         self.dead = 0
         self.refusals = Refusals("try")
-        self._console = text_console() if pretty else None
 
     def write(self, place: str, answer: Outcome | dict[str, Any]) -> None:
         if isinstance(answer, Dead):
             self.dead += 1
             if answer.reason in _NO_EVENT:
                 self.refusals.add(f"{place}: {answer.reason}: {answer.detail}{self._examples(answer)}")
-        if self._console is not None and isinstance(answer, Emit):
-            for event in answer.events:
-                print_event(self._console, event)
-            return
         say_json(answer if isinstance(answer, dict) else _line(answer))
 
     def _examples(self, answer: Dead) -> str:
@@ -151,17 +140,6 @@ def _line(outcome: Outcome) -> bytes | dict[str, Any]:
             return f'{{"outcome":"emit","reason":null,"events":[{",".join(parts)}]}}'.encode()
     detail = {} if isinstance(outcome, Drop) else {"detail": outcome.detail}
     return {"outcome": type(outcome).__name__.lower(), "reason": outcome.reason, **detail, "events": []}
-
-
-def print_event(console: Screen, event: Event) -> None:
-    from rich.text import Text  # takes a part of a second to import
-
-    topic = topic_of(event)
-    console.print(Text(f"{topic.name}  {printable(str(topic.key(event)), _LONGEST)}", style="dim"))
-    console.print(Text(printable(verdict_of(event), _LONGEST), style="bold"))
-    for reason in reasons_of(event):
-        console.print(f"  {printable(' '.join(reason.split()), _LONGEST)}")
-    console.print()
 
 
 class HandlerTrial:

@@ -15,8 +15,7 @@ from handlers.indexing.points import document_id_of, places_to_read
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome
-from streams.cli.errors import run_with_kafka
-from streams.cli.output import AsJson, Config, load_settings, say, say_json, show, tell
+from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say, say_json, show, tell
 from streams.cli.progress import ProgressLine
 from streams.dlq.selection import SelectionError, moment
 from streams.index.ports import IndexDownError, IndexSettingsError
@@ -25,8 +24,7 @@ from streams.llm.reports import stored_reply
 from streams.llm.settings import LlmSettings
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
-from streams.views.subjects import WEB, keys_of
-from streams.views.words import Decision, decision_in, reasons_of, verdict_of
+from streams.views.words import WEB, Decision, decision_in, keys_of, reasons_of, verdict_of
 
 if TYPE_CHECKING:
     from aiokafka import ConsumerRecord

@@ -1,7 +1,6 @@
 """The console's web application: its screens, and what holds for every request and every answer.
 
-A screen is one module of this package and a template of the same name. It exports ``SCREEN``; navigation, keys and the
-help derive from ``_MODULES``.
+A screen is in a module of this package and has a template. Navigation, keys and the help derive from ``SCREENS``.
 
 - Every client of the port can read. An action is a POST route whose endpoint is wrapped in
   ``context.guard.acting(endpoint)``, which checks the token and the origin; templates show it if ``may_act``.
@@ -16,27 +15,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from aiokafka.errors import KafkaError
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from streams.console import (
     batch,
-    claim,
     cost,
     dead_letters,
-    decision,
+    judgments,
     lists,
     live,
+    objects,
     page,
     query,
-    relevance,
     replays,
     review,
     what_if,
@@ -44,8 +43,8 @@ from streams.console import (
 from streams.console.context import Context, Screen
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
-from streams.console.guard import Guard
-from streams.console.records import Records
+from streams.console.guard import COOKIE, Guard, form_too_large
+from streams.console.objects import Records
 from streams.console.store import Store
 from streams.http.server import HttpServer
 from streams.kafka.clients import TlsFileError, connection
@@ -53,8 +52,11 @@ from streams.query.engine import Queries
 from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, Settings, SettingsError
 
-_MODULES = (live, page, batch, claim, relevance, query, dead_letters, replays, what_if, review, cost)
-SCREENS: tuple[Screen, ...] = tuple(module.SCREEN for module in _MODULES)
+SCREENS: tuple[Screen, ...] = (
+    live.SCREEN, page.SCREEN, batch.SCREEN, *judgments.SCREENS, query.SCREEN, dead_letters.SCREEN, replays.SCREEN,
+    what_if.SCREEN, review.SCREEN, cost.SCREEN,
+)  # fmt: skip
+_MAX_FORM = 4000
 _STATIC = Path(__file__).parent / "static"
 
 
@@ -85,8 +87,6 @@ def make_context(settings: Settings, queries: Queries | None = None) -> Context:
 
 
 def make_app(context: Context) -> Any:
-    """The ASGI application of a console."""
-
     async def not_found(request: Request, _: Exception) -> Response:
         return context.missing(request, "No such screen", f"There is nothing at {request.url.path}.")
 
@@ -100,8 +100,11 @@ def make_app(context: Context) -> Any:
     app = Starlette(
         routes=[
             *(route for screen in context.screens for route in screen.routes(context)),
-            *decision.routes(context),
+            *objects.routes(context),
             *lists.routes(context),
+            Route("/state", partial(_state, context)),
+            Route("/sign-in", partial(_sign_in, context), methods=["GET", "POST"]),
+            Route("/sign-out", _sign_out, methods=["POST"]),
             Route("/healthz", healthz),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ],
@@ -129,3 +132,41 @@ async def served(context: Context, http: HttpSettings) -> AsyncIterator[str]:
         await asyncio.gather(*tasks, return_exceptions=True)
         await context.resources.aclose()
         context.store.close()
+
+
+async def _state(context: Context, request: Request) -> Response:
+    return context.render(request, "state.html")
+
+
+async def _sign_in(context: Context, request: Request) -> Response:
+    refused = None
+    if request.method == "POST":
+        if (too_large := form_too_large(request, _MAX_FORM)) is not None:
+            return too_large
+        async with request.form() as form:
+            response = RedirectResponse(_own_path(str(form.get("next", "/"))), 303)
+            given = str(form.get("token", ""))
+        if (refused := context.guard.sign_in(request, response, given)) is None:
+            return response
+    following = _own_path(request.query_params.get("next", "/"))
+    closed = context.guard.reading_needs_token
+    status = refused.status if refused else 200
+    page = context.render(request, "sign_in.html", status, refused=refused, following=following, closed=closed)
+    page.headers.update(refused.headers if refused else {})
+    return page
+
+
+async def _sign_out(_: Request) -> Response:
+    response = RedirectResponse("/", 303)
+    response.delete_cookie(COOKIE)
+    return response
+
+
+def _own_path(text: str) -> str:
+    r"""A path of this server; ``/`` for anything else, such as the address of another site.
+
+    >>> _own_path("/page?url=x"), _own_path("//evil.example"), _own_path("https://evil.example"), _own_path("/\\evil")
+    ('/page?url=x', '/', '/', '/')
+    """
+    good = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable()
+    return text if good else "/"

@@ -28,7 +28,7 @@ from streams.console.entries import Entry
 from streams.console.lists import render_list
 from streams.console.objects import Events, events_of, first_of
 from streams.console.words import Span
-from streams.views.subjects import SubjectKind
+from streams.views.words import SubjectKind
 
 _MOST_BATCHES = 40
 _DIMENSIONS = {
@@ -87,7 +87,6 @@ class Attempt:
 
     @property
     def steps(self) -> list[tuple[str, str, Entry]]:
-        """The steps with their reasons, the oldest first."""
         known = [(entry, event) for entry, event in reversed(self.events) if type(event) in _STEPS]
         return [(_STEPS[type(event)], _told(entry, event), entry) for entry, event in known]
 

@@ -17,8 +17,8 @@ from streams.console import words
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.guard import Guard
-from streams.console.records import Records
-from streams.console.search import FILTERS
+from streams.console.lists import FILTERS
+from streams.console.objects import Records
 from streams.console.store import Store
 from streams.query.engine import Queries
 from streams.runtime.clock import Clock
@@ -90,5 +90,4 @@ class Context:
         return "" if present == version else present
 
     def missing(self, request: Request, title: str, what: str) -> HTMLResponse:
-        """The page for an object that the console does not have."""
         return self.render(request, "missing.html", 404, title=title, what=what)

@@ -32,17 +32,14 @@ from streams.dlq.redrive import RedriveOptions, purge, redrive
 from streams.dlq.selection import Selection, SelectionError, selection_of
 from streams.topology import handler_named
 
-_LAST = 5000
-"""Offsets of each partition, from its end, that the lists read."""
+_LAST = 5000  # offsets of each partition, from its end, that the lists read
 _SHOWN_BYTES = 16_384
 _ROW_BYTES = 16
-_OF_PLAN = 100
-"""Dead letters of a replay that are listed, the newest."""
+_OF_PLAN = 100  # dead letters of a replay that are listed, the newest
 _FIELDS = ("handler", "reason", "key", "since", "until", "plan", "again")
 _TICKETS = 200
 _TICKET_AGE = timedelta(minutes=15)
-_MOST_SENT = 10_000
-"""Dead letters that one redrive here sends; the command has no such limit."""
+_MOST_SENT = 10_000  # dead letters that one redrive here sends; the command has no such limit
 
 Action = Literal["redrive", "purge"]
 
@@ -58,7 +55,6 @@ def chosen_of(given: QueryParams) -> Chosen:
 
 
 def _selection(chosen: Chosen, now: datetime) -> Selection:
-    """Raises SelectionError."""
     handlers, reasons = ([chosen[name]] if name in chosen else [] for name in ("handler", "reason"))
     return selection_of(
         handlers, reasons, None, chosen.get("key"), chosen.get("since", ""), chosen.get("until", ""), now
@@ -94,8 +90,7 @@ class _DeadLetters:
         self._context = context
         self._tickets: deque[_Ticket] = deque(maxlen=_TICKETS)
         self._acting = asyncio.Lock()
-        self._reading = asyncio.Lock()
-        """One at a time reads the topics, because that may be many megabytes."""
+        self._reading = asyncio.Lock()  # one at a time reads the topics, because that may be many megabytes
 
     async def page(self, request: Request) -> Response:
         """Counts by handler and reason, and the letters that the query finds, or those of a replay."""
@@ -120,7 +115,6 @@ class _DeadLetters:
         return await render_list(self._context, "/dead-letters", request, "dead_letters.html", **shown)
 
     async def letter(self, request: Request) -> Response:
-        """One letter: its notes, headers and bytes."""
         found = await self._letter(request)
         if isinstance(found, str):
             return self._context.missing(request, "No such dead letter", found)

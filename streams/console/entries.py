@@ -24,22 +24,19 @@ from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from schemas.states import State
 from streams.topology.codec import Headers, timestamp
-from streams.views.subjects import SubjectKind, page_number, subject_of
-from streams.views.words import reasons_of, verdict_of
+from streams.views.words import SubjectKind, page_number, reasons_of, subject_of, verdict_of
 
 Tone = Literal["good", "fair", "low", "poor", "dead", "none"]
 """How good the subject of a decision is: a mark and a colour each; ``none`` if an event decides nothing."""
 TONES: tuple[Tone, ...] = get_args(Tone)
-Role = Literal["found", "fetched", "skipped", "judged", "cited", "ranked"]
-"""How an event names a page."""
+Role = Literal["found", "fetched", "skipped", "judged", "cited", "ranked"]  # how an event names a page
 _VERDICT_CHARACTERS = 300
 _REASONS_CHARACTERS = 600
 _TITLES, _OF_REQUEST = ("claim_text", "query", "title", "text"), ("query", "context")
 """The fields that say what a decision is about; the sources of a request have titles of their own."""
 _MAX_MENTIONS = 200
 _GOOD = 70
-_FAIR = 40
-"""From these scores of 100 a verdict is good, or fair, if the event itself does not say."""
+_FAIR = 40  # from these scores of 100 a verdict is good, or fair, if the event itself does not say
 _TIER_TONES: dict[str, Tone] = dict(zip(TIERS, ("good", "fair", "low"), strict=True))
 _TONES: dict[str, Tone] = {"ok": "good", "partial": "fair", "failed": "poor", "relevant": "good", "irrelevant": "poor"}
 """By how an extraction or a judgment ended."""
@@ -70,7 +67,6 @@ class Position:
 
     @property
     def path(self) -> str:
-        """The address of the record in the console."""
         return f"/decision/{self}"
 
 
@@ -85,42 +81,30 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record as the console lists it; "" for what it does not have.
-
-    Attributes:
-        at: Milliseconds since 1970.
-        parent: The batch whose listing was extracted, for a batch.
-        score: 0 to 100.
-        run: The replay or backfill that wrote it.
-        state: Of a page; of other decisions how they ended; of a dead letter its reason.
-        judge: The model that answered.
-        cost_usd: Of the calls that were paid; None if the model has no price.
-        title: The title, the query or the claim.
-        passed: "yes" or "no", for a decision that lets its subject pass or not.
-    """
+    """A record as the console lists it; "" for what it does not have."""
 
     position: Position
-    at: int
+    at: int  # milliseconds since 1970
     handler: str
     kind: str
     subject: str
     verdict: str
     tone: Tone
-    parent: str = ""
-    score: float | None = None
-    run: str = ""
+    parent: str = ""  # the batch whose listing was extracted, for a batch
+    score: float | None = None  # 0 to 100
+    run: str = ""  # the replay or backfill that wrote it
     event_id: str = ""
-    state: str = ""
-    judge: str = ""
+    state: str = ""  # of a page; of other decisions how they ended; of a dead letter its reason
+    judge: str = ""  # the model that answered
     cached: bool = False
-    cost_usd: float | None = 0.0
-    title: str = ""
+    cost_usd: float | None = 0.0  # of the calls that were paid; None if the model has no price
+    title: str = ""  # the title, the query or the claim
     reasons: str = ""
     host: str = ""
     label: str = ""
     tier: str = ""
     source: str = ""
-    passed: str = ""
+    passed: str = ""  # "yes" or "no", for a decision that lets its subject pass or not
 
     @property
     def path(self) -> str:
@@ -177,7 +161,6 @@ def dead_entry(
 
 
 def mentions_of(event: Event) -> list[Mention]:
-    """The pages that an event names, beside its own subject."""
     named = islice(_named(event), _MAX_MENTIONS)
     return [Mention(page_number(url), role, note[:_VERDICT_CHARACTERS]) for url, role, note in named]
 
@@ -203,7 +186,6 @@ def _named(event: Event) -> Iterator[tuple[str, Role, str]]:
 
 
 def _first(event: Event, *names: str) -> str:
-    """The first of these fields that has a value, as text."""
     return str(next((value for name in names if (value := getattr(event, name, None))), ""))
 
 

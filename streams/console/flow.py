@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from aiokafka.errors import KafkaError
 
 from streams.console.store import Store
-from streams.kafka.lag import read_dead_letters, read_lags
+from streams.kafka.groups import read_dead_letters, read_lags
 from streams.kafka.settings import KafkaSettings
 from streams.runtime.clock import Clock
 from streams.topology import HANDLERS
@@ -51,7 +51,6 @@ class Flow:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Reads the figures once. Raises KafkaError."""
         lags = await read_lags(self._kafka, HANDLERS, self._clock)
         offsets = {its.handler: its.records for its in await read_dead_letters(self._kafka, HANDLERS, self._clock)}
         dead = self._store.dead_letters()

@@ -24,13 +24,12 @@ from streams.kafka.log_reader import assign_paused, follow, records_between
 from streams.kafka.settings import KafkaSettings
 from streams.topology import HANDLERS, RANKING_REQUESTED, TOPICS
 from streams.topology.codec import decode, timestamp
-from streams.views.subjects import SubjectKind
+from streams.views.words import SubjectKind
 
 log = structlog.get_logger(__name__)
 
 _FOLLOWED = {topic.name: topic for topic in TOPICS if not topic.raw_pages and not topic.compacted}
-_KINDS = {"url": SubjectKind.PAGE} | {f"{kind}_id": kind for kind in SubjectKind}
-"""By the meaning of a topic's keys."""
+_KINDS = {"url": SubjectKind.PAGE} | {f"{kind}_id": kind for kind in SubjectKind}  # by the meaning of a topic's keys
 _DEAD = {
     dead_letter_topic(its.consumes.name, its.group): SubjectKind.QUERY
     if its.consumes is RANKING_REQUESTED
@@ -40,15 +39,11 @@ _DEAD = {
 _AGAIN_SECONDS = 2.0
 _FIRST_STEP = 200
 _LARGEST_STEP = 5_000
-_AT_ONCE = 25
-"""Records of the past that are decoded before others get the event loop."""
-_WAITING = 200
-"""Lists of decisions that wait for a slow screen; it then loads again."""
+_AT_ONCE = 25  # records of the past that are decoded before others get the event loop
+_WAITING = 200  # lists of decisions that wait for a slow screen; it then loads again
 
 
 class Feed:
-    """Passes new decisions to the open screens."""
-
     def __init__(self) -> None:
         self._screens: set[asyncio.Queue[list[Entry] | None]] = set()
         self._closed = False
@@ -94,8 +89,6 @@ class Feed:
 
 
 class Follower:
-    """Follows the topics of a cluster while the block runs."""
-
     def __init__(self, kafka: KafkaSettings, store: Store, feed: Feed) -> None:
         self._kafka = kafka
         self._store = store
@@ -103,10 +96,8 @@ class Follower:
         self._past: asyncio.Task[None] | None = None
         self._next: dict[TopicPartition, int] = {}
         """The next offset of each followed partition; kept while the cluster does not answer, so nothing is missed."""
-        self.problem = "not connected to Kafka yet"
-        """Why it does not follow now; "" while it does."""
-        self.rebuilt = False
-        """Whether the past is in the store."""
+        self.problem = "not connected to Kafka yet"  # why it does not follow now; "" while it does
+        self.rebuilt = False  # whether the past is in the store
 
     async def run(self) -> None:
         """Follows until it is cancelled; after an error it begins again."""

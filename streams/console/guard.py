@@ -33,10 +33,8 @@ _HEADERS: Final = {
 }
 _OWN = frozenset({"same-origin", "none"})
 _MAX_TOKEN = 1000
-_MAX_FORM = 20_000
-"""Bytes of the form of an action."""
-_OPEN = frozenset({"/sign-in", "/healthz"})
-"""Paths that need no token, also if reading does."""
+_MAX_FORM = 20_000  # bytes of the form of an action
+_OPEN = frozenset({"/sign-in", "/healthz"})  # paths that need no token, also if reading does
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -89,7 +87,6 @@ class Guard:
         return guarded
 
     def sign_in(self, request: Request, response: Response, given: str) -> Refused | None:
-        """Sets the cookie, or refuses the token."""
         refused = self._gate.refuse_token(_peer(request), given[:_MAX_TOKEN].encode("utf-8", "replace"))
         if refused is None:
             secure = request.url.scheme == "https"
@@ -101,8 +98,6 @@ class Guard:
         return not self.reading_needs_token or path in _OPEN or path.startswith("/static/") or self.may_act(connection)
 
     def wrap(self, app: Any) -> Any:
-        """The ASGI application behind these rules."""
-
         async def answer(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] != "http":
                 await app(scope, receive, send)

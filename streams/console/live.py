@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -15,18 +15,18 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from streams.console.context import Context, Screen
-from streams.console.entries import Entry
-from streams.console.health import signs
+from streams.console.entries import Entry, Tone
+from streams.console.store import Store
 from streams.topology import HANDLERS, TOPICS, topic_named
+from streams.views.amounts import figure, in_rate, in_time
+from streams.views.flow import HandlerFlow
 
 _MOST_DOTS = 10_000
-_ROWS = 40
-"""Decisions in the table, which is the text form of the dots."""
+_ROWS = 40  # decisions in the table, which is the text form of the dots
 _BEAT_SECONDS = 10.0
 _RANGES = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "all": 0}
 _DOT = ("topic", "partition", "offset", "at", "score", "tone")
-_GATHER_SECONDS = 0.1
-"""Decisions within this time are sent together."""
+_GATHER_SECONDS = 0.1  # decisions within this time are sent together
 _DECIDED = tuple(topic.name for topic in TOPICS if any(topic in handler.emits for handler in HANDLERS))
 
 
@@ -125,3 +125,49 @@ def _chosen(request: Request) -> tuple[str, str]:
     """The span and the topic of the address; what is unknown counts as not given."""
     span, topic = request.query_params.get("span", ""), request.query_params.get("topic", "")
     return span if span in _RANGES else "24h", topic if topic_named(topic) else ""
+
+
+_MINUTES, _HOUR = 5, 60
+_SLOWER, _MORE = 0.5, 0.1
+"""The share of the rate before below which it is slow, and the rise of the refused share that is a sign."""
+
+
+class Sign(NamedTuple):
+    """A figure, what it was before or where it is from, and how good it is."""
+
+    name: str
+    value: str
+    told: str
+    tone: Tone
+
+
+def signs(store: Store, flows: Mapping[str, HandlerFlow], now: int) -> list[Sign]:
+    begin, before = now - _MINUTES * 60_000, "{} in the hour before".format
+    recent, earlier = store.counts(begin, now + 60_000), store.counts(begin - _HOUR * 60_000, begin)
+    rate, usual = recent.decisions / (60 * _MINUTES), earlier.decisions / (60 * _HOUR)
+    of_rate: Tone = "low" if rate < _SLOWER * usual else "good" if rate else "none"
+    is_more = recent.dead / _MINUTES > earlier.dead / _HOUR
+    of_dead: Tone = "good" if not recent.dead else "poor" if is_more else "low"
+    refused, usually = (its.refused / its.pages if its.pages else None for its in (recent, earlier))
+    rises = refused is not None and usually is not None and refused > usually + _MORE
+    of_refused: Tone = "none" if refused is None else "low" if rises else "good"
+    return [
+        Sign("decisions a second", in_rate(rate), before(in_rate(usual)), of_rate),
+        _oldest(flows),
+        Sign("new dead letters", figure(recent.dead), before(figure(earlier.dead)), of_dead),
+        Sign("pages without content", _percent(refused), before(_percent(usually)), of_refused),
+    ]
+
+
+def _oldest(flows: Mapping[str, HandlerFlow]) -> Sign:
+    waiting = [(its.lag_seconds or 0.0, its) for its in flows.values() if its.lag_records]
+    if not waiting:
+        return Sign("oldest waiting", in_time(0) if flows else "-", "nothing waits", "good" if flows else "none")
+    seconds, its = max(waiting, key=lambda pair: pair[0])
+    is_late = any(age > flow.slo_seconds for age, flow in waiting)
+    told = f"at {its.handler}{'' if its.members else ', which no worker runs'}"
+    return Sign("oldest waiting", in_time(seconds), told, "poor" if is_late else "good")
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f} %"

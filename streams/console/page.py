@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from difflib import unified_diff
 from functools import partial
 from itertools import pairwise
 
@@ -14,12 +16,11 @@ from schemas.outcome import Dead
 from schemas.pages import CrawledPage, ScoredPage
 from streams.console.context import Context, Screen
 from streams.console.lists import render_list
+from streams.console.objects import Read
 from streams.console.page_text import PageText, PageTexts, typed_parts
-from streams.console.records import Read
-from streams.console.versions import changes_between
+from streams.replay.comparisons import ComponentChange, component_changes
 from streams.topology import DOCUMENTS_INDEXED, PAGES_SCORED, handler_named
-from streams.views.subjects import SubjectKind
-from streams.views.words import verdict_of
+from streams.views.words import SubjectKind, verdict_of
 from streams.workers.template import ChildStartError
 
 _MOST_VERSIONS = 6
@@ -38,7 +39,6 @@ SCREEN = Screen("Pages", "/page", "p", "how far a page can be trusted, and why",
 
 
 async def _page(context: Context, request: Request) -> Response:
-    """A page; without an address, the list of pages."""
     url = request.query_params.get("url", "").strip()
     if not url:
         return await render_list(context, "/page", request, "pages.html", states=context.store.states())
@@ -102,3 +102,43 @@ def _scored(read: Read | None) -> ScoredPage | None:
 def _crawl(read: Read) -> _Step:
     by = read.headers.get("ce_source", "").removeprefix("assay/") or "a crawler"
     return int(read.at.timestamp() * 1000), "crawled", by, verdict_of(read.event), "none", read.position.path
+
+
+_FACTS = ("cts_score", "trust_label", "tier", "state", "title", "date", "authors", "site_name", "language")
+_MOST_LINES = 400
+_SHOWN_LINES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class PageChanges:
+    """How a version of a page differs from the one before it; of many lines, the first are kept."""
+
+    components: tuple[ComponentChange, ...]
+    facts: list[tuple[str, str, str]]
+    added: list[str]
+    removed: list[str]
+    more_lines: int
+    other_rules: bool
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.components or self.facts or self.added or self.removed or self.other_rules)
+
+
+def changes_between(before: ScoredPage, after: ScoredPage) -> PageChanges:
+    old, new = before.content.splitlines()[:_MOST_LINES], after.content.splitlines()[:_MOST_LINES]
+    lines = [*unified_diff(old, new, n=0, lineterm="")][2:]  # without the heading
+    removed, added = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
+    facts = [(name, _word(getattr(before, name)), _word(getattr(after, name))) for name in _FACTS]
+    return PageChanges(
+        components=component_changes(before, after),
+        facts=[fact for fact in facts if fact[1] != fact[2]],
+        added=added[:_SHOWN_LINES],
+        removed=removed[:_SHOWN_LINES],
+        more_lines=max(0, len(added) - _SHOWN_LINES) + max(0, len(removed) - _SHOWN_LINES),
+        other_rules=before.config_version != after.config_version,
+    )
+
+
+def _word(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)

@@ -28,8 +28,7 @@ from streams.settings.model import Settings
 from streams.workers.child import Work
 from streams.workers.pool import WorkerPool
 
-MOST_CHARACTERS = 120_000
-"""Of a page's content, and of what was left out, that is shown; a page can have 8 MB."""
+MOST_CHARACTERS = 120_000  # of a page's content, and of what was left out, that is shown; a page can have 8 MB
 _MOST_PARTS = 5_000
 
 

@@ -19,7 +19,7 @@ from streams.console.objects import events_of, first_of, object_route
 from streams.query.engine import Refusal
 from streams.topology import handler_named
 from streams.topology.codec import refusal
-from streams.views.subjects import SubjectKind
+from streams.views.words import SubjectKind
 
 _KINDS = {"[TRUST_TIER: ": "label", "<<": "fence", '"': "untrusted", "{": "untrusted"}
 """The kinds of the lines of a context, by their beginning."""

@@ -37,8 +37,7 @@ log = structlog.get_logger(__name__)
 
 _FAILURES = (ReplayError, KafkaError, JournalError, IndexSettingsError, TopicsError, SettingsError, OSError)
 """What the work on a plan can fail with; the screen shows it."""
-_END_SECONDS = 20.0
-"""How long the console waits at its end for plans to pause."""
+_END_SECONDS = 20.0  # how long the console waits at its end for plans to pause
 
 
 @dataclass(slots=True)

@@ -27,24 +27,18 @@ from schemas.review import DecisionReviewed, ReviewedDecision
 from schemas.states import State
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
-from streams.console.objects import position_of
-from streams.console.records import Read
-from streams.console.review_agreement import agreement
-from streams.console.review_marks import Marks
+from streams.console.objects import Read, position_of
+from streams.console.review_marks import Marks, agreement
 from streams.console.store import Condition
 from streams.console.words import link_of
 from streams.replay.selection import DECISION_FIELDS, allowed_values, values_at
 from streams.topology import HANDLERS, TOPICS, handler_named, topic_of
-from streams.views.subjects import page_number
-from streams.views.words import reasons_of, verdict_of
+from streams.views.words import page_number, reasons_of, verdict_of
 
-_QUEUE = 20
-"""Decisions of the queue that the screen lists."""
-_LOOKED_AT = 500
-"""The newest decisions among which unmarked ones are looked for."""
+_QUEUE = 20  # decisions of the queue that the screen lists
+_LOOKED_AT = 500  # the newest decisions among which unmarked ones are looked for
 _RECENT = 10
-_TEXT = 4000
-"""Characters of a decision's text."""
+_TEXT = 4000  # characters of a decision's text
 _EFFECTS = (DocumentIndexed, ExtractionCompleted, SnippetsCompleted, UtteranceIndexed)
 """Events that say what was done, and not what was judged."""
 _TOPICS = [topic.name for topic in TOPICS if topic.event in DECISION_FIELDS and topic.event not in _EFFECTS]
@@ -97,14 +91,12 @@ class _Review:
         return await self._show(request, None)
 
     async def decision(self, request: Request) -> Response:
-        """One decision, with its mark if it has one."""
         position = position_of(request)
         if position.topic not in _TOPICS:
             return self._context.missing(request, "Nothing to review", f"{position.topic} has no decisions to review.")
         return await self._show(request, position)
 
     async def mark(self, request: Request) -> Response:
-        """Writes a mark or takes one back, and goes on to the next decision."""
         position, queue = position_of(request), queue_of(request.query_params)
         async with request.form() as form:
             values = {name: str(value).strip() for name, value in form.items()}
@@ -146,7 +138,6 @@ class _Review:
         return [its for its in unmarked if its.handler in _BY_HANDLER][int(queue.skipped or 0) :]
 
     async def _show(self, request: Request, position: Position | None) -> Response:
-        """The decision at a position, or the first of the queue."""
         context, queue = self._context, queue_of(request.query_params)
         problem, read, waiting = "", None, list[Entry]()
         try:

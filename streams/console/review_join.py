@@ -26,8 +26,7 @@ from streams.replay.selection import DECISION_FIELDS, identity_of, values_at
 from streams.topology import handler_named, topic_named
 from streams.topology.codec import decode, timestamp
 
-Progress = Callable[[str, int, int], None]
-"""Takes what is done, how much of it, and its total."""
+Progress = Callable[[str, int, int], None]  # takes what is done, how much of it, and its total
 _Read = Callable[[Position], Awaitable[ConsumerRecord | None]]
 
 
@@ -74,7 +73,6 @@ async def _reading(kafka: KafkaSettings, places: Iterable[Position]) -> AsyncIte
 async def _find_inputs(
     kafka: KafkaSettings, topic: str, wanted: _Wanted, progress: Progress
 ) -> dict[Position, Position]:
-    """The positions of inputs by the position of their decision."""
     found: dict[Position, Position] = {}
     looking = partial(progress, f"looking for inputs on {topic}")
     async with aclosing(read_newest_first(kafka, {topic: wanted.keys}, None, progress=looking)) as steps:

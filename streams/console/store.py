@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from streams.console.entries import TONES, Entry, Mention, Position
 from streams.topology import PAGES_SCORED
-from streams.views.subjects import page_number
+from streams.views.words import page_number
 
 _FIELDS = [its.name for its in fields(Entry) if its.name != "position"]
 _TYPES = {"at": "INTEGER NOT NULL", "cached": "INTEGER NOT NULL", "score": "REAL", "cost_usd": "REAL"}
@@ -39,8 +39,7 @@ CREATE INDEX mentions_of_page ON mentions (page);
 CREATE INDEX mentions_of_decision ON mentions (decision);
 """
 _CACHE_KIB = 65_536
-_MOST_NUMBER = 2**63 - 1
-"""The largest number of SQLite and of Kafka; an address can have any."""
+_MOST_NUMBER = 2**63 - 1  # the largest number of SQLite and of Kafka; an address can have any
 _SAMPLE = 20_000
 _SPARE = 0.02
 """The share of decisions above the bound before the oldest are deleted: deleting one at a time is slower."""
@@ -56,8 +55,7 @@ _SEARCHED = ("title", "subject", "verdict", "reasons")
 _ALL_TONES = ", ".join(f"'{tone}'" for tone in TONES)
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
-Dot = tuple[str, int, int, int, float | None, str]
-"""Topic, partition, offset, time, score and tone."""
+Dot = tuple[str, int, int, int, float | None, str]  # topic, partition, offset, time, score and tone
 
 
 class Mentioned(NamedTuple):
@@ -76,8 +74,6 @@ class Counts(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A condition on decisions in SQL, with its values."""
-
     sql: str
     values: tuple[Any, ...] = ()
 
@@ -101,7 +97,6 @@ class Store:
         return self.count >= self._most
 
     def add(self, entries: Iterable[tuple[Entry, Sequence[Mention]]]) -> list[Entry]:
-        """Stores decisions. Returns those that were not there yet."""
         database, new = self._database, []
         with database:  # commits
             database.execute("BEGIN")
@@ -140,7 +135,6 @@ class Store:
         return shown, f"{shown[-1].at}.{rows[most - 1][-1]}" if len(rows) > most else ""
 
     def newest(self, most: int, *, topic: str = "") -> list[Entry]:
-        """The newest decisions, of a topic or of all."""
         return self.find([Condition("d.topic = ?", (topic,))] if topic else (), most)[0]
 
     def values(self, column: str, prefix: str, scope: Condition, most: int) -> list[str]:
@@ -174,7 +168,6 @@ class Store:
         return batch_id
 
     def mentions(self, url: str, most: int = 200) -> list[Mentioned]:
-        """The events that name a page, the newest first."""
         rows = self._database.execute(
             f"SELECT {_OF_DECISION}, m.role, m.note FROM mentions m JOIN decisions d ON d.id = m.decision"  # noqa: S608
             " WHERE m.page = ? ORDER BY d.at DESC LIMIT ?",
@@ -191,7 +184,6 @@ class Store:
         ).fetchall()
 
     def states(self) -> dict[str, int]:
-        """The scored pages by state, the most frequent first."""
         counted = "SELECT state, count(*) AS pages FROM decisions WHERE topic = ? GROUP BY state ORDER BY pages DESC"
         return dict(self._database.execute(counted, (PAGES_SCORED.name,)).fetchall())
 
@@ -200,7 +192,6 @@ class Store:
         return dict(rows.fetchall())
 
     def counts(self, since: int, until: int) -> Counts:
-        """What was decided in a span of time."""
         row = self._database.execute(
             "SELECT count(*), total(tone = 'dead'), total(topic = ?1), total(topic = ?1 AND state <> 'content')"  # noqa: S608
             f" FROM decisions WHERE tone IN ({_ALL_TONES}) AND at >= ?2 AND at < ?3",

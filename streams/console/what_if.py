@@ -36,10 +36,8 @@ from streams.topology import HANDLERS
 from streams.topology.codec import refusal
 from streams.workers.handler_jobs import Trials
 
-_MOST_FORM = 3 * MAX_PAGE_BYTES + 100_000
-"""Bytes of a form: a percent sign and two digits for each byte of a page."""
-_KEPT_SECONDS = 30.0
-"""How long the page of an address is kept: a slider that moves asks for it many times."""
+_MOST_FORM = 3 * MAX_PAGE_BYTES + 100_000  # bytes of a form: a percent sign and two digits for each byte of a page
+_KEPT_SECONDS = 30.0  # how long the page of an address is kept: a slider that moves asks for it many times
 _SOURCE_TIERS = ("1", "2", "3")
 _SAMPLE = "https://example.org/report"
 _SCORER = next(handler for handler in HANDLERS if handler.name == "score_page")

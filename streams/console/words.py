@@ -16,7 +16,7 @@ from handlers.html.links import canonical_url
 from streams.console.entries import Entry
 from streams.runtime.terminal import unshown
 from streams.views.amounts import figure, in_money, in_rate, in_time
-from streams.views.subjects import SubjectKind
+from streams.views.words import SubjectKind
 
 _KEPT = frozenset("\n\r\t")
 _SCREENS: dict[str, str] = {

@@ -72,8 +72,7 @@ BREAD = "https://slow-kitchen.example/bread-without-kneading"
 ORDERS = "https://slow-kitchen.example/note-to-machines"
 BROKEN = "https://slow-kitchen.example/oven.html"
 
-_PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
-"""A picture behind an address that ends in .html."""
+_PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4  # a picture behind an address that ends in .html
 
 
 def events(now: datetime) -> list[Event]:

@@ -46,8 +46,7 @@ from streams.telemetry.metrics import counted
 from streams.topology import HANDLERS, MIB, TOPICS, topic_of
 from streams.topology.codec import OutputRecord, decode, encode, timestamp
 
-_ROOM_BYTES = 128 * MIB
-"""The space for a local Kafka's files, with a reserve."""
+_ROOM_BYTES = 128 * MIB  # the space for a local Kafka's files, with a reserve
 
 
 @contextlib.asynccontextmanager
@@ -202,7 +201,6 @@ class Demo:
         return self.tally.account.balances(dropped)
 
     async def work(self, say: Callable[[str], None]) -> None:
-        """Publishes everything, and waits until it is processed and read back."""
         drain_detector = self.application.drain_detector
         await _feed(self.settings, feed.events(datetime.now(UTC)))
         await drain_detector.wait(say)
@@ -216,8 +214,7 @@ class Demo:
 async def running(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[Demo]:
     """Runs the handlers while the block runs; ``say`` is called with each step of the start.
 
-    Raises:
-        BrokerUnavailable, PortTakenError: Something cannot be started.
+    Raises BrokerUnavailable, PortTakenError: something cannot be started.
     """
     async with contextlib.AsyncExitStack() as stack:
         settings = await stack.enter_async_context(with_kafka(settings, say))

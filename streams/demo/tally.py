@@ -1,4 +1,4 @@
-"""Counts the committed events of a demonstration, and checks that every input was processed exactly once. Pure.
+"""Counts the committed events of a demonstration, checks that each input was processed exactly once, and prints them.
 
 Each output and each dead letter names the input that caused it, so the check needs no knowledge of the handlers.
 """
@@ -6,51 +6,46 @@ Each output and each dead letter names the input that caused it, so the check ne
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar, cast
 
+from rich.padding import Padding
+from rich.text import Text
+
+from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.dead import DeadLetter
 from schemas.event import Event
+from schemas.extraction import ExtractionCompleted
 from schemas.llm import LlmCall
-from schemas.pages import CrawledPage
+from schemas.pages import CrawledPage, ScoredPage
+from schemas.ranking import RankingCompleted
+from schemas.relevance import SnippetsCompleted
+from schemas.retrieval import ResultsClassified, RetrievalEvaluated
+from schemas.search import SearchEvaluated
 from streams.topology import HANDLERS, Handler, Topic, topic_of
-from streams.views.counts import DecisionCounts
+from streams.views.screen import Screen
+from streams.views.words import DecisionCounts, reasons_of, verdict_of
 
 
 class Trace(NamedTuple):
-    """The origin of a record, from its headers.
+    """The origin of a record, from its headers."""
 
-    Attributes:
-        identity: The id of the event; without headers, the place of the record.
-        cause: The id of the input that caused it; "" for an input from outside.
-        writer: The handler that wrote it; "" for an input from outside.
-    """
-
-    identity: str
-    cause: str = ""
-    writer: str = ""
+    identity: str  # the id of the event; without headers, the place of the record
+    cause: str = ""  # the id of the input that caused it; "" for an input from outside
+    writer: str = ""  # the handler that wrote it; "" for an input from outside
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The inputs of a handler and their outcomes.
+    """The inputs of a handler and their outcomes."""
 
-    Attributes:
-        taken: Inputs on its topic.
-        answered: Inputs that at least one output names as its cause.
-        dead: Inputs on its dead letter topic.
-        dropped: Inputs without an output, as the handler counted them.
-        missing: Inputs without an outcome.
-        twice: Inputs with more than one outcome.
-    """
-
-    taken: int
-    answered: int
-    dead: int
-    dropped: int
-    missing: int
-    twice: int
+    taken: int  # inputs on its topic
+    answered: int  # inputs that at least one output names as its cause
+    dead: int  # inputs on its dead letter topic
+    dropped: int  # inputs without an output, as the handler counted them
+    missing: int  # inputs without an outcome
+    twice: int  # inputs with more than one outcome
 
 
 class Audit:
@@ -147,3 +142,79 @@ class Tally:
             "handlers": {name: asdict(balance) for name, balance in balances.items()},
             "seconds": round(seconds, 2),
         }
+
+
+Reasons = Callable[[Any], Iterable[str]]
+_SECTIONS: Sequence[tuple[str, bool, Sequence[tuple[type[Event], Reasons]]]] = (
+    ("How far can a page be trusted?", False, [(ScoredPage, reasons_of)]),
+    (
+        "Do the results answer the question, or are they only listings?",
+        False,
+        [
+            (ResultsClassified, reasons_of),
+            (ExtractionCompleted, reasons_of),
+            (RetrievalEvaluated, lambda verdict: verdict.reasons),
+        ],
+    ),
+    ("Is the search done?", True, [(SearchEvaluated, reasons_of)]),
+    (
+        "Which source answers, and what does it say?",
+        True,
+        [
+            (
+                SnippetsCompleted,
+                lambda done: (f"{source.url}: {source.snippet or source.outcome}" for source in done.sources),
+            )
+        ],
+    ),
+    ("Is the claim clear without its context?", True, [(ClaimEvaluated, reasons_of)]),
+    (
+        "What does the index say, and how far can it be trusted?",
+        True,
+        [(RankingCompleted, lambda done: (f"{item.trust_label} {item.title or item.url}" for item in done.results))],
+    ),
+)
+"""The questions that Assay answers, whether a judge answers them, and the decisions with what is shown of each."""
+_SHOWN = 3  # the decisions of a kind, and the reasons of a decision, that are shown
+
+
+def tell_decisions(console: Screen, tally: Tally) -> None:
+    judge = "asked of a model" if tally.asked_models else "answered by the offline judge: rules, no model"
+    for question, is_judged, kinds in _SECTIONS:
+        _section(console, f"{question}  {judge}" if is_judged else question)
+        for kind, reasons in kinds:
+            for decision in _chosen(tally, kind):
+                lines = list(reasons(decision))
+                _tell(console, _subject(tally, decision), verdict_of(decision), lines[:_SHOWN])
+    _section(console, "What could not be used?")
+    for letter in tally.dead:
+        place = f"{letter.topic}, partition {letter.partition}, offset {letter.offset}; its bytes are kept"
+        _tell(console, place, verdict_of(letter), [letter.error])
+    console.print()
+
+
+def _chosen(tally: Tally, kind: type[Event]) -> Sequence[Event]:
+    """Some decisions; of pages the best, the worst and one between."""
+    if kind is not ScoredPage:
+        return list(tally.latest(kind).values())[:_SHOWN]
+    pages = sorted(tally.latest(ScoredPage).values(), key=lambda page: -(page.cts_score or 0))
+    return pages if len(pages) <= _SHOWN else [pages[0], pages[len(pages) // 2], pages[-1]]
+
+
+def _subject(tally: Tally, decision: Any) -> str:
+    if isinstance(decision, ClaimEvaluated) and (claim := tally.latest(ExtractedClaim).get(decision.claim_id)):
+        return claim.claim_text
+    names = ("query", "title", "target_url", "url", "batch_id", "claim_id")
+    return next((text for name in names if (text := getattr(decision, name, None))), "")
+
+
+def _section(console: Screen, title: str) -> None:
+    console.print()
+    console.rule(Text(title, style="bold"), align="left", style="dim")
+
+
+def _tell(console: Screen, subject: str, verdict: str, reasons: Iterable[str]) -> None:
+    console.print(Text(subject, style="bold"))
+    console.print(Padding(verdict, (0, 0, 0, 2), expand=False))
+    for reason in reasons:
+        console.print(Padding(Text(reason, style="dim"), (0, 0, 0, 4), expand=False))

@@ -25,7 +25,7 @@ from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.log_reader import assign_paused, await_open_transactions, records_between
 from streams.settings.model import Settings
 from streams.topology import HANDLERS
-from streams.topology.names import replay_dead_letters
+from streams.topology.topics import replay_dead_letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,7 @@ class DeadLetterReader:
         self._reader: Any = None
         self._whole: Any = None
         self._open = AsyncExitStack()
-        self.partitions: list[tuple[str, TopicPartition]] = []
-        """Handler and partition."""
+        self.partitions: list[tuple[str, TopicPartition]] = []  # handler and partition
 
     async def __aenter__(self) -> Self:
         """Finds the partitions and opens the readers: one for records, one that knows of uncommitted ones."""
@@ -200,7 +199,6 @@ def described(letter: DeadLetterRecord) -> dict[str, Any]:
 
 
 def header_texts(letter: DeadLetterRecord) -> dict[str, str | None]:
-    """The headers as text; bytes that are not UTF-8 are escaped."""
     return {
         name: None if value is None else value.decode("utf-8", "backslashreplace")
         for name, value in letter.record.headers

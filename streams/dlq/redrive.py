@@ -166,16 +166,11 @@ def revive(letter: DeadLetterRecord, run_id: str) -> OutputRecord | str:
 
 @dataclass
 class Purged:
-    """The counts of a purge.
-
-    Attributes:
-        not_sent_again: Deleted dead letters that were never sent again.
-        held_back: Selected dead letters behind one that is not selected.
-    """
+    """The counts of a purge."""
 
     deleted: int = 0
-    not_sent_again: int = 0
-    held_back: int = 0
+    not_sent_again: int = 0  # deleted dead letters that were never sent again
+    held_back: int = 0  # selected dead letters behind one that is not selected
 
 
 async def purge(settings: Settings, selection: Selection, *, only_redriven: bool, dry_run: bool) -> Purged:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import platform
 import re
 import socket
@@ -21,7 +20,6 @@ from streams.runtime.settings_files import config_dir
 from streams.settings.model import HttpSettings, Settings
 
 _DISTRIBUTION = "assay"
-_SLOW = frozenset({"faststream", "openai", "qdrant-client"})  # the packages whose import takes most of a second
 
 
 def examine(settings: Settings, *, ask_models: bool) -> Iterator[Check]:
@@ -65,8 +63,8 @@ def check_packages() -> Check:
         names = _required(_DISTRIBUTION)
     except metadata.PackageNotFoundError:
         return Check("packages", "fail", "assay is not installed", fix)
-    if problems := [problem for name in names if (problem := _problem(name))]:
-        return Check("packages", "fail", "; ".join(problems), fix)
+    if missing := [name for name in names if not _is_installed(name)]:
+        return Check("packages", "fail", f"{', '.join(missing)} is not installed", fix)
     if others := list(_other_versions(names)):
         return Check("packages", "warn", ", ".join(others), "tested versions are in constraints.txt")
     return Check("packages", "ok", f"all {len(names)} are there")
@@ -122,30 +120,12 @@ def _required(distribution: str) -> list[str]:
     return [re.split(r"[^A-Za-z0-9._-]", text, maxsplit=1)[0] for text in required]
 
 
-def _problem(name: str) -> str:
+def _is_installed(name: str) -> bool:
     try:
-        if _normal(name) not in _SLOW:
-            for module in _modules(name):
-                importlib.import_module(module)
-            return ""
-        missing = next((file for file in metadata.files(name) or () if not Path(file.locate()).exists()), None)
-        if missing is not None:
-            return f"{name} lacks its file {missing}"
-        for needed in _required(name):
-            metadata.version(needed)
-    except metadata.PackageNotFoundError as error:
-        return f"{error.name} is not installed"
-    except Exception as error:  # a broken package may raise anything, and the next one is checked too
-        return f"{name} can't be imported ({type(error).__name__}: {error})"
-    return ""
-
-
-def _modules(name: str) -> set[str]:
-    """The top packages and modules of a distribution; some list more in their metadata than they install."""
-    files = metadata.files(name) or ()
-    packages = {file.parts[0] for file in files if file.name == "__init__.py" and len(file.parts) == 2}
-    modules = {file.stem for file in files if file.suffix == ".py" and len(file.parts) == 1}
-    return {name for name in packages | modules if not name.startswith("_")}
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _other_versions(names: list[str]) -> Iterator[str]:

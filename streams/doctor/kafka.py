@@ -15,8 +15,8 @@ from aiokafka.protocol.admin import ApiVersionRequest
 from aiokafka.protocol.transaction import EndTxnRequest
 
 from streams.kafka.clients import make_admin, opened
-from streams.kafka.lag import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
-from streams.kafka.last_records import LatestDecisions, read_dated_after, read_latest_decisions, read_outdated_points
+from streams.kafka.groups import DeadLettersStanding, GroupLag, read_dead_letters, read_lags
+from streams.kafka.lookups import LatestDecisions, read_dated_after, read_latest_decisions, read_outdated_points
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.topics import find_differences, plan_topics
 from streams.kafka.trouble import explain_trouble

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 import sqlite3
-import stat
+import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -46,33 +45,21 @@ _LITTLE = 0.1  # the share of the day's budget below which the rest gets a warni
 
 def check_folder(name: str, folder: Path, variable: str, files: Iterable[Path] = ()) -> Check:
     """Whether a folder exists or could be made, it and those of ``files`` that exist can be written, and has space."""
-    there = next(path for path in (folder, *folder.parents) if os.access(path, os.F_OK))
-    for path in (there, *islice(files, _MOST_FILES)):
-        if hindrance := _hindrance(path, is_folder=path == there):
-            return Check(name, "fail", f"{folder} can't be written: {hindrance}", f"name another place with {variable}")
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+        for file in islice(files, _MOST_FILES):
+            if file.is_file():
+                file.open("r+b").close()
+    except OSError as error:
+        found = f"{folder} can't be written: {error.strerror} ({error.filename or there})"
+        return Check(name, "fail", found, f"name another place with {variable}")
     free = shutil.disk_usage(there).free
     found = f"{folder}, {free / 1024**3:.1f} GiB free"
     if free < FREE_BYTES:
         return Check(name, "warn", found, f"make room, or name another place with {variable}")
     return Check(name, "ok", found)
-
-
-def _hindrance(path: Path, *, is_folder: bool) -> str:
-    """Why this process can't write to a file, or into a folder; "" if it can."""
-    if not os.access(path, os.F_OK):
-        return ""
-    if is_folder and not path.is_dir():
-        return f"{path} is a file"
-    if os.statvfs(path).f_flag & os.ST_RDONLY:
-        return f"the file system of {path} is mounted read-only"
-    if not os.statvfs(path).f_blocks:
-        return f"the file system of {path} keeps no files"
-    rights = {"read": os.R_OK, "write": os.W_OK} | ({"enter": os.X_OK} if path.is_dir() else {})
-    if missing := [right for right, bit in rights.items() if not os.access(path, bit, effective_ids=True)]:
-        found = path.stat()
-        owner = f"{stat.filemode(found.st_mode)}, owner {found.st_uid}"
-        return f"the user {os.geteuid()} lacks the right to {' and '.join(missing)} {path} ({owner})"
-    return ""
 
 
 def check_fetching(fetch: FetchSettings) -> Iterator[Check]:

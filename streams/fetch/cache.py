@@ -43,8 +43,7 @@ LASTING = frozenset(
 )
 """Refusals that are likely to last; others are not cached."""
 
-ROBOTS = "\x00robots.txt"
-"""The query of a robots.txt; no real query contains a NUL character."""
+ROBOTS = "\x00robots.txt"  # the query of a robots.txt; no real query contains a NUL character
 
 _UNREADABLE = (zlib.error, ValueError, TypeError, OverflowError)
 """Errors of a row that is damaged or of another version of Assay. The row counts as missing and is overwritten."""
@@ -63,8 +62,7 @@ STEPS: Steps = (
     ),
 )
 """The schema. A step may drop pages, which are then fetched again."""
-_BUSY_SECONDS = 2.0
-"""How long to wait for another process's lock, which blocks all calls of the cache."""
+_BUSY_SECONDS = 2.0  # how long to wait for another process's lock, which blocks all calls of the cache
 _FRESH = """
 SELECT final_url, status, content_type, fetched_at, body, reason, detail FROM fetches WHERE key = ? AND expires > ?
 """

@@ -20,9 +20,8 @@ from schemas.addresses import web_address, without_user
 from schemas.pages import MAX_CONTENT_TYPE
 from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.cache import UNVERSIONED, Version
-from streams.fetch.guard import Admitted
+from streams.fetch.guard import Admitted, Target
 from streams.fetch.settings import FetchSettings
-from streams.fetch.targets import Target
 from streams.runtime.clock import Clock
 
 _PLACES_TRIED = 3

@@ -17,8 +17,8 @@ from protego import Protego
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.cache import ROBOTS, FetchCache
 from streams.fetch.client import Accepts, Response
+from streams.fetch.guard import Target
 from streams.fetch.settings import FetchSettings
-from streams.fetch.targets import Target
 from streams.runtime.clock import Clock
 from streams.runtime.files import KeyedLocks
 

@@ -23,10 +23,9 @@ from schemas.needs import FetchPages
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from streams.fetch.cache import UNVERSIONED, FetchCache, Versioned
 from streams.fetch.client import Accepts, FetchClient, Response
-from streams.fetch.guard import Admitted, Resolver, SystemResolver, admit
+from streams.fetch.guard import Admitted, Resolver, SystemResolver, Target, admit, parse_target, repeated_part
 from streams.fetch.robots import Robots
 from streams.fetch.settings import FetchSettings
-from streams.fetch.targets import Target, parse_target, repeated_part
 from streams.runtime.backoff import Chance, full_jitter, retry_after
 from streams.runtime.clock import Clock, SystemClock
 from streams.runtime.files import KeyedLocks
@@ -37,8 +36,7 @@ _TOO_MANY_REQUESTS = 429
 _WAIT = frozenset((_TOO_MANY_REQUESTS, 503))
 _PASSING = frozenset((FetchFailure.TIMEOUT, FetchFailure.UNREACHABLE, FetchFailure.SERVER_ERROR))
 _NOT_MODIFIED = 304
-_ROBOTS_REDIRECTS = 5
-"""As many as RFC 9309, 2.3.1.2, asks for."""
+_ROBOTS_REDIRECTS = 5  # as many as RFC 9309, 2.3.1.2, asks for
 Fetched = TypeVar("Fetched", Versioned, Response)
 
 

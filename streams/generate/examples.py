@@ -42,8 +42,7 @@ from streams.topology.text import to_json
 from streams.workers.handler_jobs import converse
 
 FOLDER = Path("schemas/examples")
-WRITTEN_AT = datetime(2026, 11, 23, 12, tzinfo=UTC)
-"""When the examples are written and their pages fetched."""
+WRITTEN_AT = datetime(2026, 11, 23, 12, tzinfo=UTC)  # when the examples are written and their pages fetched
 _INPUTS: Mapping[str, tuple[str, ...]] = {
     PAGES_CRAWLED.name: ("minimal", "government_notice", "calendar_item"),
     RETRIEVAL_BATCHES.name: ("minimal", "aarhus_listing", "calendar_listing", "jazz_concert"),

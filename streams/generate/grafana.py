@@ -19,13 +19,10 @@ from streams.topology import HANDLERS
 from streams.topology.text import to_json, to_yaml
 
 FOLDER = Path("config/generated/grafana")
-Declared = dict[str, Any]
-"""A dashboard, a row, a panel or a query of ``dashboards.yaml``."""
-COLUMNS, HEIGHT, FIGURE_HEIGHT = 24, 8, 4
-"""Grafana's grid, and panels on it."""
+Declared = dict[str, Any]  # a dashboard, a row, a panel or a query of ``dashboards.yaml``
+COLUMNS, HEIGHT, FIGURE_HEIGHT = 24, 8, 4  # Grafana's grid, and panels on it
 ABREAST, FIGURES_ABREAST = 3, 6
-_SHOWN = re.compile(r"\{\{(\w+)\}\}")
-"""A label in a legend."""
+_SHOWN = re.compile(r"\{\{(\w+)\}\}")  # a label in a legend
 
 
 @cache

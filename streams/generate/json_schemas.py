@@ -1,24 +1,26 @@
-"""The JSON Schema of each topic's event, and the record of released schemas and golden examples.
+"""The JSON Schema of each topic's event, the record of released schemas and golden examples, and what breaks readers.
 
 A schema describes the wire: names, required fields, bounds, and the models' docstrings as descriptions.
 ``schemas/released/<topic>/<version>.schema.json`` holds a topic's schema as of a release in which it changed.
 ``schemas/goldens.sha256`` lists every released schema and golden example with its digest, as ``sha256sum`` writes it. A
 listed file that is removed or edited fails the check. Generated examples are not listed: they are checked against what
-the handlers write.
+the handlers write. A change of a released schema of unknown effect counts as a break; the golden examples cover what
+models check beyond their schema.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
-from streams.generate.compatibility import breaks
+from streams.generate.asyncapi import schema_of
 from streams.generate.examples import FOLDER, is_generated
 from streams.topology import TOPICS, Topic
-from streams.topology.event_schemas import schema_of
 from streams.topology.text import to_json
 
 
@@ -115,3 +117,230 @@ def _listed(root: Path) -> dict[Path, str]:
 
 def _digest(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
+
+
+Schema = Mapping[str, Any]
+
+_SAID_ONLY = frozenset({"$schema", "$id", "$defs", "title", "description", "examples", "deprecated", "discriminator"})
+"""Keywords without an effect on validation."""
+_LEAST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_MOST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_SHAPE = ("pattern", "format", "multipleOf", "contentEncoding", "contentMediaType")
+_STRUCTURE = frozenset(
+    {"type", "enum", "const", "default", "properties", "required", "additionalProperties", "items", "prefixItems"}
+    | {"uniqueItems", "anyOf", "oneOf", "allOf", "$ref", *_LEAST, *_MOST, *_SHAPE}
+)
+_TYPES: dict[type, str] = {
+    NoneType: "null",
+    bool: "boolean",
+    str: "string",
+    int: "integer",
+    float: "number",
+    list: "array",
+    dict: "object",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A change that breaks readers of old records, and its place, such as ``results[].kind``."""
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where or 'the event'}: {self.what}"
+
+
+def breaks(earlier: Schema, today: Schema) -> list[Break]:
+    """The changes because of which a valid old record may be refused, or understood differently, today.
+
+    Both schemas are self-contained. New optional fields, wider bounds, more values and other texts are no breaks.
+    """
+    # A field beside the choices of a schema is compared with each of them.
+    return list(dict.fromkeys(_Comparison(earlier, today).compare(earlier, today, "")))
+
+
+@dataclass
+class _Comparison:
+    """Two documents, and the compared pairs of definitions; a definition may refer to itself."""
+
+    earlier: Schema
+    today: Schema
+    compared: set[tuple[str, str]] = field(default_factory=set)
+
+    def compare(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+        if "default" in old and "default" in new and old["default"] != new["default"]:
+            yield Break(where, f"its default was {_in_words(old['default'])} and is {_in_words(new['default'])}")
+        wider = _alternatives(new, self.today)
+        for alternative in _alternatives(old, self.earlier):
+            yield from self._accepted(alternative, wider, where)
+
+    def _accepted(self, old: Schema, wider: list[Schema], where: str) -> Iterator[Break]:
+        """One of today's alternatives must accept the old one; otherwise the breaks are those of the nearest."""
+        found: list[list[Break]] = []
+        for new in wider:
+            compared = set(self.compared)
+            problems = list(self._differences(old, new, where))
+            if not problems:
+                return
+            self.compared = compared
+            found.append(problems)
+        yield from min(found, key=lambda problems: (any(_OF_TYPE in option.what for option in problems), len(problems)))
+
+    def _differences(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+        references = (str(old.get("$ref", "")), str(new.get("$ref", "")))
+        if all(references):
+            if references in self.compared:
+                return
+            self.compared.add(references)
+        kinds, today = _types(old), _types(new)
+        if today is not None and (kinds is None or not kinds <= _widened(today)):
+            gone = " or ".join(sorted(kinds - _widened(today))) if kinds else "anything"
+            yield Break(where, f"{_OF_TYPE}{gone}, and today only {' or '.join(sorted(today))} is read")
+            return
+        yield from _values(old, new, where)
+        yield from _bounds(old, new, where)
+        if kinds is None or "object" in kinds:
+            yield from self._object(old, new, where)
+        if kinds is None or "array" in kinds:
+            yield from self._array(old, new, where)
+        parts, now = old.get("allOf", ()), new.get("allOf", ())
+        if len(parts) != len(now):
+            yield Break(where, "allOf has other parts, and this check does not know what that means")
+        else:
+            for part, other in zip(parts, now, strict=True):
+                yield from self.compare(part, other, where)
+        for keyword in sorted((old.keys() | new.keys()) - _STRUCTURE - _SAID_ONLY):
+            if old.get(keyword) != new.get(keyword):
+                yield Break(where, f"{keyword} has changed, and this check does not know what that means")
+
+    def _object(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+        fields, today = old.get("properties", {}), new.get("properties", {})
+        for name, definition in fields.items():
+            if name not in today:
+                yield Break(_below(where, name), "the field is gone; what stood in it would be passed over")
+                continue
+            yield from self.compare(definition, today[name], _below(where, name))
+            if "default" in definition and "default" not in today[name] and name not in new.get("required", ()):
+                yield Break(
+                    _below(where, name), f"its default was {_in_words(definition['default'])} and none is declared"
+                )
+        yield from self._mapping(old, new, where)
+        for name in new.get("required", ()):
+            if name not in old.get("required", ()):
+                known = "was optional" if name in fields else "did not exist"
+                yield Break(_below(where, name), f"the field is required today and {known}")
+        more, allowed = old.get("additionalProperties", True), new.get("additionalProperties", True)
+        if more is not False and allowed is False:
+            yield Break(where, "fields beyond those that are named were passed over and are refused today")
+        elif more is True and isinstance(allowed, Mapping):
+            yield Break(where, "fields beyond those that are named could hold anything and no longer can")
+        elif isinstance(more, Mapping) and isinstance(allowed, Mapping):
+            yield from self.compare(more, allowed, _below(where, "*"))
+
+    def _mapping(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+        """The values of an old mapping must be valid under the names of today's fields, and under other names."""
+        values, fields = old.get("additionalProperties"), old.get("properties", {})
+        if values is True and not fields:
+            values = {}
+        if not isinstance(values, Mapping):
+            return
+        for name, definition in new.get("properties", {}).items():
+            if name not in fields:
+                yield from self.compare(values, definition, _below(where, name))
+        if "properties" in new and "additionalProperties" not in new:
+            yield Break(where, "it held fields of any name, and those that have no name today would be passed over")
+
+    def _array(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
+        if new.get("uniqueItems") and not old.get("uniqueItems"):
+            yield Break(where, "items may no longer be equal")
+        items, today = old.get("items"), new.get("items")
+        if isinstance(today, Mapping):
+            yield from self.compare(items if isinstance(items, Mapping) else {}, today, f"{where}[]")
+        elif today is False and items is not False:
+            yield Break(where, "further items are refused today")
+        first, now = old.get("prefixItems", ()), new.get("prefixItems", ())
+        for number, definition in enumerate(now):
+            before = first[number] if number < len(first) else items if isinstance(items, Mapping) else {}
+            yield from self.compare(before, definition, f"{where}[{number}]")
+
+
+_OF_TYPE = "could be "
+
+
+def _alternatives(schema: Schema, document: Schema) -> list[Schema]:
+    """The alternatives of a schema, with references resolved; a resolved one keeps its ``$ref``."""
+    if reference := schema.get("$ref"):
+        found: Any = document
+        for part in str(reference).removeprefix("#/").split("/"):
+            found = found[part]
+        beside = {key: value for key, value in schema.items() if key not in {"$ref", "default"} | _SAID_ONLY}
+        return [{**option, "$ref": reference} for option in _alternatives({**found, **beside}, document)]
+    parts = schema.get("allOf", ())
+    others = {key: value for key, value in schema.items() if key != "allOf"}
+    if len(parts) == 1 and not (others.keys() - _SAID_ONLY) & parts[0].keys():
+        return _alternatives({**others, **parts[0]}, document)
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    if not choices:
+        return [schema]
+    beside = {key: value for key, value in schema.items() if key not in {"anyOf", "oneOf", "default"} | _SAID_ONLY}
+    return [option for choice in choices for option in _alternatives(_both(beside, choice), document)]
+
+
+def _both(schema: Schema, choice: Schema) -> Schema:
+    """A schema with one of its choices. A choice may name values of a few fields, and the schema has the others."""
+    both = {**schema, **choice}
+    if "properties" in schema and "properties" in choice:
+        both["properties"] = {**schema["properties"], **choice["properties"]}
+    if "required" in schema and "required" in choice:
+        both["required"] = [*schema["required"], *choice["required"]]
+    return both
+
+
+def _allowed_values(schema: Schema) -> list[Any] | None:
+    """The values that a schema lists; None for any."""
+    return schema["enum"] if "enum" in schema else [schema["const"]] if "const" in schema else None
+
+
+def _types(schema: Schema) -> set[str] | None:
+    """The types that a value may have; None for any."""
+    stated = schema.get("type")
+    if stated is None:
+        values = _allowed_values(schema)
+        return None if values is None else {_TYPES[type(value)] for value in values}
+    return {stated} if isinstance(stated, str) else set(stated)
+
+
+def _widened(types: set[str]) -> set[str]:
+    return types | {"integer"} if "number" in types else types
+
+
+def _values(old: Schema, new: Schema, where: str) -> Iterator[Break]:
+    had, allowed = _allowed_values(old), _allowed_values(new)
+    if allowed is None:
+        return
+    if had is None:
+        yield Break(where, f"could have any value, and today only {', '.join(map(_in_words, allowed))}")
+    elif gone := [value for value in had if value not in allowed]:
+        yield Break(where, f"could be {', '.join(map(_in_words, gone))}, which is no longer read")
+
+
+def _bounds(old: Schema, new: Schema, where: str) -> Iterator[Break]:
+    for keywords, sign, words in ((_LEAST, 1, "at least"), (_MOST, -1, "at most")):
+        for keyword in keywords:
+            was, now = old.get(keyword), new.get(keyword)
+            if now is not None and (was is None or sign * now > sign * was):
+                before = "had no such bound" if was is None else f"was {words} {was}"
+                yield Break(where, f"{keyword} {before} and is {words} {now} today")
+    for keyword in _SHAPE:
+        if keyword in new and old.get(keyword) != new[keyword]:
+            yield Break(where, f"{keyword} was {_in_words(old.get(keyword))} and is {_in_words(new[keyword])} today")
+
+
+def _below(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _in_words(value: object) -> str:
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)

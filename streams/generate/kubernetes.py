@@ -32,10 +32,8 @@ from streams.workers.pool import concurrency_of
 FOLDER = Path("config/generated/kubernetes")
 BASE, AUTOSCALING, EXAMPLE = Path("base"), Path("autoscaling"), Path("overlays/example")
 CONSOLE_PORT = 8090
-PROMETHEUS = "http://prometheus.assay.svc:9090"
-"""With the namespace, because KEDA runs in another one."""
-BUSY_SHARE = 0.7
-"""Of the records that a replica may have in progress; above it, no replica is removed."""
+PROMETHEUS = "http://prometheus.assay.svc:9090"  # with the namespace, because KEDA runs in another one
+BUSY_SHARE = 0.7  # of the records that a replica may have in progress; above it, no replica is removed
 KAFKA, QDRANT, REDIS = "kafka:9092", "http://qdrant:6333", "redis://redis:6379/0"
 """Addresses of a configuration that names no server: services of the namespace."""
 

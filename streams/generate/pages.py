@@ -19,8 +19,7 @@ from streams.topology import HANDLERS, TOPICS, Handler, Topic
 from streams.topology.text import paragraphs, prose, to_table
 
 _HEAD = ("key", "shipped value", "meaning")
-MAX_VALUE = 60
-"""Characters of a value that still fit a table."""
+MAX_VALUE = 60  # characters of a value that still fit a table
 
 
 def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:

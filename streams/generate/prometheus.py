@@ -22,14 +22,12 @@ from streams.topology.text import to_yaml
 
 FOLDER = Path("config/generated/prometheus")
 _RULES = "rules.yaml"
-_STALL_LASTS_SECONDS = 120
-"""How long a stall lasts before its alert fires (``for`` of AssayHandlerStalled)."""
+_STALL_LASTS_SECONDS = 120  # how long a stall lasts before its alert fires (``for`` of AssayHandlerStalled)
 _SERIES = re.compile(r"(?<![\w:])((?:\w+:)?assay_\w+(?::\w+)?)(?:\{([^}]*)\})?")
 _MATCHED = re.compile(r"(\w+) *(?:!=|=~|!~|=)")
 _GROUPED = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right) *\(([^)]*)\)")
 _ANNOTATED = re.compile(r"\$labels\.(\w+)")
-_OF_TARGETS = frozenset({"job", "instance", "service"})
-"""Labels that Prometheus adds to every series when it scrapes."""
+_OF_TARGETS = frozenset({"job", "instance", "service"})  # labels that Prometheus adds to every series when it scrapes
 
 
 @dataclass(frozen=True, slots=True)

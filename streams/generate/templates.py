@@ -66,8 +66,7 @@ def rendered_text(template: str, /, **values: Any) -> str:
 HTTP_PORT = 8080
 STATE = "/var/lib/assay"
 """Where a worker keeps what should outlive it: fetched pages, or the embedded index. Nothing else can be written to."""
-GRACE = "40s"
-"""Longer than the drain budget (``pipeline.drain_seconds``), so that a stop is a drain and not a kill."""
+GRACE = "40s"  # longer than the drain budget (``pipeline.drain_seconds``), so that a stop is a drain and not a kill
 
 
 def compose_workers() -> dict[Path, str]:

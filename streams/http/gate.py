@@ -28,11 +28,9 @@ _PASSED_ON = (b"forwarded", b"client-ip", b"connecting-ip", b"real-ip", b"extern
 _SAME_SITE = frozenset({b"same-origin", b"none"})
 """Values of ``Sec-Fetch-Site`` for requests that no other site has caused."""
 
-_SHOWN = 100
-"""Characters of a host in an answer."""
+_SHOWN = 100  # characters of a host in an answer
 _MOST_WRONG = 5
-_PAUSE_SECONDS = 60.0
-"""How long a wrong token counts."""
+_PAUSE_SECONDS = 60.0  # how long a wrong token counts
 _MOST_PEERS = 1000
 
 

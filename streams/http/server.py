@@ -101,8 +101,7 @@ class HttpServer:
         self._settings = settings
         self._port_setting = port_setting
         self._open: tuple[socket.socket, _Uvicorn, asyncio.Task[None]] | None = None
-        self.address = ""
-        """``host:port`` once it listens; "" if HTTP is off."""
+        self.address = ""  # ``host:port`` once it listens; "" if HTTP is off
 
     async def __aenter__(self) -> Self:
         """Listens. Raises PortTakenError, which says what to do."""
@@ -129,7 +128,6 @@ class HttpServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Stops to listen, and waits for the answers in progress."""
         if self._open is None:
             return
         listener, server, task = self._open

@@ -18,24 +18,17 @@ from handlers.indexing.points import chunking_of, points_of
 from schemas.pages import ScoredPage, Tier
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
-FLOAT_BYTES = 4
-"""Of one number of a vector, as Qdrant keeps them."""
+FLOAT_BYTES = 4  # of one number of a vector, as Qdrant keeps them
 
 
 @dataclass(frozen=True, slots=True)
 class PointCounts:
-    """Counts of articles and of their points.
-
-    Attributes:
-        full_chunks: Points, were every article chunked in full.
-        points: Points as the tiers are indexed, without the article embeddings beside chunks.
-        article_embeddings: Those.
-    """
+    """Counts of articles and of their points."""
 
     articles: int
-    full_chunks: int
-    points: int
-    article_embeddings: int
+    full_chunks: int  # points, were every article chunked in full
+    points: int  # points as the tiers are indexed, without the article embeddings beside chunks
+    article_embeddings: int  # those
 
     @property
     def points_with_articles(self) -> int:
@@ -50,8 +43,6 @@ class TierEstimate(PointCounts):
 
 @dataclass(frozen=True, slots=True)
 class IndexEstimate(PointCounts):
-    """The sums over the tiers."""
-
     tiers: tuple[TierEstimate, ...]
 
     def saved(self, points: int) -> float | None:

@@ -51,22 +51,18 @@ def domains_of(filters: SearchFilters) -> Sequence[str]:
 
 
 Found = list[tuple[float, dict[str, Any]]]
-_UNNAMED = ""
-"""The name of a point's only vector."""
+_UNNAMED = ""  # the name of a point's only vector
 _KEYS = [MEMORY, TIER, DOMAIN, TAGS, DATE]
 _ONE_MEMORY = models.IsEmptyCondition(is_empty=models.PayloadField(key=MEMORY))
 _PAGE = 20_000
-_MARGIN = 2
-"""Factor on the number of points that should contain enough matches, given the share of matches."""
-_MORE = 4
-"""Factor for the next search if the matches are far from the query."""
+_MARGIN = 2  # factor on the number of points that should contain enough matches, given the share of matches
+_MORE = 4  # factor for the next search if the matches are far from the query
 
 
 class Points:
     """Access to a server, which has an index for each filtered key. All methods run in the store's threads."""
 
-    distance = models.Distance.COSINE
-    """Of a new collection."""
+    distance = models.Distance.COSINE  # of a new collection
 
     def struct(self, point: StoredPoint, embedder: str) -> models.PointStruct:
         payload = {**point.payload, "embedder": embedder}

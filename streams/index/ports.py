@@ -48,8 +48,7 @@ class StoreCounts:
 class Embedder(Protocol):
     """Makes vectors of texts. Raises ``IndexDownError`` or ``IndexSettingsError``."""
 
-    name: str
-    """Identifies the vectors of this embedder; stored with them."""
+    name: str  # identifies the vectors of this embedder; stored with them
     dimensions: int
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:

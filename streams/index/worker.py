@@ -24,8 +24,7 @@ _BATCH = 128
 _MORE = 4
 """Factor for the next search if the result has too few documents. A page in tier A has hundreds of points, which may
 all be nearer than the best one of another page."""
-_COUNT_SHARE = 100
-"""Counting takes at most a hundredth of the time; of millions of points it takes seconds."""
+_COUNT_SHARE = 100  # counting takes at most a hundredth of the time; of millions of points it takes seconds
 
 
 @dataclass(eq=False, repr=False)

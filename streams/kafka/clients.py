@@ -26,11 +26,9 @@ from streams.kafka.settings import KafkaSettings
 from streams.topology import DEAD_LETTER_BYTES, MIB
 
 Client = TypeVar("Client", AIOKafkaAdminClient, AIOKafkaConsumer, AIOKafkaProducer)
-_POLL_RECORDS = 500
-"""A small batch may contain millions of records, which must not be in memory at the same time."""
+_POLL_RECORDS = 500  # a small batch may contain millions of records, which must not be in memory at the same time
 
-MAX_REQUEST_BYTES = 64 * MIB
-"""The largest request of a producer; it counts bytes before compression."""
+MAX_REQUEST_BYTES = 64 * MIB  # the largest request of a producer; it counts bytes before compression
 
 
 class TlsFileError(OSError):

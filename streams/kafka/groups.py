@@ -1,4 +1,8 @@
-"""Reads the state of groups and topics in few requests: offsets, members, retention, unread records."""
+"""Reads the state of groups and topics in few requests, and the lag of each group, stopped ones included.
+
+Only the cluster knows partitions that no member holds. The number of requests does not grow with the lag: of a
+partition that is behind, one batch is fetched for the age of its first unread record.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +17,19 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import for_code
 
-from streams.kafka.clients import make_reader, opened
+from schemas.dead import dead_letter_topic
+from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.log_reader import assign_paused, patiently, records_between
 from streams.kafka.settings import KafkaSettings
+from streams.runtime.clock import Clock
+from streams.topology import Handler
 
-_SECONDS = 20.0
-"""The longest time for one of these requests."""
+_SECONDS = 20.0  # the longest time for one of these requests
 _WAIT_MS = 100
 RECORD_FETCH = {"fetch_wait_ms": _WAIT_MS, "fetch_bytes": 65_536}
 """For a single record: its whole batch at least, and little of what follows it."""
 
-Place = tuple[str, TopicPartition]
-"""A group and a partition that it reads."""
+Place = tuple[str, TopicPartition]  # a group and a partition that it reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +167,144 @@ async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:
             if "delete" in (values.get("cleanup.policy") or "delete") and milliseconds >= 0:
                 found[topic] = milliseconds / 1000
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """The lag of a group on one partition."""
+
+    partition: int
+    committed: int | None  # the group's offset; None if it has none and will begin at the first record
+    end: int  # the last stable offset
+    # Offsets from the first unread record to the end. Transaction markers and aborted records occupy offsets too, so
+    # there may be fewer records to read.
+    records: int
+    seconds: float  # age of the first unread record by its timestamp; 0 without one
+    lost: int  # offsets that retention deleted before the group read them
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLag:
+    """The lag of a group on one topic."""
+
+    handler: str
+    topic: str  # before the prefix
+    group: str  # the group's name on the cluster
+    exists: bool
+    records: int
+    seconds: float  # of the partition with the oldest unread record
+    # Until Kafka may delete the first unread record by ``retention.ms``; None if there is no such record, or records
+    # are not deleted by age. Kafka deletes whole segments, so it may stay longer.
+    retention_left_seconds: float | None
+    members: int  # subscriptions in the group
+    delay_seconds: int = 0  # delay of a retry topic; 0 for other topics
+    partitions: tuple[PartitionLag, ...] = ()
+
+    @property
+    def late_seconds(self) -> float:
+        """``seconds`` beyond the delay of a retry topic."""
+        return max(0.0, self.seconds - self.delay_seconds)
+
+    @property
+    def lost(self) -> int:
+        """Offsets that retention deleted before the group read them."""
+        return sum(partition.lost for partition in self.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettersStanding:
+    """The content of a handler's dead letter topic."""
+
+    handler: str
+    topic: str  # before the prefix
+    records: int  # offsets from the first dead letter to the end, markers included; ``assay dlq list`` counts exactly
+    oldest_seconds: float  # age of the first dead letter; 0 without one
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A group and a topic that it reads; both with the prefix."""
+
+    handler: str
+    group: str
+    topic: str
+    delay_seconds: int = 0
+
+
+async def read_lags(settings: KafkaSettings, handlers: Sequence[Handler], clock: Clock) -> list[GroupLag]:
+    """The lag of each handler's group on its own topic and of its retry topics' groups, in the handlers' order.
+
+    Raises KafkaError.
+    """
+    prefix = settings.topic_prefix
+    readings = []
+    for handler in handlers:
+        readings.append(_Reading(handler.name, prefix + handler.group, prefix + handler.consumes.name))
+        readings += [
+            _Reading(handler.name, prefix + retry.group, prefix + retry.topic, retry.delay_seconds)
+            for retry in handler.retry_topics
+        ]
+    async with opened(make_admin(settings)) as admin:
+        groups = await read_groups(admin, [reading.group for reading in readings])
+        topics = await read_topics(admin, {reading.topic for reading in readings})
+    places = {
+        (reading.group, TopicPartition(reading.topic, number))
+        for reading in readings
+        for number in topics[reading.topic].partitions
+    }
+    starts = {place: groups[place[0]].offsets.get(place[1]) for place in places}
+    extents = await read_extents(settings, starts)
+    now = clock.now().timestamp()
+    return [_lag(reading, prefix, topics[reading.topic], groups[reading.group], extents, now) for reading in readings]
+
+
+async def read_dead_letters(
+    settings: KafkaSettings, handlers: Sequence[Handler], clock: Clock
+) -> list[DeadLettersStanding]:
+    """The content of each handler's dead letter topic that exists. Raises KafkaError."""
+    prefix = settings.topic_prefix
+    names = {handler.name: dead_letter_topic(handler.consumes.name, handler.group) for handler in handlers}
+    async with opened(make_admin(settings)) as admin:
+        topics = await read_topics(admin, {prefix + name for name in names.values()})
+    places = [("", TopicPartition(name, number)) for name, state in topics.items() for number in state.partitions]
+    extents = await read_extents(settings, dict.fromkeys(places))
+    now = clock.now().timestamp()
+    found = []
+    for handler, name in names.items():
+        state = topics[prefix + name]
+        own = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
+        if state.partitions:
+            records, oldest = sum(part.unread for part in own), max((part.age(now) for part in own), default=0.0)
+            found.append(DeadLettersStanding(handler, name, records, oldest))
+    return found
+
+
+def _lag(
+    reading: _Reading,
+    prefix: str,
+    topic: TopicState,
+    group: GroupState,
+    extents: Mapping[tuple[str, TopicPartition], Extent],
+    now: float,
+) -> GroupLag:
+    partitions = []
+    for number in topic.partitions:
+        place = TopicPartition(reading.topic, number)
+        extent, committed = extents[reading.group, place], group.offsets.get(place)
+        lost = max(0, extent.beginning - committed) if committed is not None else 0
+        partitions.append(PartitionLag(number, committed, extent.end, extent.unread, extent.age(now), lost))
+    seconds = max((partition.seconds for partition in partitions), default=0.0)
+    records = sum(partition.records for partition in partitions)
+    left = None if topic.retention_seconds is None or not records else max(0.0, topic.retention_seconds - seconds)
+    return GroupLag(
+        handler=reading.handler,
+        topic=reading.topic.removeprefix(prefix),
+        group=reading.group,
+        exists=bool(topic.partitions),
+        records=records,
+        seconds=seconds,
+        retention_left_seconds=left,
+        members=group.members,
+        delay_seconds=reading.delay_seconds,
+        partitions=tuple(partitions),
+    )

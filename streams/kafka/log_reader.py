@@ -28,10 +28,8 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 _POLL_MS = 100
 _SETTLE_SECONDS = 0.05
-_LOOK_SECONDS = 15.0
-"""How often ``follow`` looks for new topics and partitions."""
-_NO_TOPIC_SECONDS = 2.0
-"""The same while none of the topics exists."""
+_LOOK_SECONDS = 15.0  # how often ``follow`` looks for new topics and partitions
+_NO_TOPIC_SECONDS = 2.0  # the same while none of the topics exists
 _PATIENCE_SECONDS = 20.0
 _PAUSE_SECONDS = 0.2
 _BUSY = (
@@ -41,8 +39,7 @@ _BUSY = (
     NotCoordinatorForGroupError,
 )
 """Errors while a broker starts, or another one takes over: the request is repeated."""
-_AT_ONCE = 200
-"""Records taken from the client at once; what it has fetched beyond is bounded by its own buffers."""
+_AT_ONCE = 200  # records taken from the client at once; what it has fetched beyond is bounded by its own buffers
 
 
 async def records_between(

@@ -35,10 +35,8 @@ V = TypeVar("V", bound=Event)
 _POLL_MS = 100
 _FETCH_WAIT_MS = 50
 """Each read of the end of the topic waits for a fetch that finds nothing, so that one must be short."""
-_FENCED_SECONDS = 60.0
-"""For so long a change is repeated while other processes write the same key."""
-_PAUSE_SECONDS = 1.0
-"""The longest pause before a change is repeated."""
+_FENCED_SECONDS = 60.0  # for so long a change is repeated while other processes write the same key
+_PAUSE_SECONDS = 1.0  # the longest pause before a change is repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,7 @@ class TopicTable(Generic[V]):
         self._partitions: list[TopicPartition] = []
         self._clients = AsyncExitStack()
         self._lock = asyncio.Lock()
-        self.rows: dict[str, V] = {}
-        """The newest value of each key, as of the last ``refresh``."""
+        self.rows: dict[str, V] = {}  # the newest value of each key, as of the last ``refresh``
         self.unreadable: set[str] = set()
         """The keys whose newest record can't be decoded, perhaps because a newer version wrote it."""
 

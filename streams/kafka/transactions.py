@@ -39,8 +39,7 @@ log = structlog.get_logger(__name__)
 
 RECORDS_OF_A_PRODUCER = 1_000_000_000
 """A producer is replaced after this number: aiokafka's sequence numbers turn negative after 2**31 on a partition."""
-FENCED = (ProducerFenced, InvalidProducerEpoch)
-"""A later producer has the transactional id."""
+FENCED = (ProducerFenced, InvalidProducerEpoch)  # a later producer has the transactional id
 IN_DOUBT = (KafkaError, TimeoutError, OSError, AssertionError, IllegalOperation, KeyError)
 """Errors of a write that aiokafka raises. After any of them the group's committed offset decides what happened.
 
@@ -95,8 +94,7 @@ class RecordWriter:
         3. Read from the broker that has confirmed the write, over the same connection. A broker that was started in
            between has another connection. After an error, an offset is written again.
 
-        Raises:
-            KafkaError, TimeoutError: There is no answer in time; the writer must be stopped.
+        Raises KafkaError, TimeoutError: there is no answer in time; the writer must be stopped.
         """
         await self.start()
         async with asyncio.timeout(self.deadline_seconds):

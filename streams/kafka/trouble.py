@@ -28,10 +28,8 @@ from streams.kafka.clients import TlsFileError, connection, make_admin, opened
 from streams.kafka.settings import KafkaSettings, SecurityProtocol
 from streams.kafka.topics import TopicsError, no_topic
 
-_REFUSAL_SECONDS = 5.0
-"""The time that a server has to refuse a client."""
-_ANSWER_SECONDS = 4.0
-"""The time that a cluster has to say what it lacks."""
+_REFUSAL_SECONDS = 5.0  # the time that a server has to refuse a client
+_ANSWER_SECONDS = 4.0  # the time that a cluster has to say what it lacks
 _CLOSE_SECONDS = 0.5
 _FORBIDDEN = (
     ClusterAuthorizationFailedError,

@@ -45,7 +45,6 @@ class Budget:
     """Keeps the costs of a UTC day below a bound, as far as prices are known."""
 
     def __init__(self, usd_per_day: float | None, journal: AnswerJournal, clock: Clock, metrics: Metrics) -> None:
-        """Without ``usd_per_day`` there is no bound."""
         self._most = usd_per_day
         self._journal = journal
         self._clock = clock
@@ -81,8 +80,7 @@ class Budget:
 
 
 T = TypeVar("T")
-_AFTER_SECONDS = 0.1
-"""Time beyond the deadline to wait for a write to the journal."""
+_AFTER_SECONDS = 0.1  # time beyond the deadline to wait for a write to the journal
 
 
 class LateError(JournalError):
@@ -251,8 +249,7 @@ async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]]
         log.error("the journal failed after its caller had left", error=str(error)[:300])
 
 
-_WRITE_SECONDS = 2.0
-"""Between two writes: a write for each cached answer would take longer than the answer."""
+_WRITE_SECONDS = 2.0  # between two writes: a write for each cached answer would take longer than the answer
 
 
 class CallTally:

@@ -79,17 +79,13 @@ def _shared(reply: Replied) -> Replied:
 
 _ASKED: tuple[Cause, ...] = ("down", "shut")
 """Causes that follow from a request, so its question does not count as refused."""
-_ADAPTATIONS = 3
-"""Parameters that a model may refuse, one after another."""
+_ADAPTATIONS = 3  # parameters that a model may refuse, one after another
 _REFUSALS = 3
 """Refusals for lack of capacity, with answers to others in between, after which a question counts as too large."""
-_LEAST_TRY_SECONDS = 0.1
-"""No server answers in less time."""
+_LEAST_TRY_SECONDS = 0.1  # no server answers in less time
 
 
 class Gateway:
-    """Asks models within limits, deadlines and a budget."""
-
     def __init__(
         self,
         llm: LlmSettings,

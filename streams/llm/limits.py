@@ -23,10 +23,8 @@ from streams.llm.settings import ModelLimits
 from streams.runtime.clock import Clock
 
 MINUTE = 60.0
-_LOOK_AGAIN_SECONDS = 1.0
-"""Longest time until a waiting call notices a changed share."""
-_CUT_SECONDS = 5.0
-"""Refusals of the server within this time count as one."""
+_LOOK_AGAIN_SECONDS = 1.0  # longest time until a waiting call notices a changed share
+_CUT_SECONDS = 5.0  # refusals of the server within this time count as one
 _LEAST_FACTOR = 0.05
 _RECOVERY_PER_MINUTE = 0.2
 
@@ -110,16 +108,12 @@ class TaskQueue:
 
 @dataclass(slots=True)
 class ModelTurn:
-    """A call that may be made now; ``over`` must be called after it.
-
-    Attributes:
-        limited: Seconds of ``waited`` in which the call was first in its queue and the limits held it back.
-    """
+    """A call that may be made now; ``over`` must be called after it."""
 
     queue: TaskQueue
     tokens: int
     waited: float
-    limited: float
+    limited: float  # seconds of ``waited`` in which the call was first in its queue and the limits held it back
 
     def over(self, tokens: int | None) -> None:
         """The call has ended. ``tokens`` is what it used, None if unknown."""
@@ -131,17 +125,12 @@ class ModelTurn:
 
 @dataclass(frozen=True, slots=True)
 class NoTurn:
-    """No call may be made within the patience.
-
-    Attributes:
-        after_seconds: Expected seconds until a turn.
-        paused: Whether the server asked to wait for longer than the patience; else other calls have the turns.
-    """
+    """No call may be made within the patience."""
 
     waited: float
     limited: float
-    after_seconds: float
-    paused: bool
+    after_seconds: float  # expected seconds until a turn
+    paused: bool  # whether the server asked to wait for longer than the patience; else other calls have the turns
 
 
 class Limiter:

@@ -12,15 +12,11 @@ from streams.llm.journal import AnswerJournal, DayCalls, Experience, JournalErro
 from streams.runtime.extras import install_line
 
 PREFIX = "assay:llm:"
-_SECONDS = 2.0
-"""Timeout of a command; a hanging journal must not delay answers for longer than a model may."""
-_COSTS_SECONDS = 3 * 86_400
-"""A day's costs are needed until the day is over in every time zone."""
+_SECONDS = 2.0  # timeout of a command; a hanging journal must not delay answers for longer than a model may
+_COSTS_SECONDS = 3 * 86_400  # a day's costs are needed until the day is over in every time zone
 _COUNTED = ("requested", "cached", "refused")
-_COUNTS_SECONDS = 400 * 86_400
-"""How long the counts of a day are kept."""
-_OTHER_COSTS_SECONDS = 90 * 86_400
-"""A replay's costs are needed until an operator resumes it."""
+_COUNTS_SECONDS = 400 * 86_400  # how long the counts of a day are kept
+_OTHER_COSTS_SECONDS = 90 * 86_400  # a replay's costs are needed until an operator resumes it
 
 
 class RedisJournal(AnswerJournal):

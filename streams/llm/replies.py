@@ -16,8 +16,7 @@ from pydantic_core import from_json
 from schemas.llm import CallOutcome
 from schemas.needs import ToolCall
 
-_HIDDEN_TOKENS = 10_000
-"""Tokens that a server may add to a prompt; otherwise a prompt has fewer tokens than bytes."""
+_HIDDEN_TOKENS = 10_000  # tokens that a server may add to a prompt; otherwise a prompt has fewer tokens than bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,26 +113,19 @@ class Trouble(Enum):
     ADAPT = "the client leaves a parameter out from now on"
 
 
-MAX_DETAIL = 300
-"""Longest description of a failure, in characters."""
+MAX_DETAIL = 300  # longest description of a failure, in characters
 _OUTCOMES = {Trouble.LIMITED: CallOutcome.RATE_LIMITED, Trouble.TIMEOUT: CallOutcome.TIMEOUT}
 """The outcome of all other failures is ``ERROR``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A request without an answer.
-
-    Attributes:
-        cause: The failure in our own words, with advice. It may be logged and shown to other callers.
-        after_seconds: How long the server asked to wait; None if it did not.
-        server_text: The server's own text, or "". It may repeat the question, so only its caller may see it.
-    """
+    """A request without an answer."""
 
     kind: Trouble
-    cause: str
-    after_seconds: float | None = None
-    server_text: str = ""
+    cause: str  # The failure in our own words, with advice. It may be logged and shown to other callers.
+    after_seconds: float | None = None  # how long the server asked to wait; None if it did not
+    server_text: str = ""  # The server's own text, or "". It may repeat the question, so only its caller may see it.
     usage: ClassVar[None] = None
 
     @property

@@ -14,8 +14,7 @@ from streams.runtime.server_address import ServerAddress
 
 LOCAL_RATE = {"requests_per_minute": 600, "tokens_per_minute": 1_000_000}
 """Where a server on this machine or in a private network begins. Each 429 halves the rate."""
-LONGEST_ASK_SECONDS = 270.0
-"""Below the timeout of a request in the pipeline (``processing.retries.attempt_seconds``)."""
+LONGEST_ASK_SECONDS = 270.0  # below the timeout of a request in the pipeline (``processing.retries.attempt_seconds``)
 
 
 class LlmSettings(Section):

@@ -21,12 +21,10 @@ from streams.runtime.files import SqliteThread, Steps, open_database, refuse_new
 
 T = TypeVar("T")
 VARIABLE = "ASSAY_LLM__CACHE_PATH"
-_FORGET_EVERY = 1000
-"""Answers written between two deletions of expired answers."""
+_FORGET_EVERY = 1000  # answers written between two deletions of expired answers
 _LOCKED_SECONDS = 2.0
 """How long to wait for another process's write; the gateway also waits no longer than a task's deadline."""
-_MOST_IN_MEMORY = 10_000
-"""Answers kept without a file; the oldest are deleted first."""
+_MOST_IN_MEMORY = 10_000  # answers kept without a file; the oldest are deleted first
 
 STEPS: Steps = (
     (

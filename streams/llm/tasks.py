@@ -25,8 +25,7 @@ from streams.llm.journal import StoredAnswer, reply_of
 from streams.llm.replies import Completion
 
 NAME = "offline"
-Judge = Callable[[Mapping[str, Any]], str]
-"""Returns a reply in the task's protocol for the facts."""
+Judge = Callable[[Mapping[str, Any]], str]  # returns a reply in the task's protocol for the facts
 
 OFFLINE_JUDGES: Mapping[str, Judge] = {
     "analyst": judges.analyst,

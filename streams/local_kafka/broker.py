@@ -37,13 +37,11 @@ HOST = "127.0.0.1"
 PORTS = range(20_000, 32_000)
 """Below the ports that Linux and macOS use for outgoing connections. Otherwise a client that retries a killed broker
 could get the broker's own port, connect to itself, and hold the port when the broker restarts."""
-STOP_SECONDS = 15.0
-"""Time limit of a clean stop; then the broker is killed."""
+STOP_SECONDS = 15.0  # time limit of a clean stop; then the broker is killed
 _PORT_ATTEMPTS = 5
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 5.0
-_FULL_BYTES = 1024 * 1024
-"""With less free space, a disk counts as full."""
+_FULL_BYTES = 1024 * 1024  # with less free space, a disk counts as full
 _LONGEST_CAUSE = 300
 _TAIL_BYTES = 3000
 _THROWN = re.compile(r"(?<![\w.])(?:[a-z]\w*+\.)++[A-Z]\w*(?:Exception|Error)\b.*")
@@ -62,8 +60,7 @@ class LocalKafka:
         progress: Gets a message about long steps.
     """
 
-    start_seconds = 60.0
-    """Time limit of a start, without the download."""
+    start_seconds = 60.0  # time limit of a start, without the download
     java_options: tuple[str, ...] = (
         "-Xmx512m",
         # The first compiler only: the broker is up in 2.8 s instead of 4.8, and cheaper over any run of a few minutes.

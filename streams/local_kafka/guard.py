@@ -19,10 +19,8 @@ import signal
 import subprocess
 import sys
 
-STOP, KILL = b"s", b"k"
-"""The orders: stop cleanly; kill."""
-ORPHAN_SECONDS = 5.0
-"""Time limit of a clean stop of Java after the parent has ended."""
+STOP, KILL = b"s", b"k"  # the orders: stop cleanly; kill
+ORPHAN_SECONDS = 5.0  # time limit of a clean stop of Java after the parent has ended
 _PARENT_CHECK_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
 

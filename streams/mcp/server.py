@@ -30,8 +30,7 @@ _INSTRUCTIONS = (
 )
 _PATH = "/mcp"
 _SHARED = "standard input"
-_PEER = b"x-assay-peer"
-"""The header in which the guard states the address of a client; a client's own is removed."""
+_PEER = b"x-assay-peer"  # the header in which the guard states the address of a client; a client's own is removed
 
 
 def make_server(tools: Tools) -> MCPServer[Any]:

@@ -32,8 +32,7 @@ class Breaker(CircuitBreaker):
         self.closed_at = clock.monotonic()
         """When the breaker was last closed, or a service last asked an attempt to queue."""
         self._opened_at = self.closed_at
-        self.cause = ""
-        """Why the last attempt failed, in words."""
+        self.cause = ""  # why the last attempt failed, in words
 
     @property
     def open_seconds(self) -> float:

@@ -87,8 +87,7 @@ class Committer:
         self._known: int | None = None
         self.failing_since: float | None = None
         """When commits began to fail, in monotonic seconds; None if the last one worked."""
-        self.trouble: Exception | None = None
-        """The error of the last attempt to open or to commit; None if it worked."""
+        self.trouble: Exception | None = None  # the error of the last attempt to open or to commit; None if it worked
 
     async def open(self) -> int:
         """Fences other owners if exactly once, and returns the offset to continue at. Retries until it works."""

@@ -28,8 +28,7 @@ from aiokafka.errors import IllegalStateError, KafkaError
 from streams.kafka.aiokafka_fixes.connections import raise_offset_errors
 
 Polled = dict[TopicPartition, list[ConsumerRecord]]
-_POLL_RECORDS = 500
-"""Of a poll without a number: Kafka's own default."""
+_POLL_RECORDS = 500  # of a poll without a number: Kafka's own default
 
 
 class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is not typed
@@ -38,14 +37,10 @@ class CountingConsumer(AIOKafkaConsumer):  # type: ignore[misc] # aiokafka is no
     def __init__(self, *topics: str, **options: Any) -> None:
         super().__init__(*topics, **options)
         raise_offset_errors(self._client)
-        self.polls = 0
-        """Number of polls, the present one included."""
-        self.polled_at = time.monotonic()
-        """Start of the last poll."""
-        self.trouble: Exception | None = None
-        """The error of the last poll; None if it worked."""
-        self._cursors: dict[TopicPartition, PartitionCursor] = {}
-        """Of the partitions that take records in."""
+        self.polls = 0  # number of polls, the present one included
+        self.polled_at = time.monotonic()  # start of the last poll
+        self.trouble: Exception | None = None  # the error of the last poll; None if it worked
+        self._cursors: dict[TopicPartition, PartitionCursor] = {}  # of the partitions that take records in
         self._room_made = asyncio.Event()
 
     async def getmany(self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None) -> Polled:
@@ -91,10 +86,8 @@ class PartitionCursor:
         """For a partition that was just assigned and is paused; replaces an earlier cursor when it starts."""
         self._partition = partition
         self._consumer = consumer
-        self.next_offset = 0
-        """The first offset that was not taken in."""
-        self._delivered_to = 0
-        """Every record below this offset has been through intake."""
+        self.next_offset = 0  # the first offset that was not taken in
+        self._delivered_to = 0  # every record below this offset has been through intake
         self._valid_from_poll = 0
         self._room = 0
         self.breaker_open = False

@@ -25,13 +25,11 @@ from streams.runtime.clock import Clock
 _CHECK_SECONDS = 0.3
 _CHECKS_BEFORE_REPORT = 4
 """A commit takes part of a second to become readable, so a reason is reported only after this number of checks."""
-_ANSWER_SECONDS = 20.0
-"""The longest time for a group coordinator to return an offset; aiokafka asks without a limit."""
+_ANSWER_SECONDS = 20.0  # the longest time for a group coordinator to return an offset; aiokafka asks without a limit
 
 HighWatermarks = Callable[[Collection[TopicPartition]], Awaitable[Mapping[TopicPartition, int]]]
 
-_WORK = ""
-"""This process has work, or Kafka does not answer: not reported."""
+_WORK = ""  # this process has work, or Kafka does not answer: not reported
 
 
 @dataclass(eq=False, repr=False)

@@ -146,12 +146,10 @@ def due_after(retry_topic: RetryTopic, retry: Retry, now: datetime, longest_seco
 
 _ROOM_FOR_HEADERS = MIB // 4
 _ROOM_FOR_VALUE = DEAD_LETTER_BYTES - MIB // 2
-_HEADER_OVERHEAD = 10
-"""Bytes that a header takes in addition to its name and value, at most."""
+_HEADER_OVERHEAD = 10  # bytes that a header takes in addition to its name and value, at most
 _OF_LETTERS = ("x-stage", "x-died-at", "x-tombstone", "x-orig-key-size", "x-orig-size", "x-orig-sha256")
 _OF_HEADERS = ("x-orig-headers-dropped", "x-orig-binary-headers")
-LETTER_NOTES = frozenset((*NOTES, *_OF_LETTERS, *_OF_HEADERS))
-"""All headers that Assay adds to a dead letter."""
+LETTER_NOTES = frozenset((*NOTES, *_OF_LETTERS, *_OF_HEADERS))  # all headers that Assay adds to a dead letter
 
 
 def dead_letter(handler: Handler, input_: Input, refusal: Dead, stage: Stage, died_at: datetime) -> OutputRecord:

@@ -57,8 +57,7 @@ def subscriptions(handler: Handler) -> tuple[Subscription, ...]:
 
 
 AssignmentListener = Callable[[Subscription, int, int], None]
-_SLICE_SECONDS = 0.005
-"""Work done before the event loop gets control."""
+_SLICE_SECONDS = 0.005  # work done before the event loop gets control
 _CLIENT_TASKS = {"_coordinator": "_coordination_task", "_fetcher": "_fetch_task", "_client": "_sync_task"}
 """The background tasks of aiokafka's consumer: group membership, fetches, cluster metadata."""
 
@@ -68,35 +67,27 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
     """This process's part of the consumer group of a handler, or of one of its retry topics.
 
     Partitions come with the first rebalance.
-
-    Attributes:
-        work: What is done with each record.
-        committers: How partitions commit.
-        breaker: Pauses intake while a dependency of the handler is down.
-        on_assignment: Called after each rebalance with the number of the topic's partitions held here, and in all.
-        ends: For each partition the first offset that is not read; None to read on for ever.
-        pause: Seconds for which no record may be started.
-        on_gap: As of ``Partition``.
-        lag: Records up to the end of the topic that are not committed yet, as of the last ``measure_lag``.
     """
 
     subscription: Subscription
-    work: RecordWork
-    committers: CommitterFactory
+    work: RecordWork  # what is done with each record
+    committers: CommitterFactory  # how partitions commit
     settings: PipelineSettings
     clock: Clock
     observer: PipelineMetrics
-    breaker: Breaker
+    breaker: Breaker  # pauses intake while a dependency of the handler is down
+    # Called after each rebalance with the number of the topic's partitions held here, and in all.
     on_assignment: AssignmentListener | None = None
+    # For each partition the first offset that is not read; None to read on for ever.
     ends: Mapping[TopicPartition, int] | None = None
-    pause: Callable[[], float] | None = None
-    on_gap: GapListener | None = None
+    pause: Callable[[], float] | None = None  # seconds for which no record may be started
+    on_gap: GapListener | None = None  # as of ``Partition``
 
     def __post_init__(self) -> None:
         self.handler = self.subscription.handler
         self.partitions: dict[TopicPartition, Partition] = {}
         self.rebalancing = True
-        self.lag = 0
+        self.lag = 0  # records up to the end of the topic that are not committed yet, as of the last ``measure_lag``
         self._rebalancing_since = self.clock.monotonic()
         self._consumer: Callable[[], CountingConsumer | None] = lambda: None
         self._ready: deque[tuple[Partition, Held]] = deque()

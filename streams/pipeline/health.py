@@ -30,10 +30,8 @@ from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 
 _TICK_SECONDS = 0.5
-_TICKS_PER_LOOK = 8
-"""Ticks between two looks at the cluster, which are requests to the brokers."""
-_WEDGED_AFTER = 10
-"""Looks in a row, between which a blocked event loop may recover."""
+_TICKS_PER_LOOK = 8  # ticks between two looks at the cluster, which are requests to the brokers
+_WEDGED_AFTER = 10  # looks in a row, between which a blocked event loop may recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,33 +138,24 @@ class Health:
 
 log = structlog.get_logger("assay")
 
-_ANSWER_SECONDS = 4.0
-"""The longest time of an answer."""
-_REBALANCE_SECONDS = 5.0
-"""A group that has no open partitions for so long is reported; a usual rebalance takes less."""
+_ANSWER_SECONDS = 4.0  # the longest time of an answer
+_REBALANCE_SECONDS = 5.0  # a group that has no open partitions for so long is reported; a usual rebalance takes less
 
 FindCauses = Callable[[KafkaSettings, Collection[str], Collection[str]], Awaitable[list[str]]]
 
 
 @dataclass(eq=False, repr=False)
 class Waiting:
-    """What the groups wait for, as of the last look; measures their lag as well.
-
-    Attributes:
-        writes: The topics that the groups write, before the prefix.
-        find: As ``find_causes``.
-        causes: In words; empty while nothing is waited for.
-    """
+    """What the groups wait for, as of the last look; measures their lag as well."""
 
     groups: Sequence[ConsumerGroup]
     kafka: KafkaSettings
     clock: Clock
     _: KW_ONLY
-    writes: Collection[str] = ()
-    find: FindCauses = find_causes
-    causes: tuple[str, ...] = field(default=(), init=False)
-    _complete: bool = field(default=False, init=False)
-    """Whether the cluster has shown all topics and groups."""
+    writes: Collection[str] = ()  # the topics that the groups write, before the prefix
+    find: FindCauses = find_causes  # as ``find_causes``
+    causes: tuple[str, ...] = field(default=(), init=False)  # in words; empty while nothing is waited for
+    _complete: bool = field(default=False, init=False)  # whether the cluster has shown all topics and groups
 
     async def look(self) -> None:
         """Measures the lag of the groups, and finds out what they wait for."""

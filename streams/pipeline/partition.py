@@ -33,8 +33,7 @@ from streams.topology.codec import OutputRecord
 
 log = structlog.get_logger(__name__)
 
-_LITTLE_ROOM = 8
-"""A window with less than this part of its records as room is full."""
+_LITTLE_ROOM = 8  # a window with less than this part of its records as room is full
 Held = Entry[ConsumerRecord, Done]
 GapListener = Callable[[TopicPartition, int, int], None]
 
@@ -49,28 +48,19 @@ class State(Enum):
 
 @dataclass(eq=False, repr=False)
 class Partition:
-    """Intake, window and commit of one input partition, for one assignment.
+    """Intake, window and commit of one input partition, for one assignment."""
 
-    Attributes:
-        partition: Topic (with prefix) and number.
-        cursor: Its place in the group's consumer.
-        work: Makes the dead letter of outputs that the broker refuses.
-        start: Called for every entry that may start now.
-        serialize_by_key: Whether the records of a key are processed one after another.
-        end: The first offset that is not taken in; None to read on for ever.
-        on_gap: Called if the records of a poll begin after the next offset, with both offsets.
-    """
-
-    partition: TopicPartition
-    cursor: PartitionCursor
+    partition: TopicPartition  # topic (with prefix) and number
+    cursor: PartitionCursor  # its place in the group's consumer
     committer: Committer
-    work: RecordWork
+    work: RecordWork  # makes the dead letter of outputs that the broker refuses
     settings: PipelineSettings
     clock: Clock
-    start: Callable[[Partition, Held], None]
+    start: Callable[[Partition, Held], None]  # called for every entry that may start now
     _: KW_ONLY
-    serialize_by_key: bool
-    end: int | None = None
+    serialize_by_key: bool  # whether the records of a key are processed one after another
+    end: int | None = None  # the first offset that is not taken in; None to read on for ever
+    # Called if the records of a poll begin after the next offset, with both offsets.
     on_gap: GapListener | None = None
 
     def __post_init__(self) -> None:
@@ -79,10 +69,8 @@ class Partition:
         self.running: set[asyncio.Task[None]] = set()
         self._window: Window[ConsumerRecord, Done] = self._empty_window()
         self._progress = asyncio.Event()
-        self._single_commits = 0
-        """Commits of one record each that are left after a commit in doubt."""
-        self._refused: dict[int, str] = {}
-        """Offsets whose outputs the broker refuses, with its error."""
+        self._single_commits = 0  # commits of one record each that are left after a commit in doubt
+        self._refused: dict[int, str] = {}  # offsets whose outputs the broker refuses, with its error
         self._life: asyncio.Task[None] | None = None
 
     def open(self) -> None:

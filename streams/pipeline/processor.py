@@ -32,8 +32,7 @@ class Done(NamedTuple):
     """The records to write for an input."""
 
     outputs: tuple[OutputRecord, ...]
-    size: int
-    """Bytes to write."""
+    size: int  # bytes to write
 
     @classmethod
     def of(cls, *outputs: OutputRecord) -> Done:
@@ -45,8 +44,7 @@ class Started(NamedTuple):
     """An input whose processing has started: when, in monotonic seconds, and its trace span."""
 
     input: Input
-    produced: datetime | None
-    """When the original record was written; None if it does not say."""
+    produced: datetime | None  # when the original record was written; None if it does not say
     at: float
     span: RecordSpan
 
@@ -56,8 +54,7 @@ class Pending:
     """A record whose handler asked for something, has to be tried again, or runs in a child process."""
 
     source: Event | RawRecord
-    first: Ask | Retry | None
-    """The handler's first answer; None if the handler was not called yet."""
+    first: Ask | Retry | None  # the handler's first answer; None if the handler was not called yet
     started: Started
 
 
@@ -80,18 +77,15 @@ class RecordWork(Protocol):
 
 @dataclass(eq=False, repr=False)
 class RecordProcessor:
-    """Processes the records of one handler's topic, or of one of its retry topics.
-
-    Attributes:
-        retry_topic: The retry topic that the records come from; None for the handler's own topic.
-        on_done: Called for each record; says whether it became a dead letter.
-    """
+    """Processes the records of one handler's topic, or of one of its retry topics."""
 
     runner: HandlerRunner
     clock: Clock
     observer: PipelineMetrics
+    # The retry topic that the records come from; None for the handler's own topic.
     retry_topic: RetryTopic | None = None
     spans: Callable[[ConsumerRecord], RecordSpan] = no_spans
+    # Called for each record; says whether it became a dead letter.
     on_done: Callable[[bool], None] = lambda _: None
 
     def __post_init__(self) -> None:

@@ -18,10 +18,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-R = TypeVar("R")
-"""An input record."""
-D = TypeVar("D")
-"""The result of a finished record."""
+R = TypeVar("R")  # an input record
+D = TypeVar("D")  # the result of a finished record
 
 
 @dataclass(slots=True, eq=False)
@@ -54,8 +52,7 @@ class Window(Generic[R, D]):
         """For each key with a started entry, the entries that wait; usually None."""
         self._bytes = 0
         self._admitted = self._admitted_bytes = 0
-        self.last_offset = -1
-        """The highest offset admitted; -1 before the first."""
+        self.last_offset = -1  # the highest offset admitted; -1 before the first
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -86,8 +83,7 @@ class Window(Generic[R, D]):
     def admit(self, offset: int, key: Hashable, size: int, record: R) -> Entry[R, D] | None:
         """Admits a record. Returns its entry if it may start at once, None if it waits for another one of its key.
 
-        Raises:
-            ValueError: The offset is not above all admitted before.
+        Raises ValueError: the offset is not above all admitted before.
         """
         if offset <= self.last_offset:
             raise ValueError(f"offset {offset} is not above {self.last_offset}")

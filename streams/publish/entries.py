@@ -24,24 +24,18 @@ from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from streams.topology import TOPIC_BYTES, Topic
 from streams.topology.codec import OutputRecord, encode, refusal
 
-UNREADABLE = (OSError, EOFError, zlib.error)
-"""The errors of reading a file, plain or gzipped."""
+UNREADABLE = (OSError, EOFError, zlib.error)  # the errors of reading a file, plain or gzipped
 _LARGEST_RECORD = TOPIC_BYTES - 64 * 1024
 """Leaves room for the overhead of a batch and of incompressible data, so that the topic accepts the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An entry that cannot be published.
+    """An entry that cannot be published."""
 
-    Attributes:
-        place: ``file:line``, or a file.
-        line: The line; None for a file, and for a line that is too long.
-    """
-
-    place: str
+    place: str  # ``file:line``, or a file
     reason: str
-    line: bytes | None = None
+    line: bytes | None = None  # the line; None for a file, and for a line that is too long
 
 
 class SourceError(Exception):
@@ -53,21 +47,13 @@ class EntryError(ValueError):
 
 
 class Entry(NamedTuple):
-    """A line of a source, or a page of a folder.
+    """A line of a source, or a page of a folder."""
 
-    Attributes:
-        place: ``file:line``, or a file.
-        trace: The line, or the name and size of a page: it must be the same when a run is resumed.
-        end: The bytes of the source up to its end, compressed as on the disk.
-        event: Makes the event; None if it has none. Raises EntryError and ValidationError.
-        line: For a refusal.
-    """
-
-    place: str
-    trace: bytes
-    end: int
-    event: Callable[[], Event | None]
-    line: bytes | None = None
+    place: str  # ``file:line``, or a file
+    trace: bytes  # the line, or the name and size of a page: it must be the same when a run is resumed
+    end: int  # the bytes of the source up to its end, compressed as on the disk
+    event: Callable[[], Event | None]  # Makes the event; None if it has none. Raises EntryError and ValidationError.
+    line: bytes | None = None  # for a refusal
 
     def record(self, topic: Topic, run: Run | None = None) -> OutputRecord | Refused | None:
         """The record of the event, of the backfill; None if it has no event."""

@@ -21,24 +21,18 @@ from streams.topology import Topic
 from streams.topology.codec import decode
 
 _OF_TRY = b'{"outcome":'
-_OF_TAIL = b'{"topic":'
-"""The beginnings of the lines that these commands write. Other lines are not parsed here."""
+_OF_TAIL = b'{"topic":'  # The beginnings of the lines that these commands write. Other lines are not parsed here.
 
 
 class LineEvent(NamedTuple):
-    """An event of a line.
-
-    Attributes:
-        event: The event; Dead with the reason if it cannot be read; Drop for a line of ``assay try`` without an event
-            of the topic.
-        value: The JSON that was read; the line for Drop.
-        identity: The event's id, or its place on the topic; "" if the line has neither.
-    """
+    """An event of a line."""
 
     place: str
+    # The event; Dead with the reason if it cannot be read; Drop for a line of ``assay try`` without an event of the
+    # topic.
     event: Event | Dead | Drop
-    value: bytes = b""
-    identity: str = ""
+    value: bytes = b""  # the JSON that was read; the line for Drop
+    identity: str = ""  # the event's id, or its place on the topic; "" if the line has neither
 
     @property
     def content_identity(self) -> str:

@@ -20,11 +20,9 @@ from schemas.outcome import Dead, DeadReason
 from streams.publish.entries import UNREADABLE, explain, opened
 from streams.topology import TOPIC_BYTES
 
-LARGEST_LINE = TOPIC_BYTES
-"""The bytes of the longest line that is read; no topic accepts more."""
+LARGEST_LINE = TOPIC_BYTES  # the bytes of the longest line that is read; no topic accepts more
 STANDARD_INPUT_PATH = Path("-")
-STANDARD_INPUT = 0
-"""The descriptor of standard input."""
+STANDARD_INPUT = 0  # the descriptor of standard input
 LARGEST_GAP = 256 * 1024 * 1024
 """The bytes that may follow each other without a line to read; a small gzipped file may have blank lines by the hundred
 million, so each counts as ``_BLANK_LINE``."""
@@ -34,15 +32,12 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
 class Line(NamedTuple):
-    """A line of a file or of standard input that is not blank.
-
-    Attributes:
-        content: The line with its end, without a byte order mark; None if it is longer than any topic takes.
-        end: The bytes of the file up to about its end, compressed as on the disk; 0 for standard input.
-    """
+    """A line of a file or of standard input that is not blank."""
 
     place: str
+    # The line with its end, without a byte order mark; None if it is longer than any topic takes.
     content: bytes | None
+    # The bytes of the file up to about its end, compressed as on the disk; 0 for standard input.
     end: int
 
 

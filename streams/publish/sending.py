@@ -46,8 +46,7 @@ class RunLog:
         self._writer = RecordWriter(
             lambda: make_producer(kafka, self.transactional_id, "assay.publish"), kafka.transaction_timeout_seconds
         )
-        self.group = f"{self._prefix}assay.publish.{run}"
-        """The consumer group whose offset is the position."""
+        self.group = f"{self._prefix}assay.publish.{run}"  # the consumer group whose offset is the position
 
     @property
     def transactional_id(self) -> str:
@@ -56,8 +55,7 @@ class RunLog:
     async def read(self) -> Position | None:
         """The committed position, without fencing other copies; None for a run that Kafka does not know.
 
-        Raises:
-            KafkaError, TimeoutError: Kafka can't be reached, or has no coordinator for too long.
+        Raises KafkaError, TimeoutError: Kafka can't be reached, or has no coordinator for too long.
         """
         async with (
             asyncio.timeout(self._settings.kafka.transaction_timeout_seconds),
@@ -135,15 +133,11 @@ def _position(at: OffsetAndMetadata | None) -> Position | None:
 
 
 class RunSending:
-    """Commits the entries of an open run: while a transaction is written, the next one is filled.
-
-    Attributes:
-        failure: Why nothing more can be sent, or None.
-    """
+    """Commits the entries of an open run: while a transaction is written, the next one is filled."""
 
     def __init__(self, log: RunLog, committed: Position, settings: PipelineSettings) -> None:
         self.committed = committed
-        self.failure: BaseException | None = None
+        self.failure: BaseException | None = None  # why nothing more can be sent, or None
         self._log = log
         self._settings = settings
         self._read = committed
@@ -154,8 +148,7 @@ class RunSending:
     async def passed(self, record: OutputRecord | None, position: Position) -> None:
         """Takes an entry, or None for one without a record; waits while a full transaction is waiting.
 
-        Raises:
-            RunTakenError, KafkaError, TimeoutError: See ``RunLog.commit``; nothing more can be sent.
+        Raises RunTakenError, KafkaError, TimeoutError: see ``RunLog.commit``; nothing more can be sent.
         """
         full = len(self._waiting) >= self._settings.commit_records or self._bytes >= self._settings.commit_bytes
         if full and self._transaction is not None:

@@ -18,8 +18,7 @@ from streams.publish.entries import EntryError
 from streams.topology.codec import without_half_pairs
 
 COLUMNS = ("url", "title", "content", "date", "quality_metadata")
-LEGACY_COLUMNS = COLUMNS[:4]
-"""The columns of older files, whose pages have no score."""
+LEGACY_COLUMNS = COLUMNS[:4]  # the columns of older files, whose pages have no score
 
 _HEADERS = frozenset("\t".join(names) for names in (COLUMNS, LEGACY_COLUMNS))
 _PLAIN = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -27,11 +26,9 @@ _ESCAPED = {escaped: plain for plain, escaped in _PLAIN.items()}
 _TO_ESCAPE = re.compile(r"[\\\t\n\r]")
 _ESCAPE = re.compile(r"\\.?", re.DOTALL)
 _SEEN_IN_TEXT = ("has_doi", "citation_count", "has_references_section", "has_statistics")
-_OWN = "assay"
-"""The key of the metadata for the fields without a column; other readers ignore it."""
+_OWN = "assay"  # the key of the metadata for the fields without a column; other readers ignore it
 _BESIDE = ("final_url", "site_name", "author", "summary", "fetched_at")
-_UNSCORED = {"label_source": "fallback"}
-"""The mark of a page without quality metadata, which has no score."""
+_UNSCORED = {"label_source": "fallback"}  # the mark of a page without quality metadata, which has no score
 
 
 def row_of(page: ScoredPage) -> bytes:
@@ -72,8 +69,7 @@ def escape(text: str) -> str:
 def read_row(line: bytes) -> CrawledPage | None:
     """The page of a line, with or without its end; None for column names.
 
-    Raises:
-        EntryError, ValidationError: The line has no page.
+    Raises EntryError, ValidationError: the line has no page.
     """
     text = _decoded(line)
     if text in _HEADERS:

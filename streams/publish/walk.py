@@ -28,25 +28,17 @@ _DIGEST_CHARACTERS = 32
 
 
 class Position(BaseModel):
-    """The position of a run: everything before it is published or refused.
-
-    Attributes:
-        source: The number of the source, from 0.
-        entries: Those of that source before the position.
-        digest: The digest of the traces of those entries.
-        before: The digest of the digests of the sources before it; "" for the first source.
-        kept: Bytes of the file of refused entries.
-    """
+    """The position of a run: everything before it is published or refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    source: int = Field(default=0, ge=0)
-    entries: int = Field(default=0, ge=0)
-    digest: str = ""
-    before: str = ""
+    source: int = Field(default=0, ge=0)  # the number of the source, from 0
+    entries: int = Field(default=0, ge=0)  # those of that source before the position
+    digest: str = ""  # the digest of the traces of those entries
+    before: str = ""  # the digest of the digests of the sources before it; "" for the first source
     published: int = Field(default=0, ge=0)
     refused: int = Field(default=0, ge=0)
-    kept: int = Field(default=0, ge=0)
+    kept: int = Field(default=0, ge=0)  # bytes of the file of refused entries
 
     def to_text(self) -> str:
         """Under 300 of the 4,096 characters that Kafka stores with an offset."""
@@ -90,8 +82,7 @@ class Tracker:
         return self._digest.hexdigest()[:_DIGEST_CHARACTERS]
 
 
-_YIELD_EVERY = 64
-"""The entries that are skipped before other tasks get a turn."""
+_YIELD_EVERY = 64  # the entries that are skipped before other tasks get a turn
 
 
 class ChangedError(Exception):
@@ -99,21 +90,16 @@ class ChangedError(Exception):
 
 
 class Walk:
-    """Reads the sources once.
-
-    Attributes:
-        total: The bytes of all sources; None if standard input is among them.
-        done: The bytes that were read.
-        passed: The records of archives that are no pages, by kind.
-    """
+    """Reads the sources once."""
 
     def __init__(self, paths: Sequence[Path], topic: Topic, stated: Format | None) -> None:
         self._paths = paths
         self._topic = topic
         self._stated = stated
         self.tracker = Tracker()
-        self.done = 0
-        self.passed: Counter[str] = Counter()
+        self.done = 0  # the bytes that were read
+        self.passed: Counter[str] = Counter()  # the records of archives that are no pages, by kind
+        # The bytes of all sources; None if standard input is among them.
         self.total = None if STANDARD_INPUT_PATH in paths else sum(map(size_of, paths))
 
     async def entries(self) -> AsyncIterator[Entry]:
@@ -161,19 +147,14 @@ class Walk:
         return str(self._paths[source]) if source < len(self._paths) else f"source {source + 1}, not named now,"
 
 
-_BEGINNING = b'{"place": "'
-"""The beginning of every line."""
+_BEGINNING = b'{"place": "'  # the beginning of every line
 
 
 class RefusedFile:
-    """Keeps refused entries; without a path it keeps nothing.
-
-    Attributes:
-        kept: Bytes of the file that belong to the run; a resumed run sets it before the file is opened.
-    """
+    """Keeps refused entries; without a path it keeps nothing."""
 
     def __init__(self, path: Path | None) -> None:
-        self.kept = 0
+        self.kept = 0  # bytes of the file that belong to the run; a resumed run sets it before the file is opened
         self._path = path
         self._file: BinaryIO | None = None
 

@@ -33,25 +33,17 @@ from streams.workers.pool import WorkerPool
 log = structlog.get_logger("assay.query")
 
 _TRIES = 2
-_BUSY_SECONDS = 1.0
-"""When a refused client may try again."""
+_BUSY_SECONDS = 1.0  # when a refused client may try again
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A query that was not answered.
+    """A query that was not answered."""
 
-    Attributes:
-        reason: The category, for programs and metrics.
-        detail: The reason for people, with what to do.
-        after_seconds: When another attempt may succeed; None if unknown, or never.
-        no_model: Why a model is unavailable, without text from its server; "" for other reasons.
-    """
-
-    reason: RefusalReason
-    detail: str
-    after_seconds: float | None = None
-    no_model: str = ""
+    reason: RefusalReason  # the category, for programs and metrics
+    detail: str  # the reason for people, with what to do
+    after_seconds: float | None = None  # when another attempt may succeed; None if unknown, or never
+    no_model: str = ""  # why a model is unavailable, without text from its server; "" for other reasons
 
 
 class Queries(Protocol):

@@ -32,8 +32,7 @@ _ONCE = {"q": "query", "limit": "limit", "request_id": "request_id"}
 _FILTERS_ONCE = {"since": "date_from", "until": "date_to"}
 _FILTERS_MANY = {"tier": "tiers", "domain": "domains", "tag": "tags"}
 _MOST_PARAMETERS = 100
-_SHOWN = 50
-"""Characters of an unknown name in an answer."""
+_SHOWN = 50  # characters of an unknown name in an answer
 
 
 def read_body(body: bytes) -> RankingRequested | str:
@@ -97,8 +96,7 @@ def _request(value: dict[str, object]) -> RankingRequested | str:
 
 
 _STATUS: Mapping[RefusalReason, int] = {"invalid": 400, "busy": 503, "unavailable": 503, "timeout": 503, "failed": 500}
-_SOON_SECONDS = 5.0
-"""When to try again if the refusal does not say it."""
+_SOON_SECONDS = 5.0  # when to try again if the refusal does not say it
 _STOPPING = Refusal("unavailable", "the application is stopping", _SOON_SECONDS)
 _JSON = "application/json"
 _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}

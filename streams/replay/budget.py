@@ -26,17 +26,14 @@ ACCOUNT_SECONDS = 90 * 86_400.0
 
 
 class CostBound(AnswerJournal):
-    """An ``AnswerJournal`` for ``LiveServices`` that books on a plan's account first.
-
-    Attributes:
-        reached: Set when a call was refused. The replay should pause then; the record of the call is not decided.
-    """
+    """An ``AnswerJournal`` for ``LiveServices`` that books on a plan's account first."""
 
     def __init__(self, store: AnswerJournal, plan: str, most_usd: float | None) -> None:
         """Takes the journal, the plan's run, and its cost limit; without a limit costs are only counted."""
         self._store = store
         self._account = account_of(plan)
         self._most = most_usd
+        # Set when a call was refused. The replay should pause then; the record of the call is not decided.
         self.reached = asyncio.Event()
         self._closed = False
 

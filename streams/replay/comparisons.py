@@ -23,8 +23,7 @@ from streams.workers.handler_jobs import RawRecord, answer_in, forked_pool
 
 E = TypeVar("E", bound=Event)
 
-NO_DECISION = ("dead", "drop", "retry")
-"""The name of an outcome that is no decision."""
+NO_DECISION = ("dead", "drop", "retry")  # the name of an outcome that is no decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,29 +47,21 @@ def emitted(outcome: Outcome, kind: type[E]) -> E | None:
     return next((event for event in events if isinstance(event, kind)), None)
 
 
-Components = dict[str, tuple[int, str]]
-"""Points and reason of each component of a score."""
+Components = dict[str, tuple[int, str]]  # points and reason of each component of a score
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The decision on one page, or on one result of a batch.
+    """The decision on one page, or on one result of a batch."""
 
-    Attributes:
-        decision: The tier or the type; of ``NO_DECISION`` without a decision.
-        batch_id: The batch of a result.
-        because: Why a result has its type, or why there is no decision.
-        content: Everything that was decided, but for the version of the rules.
-    """
-
-    decision: str
+    decision: str  # the tier or the type; of ``NO_DECISION`` without a decision
     url: str = ""
-    batch_id: str = ""
+    batch_id: str = ""  # the batch of a result
     label: str = ""
     score: float | None = None
     components: Components = field(default_factory=dict)
-    because: str = ""
-    content: Any = None
+    because: str = ""  # why a result has its type, or why there is no decision
+    content: Any = None  # everything that was decided, but for the version of the rules
 
     def to_wire(self) -> dict[str, Any]:
         return {"decision": self.decision, "label": self.label, "score": self.score, "because": self.because}
@@ -114,48 +105,35 @@ class Change(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """How decisions of a kind are compared.
+    """How decisions of a kind are compared."""
 
-    Attributes:
-        unit: The inputs of the handler, in the plural.
-        names: The decisions, in the order of the matrix.
-        decisions: The decisions of an outcome by their place; empty without a decision.
-    """
-
-    unit: str
-    names: Sequence[str]
+    unit: str  # the inputs of the handler, in the plural
+    names: Sequence[str]  # the decisions, in the order of the matrix
+    # The decisions of an outcome by their place; empty without a decision.
     decisions: Callable[[Outcome], dict[Any, Decided]]
 
 
 @dataclass
 class Comparison:
-    """Counts pairs of outcomes of the same inputs, in bounded memory: the first ``limit`` changes are kept.
-
-    Attributes:
-        labels: Pairs by label now and label then, where they differ; ``decisions`` has all pairs.
-        changes: The first changes; ``changed`` counts all.
-        rescored: Those with another score and the same decision.
-        reread: Those with the same score that differ in text, date, author or a reason.
-        unchanged: Those that differ in ``config_version`` only, or have no decision under both.
-        dead: Dead letters by reason, under the configuration ``now`` and ``then``.
-        fetches: Listings that are fetched ``now`` and ``then``.
-    """
+    """Counts pairs of outcomes of the same inputs, in bounded memory: the first ``limit`` changes are kept."""
 
     kind: Kind
     limit: int
     inputs: int = 0
     decisions: Counter[tuple[str, str]] = field(default_factory=Counter)
+    # Pairs by label now and label then, where they differ; ``decisions`` has all pairs.
     labels: Counter[tuple[str, str]] = field(default_factory=Counter)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)  # the first changes; ``changed`` counts all
     changed: int = 0
-    rescored: int = 0
-    reread: int = 0
-    unchanged: int = 0
+    rescored: int = 0  # those with another score and the same decision
+    reread: int = 0  # those with the same score that differ in text, date, author or a reason
+    unchanged: int = 0  # those that differ in ``config_version`` only, or have no decision under both
+    # Dead letters by reason, under the configuration ``now`` and ``then``.
     dead: dict[str, Counter[str]] = field(default_factory=lambda: {"now": Counter(), "then": Counter()})
+    # Listings that are fetched ``now`` and ``then``.
     fetches: Counter[str] = field(default_factory=lambda: Counter(now=0, then=0))
 
     def add(self, now: Outcome, then: Outcome) -> None:
-        """Counts the outcomes of one input under the configuration now and under the other one."""
         self.inputs += 1
         for when, outcome in (("now", now), ("then", then)):
             if isinstance(outcome, Dead):

@@ -55,29 +55,22 @@ class Calls:
 
 @dataclass(slots=True)
 class Forecast:
-    """The questions of one task to one model.
-
-    Attributes:
-        server: The base URL of the model; a part of an answer's key.
-        now: Seconds since 1970; answers that have expired by then don't count as kept.
-        kept: Questions that cost nothing: the journal has the answer, or will have it when they are asked again.
-        kept_prompt: Tokens of the prompts whose answers the journal has.
-        openings: Questions to be paid that begin a conversation; ``followups`` continue one.
-        unknown_followups: Expected further questions of conversations whose course is unknown.
-    """
+    """The questions of one task to one model."""
 
     model: str
-    server: str
+    server: str  # the base URL of the model; a part of an answer's key
     limits: ModelLimits
     journal: AnswerJournal
     experience: Experience
-    now: float
+    now: float  # seconds since 1970; answers that have expired by then don't count as kept
+    # Questions that cost nothing: the journal has the answer, or will have it when they are asked again.
     kept: int = 0
-    kept_prompt: int = 0
+    kept_prompt: int = 0  # tokens of the prompts whose answers the journal has
     kept_completion: int = 0
+    # Questions to be paid that begin a conversation; ``followups`` continue one.
     openings: Calls = field(default_factory=Calls)
     followups: Calls = field(default_factory=Calls)
-    unknown_followups: float = 0.0
+    unknown_followups: float = 0.0  # expected further questions of conversations whose course is unknown
     _asked: set[bytes] = field(default_factory=set)
 
     async def ask(self, need: AskModel, followed: int) -> ModelReply | ModelFailed | None:
@@ -128,25 +121,19 @@ class Forecast:
         return sum(usage.milliseconds for usage in self.experience) / calls / 1000 if calls else None
 
 
-_ENVELOPE = Envelope("", "", datetime(1970, 1, 1, tzinfo=UTC), "")
-"""The headers of a result, which is not written."""
+_ENVELOPE = Envelope("", "", datetime(1970, 1, 1, tzinfo=UTC), "")  # the headers of a result, which is not written
 
 
 @dataclass(slots=True)
 class HandlerDryRun:
-    """What one handler would do; the counts are those of ``HandlerEstimate``.
-
-    Attributes:
-        forecast: Its questions to a model; None if it asks none, or only the offline judge.
-        busy: Seconds of work, with decoding and encoding, without waits.
-    """
+    """What one handler would do; the counts are those of ``HandlerEstimate``."""
 
     handler: Handler
     rules: Rules
-    forecast: Forecast | None
+    forecast: Forecast | None  # its questions to a model; None if it asks none, or only the offline judge
     records: int = 0
     size: int = 0
-    busy: float = 0.0
+    busy: float = 0.0  # seconds of work, with decoding and encoding, without waits
     open: int = 0
     pages: int = 0
     points: int = 0

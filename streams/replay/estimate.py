@@ -47,44 +47,30 @@ class PaidEstimate:
 
 @dataclass(frozen=True, slots=True)
 class HandlerEstimate:
-    """What one handler will do.
-
-    Attributes:
-        seconds: In one process; ``because`` is their basis.
-        open: Records whose outcome depends on an unknown answer; what handlers below read of them is not counted.
-        pages: Pages that it fetches at first; further pages that they lead to are not counted.
-        offline: Questions that the offline judge answers.
-    """
+    """What one handler will do."""
 
     handler: str
     records: int
     bytes: int
-    seconds: float
+    seconds: float  # in one process; ``because`` is their basis
     because: str
-    open: int
-    pages: int
+    open: int  # records whose outcome depends on an unknown answer; what handlers below read of them is not counted
+    pages: int  # pages that it fetches at first; further pages that they lead to are not counted
     points: int
-    offline: int
+    offline: int  # questions that the offline judge answers
     paid: PaidEstimate | None
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a replay or a backfill will take.
+    """What a replay or a backfill will take."""
 
-    Attributes:
-        records: Records from outside.
-        seconds: Of all handlers, one after another in one process.
-        usd: Cost of models; None if one has no price.
-        sampled: Records that were read for the estimate; None if all were read.
-    """
-
-    records: int
+    records: int  # records from outside
     bytes: int
-    seconds: float
-    usd: float | None
+    seconds: float  # of all handlers, one after another in one process
+    usd: float | None  # cost of models; None if one has no price
     saved_usd: float | None
-    sampled: int | None
+    sampled: int | None  # records that were read for the estimate; None if all were read
     handlers: tuple[HandlerEstimate, ...]
 
     def to_wire(self) -> dict[str, Any]:
@@ -176,10 +162,8 @@ def _sum(amounts: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(amounts) else None
 
 
-SAMPLE_RECORDS = 1000
-"""Records of a sample, if no handler is paid."""
-_WINDOWS = 8
-"""Parts of each partition that a sample is taken from."""
+SAMPLE_RECORDS = 1000  # records of a sample, if no handler is paid
+_WINDOWS = 8  # parts of each partition that a sample is taken from
 
 
 async def estimate(settings: Settings, plan: ReplayPlan, advance: Callable[[int], None] = lambda _: None) -> Estimate:

@@ -27,12 +27,11 @@ from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.replay.plan import ReplayTroubleError, handler_of, merged, stage_of
 from streams.runtime.clock import Clock
-from streams.topology.names import run_group
+from streams.topology.topics import run_group
 
 Gap = tuple[TopicPartition, int, int]
 """A partition, and the offsets in it that the consumer skipped: from the first, up to the second."""
-_START_SECONDS = 15.0
-"""The longest time until committed start offsets can be read."""
+_START_SECONDS = 15.0  # the longest time until committed start offsets can be read
 _START_POLL_SECONDS = 0.2
 
 
@@ -47,8 +46,6 @@ class PlanSubscription(Subscription):
 
 @dataclass(frozen=True, slots=True)
 class PlanGroup:
-    """The consumer group of a plan on the cluster."""
-
     kafka: KafkaSettings
     plan: ReplayPlan
 

@@ -16,11 +16,10 @@ from schemas.event import derive_id
 from schemas.replays import OffsetRange, ReplayPlan, ReplaySelection, ReplayStage, ReplayState, ReplayTarget
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler, Topic, handler_named, no_such
-from streams.topology.names import replay_dead_letters, shadow_topic
+from streams.topology.topics import replay_dead_letters, shadow_topic
 
 EVERYTHING = ReplaySelection()
-OFFLINE = "offline"
-"""The judge of a stage whose questions the offline judge answers."""
+OFFLINE = "offline"  # the judge of a stage whose questions the offline judge answers
 
 
 class ReplayError(Exception):
@@ -33,8 +32,6 @@ class ReplayTroubleError(ReplayError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """The options of ``assay replay HANDLER``; ``live`` is ``--to-live``."""
-
     plan: str
     handler: str
     selection: ReplaySelection = EVERYTHING

@@ -26,10 +26,8 @@ from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 from streams.topology import REPLAYS
 
-LOOK_SECONDS = 0.5
-"""Between two looks at the progress of a consumer group."""
-_LOOKS_PER_REFRESH = 3
-"""An operator may have cancelled or dropped the plan, so its state is read every so many looks."""
+LOOK_SECONDS = 0.5  # between two looks at the progress of a consumer group
+_LOOKS_PER_REFRESH = 3  # an operator may have cancelled or dropped the plan, so its state is read every so many looks
 
 Transition = Callable[[ReplayPlan | None], ReplayPlan | None]
 
@@ -107,28 +105,21 @@ class ReplayProgress:
     deleted: int = 0
     spent_usd: float = 0.0
     members: int = 0
-    note: str = ""
-    """Why the work waits; "" while it doesn't."""
+    note: str = ""  # why the work waits; "" while it doesn't
 
 
 @dataclass(slots=True)
 class PlanSession:
-    """What the work on a plan needs, and the plan's state in the store.
-
-    Attributes:
-        stop: If set, the work ends after the records in flight.
-        report: Called about twice a second.
-        run: The plan's run. Once it is set, changes of another plan with the same name are refused.
-    """
+    """What the work on a plan needs, and the plan's state in the store."""
 
     settings: Settings
     store: PlanStore
     name: str
     clock: Clock
     metrics: Metrics
-    stop: asyncio.Event
-    report: Callable[[ReplayProgress], None] = lambda _: None
-    run: str = ""
+    stop: asyncio.Event  # if set, the work ends after the records in flight
+    report: Callable[[ReplayProgress], None] = lambda _: None  # called about twice a second
+    run: str = ""  # The plan's run. Once it is set, changes of another plan with the same name are refused.
     progress: ReplayProgress = field(init=False)
     _looks: int = 0
 

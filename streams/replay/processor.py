@@ -18,7 +18,7 @@ from schemas.event import Run
 from schemas.needs import Need
 from schemas.outcome import Dead
 from schemas.replies import ModelUnavailable, Reply
-from streams.kafka.lag import GroupLag, read_lags
+from streams.kafka.groups import GroupLag, read_lags
 from streams.pipeline.handler_runner import HandlerRunner, Services
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, Pending, RecordProcessor
@@ -30,12 +30,10 @@ from streams.telemetry.metrics import Metrics
 from streams.telemetry.tracing import RecordSpan, no_spans
 from streams.topology import Handler
 
-_LOOK_SECONDS = 0.25
-"""The longest pause before the reason for it is checked again."""
+_LOOK_SECONDS = 0.25  # the longest pause before the reason for it is checked again
 _BURST_SECONDS = 0.1
 """The most that is caught up after a delay of the event loop; a longer pause must not cause a burst."""
-LATE_SHARE = 0.5
-"""Share of a handler's ``slo_seconds``. If live records are older, a replay of the handler waits."""
+LATE_SHARE = 0.5  # Share of a handler's ``slo_seconds``. If live records are older, a replay of the handler waits.
 
 
 class ReplayRate:
@@ -43,10 +41,8 @@ class ReplayRate:
 
     def __init__(self, rate: float | None, clock: Clock) -> None:
         """Starts without partitions; ``rate`` is in records a second of all processes, None is unlimited."""
-        self.waiting = False
-        """Whether the replay waits because live traffic is late."""
-        self.shut = False
-        """Whether no more records may be started."""
+        self.waiting = False  # whether the replay waits because live traffic is late
+        self.shut = False  # whether no more records may be started
         self._rate = rate
         self._clock = clock
         self._share = 0.0
@@ -109,12 +105,9 @@ class ReplayProcessor(RecordProcessor):
         self._routes = routes
         self._letters = routes[dead_letter_topic(runner.handler.consumes.name, runner.handler.group)]
         self._pace = pace
-        self.replayed = 0
-        """Records handled in this process."""
-        self.passed_over = 0
-        """Records that were not selected, in this process."""
-        self.dead = 0
-        """Records that became dead letters, in this process."""
+        self.replayed = 0  # records handled in this process
+        self.passed_over = 0  # records that were not selected, in this process
+        self.dead = 0  # records that became dead letters, in this process
         handler, records = runner.handler.name, metrics.replay_records_total
         self._done, self._skipped = records.labels(handler, "replayed"), records.labels(handler, "passed_over")
 
@@ -158,8 +151,7 @@ class CostLimitedServices:
     def __init__(self, services: Services, bound: CostBound | None) -> None:
         self._services = services
         self._bound = bound
-        self.asking = 0
-        """Requests in flight."""
+        self.asking = 0  # requests in flight
 
     @property
     def is_spent(self) -> bool:

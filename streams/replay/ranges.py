@@ -22,28 +22,19 @@ from streams.kafka.topics import no_topic
 from streams.replay.plan import ReplayError
 from streams.settings.model import Settings
 
-_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
-"""The earliest time of Kafka."""
-_NAMED = 6
-"""Partitions that a message names."""
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)  # the earliest time of Kafka
+_NAMED = 6  # partitions that a message names
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The start or the end of a replay; exactly one attribute is set.
+    """The start or the end of a replay; exactly one attribute is set."""
 
-    Attributes:
-        edge: ``earliest`` or ``latest``.
-        at: The first record at that instant or later.
-        offset: An offset for every partition.
-        offsets: An offset for each of these partitions.
-    """
-
-    edge: str = ""
-    at: datetime | None = None
-    offset: int | None = None
-    offsets: Mapping[int, int] | None = None
+    edge: str = ""  # ``earliest`` or ``latest``
+    at: datetime | None = None  # the first record at that instant or later
+    offset: int | None = None  # an offset for every partition
+    offsets: Mapping[int, int] | None = None  # an offset for each of these partitions
 
 
 EARLIEST, LATEST = Bound("earliest"), Bound("latest")
@@ -53,11 +44,8 @@ def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, B
     """The bounds that the options name; by default the whole topic.
 
     ``start`` and ``end`` are ``earliest``, ``latest``, an instant, an offset, or ``PARTITION:OFFSET,…``. ``since`` is
-    an instant, or how long ago it starts, such as ``90m`` or ``7d``.
-
-    Raises:
-        ReplayError: An option is invalid, ``--from`` and ``--since`` are both given, or the start is in the future or
-            after the end.
+    an instant, or how long ago it starts, such as ``90m`` or ``7d``. Raises ReplayError: an option is invalid,
+    ``--from`` and ``--since`` are both given, or the start is in the future or after the end.
     """
     if start and since:
         raise ReplayError("--from and --since both say where to start; give one of them")
@@ -73,16 +61,11 @@ def bounds_of(start: str, end: str, since: str, now: datetime) -> tuple[Bound, B
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Offset ranges, one for each partition, and what the cluster has deleted of what was asked for.
-
-    Attributes:
-        gone: In words; "" if nothing is known to be gone.
-        wanted: Whether the bounds name what is gone; false for a topic from its first record on.
-    """
+    """Offset ranges, one for each partition, and what the cluster has deleted of what was asked for."""
 
     ranges: tuple[OffsetRange, ...]
-    gone: str = ""
-    wanted: bool = False
+    gone: str = ""  # in words; "" if nothing is known to be gone
+    wanted: bool = False  # whether the bounds name what is gone; false for a topic from its first record on
 
 
 async def find_ranges(settings: Settings, topic: str, start: Bound = EARLIEST, end: Bound = LATEST) -> Found:
@@ -177,7 +160,6 @@ def _offset(log: Log, bound: Bound, found: int | None) -> int:
 async def _found(
     reader: AIOKafkaConsumer, places: list[TopicPartition], bound: Bound
 ) -> dict[TopicPartition, int | None]:
-    """The first offset of each partition at or after a bound's instant."""
     if bound.at is None:
         return dict.fromkeys(places)
     found = await reader.offsets_for_times(dict.fromkeys(places, int(bound.at.timestamp() * 1000)))

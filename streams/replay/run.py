@@ -135,10 +135,8 @@ async def _pause(session: PlanSession, plan: ReplayPlan, why: str) -> ReplayPlan
 
 log = structlog.get_logger(__name__)
 
-_LIVE_SECONDS = 2.0
-"""Between two looks at live traffic."""
-_UNHEALTHY_LOOKS = 20
-"""Consecutive failed health checks after which this process gives up."""
+_LIVE_SECONDS = 2.0  # between two looks at live traffic
+_UNHEALTHY_LOOKS = 20  # consecutive failed health checks after which this process gives up
 
 
 class PlanWork:

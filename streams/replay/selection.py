@@ -31,7 +31,7 @@ from streams.replay.plan import ReplayError, handler_of, stage_of
 from streams.settings.model import Settings
 from streams.topology import Handler, Topic
 from streams.topology.codec import decode, timestamp
-from streams.views.counts import DECISION_FIELDS as DECISION_FIELDS  # the console has it from here
+from streams.views.words import DECISION_FIELDS as DECISION_FIELDS  # the console has it from here
 from streams.workers.handler_jobs import RawRecord
 
 
@@ -93,25 +93,18 @@ def _alternatives(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Iterato
         yield from _alternatives(schema, alternative)
 
 
-NONE = "none"
-"""The outcome of an input without a decision and without a dead letter."""
-DEAD = "dead"
-"""The outcome of an input with a dead letter and without a decision."""
+NONE = "none"  # the outcome of an input without a decision and without a dead letter
+DEAD = "dead"  # the outcome of an input with a dead letter and without a decision
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionFilter:
-    """Selects inputs by a handler's decisions on them.
+    """Selects inputs by a handler's decisions on them."""
 
-    Attributes:
-        topic: The topic of the decisions.
-        values: Fields with the values that select a decision; all of the fields must match.
-        special: ``NONE`` and ``DEAD``, if inputs with these outcomes are selected.
-    """
-
-    topic: Topic
+    topic: Topic  # the topic of the decisions
+    # Fields with the values that select a decision; all of the fields must match.
     values: Mapping[str, set[str]] = field(default_factory=dict)
-    special: frozenset[str] = frozenset()
+    special: frozenset[str] = frozenset()  # ``NONE`` and ``DEAD``, if inputs with these outcomes are selected
 
     def matches(self, decision: Mapping[str, Any]) -> bool:
         if self.special and not self.values:

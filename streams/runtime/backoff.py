@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-Chance = Callable[[], float]
-"""Returns a random number in [0, 1)."""
+Chance = Callable[[], float]  # returns a random number in [0, 1)
 
 
 def full_jitter(attempt: int, first_seconds: float, max_seconds: float, chance: Chance, least: float = 0.0) -> float:

@@ -16,29 +16,19 @@ import contextlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-_MOST_OPENINGS = 30
-"""Limits the exponent of the pause."""
+_MOST_OPENINGS = 30  # limits the exponent of the pause
 
 
 @dataclass(eq=False)
 class CircuitBreaker:
-    """The state machine without waiting. Not thread-safe.
+    """The state machine without waiting. Not thread-safe."""
 
-    Attributes:
-        failures: Different keys in a row that open the breaker.
-        first_seconds: Pause before the first probe.
-        max_seconds: Longest pause before a probe.
-        monotonic: Seconds on a clock that never goes back.
-        window: Number of the last different keys whose share of failures is checked; 0 for none.
-        share: Share of failures in a full window that opens the breaker.
-    """
-
-    failures: int
-    first_seconds: float
-    max_seconds: float
-    monotonic: Callable[[], float]
-    window: int = 0
-    share: float = 1.0
+    failures: int  # different keys in a row that open the breaker
+    first_seconds: float  # pause before the first probe
+    max_seconds: float  # longest pause before a probe
+    monotonic: Callable[[], float]  # seconds on a clock that never goes back
+    window: int = 0  # number of the last different keys whose share of failures is checked; 0 for none
+    share: float = 1.0  # share of failures in a full window that opens the breaker
 
     def __post_init__(self) -> None:
         self._failed: set[Hashable] = set()

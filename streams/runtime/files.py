@@ -62,8 +62,7 @@ def make_private_file(file: Path) -> None:
     os.close(os.open(file, os.O_CREAT | os.O_RDONLY, _PRIVATE_FILE))
 
 
-Steps = Sequence[Sequence[str]]
-"""The SQL statements of each version."""
+Steps = Sequence[Sequence[str]]  # the SQL statements of each version
 
 
 class NewerFileError(sqlite3.DatabaseError):
@@ -123,8 +122,7 @@ def refuse_newer(database: sqlite3.Connection, steps: Steps, variable: str) -> i
     return int(version)
 
 
-_OPENING_PAUSE_SECONDS = 0.05
-"""Pause between attempts to open a file that another process is just creating."""
+_OPENING_PAUSE_SECONDS = 0.05  # pause between attempts to open a file that another process is just creating
 Arguments = ParamSpec("Arguments")
 T = TypeVar("T")
 

@@ -17,8 +17,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 _TICK_SECONDS = 1.0
-_STANDARD_ERROR = 2
-"""A descriptor, because the timer's thread cannot use a Python object."""
+_STANDARD_ERROR = 2  # a descriptor, because the timer's thread cannot use a Python object
 
 
 def structlog_to_logging() -> None:

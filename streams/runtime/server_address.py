@@ -21,15 +21,10 @@ def without_secret(text: str, secret: str, most: int = 500) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A mark for ``Annotated[str, …]``: an http or https address, or brokers as ``host:port``; "" names no server.
+    """A mark for ``Annotated[str, …]``: an http or https address, or brokers as ``host:port``; "" names no server."""
 
-    Attributes:
-        secrets: The settings that have the user, the password or the key of this server.
-        example: Of an address; it decides between the two forms.
-    """
-
-    secrets: str
-    example: str
+    secrets: str  # the settings that have the user, the password or the key of this server
+    example: str  # of an address; it decides between the two forms
 
     def check(self, text: str) -> str:
         """The address without blanks around it. Raises ValueError; the message does not repeat the address."""

@@ -16,10 +16,8 @@ from streams.settings.model import Settings, explain
 def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     """The settings with these keys in place of their own, as a file of ``--config`` would have them.
 
-    Only the changed sections are validated, so this takes a millisecond.
-
-    Raises:
-        SettingsError: The message names every wrong key.
+    Only the changed sections are validated, so this takes a millisecond. Raises SettingsError: the message names every
+    wrong key.
     """
     sections: dict[str, Section] = {}
     for name, change in changes.items():

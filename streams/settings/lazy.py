@@ -42,8 +42,7 @@ class LazySettings:
     def of(self, kind: type[M]) -> M:
         """The sections that are the fields of a model, such as the rules of a handler; the same object each time.
 
-        Raises:
-            SettingsError: The message names every wrong key.
+        Raises SettingsError: the message names every wrong key.
         """
         known = self._known.get(kind)
         if not isinstance(known, kind):

@@ -101,12 +101,10 @@ class ConsoleSettings(Section):
 
 R = TypeVar("R", bound=Rules)
 
-LOCAL_KAFKA = "127.0.0.1:9092"
-"""The cluster if none is configured: Kafka's own default, and that of ``assay broker``."""
+LOCAL_KAFKA = "127.0.0.1:9092"  # the cluster if none is configured: Kafka's own default, and that of ``assay broker``
 
 
-LEAST_TOKEN = 16
-"""Characters of a token that other machines may try to guess."""
+LEAST_TOKEN = 16  # characters of a token that other machines may try to guess
 
 
 class HttpSettings(Section):

@@ -22,10 +22,8 @@ from streams.telemetry.metrics import Metrics, unexposed_metrics
 
 log = structlog.get_logger(__name__)
 
-_SHOWN = 200
-"""Longest id, query or error in a log line, in characters."""
-_TOP = 5
-"""The first results, whose scores and labels are logged and whose share of HIGH is counted."""
+_SHOWN = 200  # longest id, query or error in a log line, in characters
+_TOP = 5  # the first results, whose scores and labels are logged and whose share of HIGH is counted
 
 
 class QueryMetrics:

@@ -11,16 +11,13 @@ from typing import Literal, get_args
 from schemas.pages import TrustFeatures
 from streams.topology import HANDLERS
 
-Via = Literal["kafka", "http", "command"]
-"""How a query arrives."""
-VIAS: tuple[Via, ...] = ("kafka", "http")
-"""The counted ways; a command has no metrics."""
+Via = Literal["kafka", "http", "command"]  # how a query arrives
+VIAS: tuple[Via, ...] = ("kafka", "http")  # the counted ways; a command has no metrics
 RefusalReason = Literal["invalid", "busy", "unavailable", "timeout", "failed"]
 """Why a query has no answer. A query over Kafka waits or becomes a dead letter instead."""
 Lane = Literal["live", "replay"]
 LANES: tuple[Lane, ...] = get_args(Lane)
-Cause = Literal["settings", "journal", "breaker", "limit", "budget", "shut", "down"]
-"""Why no model could be asked."""
+Cause = Literal["settings", "journal", "breaker", "limit", "budget", "shut", "down"]  # why no model could be asked
 _NO_FEATURES = ("source_tier", "base_score", "domain_tags", "word_count", "cts_score")
 PAGE_FEATURES = tuple(name for name in TrustFeatures.model_fields if name not in _NO_FEATURES)
 """A change of their rates shows that a crawler, or the web, has changed."""

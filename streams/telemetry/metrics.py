@@ -27,21 +27,14 @@ Instrument = TypeVar("Instrument", bound=MetricWrapperBase)
 
 @dataclass(frozen=True, slots=True)
 class MetricDef:
-    """A metric.
+    """A metric."""
 
-    Attributes:
-        name: As it is scraped, with the suffixes that Prometheus asks for.
-        meaning: One sentence for the documentation and the exposition's HELP line.
-        unit: What one of it is: seconds, bytes, records, points, or 1.
-        buckets: Upper bounds of a histogram's buckets, without infinity.
-    """
-
-    name: str
+    name: str  # as it is scraped, with the suffixes that Prometheus asks for
     kind: Kind
-    meaning: str
-    unit: str
+    meaning: str  # one sentence for the documentation and the exposition's HELP line
+    unit: str  # what one of it is: seconds, bytes, records, points, or 1
     labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()
+    buckets: tuple[float, ...] = ()  # upper bounds of a histogram's buckets, without infinity
 
 
 class Declared(Generic[Instrument]):

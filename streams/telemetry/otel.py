@@ -32,8 +32,7 @@ from schemas.search import SearchEvaluated
 from streams.telemetry.settings import TelemetrySettings
 from streams.telemetry.tracing import CallSpan, RecordSpan, Tracer, Value
 
-_LONGEST = 512
-"""Longest attribute, in characters; a URL may be as long as a page."""
+_LONGEST = 512  # longest attribute, in characters; a URL may be as long as a page
 _W3C = TraceContextTextMapPropagator()
 _CONTEXT = ("traceparent", "tracestate")
 

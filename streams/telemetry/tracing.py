@@ -25,8 +25,7 @@ Value = str | int | float | bool | Sequence[str]
 class RecordSpan:
     """The work on one record."""
 
-    traceparent: str | None = None
-    """The context for the record's outputs; None if they keep the record's own."""
+    traceparent: str | None = None  # the context for the record's outputs; None if they keep the record's own
 
     def active(self) -> AbstractContextManager[object]:
         """Spans of requests that start in the block become children of this one."""

@@ -25,10 +25,8 @@ from streams.topology import TOPIC_BYTES, Topic
 Headers = Sequence[tuple[str, bytes | None]]
 
 RAW_PAGE_TYPES = ("text/html", "application/xhtml+xml")
-UNREADABLE_HEADER = "assay_unreadable"
-"""Says why the Kafka client could not read a record, which then has no value."""
-_PAGE_URL = "assay_url"
-"""The header that each raw page has."""
+UNREADABLE_HEADER = "assay_unreadable"  # says why the Kafka client could not read a record, which then has no value
+_PAGE_URL = "assay_url"  # the header that each raw page has
 _VALUE_HEADERS = ("content-type", "assay_")
 """How the names of headers begin that belong to a record's value; their case does not matter."""
 _HALF_PAIR = re.compile(
@@ -38,13 +36,11 @@ _HALF_PAIR = re.compile(
 )
 _REPLACED = {"escaped": rb"\ufffd", "raw": b"\xef\xbf\xbd"}
 M = TypeVar("M", bound=BaseModel)
-_VERSIONED = ("ce_type", "ce_dataschema")
-"""The headers that state an event with its version, after any prefix."""
+_VERSIONED = ("ce_type", "ce_dataschema")  # the headers that state an event with its version, after any prefix
 _MAX_STATED = 200
 _REASONS = {"json_invalid": DeadReason.UNDECODABLE, BAD_INSTANT: DeadReason.BAD_INSTANT}
 """By the type of the first problem of a value."""
-MAX_DETAIL = 500
-"""Characters of an error in a dead letter."""
+MAX_DETAIL = 500  # characters of an error in a dead letter
 
 
 class OutputRecord(NamedTuple):
@@ -54,8 +50,7 @@ class OutputRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
-    partition: int | None = None
-    """None: the key decides."""
+    partition: int | None = None  # none: the key decides
 
     @property
     def size(self) -> int:

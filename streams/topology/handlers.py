@@ -65,54 +65,38 @@ class RetryTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handler:
-    """A handler and how it is run.
+    """A handler and how it is run."""
 
-    Attributes:
-        name: A verb; file, test, docs page, consumer group and metric label share it.
-        fn: Decides on an event, or makes a request.
-        read: Continues with the event, the replies so far, the rules and, if the last ask has one, its state; None
-            for a handler that makes no requests.
-        consumes: The topic that it reads.
-        emits: The topics that it may write; another one is a bug.
-        rules: The configuration that its decisions depend on.
-        lane: The worker deployment that runs it; nothing else depends on it.
-        asks: The requests that it may make; another one is a bug.
-        needs_index: Whether it cannot work without the index, which is then opened before the first record.
-        answers_queries: Whether queries over HTTP and of ``assay query`` run it; one handler of the topology does.
-        preload: Modules that are imported at the start of a worker, as the first record would wait for them.
-        concurrency: Records in progress at the same time in one process.
-        retry_later: Delays of its retry topics in seconds, ascending. A record in a retry topic loses its place in the
-            order of its key, so a handler that is ordered by key has none.
-        ordered_by_key: Whether the records of a key must be handled in order.
-        paced_by_key: Whether the records of a key are handled one after another although their order does not matter.
-        runs: ``process`` for a handler that reads untrusted pages or renders texts: it runs in a child process, which
-            limits its time and memory. ``inline`` for a handler whose work is bounded.
-        replay: Whether a replay is safe, costs money, or is refused.
-        rounds: The most requests for one event.
-        slo_seconds: From produced to done, for 99 of 100 events.
-        version: Raised when the meaning of the handler changes; part of its outputs' ids.
-    """
-
-    name: str
-    fn: Callable[[Any, Any], Outcome | Ask]
-    consumes: Topic
-    emits: tuple[Topic, ...]
-    rules: type[Rules]
-    lane: Lane
-    slo_seconds: float
+    name: str  # a verb; file, test, docs page, consumer group and metric label share it
+    fn: Callable[[Any, Any], Outcome | Ask]  # decides on an event, or makes a request
+    consumes: Topic  # the topic that it reads
+    emits: tuple[Topic, ...]  # the topics that it may write; another one is a bug
+    rules: type[Rules]  # the configuration that its decisions depend on
+    lane: Lane  # the worker deployment that runs it; nothing else depends on it
+    slo_seconds: float  # from produced to done, for 99 of 100 events
+    # Continues with the event, the replies so far, the rules and, if the last ask has one, its state; None for a
+    # handler that makes no requests.
     read: Callable[..., Outcome | Ask] | None = None
-    concurrency: int = 1
+    concurrency: int = 1  # records in progress at the same time in one process
+    # Delays of its retry topics in seconds, ascending. A record in a retry topic loses its place in the order of its
+    # key, so a handler that is ordered by key has none.
     retry_later: tuple[int, ...] = ()
-    ordered_by_key: bool = True
+    ordered_by_key: bool = True  # whether the records of a key must be handled in order
+    # Whether the records of a key are handled one after another although their order does not matter.
     paced_by_key: bool = False
+    # ``process`` for a handler that reads untrusted pages or renders texts: it runs in a child process, which limits
+    # its time and memory. ``inline`` for a handler whose work is bounded.
     runs: Literal["inline", "process"] = "inline"
-    replay: ReplayPolicy = "safe"
-    rounds: int = 0
-    asks: frozenset[type[Need]] = frozenset()
+    replay: ReplayPolicy = "safe"  # whether a replay is safe, costs money, or is refused
+    rounds: int = 0  # the most requests for one event
+    asks: frozenset[type[Need]] = frozenset()  # the requests that it may make; another one is a bug
+    # Whether it cannot work without the index, which is then opened before the first record.
     needs_index: bool = False
+    # Whether queries over HTTP and of ``assay query`` run it; one handler of the topology does.
     answers_queries: bool = False
+    # Modules that are imported at the start of a worker, as the first record would wait for them.
     preload: tuple[str, ...] = ()
-    version: int = 1
+    version: int = 1  # raised when the meaning of the handler changes; part of its outputs' ids
 
     def __post_init__(self) -> None:
         """Refuses a declaration that contradicts itself."""

@@ -1,14 +1,15 @@
-"""Every topic, declared once. No other module declares a topic."""
+"""Every topic, declared once, and the names that a replay derives. No other module declares a topic."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handlers.html.links import host_of, registrable_domain
 from schemas.claims import ClaimEvaluated, ExtractedClaim, UtteranceIndexed, UtteranceRecorded
+from schemas.dead import dead_letter_topic
 from schemas.documents import DocumentIndexed
 from schemas.event import Event
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded
@@ -27,46 +28,33 @@ from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvalua
 from schemas.review import DecisionReviewed
 from schemas.search import SearchEvaluated
 
+if TYPE_CHECKING:
+    from streams.topology.handlers import Handler
+
 MIB = 1024 * 1024
-TOPIC_BYTES = 12 * MIB
-"""The largest record of a topic: an 8 MB page, as base64 in JSON."""
-DEAD_LETTER_BYTES = 13 * MIB
-"""The largest record of a dead letter topic: any record of a topic, and its headers."""
-RETENTION_DAYS = 7
-"""Of events; a replay can go back this far."""
-DEAD_LETTER_RETENTION_DAYS = 30
-"""Longer than that of events: an operator has to look at dead letters."""
+TOPIC_BYTES = 12 * MIB  # the largest record of a topic: an 8 MB page, as base64 in JSON
+DEAD_LETTER_BYTES = 13 * MIB  # the largest record of a dead letter topic: any record of a topic, and its headers
+RETENTION_DAYS = 7  # of events; a replay can go back this far
+DEAD_LETTER_RETENTION_DAYS = 30  # longer than that of events: an operator has to look at dead letters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic and its events.
+    """A topic and its events."""
 
-    Attributes:
-        name: Before the prefix of the settings.
-        event: The event type; every event type has exactly one topic.
-        keyed_by: The field whose value is the record key of an event; with ``key_of`` the key in words.
-        key_of: Makes the key that is not a field.
-        meaning: One sentence for the documentation.
-        written_by: Producers outside Assay; handlers that write are derived.
-        read_by: Consumers outside Assay.
-        raw_pages: Whether a record may be a page's bytes instead of JSON.
-        partitions: At creation.
-        compacted: Whether Kafka keeps the newest event of each key for ever, instead of all events for some days.
-        readers_dedupe: Whether all consumers ignore a second copy of an event with the same id. If false, a replay
-            writes here only after the operator confirms that all consumers do.
-    """
-
-    name: str
-    event: type[Event]
-    keyed_by: str
-    meaning: str
-    key_of: Callable[[Any], str] | None = None
-    written_by: tuple[str, ...] = ()
-    read_by: tuple[str, ...] = ()
-    raw_pages: bool = False
-    partitions: int = 6
+    name: str  # before the prefix of the settings
+    event: type[Event]  # the event type; every event type has exactly one topic
+    keyed_by: str  # the field whose value is the record key of an event; with ``key_of`` the key in words
+    meaning: str  # one sentence for the documentation
+    key_of: Callable[[Any], str] | None = None  # makes the key that is not a field
+    written_by: tuple[str, ...] = ()  # producers outside Assay; handlers that write are derived
+    read_by: tuple[str, ...] = ()  # consumers outside Assay
+    raw_pages: bool = False  # whether a record may be a page's bytes instead of JSON
+    partitions: int = 6  # at creation
+    # Whether Kafka keeps the newest event of each key for ever, instead of all events for some days.
     compacted: bool = False
+    # Whether all consumers ignore a second copy of an event with the same id. If false, a replay writes here only
+    # after the operator confirms that all consumers do.
     readers_dedupe: bool = False
 
     def key(self, event: Event) -> str:
@@ -301,3 +289,31 @@ def topic_named(name: str) -> Topic | None:
 
 
 _BY_EVENT: dict[type[Event], Topic] = {topic.event: topic for topic in TOPICS}
+
+
+def shadow_topic(topic: str, plan: str) -> str:
+    """The plan's topic in place of a live topic; both before the prefix.
+
+    >>> shadow_topic("pages.scored.v1", "rescore")
+    'pages.scored.v1.replay.rescore'
+    """
+    return f"{topic}.replay.{plan}"
+
+
+def replay_group(handler: str, plan: str) -> str:
+    """The beginning of a handler's groups and dead letter topics in plans of that name, before the prefix.
+
+    >>> replay_group("score_page", "rescore")
+    'assay.score_page.replay.rescore'
+    """
+    return f"assay.{handler}.replay.{plan}"
+
+
+def run_group(handler: str, plan: ReplayPlan) -> str:
+    """The consumer group of a handler in a plan, before the prefix. A later plan of the same name has another one."""
+    return f"{replay_group(handler, plan.plan)}.{plan.run.rpartition('-')[2]}"
+
+
+def replay_dead_letters(handler: Handler, plan: str) -> str:
+    """The topic of a plan's dead letters of a handler, before the prefix."""
+    return dead_letter_topic(handler.consumes.name, replay_group(handler.name, plan))

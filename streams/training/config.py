@@ -85,8 +85,6 @@ class GrowthSection(Section):
 
 
 class TrainingSection(Section):
-    """The ``training`` section."""
-
     phases: PhaseSection = Field(description="What the trees learn as data grows.")
     least_good: int = Field(ge=1, description="Labelled results that have to be good (grades.relevant) for a model.")
     grades: GradeSection = Field(description="How feedback becomes grades.")

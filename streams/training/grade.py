@@ -19,8 +19,7 @@ from streams.training.config import GradeSection
 from streams.training.join import ServedRequest, Signals
 
 _DRAWS = 1000
-RELEVANT = 1
-"""Grade from which a result is relevant, unless a caller says otherwise."""
+RELEVANT = 1  # grade from which a result is relevant, unless a caller says otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,13 +96,9 @@ class Joined:
 
 @dataclass(slots=True)
 class ServedLog:
-    """Feedback and then answers as they are read; answers without feedback are not kept.
+    """Feedback and then answers as they are read; answers without feedback are not kept."""
 
-    Attributes:
-        unreadable: Places of what is no such event, with the reason.
-    """
-
-    unreadable: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)  # places of what is no such event, with the reason
     _left_out: Counter[LeftOut] = field(default_factory=Counter)
     _signals: dict[str, dict[str, Signals]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)

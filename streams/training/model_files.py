@@ -1,8 +1,9 @@
-"""Reads and checks the trees that re-rank: a folder with ``manifest.json`` and ``model.json``."""
+"""Reads, checks and writes the trees that re-rank: a folder with ``manifest.json``, ``model.json`` and ``card.md``."""
 
 from __future__ import annotations
 
 import importlib.util
+import tempfile
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -13,13 +14,13 @@ from streams.runtime.settings_files import SettingsError
 
 SHIPPED = "shipped"
 SHIPPED_MANIFEST = Path(__file__).parents[2] / "handlers" / "ranking" / "trained" / "manifest.json"
-MODEL_FILE = "model.json"
+MANIFEST_FILE, MODEL_FILE, CARD_FILE = "manifest.json", "model.json", "card.md"
 
 
 def manifest_path(name: str) -> Path:
     """The manifest of a model: ``shipped``, or a path to a manifest or to its folder."""
     path = SHIPPED_MANIFEST if name == SHIPPED else Path(name)
-    return path / "manifest.json" if path.is_dir() else path
+    return path / MANIFEST_FILE if path.is_dir() else path
 
 
 def read_ranking_model(name: str) -> RankingModel:
@@ -51,3 +52,23 @@ def make_ready(model: RankingModel) -> None:
         model.ready()
     except ModelMismatchError as error:
         raise SettingsError(str(error)) from None
+
+
+def is_free(folder: Path) -> bool:
+    """Whether a model may be written there: nothing is, or an empty folder. What is in force is never written over."""
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+
+
+def write_model(folder: Path, manifest: Manifest, model: str, card: str) -> None:
+    """Writes a model into a folder that is free.
+
+    Raises OSError if it can't be written, or the folder has filled meanwhile.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        beside = Path(temporary)
+        (beside / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", "utf-8", newline="\n")
+        (beside / MODEL_FILE).write_text(model, "utf-8", newline="\n")
+        (beside / CARD_FILE).write_text(card, "utf-8", newline="\n")
+        beside.chmod(0o755)
+        beside.replace(folder)

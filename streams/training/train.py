@@ -80,35 +80,25 @@ class Rival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingReport:
-    """The figures of a trained model.
-
-    Attributes:
-        labelled: Results with feedback.
-        period: First and last request; None where no request has a time.
-        trained: Requests and different queries that were trained on.
-        held_out: The same of those held out; ``judged`` of them have results of different grades.
-        config_versions: Requests by the configuration that they were answered under.
-        grades: How often each grade occurs, 0 to 4, on both sides.
-        sure: Share of the held-out requests in which the trees are as sure of their first result as ``confidence``.
-        where_sure: Measures of their order where they are sure, and of the served one elsewhere.
-    """
+    """The figures of a trained model."""
 
     phase: Phase
     features: int
     seed: int
-    labelled: int
+    labelled: int  # results with feedback
     requests: int
-    period: tuple[datetime, datetime] | None
-    trained: tuple[int, int]
-    held_out: tuple[int, int]
+    period: tuple[datetime, datetime] | None  # first and last request; None where no request has a time
+    trained: tuple[int, int]  # requests and different queries that were trained on
+    held_out: tuple[int, int]  # the same of those held out; ``judged`` of them have results of different grades
     judged: tuple[int, int]
-    config_versions: Mapping[str, int]
-    grades: tuple[int, ...]
+    config_versions: Mapping[str, int]  # requests by the configuration that they were answered under
+    grades: tuple[int, ...]  # how often each grade occurs, 0 to 4, on both sides
     left_out: Mapping[LeftOut, int]
     measures: Measures
     confidence: float
+    # Share of the held-out requests in which the trees are as sure of their first result as ``confidence``.
     sure: float
-    where_sure: Measures
+    where_sure: Measures  # measures of their order where they are sure, and of the served one elsewhere
     rivals: tuple[Rival, ...]
     importance: tuple[tuple[str, float], ...]
 

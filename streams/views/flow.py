@@ -1,6 +1,6 @@
 """The figures of the flow: lag, rates, ages, dead letters and workers' metrics, for the commands and the console.
 
-It only computes. ``streams.kafka.lag`` reads the cluster, and ``streams.cli.top`` asks the workers.
+It only computes. ``streams.kafka.groups`` reads the cluster, and ``streams.cli.top`` asks the workers.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
-WINDOW_SECONDS = 30.0
-"""The time that rates and ages are taken over."""
+WINDOW_SECONDS = 30.0  # the time that rates and ages are taken over
 
-Key = tuple[str, ...]
-"""What a value is of, such as a metric's name and a handler."""
+Key = tuple[str, ...]  # what a value is of, such as a metric's name and a handler
 
 
 class TopicLag(Protocol):
-    """The lag of a handler on its topic or a retry topic, as ``streams.kafka.lag`` reads it."""
+    """The lag of a handler on its topic or a retry topic, as ``streams.kafka.groups`` reads it."""
 
     @property
     def handler(self) -> str: ...
@@ -35,33 +33,21 @@ class TopicLag(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerFlow:
-    """The figures of a handler; None if unknown.
-
-    Attributes:
-        rate_per_second: Processed inputs, over all workers, in the last half minute.
-        lag_records: Offsets behind on its topic and its retry topics.
-        lag_seconds: The age of the oldest record that waits, beyond the delay of a retry topic.
-        members: Subscriptions in its group; 0 if no worker runs it.
-        age_p50_seconds: From produced to processed, as exact as the histogram's buckets.
-        slo_seconds: The upper bound for age_p99_seconds.
-        retries: Since the workers started, as ``cost_usd``.
-        dead: Dead letters; in ``assay top`` since the workers started, in the console on the topic.
-        breaker_open: Intake is paused because a service is down.
-    """
+    """The figures of a handler; None if unknown."""
 
     handler: str
-    rate_per_second: float | None
-    lag_records: int | None
-    lag_seconds: float | None
-    members: int | None
-    age_p50_seconds: float | None = None
+    rate_per_second: float | None  # processed inputs, over all workers, in the last half minute
+    lag_records: int | None  # offsets behind on its topic and its retry topics
+    lag_seconds: float | None  # the age of the oldest record that waits, beyond the delay of a retry topic
+    members: int | None  # subscriptions in its group; 0 if no worker runs it
+    age_p50_seconds: float | None = None  # from produced to processed, as exact as the histogram's buckets
     age_p99_seconds: float | None = None
-    slo_seconds: float
+    slo_seconds: float  # the upper bound for age_p99_seconds
     in_flight: float | None = None
-    retries: float | None = None
-    dead: float | None
+    retries: float | None = None  # since the workers started, as ``cost_usd``
+    dead: float | None  # Dead letters; in ``assay top`` since the workers started, in the console on the topic
     cost_usd: float | None = None
-    breaker_open: bool = False
+    breaker_open: bool = False  # intake is paused because a service is down
 
 
 def lag_of(handler: str, lags: Iterable[TopicLag]) -> tuple[int | None, float | None, int | None]:
@@ -96,7 +82,6 @@ class History:
 
     @property
     def values(self) -> Mapping[Key, float]:
-        """The values at the last look."""
         return self._looks[-1][1] if self._looks else {}
 
     def change(self, key: Key) -> float:

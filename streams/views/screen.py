@@ -13,8 +13,6 @@ from streams.runtime.terminal import printable
 
 
 class Screen(Console):
-    """Standard output, or with ``stderr`` standard error."""
-
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, markup=False, emoji=False, **options)
 

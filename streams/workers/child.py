@@ -27,10 +27,8 @@ from streams.topology.codec import MAX_DETAIL
 Work = Callable[[Any], Any]
 """Takes a job and returns its result. Both can be pickled. A job that raises has the result ``Dead(handler_bug)``."""
 LENGTH = struct.Struct(">I")
-SOCKET_BYTES = 1 << 20
-"""Of a socket's buffer: most pages fit, so that neither side waits until the other one reads."""
-OUT_OF_MEMORY = 77
-"""Exit status of a child that got no memory."""
+SOCKET_BYTES = 1 << 20  # of a socket's buffer: most pages fit, so that neither side waits until the other one reads
+OUT_OF_MEMORY = 77  # exit status of a child that got no memory
 _STATM = Path("/proc/self/statm")
 
 
@@ -78,7 +76,6 @@ def _result(work: Work, job: bytes) -> bytes:
 
 
 def _receive(incoming: BinaryIO) -> bytes:
-    """The next job; empty once the parent has closed its end."""
     try:
         length = incoming.read(LENGTH.size)
         return incoming.read(LENGTH.unpack(length)[0]) if length else b""

@@ -24,13 +24,10 @@ from typing import Any, Self
 from schemas.outcome import Dead, DeadReason
 from streams.runtime.process import structlog_to_logging
 from streams.workers.child import LENGTH, OUT_OF_MEMORY, SOCKET_BYTES, JobLimits, Work
-from streams.workers.deadlines import Deadlines
-from streams.workers.template import Start, Template, ended_early
+from streams.workers.template import Deadlines, Start, Template, ended_early
 
-_LARGEST_RESULT = 256 << 20
-"""Bytes; a child that announces more is out of order, and ends."""
-_AHEAD = 2
-"""Jobs that a child has at most: one in work, and one that it takes without waiting for the event loop."""
+_LARGEST_RESULT = 256 << 20  # bytes; a child that announces more is out of order, and ends
+_AHEAD = 2  # jobs that a child has at most: one in work, and one that it takes without waiting for the event loop
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 30.0
 
 
@@ -41,8 +38,7 @@ def concurrency_of(processes: int) -> int:
 
 @dataclass(order=True, slots=True)
 class _Job:
-    number: int
-    """Jobs start in this order, also those that run again."""
+    number: int  # jobs start in this order, also those that run again
     of: Any = field(compare=False)
     result: asyncio.Future[Any] = field(compare=False)
     has_ended_a_child: bool = field(default=False, compare=False)

@@ -22,10 +22,47 @@ import struct
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, Protocol
 
 from streams.workers.child import JobLimits, Work, run_child
-from streams.workers.deadlines import Deadlines
+
+_TICK_SECONDS = 0.25
+_LONGEST_TICK_SECONDS = 1.0  # a longer tick counts as one of this length: this process itself did not run
+
+
+class Process(Protocol):
+    overdue: bool  # whether it was killed at its deadline
+
+    def kill(self) -> None:
+        """Ends the process and closes its connection, whatever its state."""
+
+
+class Deadlines:
+    def __init__(self) -> None:
+        self._left: dict[Process, float] = {}  # seconds, by process
+
+    def begin(self, process: Process, seconds: float) -> None:
+        """Kills the process after this time, in place of an earlier deadline."""
+        self._left[process] = seconds
+
+    def end(self, process: Process) -> None:
+        self._left.pop(process, None)
+
+    async def watch(self) -> None:
+        """Runs for as long as the deadlines are to hold."""
+        time = asyncio.get_running_loop().time
+        before = time()
+        while True:
+            await asyncio.sleep(_TICK_SECONDS)
+            now = time()
+            passed, before = min(now - before, _LONGEST_TICK_SECONDS), now
+            for process, left in [*self._left.items()]:
+                self._left[process] = left - passed
+                if left <= passed:
+                    self.end(process)
+                    process.overdue = True
+                    process.kill()
+
 
 Start = Literal["spawn", "fork"]
 _NUMBER = struct.Struct(">i")
@@ -50,8 +87,7 @@ class Template:
         self._deadlines = deadlines
         self._silent_seconds = silent_seconds
         self._turn = asyncio.Lock()
-        self.has_ended = False
-        """Whether a request found it dead."""
+        self.has_ended = False  # whether a request found it dead
         self.overdue = False
 
     @classmethod

@@ -8,11 +8,10 @@ import jsonschema
 import pytest
 import yaml
 
-from streams.generate.compatibility import breaks
+from streams.generate.asyncapi import schema_of
 from streams.generate.examples import is_generated
-from streams.generate.json_schemas import LIST, RELEASED, incompatible, lost
+from streams.generate.json_schemas import LIST, RELEASED, breaks, incompatible, lost
 from streams.topology import TOPICS, Topic, topic_named
-from streams.topology.event_schemas import schema_of
 from tests.samples import ROOT, instance
 
 EXAMPLES = sorted((ROOT / "schemas/examples").glob("*/*.json"))

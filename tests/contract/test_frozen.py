@@ -23,6 +23,7 @@ from schemas.dead import dead_letter_topic
 from schemas.replays import ReplayPlan
 from streams.cli.commands import COMMANDS, imported_command
 from streams.dlq import redrive
+from streams.generate.asyncapi import schema_of
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import transactional_id
 from streams.publish.sending import RunLog
@@ -30,8 +31,7 @@ from streams.replay import plan_store
 from streams.settings.model import Settings
 from streams.telemetry.metrics import METRICS
 from streams.topology import HANDLERS, TOPICS
-from streams.topology.event_schemas import schema_of
-from streams.topology.names import replay_dead_letters, replay_group, run_group, shadow_topic
+from streams.topology.topics import replay_dead_letters, replay_group, run_group, shadow_topic
 from tests.samples import ROOT
 
 FROZEN, CHANGELOG = ROOT / "tests/contract/frozen.json", ROOT / "CHANGELOG.md"

@@ -30,7 +30,7 @@ from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.consumer import CountingConsumer, PartitionCursor
 from streams.pipeline.partition import Partition, State
 from streams.topology.codec import OutputRecord
-from streams.workers.deadlines import Deadlines, Process
+from streams.workers.template import Deadlines, Process
 from tests.tables import tables
 
 Place = Literal["simulation", "rounds", "rounds on three brokers"]

@@ -14,7 +14,7 @@ from schemas.event import Envelope
 from streams.console.entries import Position
 from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
-from streams.console.records import Records
+from streams.console.objects import Records
 from streams.console.store import Store
 from streams.kafka.clients import make_producer, opened
 from streams.runtime.clock import SystemClock

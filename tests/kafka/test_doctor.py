@@ -3,7 +3,7 @@
 import asyncio
 
 from streams.doctor.kafka import check_kafka
-from streams.kafka.last_records import read_latest_decisions
+from streams.kafka.lookups import read_latest_decisions
 from streams.kafka.topics import plan_topics
 from streams.llm.checks import Check
 from streams.settings.model import Settings

@@ -10,7 +10,7 @@ from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage
 from schemas.rules import Rules
 from streams.kafka.clients import make_admin, make_producer, opened
-from streams.kafka.lag import GroupLag, read_dead_letters, read_lags
+from streams.kafka.groups import GroupLag, read_dead_letters, read_lags
 from streams.runtime.clock import SystemClock
 from streams.topology import HANDLERS
 from tests.kafka.installation import CRAWLED, GROUP, Installation, install, page, scorer, until
@@ -38,7 +38,7 @@ async def test_lag_before_the_first_run_after_a_stop_and_after_a_loss(assay: Ins
     await assay.feed(page(number) for number in range(20))
     lag = await lag_of(assay, ahead=3600)
     assert (lag.handler, lag.topic, lag.group) == ("score_page", CRAWLED, assay.prefix + GROUP)
-    assert (lag.exists, lag.records, lag.members, lag.plan) == (True, 20, 0, "")
+    assert (lag.exists, lag.records, lag.members) == (True, 20, 0)
     assert {partition.committed for partition in lag.partitions} == {None}
     assert 3600 <= lag.seconds < 3700
     assert lag.retention_left_seconds == pytest.approx(7 * DAY - lag.seconds)
@@ -83,20 +83,6 @@ async def test_missing_topics_are_reported_by_lag(kafka: str, topic_prefix: str)
     assert [tier.delay_seconds for tier in tiers] == [60, 600]
     assert {tier.handler for tier in tiers} == {"index_page"}
     assert await read_dead_letters(settings.kafka, [INDEX_PAGE], SystemClock()) == []
-
-
-async def test_groups_of_replays_are_found_by_their_offsets(assay: Installation) -> None:
-    await assay.feed([page(number) for number in range(20)])
-    group = f"{assay.prefix}{GROUP}.replay.mending"
-    async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}replay", "replay")) as producer:
-        ends = await assay.ends()
-        await producer.begin_transaction()
-        offsets = {TopicPartition(assay.prefix + CRAWLED, number): end for number, end in ends.items()}
-        await producer.send_offsets_to_transaction(offsets, group)
-        await producer.commit_transaction()
-    own, replayed = await read_lags(assay.settings.kafka, [SCORE_PAGE], SystemClock(), replays=True)
-    assert (own.plan, own.records) == ("", 20)
-    assert (replayed.plan, replayed.records, replayed.topic, replayed.group) == ("mending", 0, CRAWLED, group)
 
 
 def refused(crawled: CrawledPage, rules: Rules) -> Outcome:

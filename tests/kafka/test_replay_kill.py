@@ -8,7 +8,7 @@ import pytest
 from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
-from streams.topology.names import run_group
+from streams.topology.topics import run_group
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, page, until
 from tests.kafka.replays import assay_replay
 

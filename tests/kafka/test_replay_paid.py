@@ -17,7 +17,7 @@ from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
-from streams.topology.names import replay_dead_letters
+from streams.topology.topics import replay_dead_letters
 from tests.kafka.installation import Installation, Installing, handlers_named, until
 from tests.kafka.replays import Watched, carried_out, planned
 from tests.samples import instance

@@ -17,7 +17,7 @@ from streams.replay.plan import moved
 from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
-from streams.topology.names import run_group
+from streams.topology.topics import run_group
 from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page
 from tests.kafka.replays import carried_out, planned
 

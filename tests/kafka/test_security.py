@@ -17,10 +17,9 @@ from streams.app.application import Application
 from streams.console.app import make_context
 from streams.console.review_marks import Marks
 from streams.doctor.kafka import check_kafka
-from streams.kafka.acls import needed_acls
 from streams.kafka.clients import make_admin, opened
-from streams.kafka.lag import read_lags
-from streams.kafka.topics import create_topics
+from streams.kafka.groups import read_lags
+from streams.kafka.topics import create_topics, needed_acls
 from streams.kafka.trouble import describe_error, find_causes
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings, load_settings

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from handlers.html.links import canonical_url, host_of, page_id_of
 from schemas.addresses import web_address, without_user
-from streams.fetch.targets import Target, parse_target
+from streams.fetch.guard import Target, parse_target
 from streams.topology import TOPICS, Topic
 from tests.samples import EXAMPLES
 from tests.tables import tables

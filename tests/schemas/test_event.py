@@ -9,8 +9,8 @@ from schemas.addresses import MAX_URL
 from schemas.event import Envelope, OutputIds, Provenance, derive_id
 from schemas.pages import CrawledPage
 from schemas.retrieval import RetrievalBatch
+from streams.generate.asyncapi import schema_of
 from streams.topology import TOPICS
-from streams.topology.event_schemas import schema_of
 
 TIME = datetime(2025, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 ENVELOPE = Envelope(id="one", source="assay/score_page", time=TIME, correlation_id="first", causation_id="zero")

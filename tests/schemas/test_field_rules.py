@@ -7,8 +7,8 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
+from streams.generate.asyncapi import schema_of
 from streams.topology import TOPICS
-from streams.topology.event_schemas import schema_of
 from tests.samples import EVENTS, small_example
 from tests.tables import tables
 

@@ -15,8 +15,7 @@ from schemas.rules import Rules
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, Handler, Topic
 
 START = datetime(2025, 1, 2, 3, 4, 5, tzinfo=UTC)
-BEGAN = 1000.0
-"""Of a virtual monotonic clock: with 0, a moment would be the same as a time since the beginning."""
+BEGAN = 1000.0  # of a virtual monotonic clock: with 0, a moment would be the same as a time since the beginning
 PAGE = CrawledPage(url="https://a.example/1", html="<p>Some text.</p>")
 
 

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 
 from handlers.ranking.config import features_config
 from handlers.ranking.model import FEATURES_OF, OBJECTIVES, VERSION_PHASE_C, Feature, Manifest, Phase, RankingModel
-from streams.query.training_data import write_model
 from streams.settings.model import load_settings
 from streams.training.config import TrainingSection
 from streams.training.grade import ndcg_at, reciprocal_rank
-from streams.training.model_files import SHIPPED_MANIFEST
+from streams.training.model_files import SHIPPED_MANIFEST, write_model
 from streams.training.train import Grown, grow
 from tools.accuracy.judges import offline_judge
 from tools.accuracy.ranking import TOP, TOP_TRUST

@@ -33,8 +33,7 @@ from streams.topology.codec import MAX_DETAIL, UNREADABLE_HEADER
 Buffer = bytearray | memoryview | mmap.mmap
 Unpack = Callable[[bytes, Buffer], int]
 """Unpacks into a buffer and returns the number of bytes written; raises ``cramjam.DecompressionError``."""
-_USUAL_RATIO = 16
-"""Pages become 5 to 8 times smaller."""
+_USUAL_RATIO = 16  # pages become 5 to 8 times smaller
 _SMALL_BYTES = 4 * 1024 * 1024
 _XERIAL_HEADER_BYTES = 16
 
@@ -139,8 +138,7 @@ class _Batches:
         self._next_batch = records.next_batch
         self.has_next = records.has_next
         self.partition = partition
-        self.of: Callable[[], Any] = lambda: None
-        """The ``PartitionRecords`` that reads these batches."""
+        self.of: Callable[[], Any] = lambda: None  # the ``PartitionRecords`` that reads these batches
 
     def next_batch(self) -> _Batch:
         return _Batch(self._next_batch(), self)

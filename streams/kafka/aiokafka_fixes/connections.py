@@ -25,8 +25,7 @@ from aiokafka.errors import KafkaConnectionError, ProducerClosed, for_code
 from aiokafka.producer.message_accumulator import MessageAccumulator
 from aiokafka.protocol.commit import OffsetFetchRequest
 
-END_SECONDS = 1.0
-"""The longest time for a start or stop to end by itself after its caller was cancelled."""
+END_SECONDS = 1.0  # the longest time for a start or stop to end by itself after its caller was cancelled
 
 
 async def ended(task: asyncio.Task[None], seconds: float | None = None) -> None:

@@ -31,8 +31,7 @@ from tests.streams.llm.questions import FREE
 ALL = [subscription for handler in HANDLERS for subscription in subscriptions(handler)]
 """What the whole application reads."""
 
-PATHS = ["/metrics", "/healthz", "/readyz", "/query", "/asyncapi.yaml"]
-"""What an application serves."""
+PATHS = ["/metrics", "/healthz", "/readyz", "/query", "/asyncapi.yaml"]  # what an application serves
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 from streams.doctor import kafka as doctor_kafka
 from streams.doctor.kafka import check_kafka, judge_groups, judge_retention, judge_versions
-from streams.kafka.lag import GroupLag, PartitionLag
-from streams.kafka.last_records import Decision, LatestDecisions
+from streams.kafka.groups import GroupLag, PartitionLag
+from streams.kafka.lookups import Decision, LatestDecisions
 from streams.kafka.settings import KafkaSettings
 from streams.settings.model import load_settings
 from streams.topology import HANDLERS

@@ -14,8 +14,7 @@ from tests.samples import instance
 from tests.streams.llm.model_server import says
 from tests.streams.llm.questions import question, served
 
-LATER = 4_102_444_800.0
-"""The year 2100."""
+LATER = 4_102_444_800.0  # the year 2100
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """``assay sources``: how addresses are decided, and the import of own sources."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,19 +17,6 @@ from tests.rules import CONFIG
 from tests.tables import tables
 
 TABLES = tables(__file__)
-
-
-def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
-    assert run_command_line(["sources", "check", *arguments, "--json"]) == 0
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-
-
-def test_explain_shows_each_suffix_and_what_a_page_can_reach(capsys: pytest.CaptureFixture[str]) -> None:
-    [told] = check(capsys, "https://www.cdc.gov.tw/", "--explain")
-    assert told["explain"]["registered_domain"] == "cdc.gov.tw"
-    assert told["explain"]["tried"] == list(TABLES["explain_shows_each_suffix_and_what_a_page_can_reach"])
-    assert told["own"] is True
-    assert (told["explain"]["highest_score"], told["explain"]["highest_label"]) == (100, "HIGH")
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ CALLS = {
     "publish": [[CRAWLED, "{bad}"], [CRAWLED, "{crawled}", "--check"], [EVIL, EVIL], [CRAWLED, EVIL]],
     "tail": [[topic, *ALL, *more] for topic in IN_FILES[:3] for more in ([], ["--json"])],
     "export": [["tsv", "--input", "{scored}"], ["tsv"], ["tsv", "--input", "{bad}"], ["tsv", "-o", "/dev/stdout"]],
-    "try": [["score_page", "{crawled}"], ["score_page", "{crawled}", "--pretty"], ["score_page", "{bad}"], [EVIL]],
+    "try": [["score_page", "{crawled}"], ["score_page", "{bad}"], [EVIL]],
     "console": [["--host", EVIL]],
     "why": [[PAGE], [PAGE, "--json"], ["{batch}"], [EVIL], ["evil", "--reply"], ["evil", "--reply", "--json"]],
     "stats": [["--input", "{scored}"], [CLASSIFIED, "--input", "{classified}", "--json"], [SCORED], [EVIL]],
@@ -60,9 +60,8 @@ CALLS = {
     "lag": [[EVIL], []],
     "top": [["--once", "--every", "0.2", "--url", f"http://{EVIL}"]],
     "estimate": [["--input", "{bad}"], ["--input", "{scored}"]],
-    "sources": [["check", "own.example", *more, "--config", "{own}"] for more in ([], ["--json"], ["--explain"])]
-    + [["check", EVIL], ["check", "a.example", "--publisher", EVIL, "--explain"]]
-    + [["import", "{bad}", "-o", "{folder}/s"], ["import", EVIL]],
+    "sources": [["check", "own.example", *more, "--config", "{own}"] for more in ([], ["--json"])]
+    + [["check", EVIL], ["import", "{bad}", "-o", "{folder}/s"], ["import", EVIL]],
     "init": [["--country", EVIL], ["--source", EVIL]],
     "config": [["show", "--config", "{own}"], ["show", "--json", "--config", "{own}"], [EVIL]],
     "generate": [["--prometheus", f"{{folder}}/{EVIL}"]],

@@ -17,7 +17,7 @@ from streams.cli.top import (
     read_metrics,
     worker_url,
 )
-from streams.kafka.lag import GroupLag
+from streams.kafka.groups import GroupLag
 from streams.settings.model import load_settings
 from streams.telemetry.metrics import Metrics
 from streams.views.flow import quantiles, rate, total

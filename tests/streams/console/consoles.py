@@ -14,11 +14,11 @@ from schemas.event import Envelope, Event, Run
 from streams.console.app import SCREENS, make_app, make_context
 from streams.console.context import Context, Screen
 from streams.console.entries import Position, dead_entry, entry_of, mentions_of
-from streams.console.records import Read, Records
+from streams.console.objects import Read, Records
 from streams.settings.model import ConsoleSettings, HttpSettings, Settings, load_settings
 from streams.topology import Topic, handler_named, topic_named, topic_of
 from streams.topology.codec import decode, encode
-from streams.views.subjects import SubjectKind
+from streams.views.words import SubjectKind
 
 TOKEN = "the-token"
 AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}

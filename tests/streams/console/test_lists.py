@@ -10,7 +10,7 @@ from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.event import Event
 from schemas.retrieval import ResultsClassified, RetrievalEvaluated
 from schemas.states import State
-from streams.console.search import read_query
+from streams.console.lists import read_query
 from tests.samples import EXAMPLES, scored
 from tests.streams.console.consoles import BEGAN, OwnConsole
 from tests.tables import tables

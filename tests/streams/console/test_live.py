@@ -12,8 +12,7 @@ from schemas.pages import ScoredPage
 from streams.console.app import make_app
 from streams.console.entries import Entry, Position
 from streams.console.follow import Feed, Follower
-from streams.console.health import signs
-from streams.console.live import _Live
+from streams.console.live import _Live, signs
 from streams.console.store import Store
 from streams.http.server import HttpServer
 from streams.kafka.settings import KafkaSettings

@@ -6,7 +6,7 @@ import pytest
 
 from streams.console.entries import Entry, Mention, Position
 from streams.console.store import Store
-from streams.views.subjects import page_number
+from streams.views.words import page_number
 
 URL = "https://news.example.org/report"
 

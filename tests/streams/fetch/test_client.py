@@ -11,9 +11,8 @@ import pytest
 from schemas.needs import FetchPages
 from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.client import Accepts, FetchClient, Response
-from streams.fetch.guard import Admitted
+from streams.fetch.guard import Admitted, Target
 from streams.fetch.settings import FetchSettings
-from streams.fetch.targets import Target
 from streams.fetch.worker import FetchWorker
 from streams.runtime.clock import SystemClock
 from tests.samples import instance

@@ -13,9 +13,8 @@ from pydantic import ValidationError
 
 from schemas.needs import FetchPages
 from schemas.replies import FetchFailure, FetchRefused
-from streams.fetch.guard import Admitted, SystemResolver, admit, why_not_global
+from streams.fetch.guard import Admitted, SystemResolver, Target, admit, parse_target, repeated_part, why_not_global
 from streams.fetch.settings import FetchSettings
-from streams.fetch.targets import Target, parse_target, repeated_part
 from streams.fetch.worker import FetchWorker
 from tests.samples import instance
 from tests.streams.fetch.web import response, serving

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from schemas.replies import FetchFailure, FetchRefused
 from streams.fetch.cache import FetchCache
 from streams.fetch.client import Accepts, Response
+from streams.fetch.guard import Target
 from streams.fetch.robots import Robots, RobotsRules, rules_for
 from streams.fetch.settings import FetchSettings
-from streams.fetch.targets import Target
 from streams.fetch.worker import HostPacing
 from streams.runtime.files import KeyedLocks
 from tests.streams.doubles import VirtualClock

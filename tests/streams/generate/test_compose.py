@@ -11,11 +11,7 @@ from schemas.needs import FetchPages, IndexDocument
 from streams.generate.templates import HTTP_PORT, service_name
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler
-from tests.kafka_server import IMAGE
 from tests.samples import ROOT, instance
-
-OVERRIDABLE = re.compile(r"\$\{([A-Z_]+):-([^\s@]+)(?:@sha256:[0-9a-f]{64})?\}")
-"""Variable and default; a digest beside the tag of an image is not looked at."""
 
 
 class Loader(yaml.SafeLoader):
@@ -122,12 +118,6 @@ def test_a_worker_shares_what_its_replicas_must_share(handler: Handler) -> None:
     assert environment["ASSAY_INDEX__URL"] == "${QDRANT_URL-http://qdrant:6333}"
     assert ("ASSAY_LLM__REDIS_URL" in environment) is handler.asks_models
     assert ("redis" in service["depends_on"]) is handler.asks_models
-
-
-def test_the_tests_take_the_same_kafka() -> None:
-    match = OVERRIDABLE.fullmatch(MAIN["services"]["kafka"]["image"])
-    assert match
-    assert match.groups() == ("KAFKA_IMAGE", IMAGE)
 
 
 def test_the_builder_is_sent_what_the_image_copies() -> None:

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from streams.cli.commands import run_command_line
 from streams.cli.generate import run_generate
 from streams.generate import outputs
+from streams.generate.asyncapi import schema_of
 from streams.generate.examples import FOLDER
 from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release
 from streams.generate.outputs import drift, generate
@@ -17,7 +18,6 @@ from streams.generate.pages import plain_text
 from streams.generate.prometheus import prometheus
 from streams.runtime.settings_files import read_document
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS
-from streams.topology.event_schemas import schema_of
 from tests.samples import ROOT
 
 

@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from streams.index.embedders import HashedNgrams, hash_ngrams, make_embedder
-from streams.index.onnx_embedder import OnnxEmbedder
-from streams.index.openai_embedder import OpenAIEmbedder
+from streams.index.embedders import HashedNgrams, OnnxEmbedder, OpenAIEmbedder, hash_ngrams, make_embedder
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.index.settings import EmbedderSettings
 from tests.streams.llm.model_server import Behaviour, ModelServer, Wire, hangs, model_server, raw, status

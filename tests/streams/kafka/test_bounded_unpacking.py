@@ -32,8 +32,7 @@ from tests.kafka.batches import (
 from tests.samples import ROOT
 
 MIB = 1024 * 1024
-CRC, LAST_OFFSET_DELTA = 17, 23
-"""Their offsets in a batch's header."""
+CRC, LAST_OFFSET_DELTA = 17, 23  # their offsets in a batch's header
 LIMIT = 16 * MIB
 PLACE = TopicPartition("topic", 3)
 SMALL: Record = (b"key", b"value", [("name", b"text")])

@@ -43,8 +43,7 @@ GOOD: Mapping[str, str] = {
 }
 """A reply within the protocol of each task."""
 TASKS = tuple(GOOD)
-WAITS = "waits"
-"""No decision: the input is tried again when a model is available."""
+WAITS = "waits"  # no decision: the input is tried again when a model is available
 
 
 @cache

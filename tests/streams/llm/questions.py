@@ -16,8 +16,7 @@ from streams.runtime.clock import Clock, SystemClock
 from streams.telemetry.metrics import Metrics
 from tests.streams.llm.model_server import Behaviour, ModelServer, model_server
 
-TASK = "task-1"
-"""Without a protocol of its own, so that any reply is one."""
+TASK = "task-1"  # without a protocol of its own, so that any reply is one
 MODEL = "model-1"
 FREE = ModelLimits(requests_per_minute=1_000_000, tokens_per_minute=10**9, in_flight=1000, price_in=1.0, price_out=2.0)
 HASTY = TaskPolicy(deadline_seconds=0.4, patience_seconds=1.0, attempts=2)

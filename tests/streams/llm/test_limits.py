@@ -1,4 +1,4 @@
-"""Limits in virtual time: never exceeded in any minute, for any processes, and well used."""
+"""Limits in virtual time: never exceeded in any minute, for any processes and shares, and well used."""
 
 import asyncio
 import math

@@ -20,13 +20,11 @@ from tests.streams.llm.questions import HASTY, gateway_at, served
 
 ONE_OF_EACH_KIND = {"odd usage", "drips", "429", "500", "empty text", "bold", "irrelevant", "tool storm"}
 """Faults for the quick tests. The gateway has a test of every fault, and tells the tasks only its kind."""
-ENDLESS = ("hangs", "hangs in the body", "drips")
-"""Those that come to their end by the deadline."""
+ENDLESS = ("hangs", "hangs in the body", "drips")  # those that come to their end by the deadline
 PATIENT = TaskPolicy(**{**HASTY.model_dump(), "deadline_seconds": 5.0})
 IMPATIENT = TaskPolicy(**{**HASTY.model_dump(), "deadline_seconds": 1.5})
 """The journal has half of this time to answer, which a write to a busy disk must not exceed."""
-MOST_ASKED = 9
-"""Requests for one input: tries of a claim with two rounds of tools each."""
+MOST_ASKED = 9  # requests for one input: tries of a claim with two rounds of tools each
 PAID = ANSWERED | {"empty choices", "empty text", "null text", "refusal", "content filter", "cut off"}
 """A reply came, which is kept."""
 

@@ -1,4 +1,4 @@
-"""The offline judge: marked as offline, and never an outage."""
+"""The offline judge is marked and never an outage; the journal keeps replies that the task's own reader accepts."""
 
 import json
 from collections.abc import Mapping

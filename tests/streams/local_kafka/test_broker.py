@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from streams.local_kafka import broker, guard, install, running
+from streams.cli.broker import RunningBroker, note_of, noted, running_at
+from streams.local_kafka import broker, guard, install
 from streams.local_kafka.broker import BrokerUnavailable, LocalKafka
 from streams.local_kafka.install import are_cached, find_java, format_data, kafka_jars
-from streams.local_kafka.running import RunningBroker
 
 
 def executable(path: Path, script: str) -> Path:
@@ -185,14 +185,14 @@ class TestRunning:
     """The note of a running broker is valid while its process holds the lock."""
 
     def test_is_known_while_it_runs(self, tmp_path: Path) -> None:
-        note = running.note_of(tmp_path / "cache", 9092)
+        note = note_of(tmp_path / "cache", 9092)
         here = RunningBroker("127.0.0.1:9092", os.getpid(), "/data", kept=False)
-        assert running.running_at(note) is None
-        with running.noted(note, here):
-            assert running.running_at(note) == here
-        assert running.running_at(note) is None
+        assert running_at(note) is None
+        with noted(note, here):
+            assert running_at(note) == here
+        assert running_at(note) is None
         note.write_text('{"bootstrap_servers": "127.0.0.1:9092", "pid": 1, "data_dir": "/data", "kept": false}')
-        assert running.running_at(note) is None, "no process holds the lock"
+        assert running_at(note) is None, "no process holds the lock"
 
 
 class TestGuard:

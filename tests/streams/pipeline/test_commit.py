@@ -47,8 +47,7 @@ class Client:
     calls: list[Any] = field(default_factory=list)
     fails: dict[str, BaseException] = field(default_factory=dict)
     hangs: str = ""
-    offset: int | None = 17
-    """What the group has committed."""
+    offset: int | None = 17  # what the group has committed
     answers: list[OffsetFetchResponse_v3] = field(default_factory=list)
     """The next answers of the broker that has written an offset; after them the offset."""
     ids: list[str | None] = field(default_factory=list)

@@ -27,8 +27,7 @@ from tests.streams.doubles import PAGE, START, NoRules, VirtualClock, handler_of
 
 PATIENCE = RetrySettings(max_attempts=2, first_seconds=1.0, max_seconds=1.0)
 DEAD_LETTERS = "pages.crawled.v1.assay.toy.dlq"
-PLACE = "pages.crawled.v1/3/17"
-"""The identity of ``raw_record()``, which brings none of its own."""
+PLACE = "pages.crawled.v1/3/17"  # the identity of ``raw_record()``, which brings none of its own
 
 
 class EmptyWorld:

@@ -17,8 +17,7 @@ from streams.publish.lines import Line, read_lines, read_piped_lines
 from streams.publish.sources import Format, read
 from streams.topology import PAGES_CRAWLED
 
-Read = list[tuple[int, bytes | None]]
-"""The numbers and contents of lines."""
+Read = list[tuple[int, bytes | None]]  # the numbers and contents of lines
 
 
 def number(line: Line) -> int:

@@ -13,7 +13,7 @@ import pytest
 from schemas.pages import CrawledPage
 from streams.publish import sources
 from streams.publish.entries import Refused, SourceError
-from streams.publish.warc_records import read_records
+from streams.publish.warc import read_records
 from streams.runtime.extras import install_line, missing_extra
 from streams.topology import PAGES_CRAWLED
 from streams.topology.codec import OutputRecord, decode

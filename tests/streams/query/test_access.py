@@ -12,9 +12,8 @@ from schemas.ranking import RankingCompleted
 from streams.http.server import HttpServer
 from streams.index.ports import IndexOwnedError
 from streams.pipeline.services import LiveServices
-from streams.query.access import NoQueriesError, open_queries
+from streams.query.access import NoQueriesError, RemoteQueries, open_queries
 from streams.query.engine import QueryEngine, Refusal
-from streams.query.remote import RemoteQueries
 from streams.query.route import QueryRoute
 from streams.settings.model import HttpSettings
 from tests.samples import instance

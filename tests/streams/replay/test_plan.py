@@ -1,15 +1,27 @@
+"""The plan of a request, and its transitions from the newest state, which other processes may have changed."""
+
 import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from schemas.replays import PLAN_NAME, ReplayPlan, ReplayState, ReplayTarget
+from schemas.replays import PLAN_NAME, OffsetRange, ReplayPlan, ReplayStage, ReplayState, ReplayTarget
 from streams.cli.replay import replay
-from streams.replay.plan import ReplayError, ReplayRequest, make_plan, routes
+from streams.replay.plan import (
+    ReplayError,
+    ReplayRequest,
+    at_start,
+    finished,
+    make_plan,
+    merged,
+    routes,
+    transition,
+    with_deleted,
+)
 from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
-from streams.topology.names import replay_dead_letters
+from streams.topology.topics import replay_dead_letters
 from tests.samples import the_handler
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -94,3 +106,71 @@ def test_live_mode_keeps_dead_letters_apart_and_does_not_fetch() -> None:
             "retrieval.batches.v1.assay.classify_results.replay.again.dlq"
         ),
     }
+
+
+STARTED = datetime(2026, 1, 1, tzinfo=UTC)
+STAGE = ReplayStage(handler="one", topic="one", config_version="1")
+
+
+def plan_in(state: ReplayState = ReplayState.RUNNING) -> ReplayPlan:
+    return ReplayPlan(
+        plan="p", run="replay-p-0a1b2c3d", state=state, stages=(STAGE,), created_at=STARTED, updated_at=STARTED
+    )
+
+
+def span(partition: int, start: int, end: int) -> OffsetRange:
+    return OffsetRange(partition=partition, start=start, end=end)
+
+
+@pytest.mark.parametrize("state", [ReplayState.RUNNING, ReplayState.PAUSED, ReplayState.CANCELLED])
+def test_a_plan_is_finished_once(state: ReplayState) -> None:
+    done = finished(plan_in(state))
+    assert done is not None
+    assert (done.stage, done.state) == (1, ReplayState.FINISHED)
+    assert finished(done) is None
+
+
+@pytest.mark.parametrize("state", [ReplayState.FINISHED, ReplayState.CANCELLED, ReplayState.PAUSED])
+def test_a_process_that_is_behind_starts_nothing(state: ReplayState) -> None:
+    assert at_start(plan_in(state)) is None
+
+
+def test_a_plan_begins_once() -> None:
+    first = at_start(plan_in())
+    assert first is not None
+    assert [stage.begun for stage in first.stages] == [True]
+    assert at_start(first) is None
+
+
+def test_deleted_ranges_are_added_once_for_all_processes() -> None:
+    told = with_deleted(plan_in(), [span(1, 5, 9), span(0, 0, 2)])
+    assert told is not None
+    assert told.stages[0].deleted == (span(0, 0, 2), span(1, 5, 9))
+    assert with_deleted(told, [span(1, 6, 8)]) is None
+    more = with_deleted(told, [span(1, 8, 12)])
+    assert more is not None
+    assert more.stages[0].deleted == (span(0, 0, 2), span(1, 5, 12))
+
+
+def test_ranges_that_touch_are_one() -> None:
+    assert merged([span(0, 4, 6), span(0, 0, 4), span(1, 6, 7)]) == [span(0, 0, 6), span(1, 6, 7)]
+    assert merged([]) == []
+
+
+def test_work_begins_on_the_terms_that_are_asked_for() -> None:
+    resumed = transition(plan_in(ReplayState.PAUSED), ReplayState.RUNNING, max_cost_usd=2.0)
+    assert resumed is not None
+    assert (resumed.state, resumed.max_cost_usd, resumed.rate) == (ReplayState.RUNNING, 2.0, None)
+    assert transition(resumed, ReplayState.RUNNING, max_cost_usd=2.0) is None, "it runs on these terms already"
+    faster = transition(resumed, ReplayState.RUNNING, rate=50.0)
+    assert faster is not None
+    assert (faster.state, faster.max_cost_usd, faster.rate) == (ReplayState.RUNNING, 2.0, 50.0)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [(ReplayState.RUNNING, "left to do"), (ReplayState.CANCELLED, "to cancel")]
+)
+def test_a_plan_that_is_over_is_not_moved(state: ReplayState, words: str) -> None:
+    with pytest.raises(ReplayError, match=f"is finished; there is nothing {words}"):
+        transition(plan_in(ReplayState.FINISHED), state)
+    assert transition(plan_in(ReplayState.FINISHED), ReplayState.PAUSED, "why") is None

@@ -1,4 +1,8 @@
-"""The URLs and domains of an event."""
+"""Which records a replay selects: by address, domain, tier and earlier decision."""
+
+import re
+import sys
+from typing import Any
 
 import pytest
 
@@ -7,8 +11,19 @@ from schemas.pages import CrawledPage
 from schemas.relevance import SnippetsRequested
 from schemas.replays import ReplaySelection
 from streams.replay.plan import ReplayError
-from streams.replay.selection import addresses, in_domain, make_selector
+from streams.replay.selection import (
+    DEAD,
+    DECISION_FIELDS,
+    NONE,
+    DecisionFilter,
+    PreviousDecisions,
+    addresses,
+    decision_filter,
+    in_domain,
+    make_selector,
+)
 from streams.settings.model import load_settings
+from streams.topology import HANDLERS, RELEVANCE_JUDGED
 from tests.samples import the_handler
 from tests.streams.llm.judges import BATCH, SOURCE, input_of
 from tests.tables import tables
@@ -50,3 +65,119 @@ async def test_unknown_tier_is_refused() -> None:
     await make_selector(load_settings(), indexer, ReplaySelection(tiers=("A", "C")), ())
     with pytest.raises(ReplayError, match="--tier 'D' is no tier; there are A, B, C"):
         await make_selector(load_settings(), indexer, ReplaySelection(tiers=("A", "D")), ())
+
+
+def looked_for(handler: str, **selection: Any) -> DecisionFilter:
+    wanted = decision_filter(the_handler(handler), ReplaySelection.model_validate(selection))
+    assert wanted is not None
+    return wanted
+
+
+def test_the_usual_field_of_every_decision_is_one_of_its_fields() -> None:
+    for event, name in DECISION_FIELDS.items():
+        first, *_ = name.split(".")
+        assert first in {its.serialization_alias or known for known, its in event.model_fields.items()}, event
+
+
+@pytest.mark.parametrize("handler", [handler.name for handler in HANDLERS])
+def test_every_handler_makes_decisions_to_choose_by(handler: str) -> None:
+    assert looked_for(handler, outcomes=["none"]).topic in the_handler(handler).emits
+
+
+@pytest.mark.parametrize(
+    ("handler", "selection", "values"),
+    [
+        ("judge_relevance", {"outcomes": ["error", "timeout"]}, {"outcome": {"error", "timeout"}}),
+        ("judge_relevance", {"outcomes": ["relevant=false"]}, {"relevant": {"false"}}),
+        ("classify_results", {"outcomes": ["needs_extraction=true"]}, {"needsExtraction": {"true"}}),
+        ("classify_results", {"outcomes": ["needsExtraction=true"]}, {"needsExtraction": {"true"}}),
+        ("score_page", {"tiers": ["A"], "outcomes": ["trust_label=HIGH"]}, {"tier": {"A"}, "trust_label": {"HIGH"}}),
+        ("evaluate_retrieval", {"judged_by": "offline"}, {"llm.judgedBy": {"offline"}}),
+        ("judge_relevance", {"judged_by": "offline"}, {"llm.judged_by": {"offline"}}),
+        ("judge_relevance", {"outcomes": ["llm.judgedBy=model"]}, {"llm.judged_by": {"model"}}),
+        ("rank_results", {"outcomes": ["failed"]}, {"notes.outcome": {"failed"}}),
+    ],
+)
+def test_fields_are_named_as_on_the_wire_or_in_python(
+    handler: str, selection: dict[str, Any], values: dict[str, set[str]]
+) -> None:
+    assert looked_for(handler, **selection).values == values
+
+
+@pytest.mark.parametrize(
+    ("handler", "selection", "says"),
+    [
+        ("judge_relevance", {"outcomes": ["oops"]}, "--outcome 'oops' is no outcome; there are relevant, irr"),
+        ("judge_relevance", {"outcomes": ["error", "ERROR"]}, "--outcome 'ERROR' is no outcome"),
+        ("judge_relevance", {"outcomes": ["relevant=no"]}, "'no' is no relevant; there are true, false"),
+        ("judge_relevance", {"outcomes": ["llm.outcome=slow"]}, "'slow' is no llm.outcome; there are ok, timeout"),
+        ("judge_relevance", {"outcomes": ["llm.colour=red"]}, "no field 'colour' in llm.colour; there are attempts"),
+        ("fetch_page", {"outcomes": ["failure=none"]}, "'none' is no failure; there are "),
+        ("score_page", {"tiers": ["a"]}, "--tier 'a' is no tier; there are A, B, C"),
+        ("score_page", {"outcomes": ["D"]}, "--outcome 'D' is no tier; there are A, B, C"),
+        ("classify_results", {"tiers": ["A"]}, "neither reads nor writes a tier"),
+        ("judge_relevance", {"outcomes": ["verdict=good"]}, "no field 'verdict'; there are config_version, detail, "),
+        ("score_page", {"judged_by": "model"}, "no field 'llm'"),
+        ("judge_relevance", {"outcomes": ["none"], "judged_by": "model"}, "leave --tier and --judged-by out"),
+    ],
+)  # fmt: skip
+def test_unknown_outcome_is_refused_with_the_known_ones(handler: str, selection: dict[str, Any], says: str) -> None:
+    with pytest.raises(ReplayError, match=re.escape(says)):
+        looked_for(handler, **selection)
+
+
+def test_values_without_end_are_taken_as_they_are() -> None:
+    for outcome in ("detail=null", "llm.model=judge", "llm.attempts=2", "summary_failure=too long", "url=x"):
+        assert looked_for("judge_relevance", outcomes=[outcome]).values
+
+
+def test_what_needs_no_decision_looks_nothing_up() -> None:
+    assert decision_filter(the_handler("judge_relevance"), ReplaySelection(keys=("a",), domains=("b.example",))) is None
+    assert decision_filter(the_handler("index_page"), ReplaySelection(tiers=("A",))) is None
+
+
+@pytest.mark.parametrize(
+    ("decision", "meets"),
+    [*TABLES["malformed_decisions_are_matched_without_an_error"], ({"outcome": ["error", "relevant"]}, True)],
+)
+def test_malformed_decisions_are_matched_without_an_error(decision: dict[str, Any], meets: bool) -> None:
+    assert looked_for("judge_relevance", outcomes=["error"]).matches(decision) is meets
+
+
+def test_nested_and_non_text_values_are_matched() -> None:
+    wanted = looked_for("judge_relevance", outcomes=["llm.attempts=2", "llm.cost_usd=null"])
+    assert wanted.matches({"llm": {"attempts": 2, "cost_usd": None}})
+    assert not wanted.matches({"llm": {"attempts": 2, "cost_usd": 0.5}}), "each field must be so"
+    assert not wanted.matches({"llm": None})
+
+
+def test_the_last_decision_counts() -> None:
+    earlier = PreviousDecisions(looked_for("judge_relevance", outcomes=["error"]))
+    earlier.decided("a", {"outcome": "error"})
+    earlier.decided("b", {"outcome": "error"})
+    earlier.decided("a", {"outcome": "relevant"})
+    assert [earlier.selects(identity) for identity in "abc"] == [False, True, False]
+    earlier.decided("a", {"outcome": "error"})
+    assert earlier.selects("a")
+
+
+def test_later_decision_overrides_an_earlier_death() -> None:
+    earlier = PreviousDecisions(DecisionFilter(RELEVANCE_JUDGED, special=frozenset({NONE, DEAD})))
+    for identity in "ab":
+        earlier.died(identity)
+    earlier.decided("a", {})
+    assert [earlier.selects(identity) for identity in "abc"] == [False, True, True]
+    only_dead = PreviousDecisions(DecisionFilter(RELEVANCE_JUDGED, special=frozenset({DEAD})))
+    only_dead.died("b")
+    assert [only_dead.selects(identity) for identity in "bc"] == [True, False]
+
+
+def test_memory_holds_only_hashes_of_selected_decisions() -> None:
+    earlier = PreviousDecisions(looked_for("judge_relevance", outcomes=["error"]))
+    for number in range(20_000):
+        earlier.decided(f"relevance.requested.v1/0/{number}", {"outcome": "relevant"})
+    assert not earlier._last
+    for number in range(20_000):
+        earlier.decided(f"relevance.requested.v1/0/{number}", {"outcome": "error"})
+    size = sys.getsizeof(earlier._last) + sum(map(sys.getsizeof, earlier._last))
+    assert size / 20_000 < 160

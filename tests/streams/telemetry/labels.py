@@ -22,10 +22,8 @@ from streams.telemetry.labels import LANES, PAGE_FEATURES, TASKS, VIAS, Cause, R
 from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import HANDLERS
 
-Rows = frozenset[tuple[str, ...]]
-"""Values of some labels that occur together."""
-Groups = dict[tuple[str, ...], Rows]
-"""The rows of labels that depend on each other, by these labels."""
+Rows = frozenset[tuple[str, ...]]  # values of some labels that occur together
+Groups = dict[tuple[str, ...], Rows]  # the rows of labels that depend on each other, by these labels
 
 
 def label_rows(metric: MetricDef, models: Mapping[str, str]) -> Groups:

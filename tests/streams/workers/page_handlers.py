@@ -58,5 +58,4 @@ def read_reply(page: CrawledPage, replies: tuple[Reply, ...], rules: Rules, stat
 
 PAGES = replace(the_handler("score_page"), name="obeying", fn=do_as_the_page_says, rules=NoRules, preload=(__name__,))
 ASKING = replace(PAGES, name="asking", read=read_reply, rules=SomeRules, asks=frozenset({FetchPages}), rounds=1)
-SCORER = replace(PAGES, name="score_page")
-"""In the place of ``score_page``, for tests that know its topics and group."""
+SCORER = replace(PAGES, name="score_page")  # In the place of ``score_page``, for tests that know its topics and group

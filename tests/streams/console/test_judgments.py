@@ -1,9 +1,19 @@
-"""The screen ``claim``: the claim beside its source, its judgments, their cost, and disagreement."""
+"""The screens ``claim`` and ``relevance``: the text, its judgments, their cost, and disagreement."""
+
+from pathlib import Path
 
 import pytest
 
 from schemas.claims import ClaimEvaluated, ExtractedClaim, ToolOutcome, ToolUse
 from schemas.llm import CallOutcome, LlmCall
+from schemas.relevance import (
+    RelevanceJudged,
+    RelevanceOutcome,
+    RelevanceRequested,
+    SnippetExtracted,
+    SnippetsCompleted,
+    SnippetsRequested,
+)
 from streams.llm.journal import JournalError
 from streams.views.words import verdict_of
 from tests.samples import EXAMPLES
@@ -81,3 +91,49 @@ def test_an_expired_claim_keeps_its_verdict(console: OwnConsole) -> None:
 def test_claims_are_listed_and_unknown_ones_missing(console: OwnConsole) -> None:
     assert f"/claim/{CLAIM.claim_id}" in console.client.get("/claim").text
     assert console.client.get("/claim/nosuch").status_code == 404
+
+
+_PATH = EXAMPLES / "relevance.requested.v1" / "shared_care.json"
+REQUEST = RelevanceRequested.model_validate_json(_PATH.read_bytes())
+RELEVANCE = RelevanceJudged.model_validate_json((EXAMPLES / "relevance.judged.v1" / "shared_care.json").read_bytes())
+OF_REQUEST = {"request_id": REQUEST.request_id, "url": REQUEST.url}
+
+
+@pytest.fixture
+def sources() -> OwnConsole:
+    sources = OwnConsole()
+    sources.write(SnippetsRequested(request_id=REQUEST.request_id, query="shared care", context="<i>what is it</i>"))
+    sources.write(REQUEST, after=1)
+    sources.write(RELEVANCE.model_copy(update=OF_REQUEST), "judge_relevance", after=2)
+    return sources
+
+
+def sources_shown(sources: OwnConsole) -> str:
+    return sources.client.get(f"/relevance/{REQUEST.request_id}").text
+
+
+def test_the_source_is_beside_its_judgment(sources: OwnConsole) -> None:
+    text = sources_shown(sources)
+    assert "&lt;i&gt;what is it&lt;/i&gt;" in text
+    assert REQUEST.title in text
+    assert f"<strong>{RELEVANCE.outcome}</strong>" in text
+    assert "free" in text
+
+
+def test_judges_that_disagree_are_named(sources: OwnConsole) -> None:
+    assert "Judges disagree" not in sources_shown(sources)
+    other = {"outcome": next(its for its in RelevanceOutcome if its is not RELEVANCE.outcome)}
+    sources.write(RELEVANCE.model_copy(update=OF_REQUEST | other), "judge_relevance", after=3)
+    assert "Judges disagree" in sources_shown(sources)
+
+
+def test_the_snippet_and_sources_without_a_judgment_are_shown(sources: OwnConsole) -> None:
+    path = EXAMPLES / "snippets.extracted.v1" / "returning_zh.json"
+    snippet = SnippetExtracted.model_validate_json(path.read_bytes())
+    sources.write(snippet.model_copy(update=OF_REQUEST), "judge_relevance", after=3)
+    path = Path(__file__).parent / "three_sources.json"
+    done = SnippetsCompleted.model_validate_json(path.read_bytes())
+    sources.write(done.model_copy(update={"request_id": REQUEST.request_id}), "judge_relevance", after=4)
+    text = sources_shown(sources)
+    assert "<blockquote>" in text
+    assert all(source.url in text for source in done.sources)

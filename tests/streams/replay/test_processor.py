@@ -1,4 +1,4 @@
-"""Records of a replay differ from live ones in topic and run; a request beyond the cost limit does not return."""
+"""Records of a replay differ from live ones in topic and run; its rate; requests beyond the cost limit wait."""
 
 import asyncio
 import random
@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from aiokafka import ConsumerRecord
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from schemas.dead import dead_letter_topic
@@ -16,6 +18,7 @@ from schemas.event import Run
 from schemas.needs import Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.replies import ModelUnavailable, Reply
+from streams.kafka.groups import GroupLag
 from streams.llm.journal import BoundReachedError
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.pipeline.breaker import Breaker
@@ -23,7 +26,7 @@ from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, Pending, RecordProcessor
 from streams.replay.budget import CostBound
-from streams.replay.processor import CostLimitedServices, ReplayProcessor, ReplayRate
+from streams.replay.processor import CostLimitedServices, ReplayProcessor, ReplayRate, is_late
 from streams.settings.model import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
 from tests.samples import instance, scored
@@ -178,3 +181,63 @@ async def test_below_the_limit_the_reply_is_passed_on(bound: CostBound) -> None:
         assert await services.answer(question(), None) == DOWN
         assert (services.asking, services.is_spent) == (0, False)
     await bound.aclose()
+
+
+def started(pace: ReplayRate, clock: VirtualClock, seconds: float, step: float = 0.01) -> int:
+    """How many records start within a time, with a look at every step."""
+    count = 0
+    for _ in range(round(seconds / step)):
+        while count < 100_000 and pace.seconds() == 0:
+            pace.took()
+            count += 1
+        clock.seconds += step
+    return count
+
+
+def lag(seconds: float, members: int = 1, delay: int = 0) -> GroupLag:
+    return GroupLag("toy", "toys.v1", "assay.toy", True, 5, seconds, None, members, delay_seconds=delay)
+
+
+def test_without_a_rate_nothing_waits() -> None:
+    assert ReplayRate(None, VirtualClock()).seconds() == 0
+
+
+@given(st.floats(1, 500), st.integers(1, 6))
+def test_process_rate_is_its_share_of_the_partitions(rate: float, held: int) -> None:
+    clock = VirtualClock()
+    pace = ReplayRate(rate, clock)
+    pace.assigned(held, 6)
+    share = rate * held / 6
+    assert started(pace, clock, 20) == pytest.approx(20 * share, abs=2 + 0.2 * share)
+
+
+def test_process_without_partitions_starts_no_record() -> None:
+    clock = VirtualClock()
+    assert started(ReplayRate(100, clock), clock, 2) == 0
+
+
+def test_rate_after_a_pause_has_no_burst() -> None:
+    clock = VirtualClock()
+    pace = ReplayRate(100, clock)
+    pace.assigned(6, 6)
+    assert started(pace, clock, 1) == pytest.approx(100, abs=12)
+    pace.waiting = True
+    assert started(pace, clock, 30) == 0
+    pace.waiting = False
+    assert started(pace, clock, 1) == pytest.approx(100, abs=12)
+
+
+def test_shut_pace_starts_nothing() -> None:
+    clock = VirtualClock()
+    pace = ReplayRate(None, clock)
+    pace.shut = True
+    for waiting in (True, False):
+        pace.waiting = waiting
+        assert started(pace, clock, 1) == 0
+
+
+def test_replay_yields_to_live_lag_of_half_the_objective() -> None:
+    assert is_late(lag(31), slo_seconds=60)
+    assert not is_late(lag(29), slo_seconds=60)
+    assert not is_late(lag(500, members=0), slo_seconds=60), "the group has no consumer"
+    assert not is_late(lag(500, delay=600), slo_seconds=60), "those wait on purpose"

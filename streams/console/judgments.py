@@ -1,0 +1,158 @@
+"""The screens ``claim`` and ``relevance``: a claim or a source beside the text that a judge read, and each judgment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from schemas.claims import ClaimEvaluated, ExtractedClaim
+from schemas.relevance import (
+    RelevanceJudged,
+    RelevanceRequested,
+    SnippetExtracted,
+    SnippetsCompleted,
+    SnippetsRequested,
+)
+from streams.console.context import Context, Screen
+from streams.console.entries import Entry
+from streams.console.lists import render_list
+from streams.console.objects import events_of, first_of, object_route, reply_of
+from streams.console.words import Span
+from streams.topology import handler_named
+from streams.views.words import SubjectKind, reasons_of
+
+_APART = 0.2  # scores that differ by more are a disagreement, also inside a band
+_MOST_CHARACTERS = 6_000
+_MOST_PARAGRAPHS = 40
+
+
+def _claim_routes(context: Context) -> list[Route]:
+    return [
+        Route("/claim", partial(render_list, context, "/claim")),
+        object_route(context, "/claim", SubjectKind.CLAIM, _claim),
+    ]
+
+
+def _relevance_routes(context: Context) -> list[Route]:
+    return [
+        Route("/relevance", partial(render_list, context, "/relevance")),
+        object_route(context, "/relevance", SubjectKind.REQUEST, _relevance),
+    ]
+
+
+SCREENS = (
+    Screen("Claims", "/claim", "m", "whether a claim is clear without its source", _claim_routes),
+    Screen("Relevance", "/relevance", "e", "which source answers, and what it says", _relevance_routes),
+)
+
+
+async def _claim(context: Context, request: Request, claim_id: str, entries: list[Entry]) -> Response:
+    events = await events_of(context, entries)
+    claim = first_of(events, ExtractedClaim)
+    handler = handler_named("decontextualize_claim")
+    judged = [(entry, event) for entry, event in events if isinstance(event, ClaimEvaluated)]
+    return context.render(
+        request,
+        "claim.html",
+        claim_id=claim_id,
+        claim=claim,
+        spans=_place(claim),
+        judgments=[
+            await _judgment(context, entry, event) | {"other_rules": context.other_rules(handler, event.config_version)}
+            for entry, event in judged
+        ],
+        disagreement=disagreement([event for _, event in judged]),
+        entries=entries,
+        expired=len(events) < len(entries),
+    )
+
+
+async def _judgment(context: Context, entry: Entry, event: ClaimEvaluated | RelevanceJudged) -> dict[str, Any]:
+    return {
+        "entry": entry,
+        "event": event,
+        "reasons": reasons_of(event),
+        "reply": await reply_of(context, event.llm),
+    }
+
+
+def disagreement(judged: list[ClaimEvaluated]) -> str:
+    """Where judges or versions of the rules differ; "" if they agree."""
+    scores = [event.decontextualization_score for event in judged if event.decontextualization_score is not None]
+    if scores and max(scores) - min(scores) > _APART:
+        return f"The scores go from {min(scores):.2f} to {max(scores):.2f}."
+    outcomes = {f"{event.status}, {'promotable' if event.promotable else 'not promotable'}" for event in judged}
+    return f"The outcomes are: {'; '.join(sorted(outcomes))}." if len(outcomes) > 1 else ""
+
+
+def _place(claim: ExtractedClaim | None) -> tuple[Span, ...]:
+    """Where the source has the claim word by word."""
+    at = claim.source_text.find(claim.claim_text) if claim else -1
+    return (Span(at, at + len(claim.claim_text), "claim", "the claim"),) if claim and at >= 0 else ()
+
+
+@dataclass(slots=True)
+class Source:
+    """A source of a request: its text as the judge got it, the opinions, the newest first, and its snippet."""
+
+    url: str
+    requested: RelevanceRequested | None = None
+    judgments: list[dict[str, Any]] = field(default_factory=list)
+    snippet: SnippetExtracted | None = None
+    outcome: str = ""
+
+    @property
+    def text(self) -> str:
+        """The beginning of the text that the judge and the snippet are from."""
+        if self.requested is None:
+            return ""
+        paragraphs = "\n".join(part.text for part in (self.requested.paragraphs or ())[:_MOST_PARAGRAPHS])
+        return (paragraphs or self.requested.content or self.requested.html or "")[:_MOST_CHARACTERS]
+
+    @property
+    def disagree(self) -> bool:
+        return len({judgment["event"].outcome for judgment in self.judgments}) > 1
+
+
+async def _relevance(context: Context, request: Request, request_id: str, entries: list[Entry]) -> Response:
+    events = await events_of(context, entries)
+    asked, done = first_of(events, SnippetsRequested), first_of(events, SnippetsCompleted)
+    sources: dict[str, Source] = {}
+
+    def source_of(url: str) -> Source:
+        return sources.setdefault(url, Source(url))
+
+    for entry, event in events:
+        match event:  # the newest of a kind counts
+            case RelevanceRequested():
+                source = source_of(event.url)
+                source.requested = source.requested or event
+            case RelevanceJudged():
+                source_of(event.url).judgments.append(await _judgment(context, entry, event))
+            case SnippetExtracted():
+                source = source_of(event.url)
+                source.snippet = source.snippet or event
+            case _:
+                pass
+    tried = done.sources if done else ()
+    for result in tried:
+        source_of(result.url).outcome = str(result.outcome)
+    query = (asked and (asked.context or asked.query)) or (done and done.query) or ""
+    query = query or next((source.requested.query for source in sources.values() if source.requested), "")
+    order = {result.url: number for number, result in enumerate(tried)}
+    judged = [judgment["event"].llm for source in sources.values() for judgment in source.judgments]
+    return context.render(
+        request,
+        "relevance.html",
+        request_id=request_id,
+        query=query,
+        sources=sorted(sources.values(), key=lambda source: order.get(source.url, len(order))),
+        done=done,
+        entries=entries,
+        calls=[call for call in judged if call],
+    )
