@@ -8,7 +8,6 @@ from pydantic import ValidationError
 
 from handlers.classify_results import ClassifyResultsRules, classify_results
 from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval, read_retrieval
-from handlers.html.links import page_id_of
 from schemas.llm import CallOutcome, CamelLlmCall, LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit
@@ -60,34 +59,6 @@ def evaluate(
     else:
         assert replied is None, "nobody was asked"
     return emitted(RetrievalEvaluated, answered)
-
-
-def test_detects_aggregator_pages_and_suggests_extraction() -> None:
-    """R-063, on the wire."""
-    evaluated = json.loads(evaluate(LISTING, query="events in Aarhus today", judge=judged(0.5, 0.5, 0.6)).to_json())
-    assert evaluated["passed"] is False
-    assert evaluated["scores"] == {
-        "contextRecall": 0.5, "contextPrecision": 0.5, "sourceQuality": 0.6, "actionableInformation": 0.2,
-    }  # fmt: skip
-    assert evaluated["sourceDetails"] == [
-        {
-            "url": LISTING.url,
-            "pageId": page_id_of(LISTING.url),
-            "relevanceScore": 0.5,
-            "qualityScore": 0.6,
-            "resultType": "AGGREGATOR",
-            "actionableScore": 0.2,
-            "scoreSource": None,
-            "qualitySource": None,
-        }
-    ]
-    assert evaluated["needsExtraction"] is True
-    assert evaluated["extractionReason"] == (
-        "Retrieved content is mostly aggregator pages (1/1). Average actionable score: 0.20 < 0.6. "
-        "Web fetch extraction recommended to get specific content."
-    )
-    assert evaluated["overallScore"] == pytest.approx(0.445)
-    assert evaluated["severeFailure"] is True
 
 
 @pytest.mark.parametrize(
@@ -353,16 +324,3 @@ def test_every_verdict_says_what_to_do_next(
     evaluated = evaluate(*contents, judge=judge, attempt=attempt)
     assert evaluated.next_step is step
     assert evaluated.passed is (step is NextStep.ANSWER)
-
-
-def test_listing_fails_and_its_details_pass() -> None:
-    """The verdict is better after extraction, without any judge (R-069)."""
-    before = evaluate(LISTING, query="events in Aarhus today")
-    detail = "Saturday, November 22, 2026, 8:00 PM. Venue: Harbour House, Havnegade 4, 8000 Aarhus C. Price: 120 kr."
-    walks = [
-        RetrievedContent(url=f"https://a.example/e/walk-{n}", title=f"Walk {n}", content=detail, content_kind="full")
-        for n in range(3)
-    ]
-    after = evaluate(*walks, query="events in Aarhus today", attempt=2)
-    assert (before.passed, after.passed) == (False, True)
-    assert after.overall_score > before.overall_score

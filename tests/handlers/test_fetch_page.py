@@ -17,7 +17,6 @@ from schemas.relevance import (
     MAX_SOURCES,
     Paragraph,
     RelevanceRequested,
-    SnippetsCompleted,
     SnippetSource,
     SourceOutcome,
 )
@@ -109,19 +108,6 @@ def test_the_sections_of_a_detail_follow_its_text() -> None:
     [batch] = of_type(outcome, RetrievalBatch)
     assert {content.content.splitlines()[-1] for content in batch.retrieved_content} == {"Home › Chamber music"}
     assert all(STORY[:40] in content.content for content in batch.retrieved_content)
-
-
-def test_the_next_page_is_read_while_items_are_wanted() -> None:
-    def web(url: str) -> FetchedPage:
-        if url.endswith("/events"):
-            return page(url, cards("/event/1", "/event/2", extra='<a rel="next" href="/events?page=2">Next</a>'))
-        if url.endswith("page=2"):
-            return page(url, cards("/event/3", "/event/4", "/event/5"))
-        return detail(url)
-
-    outcome, asked = run(needed(), web)
-    assert [len(urls) for urls in asked] == [1, 1, 4]
-    assert len(completed(outcome).fetched) == 4
 
 
 def test_some_details_missing_is_partial_with_reasons() -> None:
@@ -324,16 +310,6 @@ def test_the_largest_source_and_request_fit_into_a_record() -> None:
     assert len(largest.to_json()) < TOPIC_BYTES - 100_000
 
 
-SOURCES = (SnippetSource(url=f"{HOST}/events"), SnippetSource(url="https://other.example/"))
-
-
-def test_last_unfetched_source_completes_its_request() -> None:
-    outcome, _ = run(snippet(sources=SOURCES[:1]), lambda url: FetchRefused(url, FetchFailure.UNREACHABLE))
-    [end] = of_type(outcome, SnippetsCompleted)
-    assert (end.request_id, end.query, end.config_version) == ("r1", "concert", RULES.config_version)
-    assert [(source.outcome, source.failure) for source in end.sources] == [("not_fetched", "unreachable")]
-
-
 def test_a_long_source_is_judged_by_the_beginning_of_its_text() -> None:
     rules = RULES.model_copy(update={"extraction": RULES.extraction.model_copy(update={"max_text_characters": 100})})
     url = f"{HOST}/event/9"
@@ -349,14 +325,3 @@ def test_source_without_a_valid_request_id_uses_the_event_id(request_id: str | N
     outcome, _ = run(snippet(request_id=request_id, query="q" * 30_000), detail)
     [source] = of_type(outcome, RelevanceRequested)
     assert (source.request_id, len(source.query)) == ("e1", 20_000)
-
-
-@pytest.mark.parametrize("follow", [True, False])
-@pytest.mark.parametrize("failure", [FetchFailure.INVALID_URL, FetchFailure.FORBIDDEN_SCHEME])
-def test_refused_target_ends_the_extraction_with_its_reason(follow: bool, failure: FetchFailure) -> None:
-    target = "javascript:alert(1)"
-    outcome, asked = run(needed(target_url=target, follow=follow), lambda url: FetchRefused(url, failure))
-    assert asked == [(target,)]
-    event = completed(outcome)
-    assert (event.status, event.failure) == (ExtractionStatus.FAILED, failure)
-    assert [(skipped.url, skipped.reason) for skipped in event.skipped] == [(target, failure)]

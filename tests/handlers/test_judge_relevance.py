@@ -14,7 +14,6 @@ from handlers.offline.judges import UNDECIDED
 from handlers.offline.judges import judge_relevance as answer
 from handlers.relevance.progress import content_hash
 from schemas.event import Event
-from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, Retry
@@ -64,16 +63,6 @@ def call(outcome: CallOutcome = CallOutcome.OK) -> LlmCall:
 def events(given: RelevanceRequested, text: str) -> tuple[Event, ...]:
     outcome = instance(Emit, read_relevance(given, (ModelReply(text, (), call()),), RULES))
     return outcome.events
-
-
-def test_title_and_description_are_asked_about_and_nothing_else() -> None:
-    need = asked(source())
-    assert (need.max_tokens, need.temperature) == (10, 0.1)
-    [message] = need.messages
-    assert message.role == "user", "one user message (R-118)"
-    text = message.content
-    assert "How the brakes of a bicycle are repaired." in text
-    assert "handlebar" not in text
 
 
 def test_answer_key_depends_on_url_content_query_model_prompt() -> None:
@@ -139,18 +128,7 @@ def test_unreadable_page_is_judged_by_its_title_and_reported() -> None:
     assert instance(RelevanceJudged, judged).summary_failure is None
 
 
-OTHER = SnippetSource(url="https://c.example/")
 OURS = SnippetSource(url="https://a.example/b")
-
-
-def test_a_source_of_a_request_sends_the_next_one_on() -> None:
-    *before, last = events(source(sources=(OURS, OTHER)), "Relevant")
-    assert [type(event) for event in before] == [RelevanceJudged, SnippetExtracted]
-    needed = instance(ExtractionNeeded, last)
-    assert (needed.target_url, needed.request_id, needed.query) == (OTHER.url, "r", source().query)
-    done, pending = needed.sources
-    assert (done.outcome, done.snippet, done.title) == (SourceOutcome.RELEVANT, PROSE, "Repairing bicycle brakes")
-    assert pending == OTHER
 
 
 def test_a_source_without_evidence_is_settled_without_a_call() -> None:

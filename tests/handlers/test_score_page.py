@@ -87,26 +87,6 @@ def test_too_large(field: str, sign: str | bytes, count: int) -> None:
     assert instance(Dead, score_page(page, RULES)).reason is DeadReason.TOO_LARGE
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        *TABLES["hostile_json_ld"],
-        "[" * 3000 + "]" * 3000,
-        '{"a":' * 2000 + '{"@type": "Article"}' + "}" * 2000,
-    ],
-)
-def test_hostile_json_ld(script: str) -> None:
-    scored = score(page(f'<script type="application/ld+json">{script}</script>'))
-    assert json.loads(scored.to_json())
-    assert "\x00" not in scored.title
-    assert all("\x00" not in name for name in scored.authors)
-
-
-def test_lone_surrogates_can_be_serialised() -> None:
-    scored = score("<title>\ud800 a</title><p>\udfff b &#xD800; \x00 c", context="\ud800")
-    assert scored.to_json()
-
-
 FRAGMENTS = [*TABLES["fragments"],
 "\ud800",
 ]  # fmt: skip

@@ -65,14 +65,14 @@ def main() -> int:
         "results": [text for part, run in _TYPED.items() if part in parts for text in run()],
         "injections": injections.run(options.cases) if "injections" in parts else [],
     } | asyncio.run(_judged(parts, options))
-    listed = [sources.measure()] if "sources" in parts else []
-    print(*("\n".join(texts) for texts in (*figures.values(), listed)), sep="\n")
+    listed = sources.measure() if "sources" in parts else ""
+    print(*("\n".join(texts) for texts in figures.values()), listed, sep="\n")
     for name, texts in figures.items() if options.write else ():
         if texts and not (name == "injections" and options.cases):
             table.write("\n".join(texts), table.marks(name))
     if options.write and listed:
         table.write(sources.lists_table(), table.marks("lists"), sources.PAGE)
-        table.write(*listed, table.marks("agreement"), sources.PAGE)
+        table.write(listed, table.marks("agreement"), sources.PAGE)
     return 1 if raised else 0
 
 

@@ -55,8 +55,9 @@ def groups() -> dict[str, list[Case]]:
     for place, line in enumerate((WRITTEN / "gate.jsonl").read_text("utf-8").splitlines()):
         group = json.loads(line)
         pages = [(page, label == "relevant") for label in ("relevant", "irrelevant") for page in group[label]]
-        cases = [Case(group["query"], *page.split("|"), relevant) for page, relevant in pages]
-        found[second if place % 2 else first] += cases
+        for page, relevant in pages:
+            title, summary = page.split("|")
+            found[second if place % 2 else first].append(Case(group["query"], title, summary, relevant))
     if labelled.has(SET):
         rows = list(labelled.cases(SET))
         for word in WORDS:
@@ -83,7 +84,7 @@ async def judged(judge: Judge, case: Case) -> tuple[bool, bool] | None:
         return None
     verdict = outcome.events[0]
     assert isinstance(verdict, RelevanceJudged)
-    return None if verdict.relevant is None else (case.relevant, verdict.relevant)
+    return case.relevant, verdict.relevant
 
 
 def figures(pairs: list[tuple[bool, bool]], _: int) -> list[object]:

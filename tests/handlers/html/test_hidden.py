@@ -90,13 +90,6 @@ def test_hidden_orders_are_not_in_a_snippet(body: str) -> None:
     assert ORDER not in scored(body).content
 
 
-def test_orders_in_noscript_are_not_in_a_snippet() -> None:
-    html = f"<body><noscript><p>{ORDER}</p>{TEXT}</noscript></body>"
-    facts = SourcePage(html, None, "", JUDGING.reader).facts
-    snippet = snippet_of(paragraphs_of(facts, "", SNIPPETS), SNIPPETS)
-    assert ORDER not in snippet
-
-
 def test_nested_hidden_elements_are_taken_out_once() -> None:
     inner = f"<p style='display:none'>{ORDER}</p>"
     for form in TABLES["nested_hidden_elements_are_taken_out_once"]:
@@ -135,12 +128,6 @@ def test_text_off_the_screen_is_left_out() -> None:
     event = scored("<p style='position:absolute;left:-9999px'>Jump to the results of the rowing clubs</p>")
     assert [one.outcome for one in event.hidden_text] == ["left_out"]
     assert "Jump to the results" not in elsewhere(event)
-
-
-def test_main_text_is_kept_until_a_script_shows_it() -> None:
-    page = CrawledPage(url="https://a.example/x", html=f"<body><div style='visibility:hidden'>{TEXT * 3}</div></body>")
-    event = emitted(ScoredPage, score_page(page, RULES))
-    assert "harbour festival" in event.content
 
 
 @pytest.mark.parametrize("head", TABLES["metadata_with_orders_is_quarantined"])

@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -111,11 +110,6 @@ def test_scores_are_those_of_xgboost_itself(features: int, phase: Phase) -> None
     assert model.score(ROWS).tolist() == wanted.tolist()
 
 
-def test_scores_of_no_candidates_are_empty(model_41: RankingModel) -> None:
-    assert model_41.score(ROWS[:0]).tolist() == []
-    assert confidence_of(model_41.score(ROWS[:0]), Phase.LISTWISE) == 0.0
-
-
 def test_without_xgboost_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     model = generated_model(41).model_copy()
     monkeypatch.setitem(sys.modules, "xgboost", None)
@@ -179,12 +173,6 @@ def test_the_others_are_as_sure_as_the_first_is_above_the_second(scores: list[fl
     if len(scores) > 1:
         first, second, *_ = sorted(scores, reverse=True)
         assert confidence == pytest.approx(1 / (1 + np.exp(-(first - second))))
-
-
-def test_equal_scores_are_a_toss_up_and_wider_gaps_are_surer() -> None:
-    confidences = [confidence_of([gap, 0.0, -1.0], Phase.LISTWISE) for gap in (0.0, 0.5, 1.5, 3.0, 900.0)]
-    assert confidences[0] == 0.5
-    assert all(less < more for less, more in pairwise(confidences))
 
 
 # --- what is shown and hashed ----------------------------------------------------------------------------------------
