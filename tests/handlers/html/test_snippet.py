@@ -37,9 +37,6 @@ def page(body: str, head: str = "<title>The depot</title>") -> str:
     return f"<html><head>{head}</head><body>{body}</body></html>"
 
 
-# --- title and summary -----------------------------------------------------------------------------------------------
-
-
 def test_the_summary_is_the_description() -> None:
     described = page(
         f"<p>{SAID}</p>", "<title>The depot</title><meta name='description' content=' When\nthe tram leaves. '>"
@@ -66,9 +63,6 @@ def test_a_text_without_html_has_the_title_that_it_was_given() -> None:
 def test_chinese_characters_count_as_words() -> None:
     assert len(seen(text="字" * 500)[1]) == LIMITS.summary_words
     assert seen(page(f"<p>{ZH}</p>", "<title>總站</title>")) == ("總站", ZH)
-
-
-# --- the snippet -----------------------------------------------------------------------------------------------------
 
 
 def test_paragraphs_are_kept_and_what_is_around_them_is_not() -> None:

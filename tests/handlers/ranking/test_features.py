@@ -38,9 +38,6 @@ def row_of(candidate: Candidate, text: str = "rain", now: datetime | None = NOW)
     return dict(zip(NAMES, row, strict=True))
 
 
-# --- the block of trust ----------------------------------------------------------------------------------------------
-
-
 def test_what_is_known_of_trust_fills_the_block() -> None:
     row = row_of(replace(RAIN, trust=TRUST, cts_score=81))
     assert list(row.values())[29:] == [1, 81, 1, 1, 4, 7, 0, 1, 0, 1, 0, 1]
@@ -81,9 +78,6 @@ def test_trust_changes_no_base_feature(trust: CandidateTrust, cts_score: int | N
     np.testing.assert_array_equal(list(with_trust.values())[:29], list(without.values())[:29])
 
 
-# --- the stages before -----------------------------------------------------------------------------------------------
-
-
 def test_zero_judge_scores_and_no_preview_give_zero() -> None:
     row = extract_features(read_query("rain", SECTION.intent), [RAIN], [FUSED], [0.0], [0], None, NOW)[0]
     assert (row[Feature.RELATIVE_SCORE], row[Feature.MMR_SCORE]) == (0.0, 0.0)
@@ -98,9 +92,6 @@ def test_real_stages_fill_every_base_feature() -> None:
     assert rows[0, Feature.BM25_SCORE] > rows[1, Feature.BM25_SCORE]
     assert rows[0, Feature.COMBINED_SCORE] == fused[0].score
     assert {NAMES[column] for column in np.flatnonzero(np.isnan(rows[1, :29]))} == {"recency_days", "vector_similarity"}
-
-
-# --- extremes --------------------------------------------------------------------------------------------------------
 
 
 def test_foreign_numbers_beyond_all_bounds_stay_numbers() -> None:

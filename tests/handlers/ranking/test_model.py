@@ -48,9 +48,6 @@ def swapped(names: tuple[str, ...], column: int) -> tuple[str, ...]:
     return (*names[:column], names[column + 1], names[column], *names[column + 2 :])
 
 
-# --- what does not fit -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
@@ -93,9 +90,6 @@ def test_invalid_model_is_refused(model: str) -> None:
         RankingModel(manifest=manifest_of(model), model=model)
 
 
-# --- what is asked ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("phase", list(Phase))
 @pytest.mark.parametrize("features", [29, 41])
 def test_scores_are_those_of_xgboost_itself(features: int, phase: Phase) -> None:
@@ -132,9 +126,6 @@ def test_model_damage_that_only_xgboost_sees_fails_in_ready(parameter: dict[str,
         model.ready()
 
 
-# --- the configuration it was trained under --------------------------------------------------------------------------
-
-
 def test_changed_feature_configuration_is_reported(model_41: RankingModel) -> None:
     ranking = load_settings().ranking
     own = manifest_of(model_41.model, features_config=features_config(ranking))
@@ -157,9 +148,6 @@ def test_a_model_is_read_without_numpy_and_xgboost() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-# --- how sure --------------------------------------------------------------------------------------------------------
-
-
 def test_a_binary_model_is_as_sure_as_its_best_result_is_good() -> None:
     scores = generated_model(41, Phase.BINARY).score(ROWS)
     assert confidence_of(scores, Phase.BINARY) == pytest.approx(float(scores.max()))
@@ -173,9 +161,6 @@ def test_the_others_are_as_sure_as_the_first_is_above_the_second(scores: list[fl
     if len(scores) > 1:
         first, second, *_ = sorted(scores, reverse=True)
         assert confidence == pytest.approx(1 / (1 + np.exp(-(first - second))))
-
-
-# --- what is shown and hashed ----------------------------------------------------------------------------------------
 
 
 class _Rules(Rules):
