@@ -15,17 +15,13 @@ from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, handlers_named, page, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, command, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned, replayed
 from tests.samples import the_handler
 
 SHADOW = f"{SCORED}.replay.again"
 LETTERS = f"{CRAWLED}.assay.score_page.replay.again.dlq"
-
-
-@pytest.fixture
-async def assay(installing: Installing) -> Installation:
-    return await installing(handlers_named("score_page", "index_page", "classify_results"), [REPLAYS])
+INSTALLED = (handlers_named("score_page", "index_page", "classify_results"), [REPLAYS])
 
 
 def header(record: ConsumerRecord, name: str) -> str:
