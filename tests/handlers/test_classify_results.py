@@ -127,11 +127,6 @@ def test_a_full_text_counts_the_details_of_its_beginning_only() -> None:
     assert classify(content.model_copy(update={"content_kind": "snippet"})).actionable_score == 0.95
 
 
-def test_percent_encoded_and_plain_addresses_classify_alike() -> None:
-    encoded = LISTING.model_copy(update={"url": LISTING.url.replace("å", "%C3%A5")})
-    assert classify(encoded).model_copy(update={"url": LISTING.url}) == classify(LISTING)
-
-
 def test_html_is_dropped_and_text_is_capped() -> None:
     classified, _ = emitted(CONCERT.model_copy(update={"html": ARTICLE_HTML, "content": "x" * 1_000_000}))
     assert classified.retrieved_content[0].html is None
@@ -168,13 +163,6 @@ def test_beyond_the_hop_limit_no_extraction_is_needed() -> None:
     ]
     assert needed == []
     assert classified.improvement == pytest.approx(-0.1)
-
-
-@pytest.mark.parametrize("more", ["?page=" + "1" * 9000, "?page=\x00"])
-def test_listing_with_an_unusable_url_uses_no_budget(more: str) -> None:
-    unusable = RetrievedContent.model_validate(LISTING.model_dump() | {"url": LISTING.url + more})
-    _, needed = emitted(LISTING, unusable)
-    assert [extraction.target_url for extraction in needed] == [LISTING.url]
 
 
 def test_each_canonical_url_gets_one_extraction() -> None:

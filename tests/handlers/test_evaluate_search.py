@@ -109,14 +109,6 @@ def test_unchecked_fields_do_not_end_a_search(fails: bool) -> None:
     assert by_model.satisfied, "a model has looked for them"
 
 
-def test_a_judge_is_shown_so_many_results_and_no_more() -> None:
-    results = tuple(RetrievedContent(url=f"https://a.example/{n}", title=f"t{n}") for n in range(300))
-    user = asked(RetrievalBatch(batch_id="b", query="jazz", retrieved_content=results)).messages[1].content
-    assert "t19" in user
-    assert "t20" not in user
-    assert "(20 of 300 results are shown)" in user
-
-
 @pytest.mark.parametrize(("score", "gaps", "missing", "recommendation"), TABLES["the_bands_are_half_open"])
 def test_the_bands_are_half_open(score: float, gaps: str, missing: tuple[str, ...], recommendation: str) -> None:
     assert recommend(score, gaps, missing, Bands()) == recommendation
@@ -127,15 +119,6 @@ def test_words_that_mean_no_gap_become_an_empty_gap(nothing: str) -> None:
     batch = worked("laptop_offers").model_copy(update={"required_fields": ("title",)})
     evaluated = said(reply(quality_score=0.7, gaps=nothing), batch)
     assert (evaluated.recommendation, evaluated.gaps) == ("stop", "")
-
-
-def test_a_gap_in_the_acceptable_band_keeps_the_search_going() -> None:
-    batch = worked("laptop_offers").model_copy(update={"required_fields": ("title",)})
-    evaluated = said(
-        reply(quality_score=0.7, gaps="No battery life.", suggested_refinements=["a", "a", " ", "b"]), batch
-    )
-    assert (evaluated.recommendation, evaluated.gaps) == ("continue", "No battery life.")
-    assert evaluated.suggested_refinements == ("a", "b")
 
 
 MALFORMED = [

@@ -153,30 +153,6 @@ def test_unreadable_detail_page_fails_with_its_reason(body: bytes, reason: Fetch
     assert len(outcome.events) == 1
 
 
-def test_a_target_that_answers_itself_is_the_next_attempt() -> None:
-    outcome, asked = run(needed(), detail)
-    assert len(asked) == 1
-    assert [source.url for source in completed(outcome).fetched] == [f"{HOST}/events"]
-    [batch] = of_type(outcome, RetrievalBatch)
-    assert (batch.attempt, len(batch.retrieved_content)) == (2, 1)
-    assert len(of_type(outcome, CrawledPage)) == 1
-
-
-def test_a_next_page_that_does_not_come_is_named() -> None:
-    def web(url: str) -> FetchedPage | FetchRefused:
-        if url.endswith("/events"):
-            return page(url, cards("/event/1", "/event/2", extra='<a rel="next" href="/events?page=2">Next</a>'))
-        return FetchRefused(url, FetchFailure.TIMEOUT) if "page=2" in url else detail(url)
-
-    outcome, _ = run(needed(), web)
-    event = completed(outcome)
-    assert event.status is ExtractionStatus.PARTIAL
-    assert [(skipped.url, skipped.reason) for skipped in event.skipped] == [
-        (f"{HOST}/events?page=2", FetchFailure.TIMEOUT)
-    ]
-    assert len(event.fetched) == 2
-
-
 def test_listing_pages_are_fetched_once_up_to_the_limit() -> None:
     def web(url: str) -> FetchedPage:
         if "events" not in url:
@@ -217,15 +193,6 @@ def test_what_is_one_too_many_is_not_asked_for(fields: dict[str, object]) -> Non
     assert asked == []
     assert len(outcome.events) == 1
     assert (completed(outcome).status, completed(outcome).failure) == (ExtractionStatus.FAILED, FetchFailure.HOP_LIMIT)
-
-
-def test_excessive_max_details_is_cut_to_the_batch_budget() -> None:
-    links = [f"/event/{n}" for n in range(80)]
-    outcome, asked = run(
-        needed(max_details=80), lambda url: page(url, cards(*links)) if "events" in url else detail(url)
-    )
-    assert sum(len(urls) for urls in asked) == 1 + RULES.extraction.batch_budget
-    assert completed(outcome).status is ExtractionStatus.OK
 
 
 def test_duplicate_items_and_redirects_to_listings_are_skipped() -> None:

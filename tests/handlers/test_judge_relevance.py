@@ -22,7 +22,6 @@ from schemas.relevance import (
     RelevanceOutcome,
     RelevanceRequested,
     SnippetExtracted,
-    SnippetFailure,
     SnippetsCompleted,
     SnippetSource,
     SourceOutcome,
@@ -97,11 +96,6 @@ def test_a_source_read_by_fetch_page_is_judged_as_its_page() -> None:
     assert events(read, "Relevant")[1:] == events(source(), "Relevant")[1:]
 
 
-def test_a_relevant_source_without_content_says_so() -> None:
-    snippet = instance(SnippetExtracted, events(source(html="<title>Brakes</title><p>Loading"), "Relevant")[1])
-    assert (snippet.snippet, snippet.failure) == (None, SnippetFailure.NO_MEANINGFUL_CONTENT)
-
-
 def test_a_page_is_parsed_once_for_each_look_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
     walked = Mock(wraps=walk_page)
     monkeypatch.setattr("handlers.html.content.walk_page", walked)
@@ -110,13 +104,6 @@ def test_a_page_is_parsed_once_for_each_look_at_it(monkeypatch: pytest.MonkeyPat
     assert walked.call_count == 1
     read_relevance(source(), (ModelReply("Relevant", (), call()),), rules, asked.state)
     assert walked.call_count == 2
-
-
-def test_the_snippet_says_which_content_it_is_of() -> None:
-    pages = (PAGE, PAGE + "<!-- -->")
-    one, other = (instance(SnippetExtracted, events(source(html=page), "Relevant")[1]) for page in pages)
-    assert (one.snippet, len(one.content_hash)) == (other.snippet, 64)
-    assert one.content_hash != other.content_hash
 
 
 def test_unreadable_page_is_judged_by_its_title_and_reported() -> None:

@@ -38,8 +38,6 @@ TABLES = tables(__file__)
 RULES = shipped_rules(RankResultsRules)
 ALL = ["retrieval", "bm25", "ranking", "trees", "mmr", "reasoning"]
 CANDIDATES: list[dict[str, Any]] = list(TABLES["candidates"])
-BARE = [{key: candidate[key] for key in ("url", "title", "content")} for candidate in CANDIDATES]
-"""Without what is known of their sources."""
 
 
 def request(**fields: Any) -> RankingRequested:
@@ -142,12 +140,6 @@ def test_trust_passes_through_and_labels_name_their_origin() -> None:
         assert result.reasoning_metadata.trust_label == result.trust_label
 
 
-def test_trust_changes_neither_scores_nor_relevance_order() -> None:
-    with_trust, without = completed(run(request())), completed(run(request(candidates=BARE)))
-    order = [(result.url, result.score) for result in with_trust.results]
-    assert order == [(result.url, result.score) for result in without.results]
-
-
 @pytest.mark.parametrize(("said", "name"), TABLES["the_crawler_or_the_list_names_the_source"])
 def test_the_crawler_or_the_list_names_the_source(said: dict[str, Any], name: str) -> None:
     given = {"url": "https://a.example/1", "title": "Tea", "content": "Tea is hot.", "site_name": "Reuters", **said}
@@ -166,20 +158,6 @@ def test_the_judge_is_shown_the_best_and_no_more_than_so_many() -> None:
     assert len(re.findall(r"^<<passage ", need.messages[1].content, re.MULTILINE)) == 7
     assert len(need.messages[1].content) < 7 * 400
     assert len(need.facts["passages"]) == 7
-
-
-def test_the_judges_scores_decide_together_with_the_fused_ones() -> None:
-    under = rules(mmr={"enabled": False})
-    shown = [passage["title"] for passage in question(request(), under).facts["passages"]]
-    event = completed(run(request(), under, scored(0.0, 0.0, 1.0, 0.0)))
-    assert titles(event)[0] == shown[2]
-    assert note(event, StageName.RANKING).outcome is StageOutcome.RAN
-    weight = under.ranking.model_ranking.weight
-    top = event.results[0]
-    fused = top.stage_scores["fused"]
-    assert fused is not None
-    assert top.score == top.stage_scores["ranking"] == pytest.approx(weight + (1 - weight) * fused)
-    assert "the model gives it 1" in top.reasons
 
 
 @pytest.mark.parametrize(
@@ -248,17 +226,6 @@ def test_trees_that_are_sure_spare_the_judge() -> None:
     assert event.trees.features == 41
 
 
-def test_unsure_trees_ask_the_judge_and_change_nothing() -> None:
-    plain = completed(run(request()))
-    under = with_model(rules(trees={"mode": "on", "confidence": 1.0, "cascade": True}))
-    event = completed(run(request(), under))
-    assert note(event, StageName.TREES).outcome is StageOutcome.SHADOW
-    assert "is wanted" in note(event, StageName.TREES).reason
-    assert StageName.TREES not in event.stages
-    assert [result.url for result in event.results] == [result.url for result in plain.results]
-    assert all(result.stage_scores["trees"] is not None for result in event.results)
-
-
 @pytest.mark.parametrize("diverse", [True, False])
 def test_shadow_trees_change_nothing_and_report_agreement(diverse: bool) -> None:
     mmr = {"enabled": diverse}
@@ -288,11 +255,6 @@ def test_what_is_served_is_what_the_trees_were_shown(cascade: bool) -> None:
     again = model.score(served).tolist()
     assert [result.stage_scores["trees"] for result in event.results] == pytest.approx(again, abs=1e-6)
     assert all(any(reason.startswith("generated 1 gives it ") for reason in r.reasons) for r in event.results)
-
-
-def test_trees_without_a_model_are_skipped_and_noted() -> None:
-    event = completed(run(request(), rules(trees={"mode": "on"})))
-    assert note(event, StageName.TREES).outcome is StageOutcome.SKIPPED
 
 
 def test_filters_hold_for_candidates_that_came_along() -> None:

@@ -156,13 +156,6 @@ def test_page_without_metadata_has_null_score_and_source_tier(url: str, tier: st
     assert (scored.quality_metadata.has_date, scored.quality_metadata.has_author) == (True, None)
 
 
-def test_where_redirects_ended_is_the_source() -> None:
-    scored = score_text(url="https://www.agency.gov.tw/out", final_url="https://blog.example.com/a")
-    assert (scored.url, scored.final_url) == ("https://www.agency.gov.tw/out", "https://blog.example.com/a")
-    assert (scored.tier, scored.trust_features.source_tier) == ("C", 3)
-    assert score(page(), "https://a.example/", final_url="https://a.example/").final_url is None
-
-
 def test_only_the_crawler_can_name_the_publisher() -> None:
     html = page(
         '<meta property="og:site_name" content="科技部">', '<meta property="og:url" content="https://x.gov.tw/">'
