@@ -221,6 +221,12 @@ def test_an_article_has_no_next_page(url: str) -> None:
     assert follow(text + plain, url=url) == Listing((), None)
 
 
+def test_page_without_items_still_follows_numbered_paging() -> None:
+    for href in ("?page=2", "?offset=20"):
+        found = follow(f'<p>Nothing here.</p><a href="{href}">Next</a>')
+        assert found == Listing((), URL + href)
+
+
 @given(st.text(max_size=300), st.text(max_size=30), st.integers(1, 5))
 def test_anything_gives_a_listing_within_its_bound(html: str, query: str, most: int) -> None:
     found = follow(f"<ul><li><a href='/a/1'>{html}</a><li><a href='/a/2'>{html}</a></ul>", query, most)

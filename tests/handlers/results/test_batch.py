@@ -102,6 +102,11 @@ def test_detail_shares_use_the_batch_budget_without_exceeding_it(listings: int, 
         assert limits.batch_budget - cost <= limits.max_listing_pages, "no room is left for one more listing"
 
 
+def test_an_empty_batch_is_zero() -> None:
+    verdict = judge_batch([], 0.6)
+    assert (verdict.actionable_information, verdict.confidence, verdict.extraction_reason) == (0.0, 0.0, None)
+
+
 def test_listings_beyond_the_budget_are_listed_and_not_asked_for() -> None:
     text = "All events. View event. Read more. View event. Read more. Next page."
     listings = tuple(
