@@ -12,12 +12,12 @@ def markdown(title: str, heads: Iterable[object], rows: Iterable[Iterable[object
     """A table below its title; the first columns are texts, the others figures.
 
     >>> markdown("### Cats", ["name", "legs"], [["Tom", 4]])
-    '### Cats\\n\\n| name | legs |\\n| --- | ---: |\\n| Tom | 4 |\\n'
+    '### Cats\\n\\n| name | legs |\\n|---|---:|\\n| Tom | 4 |\\n'
     """
     first, *others = ([*map(str, row)] for row in (heads, *rows))
-    alignment = ["---"] * texts + ["---:"] * (len(first) - texts)
-    lines = [f"| {' | '.join(row)} |" for row in (first, alignment, *others)]
-    return "\n".join([*([title, ""] if title else ()), *lines, ""])
+    alignment = "|---" * texts + "|---:" * (len(first) - texts) + "|"
+    head, *lines = [f"| {' | '.join(row)} |" for row in (first, *others)]
+    return "\n".join([*([title, ""] if title else ()), head, alignment, *lines, ""])
 
 
 def share(part: float, whole: float) -> str:
