@@ -9,6 +9,7 @@ from handlers.evaluate_search import EvaluateSearchRules
 from handlers.retrieval.search_rubric import (
     Assessment,
     Bands,
+    RelevancePoints,
     assess,
     gaps_of,
     refinements_of,
@@ -112,6 +113,12 @@ def test_results_beside_the_point_are_known_by_their_hosts() -> None:
     results = [result(f"https://{host}/x", "Jazz") for host in hosts]
     assert assessed(*results, goal="buy jazz").rubric.relevance == 0.0
     assert assessed(*results).rubric.relevance == 0.1, "a goal that buys nothing may be met by a forum"
+
+
+def test_a_goal_without_words_of_its_own_is_not_met() -> None:
+    relevance = RelevancePoints(keywords_coverage=0.0)
+    assert assessed(result(title="the"), goal="the", relevance=relevance).off_goal
+    assert not assessed(result(title="the"), goal="jazz", relevance=relevance).off_goal
 
 
 def test_bands_out_of_order_are_refused() -> None:
