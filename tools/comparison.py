@@ -14,8 +14,8 @@ from schemas.pages import CrawledPage
 from schemas.states import State
 from tests.rules import shipped_rules
 from tests.samples import ROOT
-from tools import labelled
-from tools.accuracy import injections, table
+from tools import labelled, table
+from tools.accuracy import injections
 from tools.accuracy.contestants import ask_resiliparse, ask_trafilatura, decoded, versions
 from tools.accuracy.labels import pages
 from tools.accuracy.measure import flat
@@ -43,11 +43,10 @@ def main() -> int:
         ("CPU of a page, ms", *_milliseconds()),
     ]
     head = f"{datetime.now(UTC):%Y-%m-%d}, {versions()}; the first three rows are of `make accuracy`, {measured}."
-    lines = [head, "", "| | Assay | trafilatura | resiliparse |", "|---|---|---|---|"]
-    text = "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+    text = table.markdown(head, ["", "Assay", "trafilatura", "resiliparse"], rows)
     print(text)
     if "--write" in sys.argv:
-        table.write(text, MARKS, ROOT / "docs" / "comparison.md")
+        table.write(text, MARKS, "comparison.md")
     return 0
 
 

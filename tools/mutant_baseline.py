@@ -111,19 +111,8 @@ class Runner:
     def run(self) -> list[str]:
         """For each job the first test that fails or hangs; "" if all pass."""
         files = {test.split("::")[0] for job in self._jobs for test in job.tests if Path(test.split("::")[0]).exists()}
-        options = [
-            "-o",
-            "addopts=",
-            "-n",
-            "0",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:terminal",
-            "-m",
-            "not slow and not kafka",
-        ]
-        pytest.main([*options, *sorted(files)], plugins=[self])
+        options = ["-o", "addopts=", "-n", "0", "-p", "no:cacheprovider", "-p", "no:terminal"]
+        pytest.main([*options, "-m", "not slow and not kafka", *sorted(files)], plugins=[self])
         return self._found
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -140,10 +129,8 @@ class Runner:
         for job in self._jobs:
             self._found.append(self._run(job))
             if job.mutant:
-                print(
-                    f"{self._found[-1] or 'SURVIVED'}: {job.path}: {job.mutant.function}: {job.mutant.becomes}",
-                    flush=True,
-                )
+                verdict = self._found[-1] or "SURVIVED"
+                print(f"{verdict}: {job.path}: {job.mutant.function}: {job.mutant.becomes}", flush=True)
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -87,14 +87,3 @@ def test_the_tables_name_places_that_exist() -> None:
 )
 def test_an_expression_that_backtracks_is_found(pattern: str | bytes) -> None:
     assert grows_too_fast(re.compile(pattern)) is not None
-
-
-def test_anchored_expression_is_judged_at_its_start() -> None:
-    assert grows_too_fast(re.compile(r"\s*x")) is not None
-    assert grows_too_fast(re.compile(r"\s*x"), at_start=True) is None
-    assert grows_too_fast(re.compile(r"(?:\s+)+x"), at_start=True) is not None
-
-
-def test_expression_with_unicode_properties_is_judged() -> None:
-    assert grows_too_fast(regex.compile(r"[\p{Han}]+[xy]")) is not None
-    assert grows_too_fast(regex.compile(r"[\p{Han}]++")) is None

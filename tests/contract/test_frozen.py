@@ -15,7 +15,6 @@ from functools import cache
 from hashlib import sha256
 from typing import Any, get_args
 
-import pytest
 from aiokafka import TopicPartition
 from pydantic import BaseModel
 
@@ -189,34 +188,6 @@ def test_the_contract_is_as_it_is_written_down() -> None:
         gone, new = sorted(set(frozen[part]) - set(lines)), sorted(set(lines) - set(frozen[part]))
         assert (gone, new) == ([], []), f"{part}: write it again: python -m tests.contract.test_frozen"
     assert len(now["settings"]) > 500
-
-
-@pytest.mark.parametrize(
-    ("part", "before", "after", "missing", "entry"),
-    [
-        ("topics", "pages.scored.v1 ", "pages.rated.v1 ", ("pages.scored.v1",), "`pages.scored.v1` has another name"),
-        ("groups", "assay.score_page ", "assay.score ", ("assay.score_page",), "group `assay.score_page`"),
-        ("settings", "kafka.heartbeat_seconds", "", ("kafka.heartbeat_seconds",), "`kafka.heartbeat_seconds`"),
-        ("metrics", "assay_batches_total counter verdict", "assay_batches_total counter",
-         ("assay_batches_total", "verdict"), "the label `verdict` of `assay_batches_total`"),
-        ("events", " embedder", "", ("documents.indexed.v1", "embedder"), "`embedder` of `documents.indexed`"),
-        ("commands", "assay_publish:--rate ", "assay_publish:--speed ", ("assay publish", "--rate"),
-         "`assay publish --rate`"),
-    ],
-)  # fmt: skip
-def test_a_removed_name_needs_an_entry(part: str, before: str, after: str, missing: Name, entry: str) -> None:
-    frozen = contract()
-    lines = frozen[part]
-    damaged = {**frozen, part: [line.replace(before, after) for line in lines]}
-    assert damaged[part] != lines
-    assert missing in lost(frozen, damaged, removals(CHANGELOG.read_text("utf-8")))
-    assert missing in lost(frozen, damaged, ["`assay`, `pages`, `kafka`, `rate`, `assay_batches_total_of`"])
-    assert missing not in lost(frozen, damaged, [entry])
-
-
-def test_only_entries_of_what_is_removed_or_renamed_count() -> None:
-    log = "\n## [Unreleased]\n\n### Added\n- `a`\n\n### Removed\n\n- `b\n  c`\n- `d`\n\n## [1.0]\n\n### Removed\n- `e`"
-    assert removals(log)[1:] == ["- `b c`", "- `d`"]
 
 
 def main() -> int:

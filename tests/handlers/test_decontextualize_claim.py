@@ -179,11 +179,6 @@ def test_tries_in_all_are_those_of_the_configuration(attempts: int) -> None:
     assert (event.llm.attempts, event.llm.latency_ms) == (attempts, 10 * attempts)
 
 
-def test_a_later_try_may_bring_the_score() -> None:
-    event = evaluated([FAILED, says("about 0.6"), says("0.6")])
-    assert (event.decontextualization_score, event.tries, event.band) == (0.6, 3, ClaimBand.MODERATE)
-
-
 def test_a_judged_claim_is_recorded_for_later_searches() -> None:
     outcome, _ = run([says("0.3")])
     assert instance(Emit, outcome).events[1] == UtteranceRecorded(
@@ -208,12 +203,6 @@ def test_a_claim_finds_neither_itself_nor_what_is_unlike() -> None:
     for hits, outcome in (((itself,), ToolOutcome.NOTHING_FOUND), ((itself, other), ToolOutcome.FOUND)):
         event = evaluated([wants((SEARCH, '{"query": "a"}')), says("0.3")], search=VectorsReply((*hits, unlike)))
         assert [(use.outcome, use.hits) for use in event.tool_calls] == [(outcome, len(hits) - 1)]
-
-
-def test_calls_that_fail_leave_no_score() -> None:
-    event = evaluated([FAILED])
-    assert (event.decontextualization_score, event.status) == (None, ClaimStatus.MODEL_FAILED)
-    assert event.detail == "no answer in time"
 
 
 def test_a_price_that_is_not_known_stays_unknown() -> None:
@@ -296,16 +285,6 @@ def test_largest_configuration_stays_within_the_declared_rounds() -> None:
     rules = with_attempts(20).model_copy(update={"claims": claims})
     _, needs = run([wants(*[(SEARCH, '{"query": "a"}')] * 8)], rules=rules)
     assert len(needs) == MOST_ASKS
-
-
-@pytest.mark.parametrize("change", [{"tool_rounds": 0}, {"searches": 0}])
-def test_prompt_mentions_tools_only_if_there_are_tools(change: dict[str, int]) -> None:
-    rules = shipped_rules(DecontextualizeClaimRules, claims=RULES.claims.model_copy(update=change))
-    outcome, [asked] = run([says("1.0")], rules=rules)
-    need = instance(AskModel, asked)
-    assert need.tools == ()
-    assert "tools before you answer" not in need.messages[0].content
-    assert isinstance(outcome, Emit)
 
 
 def test_claim_and_source_are_in_blocks_and_cut() -> None:

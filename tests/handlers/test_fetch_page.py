@@ -17,7 +17,6 @@ from schemas.relevance import (
     MAX_SOURCES,
     Paragraph,
     RelevanceRequested,
-    SnippetsCompleted,
     SnippetSource,
     SourceOutcome,
 )
@@ -111,19 +110,6 @@ def test_the_sections_of_a_detail_follow_its_text() -> None:
     assert all(STORY[:40] in content.content for content in batch.retrieved_content)
 
 
-def test_the_next_page_is_read_while_items_are_wanted() -> None:
-    def web(url: str) -> FetchedPage:
-        if url.endswith("/events"):
-            return page(url, cards("/event/1", "/event/2", extra='<a rel="next" href="/events?page=2">Next</a>'))
-        if url.endswith("page=2"):
-            return page(url, cards("/event/3", "/event/4", "/event/5"))
-        return detail(url)
-
-    outcome, asked = run(needed(), web)
-    assert [len(urls) for urls in asked] == [1, 1, 4]
-    assert len(completed(outcome).fetched) == 4
-
-
 def test_some_details_missing_is_partial_with_reasons() -> None:
     def web(url: str) -> FetchedPage | FetchRefused:
         if url.endswith("events"):
@@ -167,30 +153,6 @@ def test_unreadable_detail_page_fails_with_its_reason(body: bytes, reason: Fetch
     assert len(outcome.events) == 1
 
 
-def test_a_target_that_answers_itself_is_the_next_attempt() -> None:
-    outcome, asked = run(needed(), detail)
-    assert len(asked) == 1
-    assert [source.url for source in completed(outcome).fetched] == [f"{HOST}/events"]
-    [batch] = of_type(outcome, RetrievalBatch)
-    assert (batch.attempt, len(batch.retrieved_content)) == (2, 1)
-    assert len(of_type(outcome, CrawledPage)) == 1
-
-
-def test_a_next_page_that_does_not_come_is_named() -> None:
-    def web(url: str) -> FetchedPage | FetchRefused:
-        if url.endswith("/events"):
-            return page(url, cards("/event/1", "/event/2", extra='<a rel="next" href="/events?page=2">Next</a>'))
-        return FetchRefused(url, FetchFailure.TIMEOUT) if "page=2" in url else detail(url)
-
-    outcome, _ = run(needed(), web)
-    event = completed(outcome)
-    assert event.status is ExtractionStatus.PARTIAL
-    assert [(skipped.url, skipped.reason) for skipped in event.skipped] == [
-        (f"{HOST}/events?page=2", FetchFailure.TIMEOUT)
-    ]
-    assert len(event.fetched) == 2
-
-
 def test_listing_pages_are_fetched_once_up_to_the_limit() -> None:
     def web(url: str) -> FetchedPage:
         if "events" not in url:
@@ -231,15 +193,6 @@ def test_what_is_one_too_many_is_not_asked_for(fields: dict[str, object]) -> Non
     assert asked == []
     assert len(outcome.events) == 1
     assert (completed(outcome).status, completed(outcome).failure) == (ExtractionStatus.FAILED, FetchFailure.HOP_LIMIT)
-
-
-def test_excessive_max_details_is_cut_to_the_batch_budget() -> None:
-    links = [f"/event/{n}" for n in range(80)]
-    outcome, asked = run(
-        needed(max_details=80), lambda url: page(url, cards(*links)) if "events" in url else detail(url)
-    )
-    assert sum(len(urls) for urls in asked) == 1 + RULES.extraction.batch_budget
-    assert completed(outcome).status is ExtractionStatus.OK
 
 
 def test_duplicate_items_and_redirects_to_listings_are_skipped() -> None:
@@ -324,16 +277,6 @@ def test_the_largest_source_and_request_fit_into_a_record() -> None:
     assert len(largest.to_json()) < TOPIC_BYTES - 100_000
 
 
-SOURCES = (SnippetSource(url=f"{HOST}/events"), SnippetSource(url="https://other.example/"))
-
-
-def test_last_unfetched_source_completes_its_request() -> None:
-    outcome, _ = run(snippet(sources=SOURCES[:1]), lambda url: FetchRefused(url, FetchFailure.UNREACHABLE))
-    [end] = of_type(outcome, SnippetsCompleted)
-    assert (end.request_id, end.query, end.config_version) == ("r1", "concert", RULES.config_version)
-    assert [(source.outcome, source.failure) for source in end.sources] == [("not_fetched", "unreachable")]
-
-
 def test_a_long_source_is_judged_by_the_beginning_of_its_text() -> None:
     rules = RULES.model_copy(update={"extraction": RULES.extraction.model_copy(update={"max_text_characters": 100})})
     url = f"{HOST}/event/9"
@@ -349,14 +292,3 @@ def test_source_without_a_valid_request_id_uses_the_event_id(request_id: str | N
     outcome, _ = run(snippet(request_id=request_id, query="q" * 30_000), detail)
     [source] = of_type(outcome, RelevanceRequested)
     assert (source.request_id, len(source.query)) == ("e1", 20_000)
-
-
-@pytest.mark.parametrize("follow", [True, False])
-@pytest.mark.parametrize("failure", [FetchFailure.INVALID_URL, FetchFailure.FORBIDDEN_SCHEME])
-def test_refused_target_ends_the_extraction_with_its_reason(follow: bool, failure: FetchFailure) -> None:
-    target = "javascript:alert(1)"
-    outcome, asked = run(needed(target_url=target, follow=follow), lambda url: FetchRefused(url, failure))
-    assert asked == [(target,)]
-    event = completed(outcome)
-    assert (event.status, event.failure) == (ExtractionStatus.FAILED, failure)
-    assert [(skipped.url, skipped.reason) for skipped in event.skipped] == [(target, failure)]

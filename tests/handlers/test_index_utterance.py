@@ -3,7 +3,6 @@
 import pytest
 
 from handlers.index_utterance import IndexUtteranceRules, index_utterance, read_utterance
-from handlers.indexing.points import MEMORY, plan_write
 from schemas.claims import UtteranceIndexed, UtteranceRecorded
 from schemas.documents import IndexChange
 from schemas.needs import Ask, IndexDocument
@@ -28,16 +27,6 @@ def test_an_utterance_has_one_point_beside_the_pages() -> None:
     assert (point.payload["source_id"], point.payload["context"]) == ("talk-3", "Council")
     assert asked(SAID) == need
     assert asked(SAID.model_copy(update={"utterance_id": "u-2"})).document_id != need.document_id
-
-
-def test_same_utterance_is_unchanged_and_new_text_replaces_it() -> None:
-    need = asked(SAID)
-    first = plan_write(need, None, "maker", {})
-    stored = {need.points[0].id: {MEMORY: first.memory}}
-    again = plan_write(need, None, "maker", stored)
-    assert (again.write, again.remove, again.settle) == ((), (), None)
-    other = plan_write(asked(SAID.model_copy(update={"text": "The bridge is open."})), None, "maker", stored)
-    assert [point.text for point in other.write] == ["The bridge is open."]
 
 
 def test_an_utterance_without_text_has_no_point() -> None:

@@ -14,7 +14,6 @@ from handlers.offline.judges import UNDECIDED
 from handlers.offline.judges import judge_relevance as answer
 from handlers.relevance.progress import content_hash
 from schemas.event import Event
-from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Emit, Retry
@@ -23,7 +22,6 @@ from schemas.relevance import (
     RelevanceOutcome,
     RelevanceRequested,
     SnippetExtracted,
-    SnippetFailure,
     SnippetsCompleted,
     SnippetSource,
     SourceOutcome,
@@ -66,16 +64,6 @@ def events(given: RelevanceRequested, text: str) -> tuple[Event, ...]:
     return outcome.events
 
 
-def test_title_and_description_are_asked_about_and_nothing_else() -> None:
-    need = asked(source())
-    assert (need.max_tokens, need.temperature) == (10, 0.1)
-    [message] = need.messages
-    assert message.role == "user", "one user message (R-118)"
-    text = message.content
-    assert "How the brakes of a bicycle are repaired." in text
-    assert "handlebar" not in text
-
-
 def test_answer_key_depends_on_url_content_query_model_prompt() -> None:
     """The cache key of an answer depends on all of these, and on the prompt's version (R-131)."""
     given = (source(), source(url="https://b.example/"), source(html=PAGE + "<p>x"), source(query="brakes"))
@@ -108,11 +96,6 @@ def test_a_source_read_by_fetch_page_is_judged_as_its_page() -> None:
     assert events(read, "Relevant")[1:] == events(source(), "Relevant")[1:]
 
 
-def test_a_relevant_source_without_content_says_so() -> None:
-    snippet = instance(SnippetExtracted, events(source(html="<title>Brakes</title><p>Loading"), "Relevant")[1])
-    assert (snippet.snippet, snippet.failure) == (None, SnippetFailure.NO_MEANINGFUL_CONTENT)
-
-
 def test_a_page_is_parsed_once_for_each_look_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
     walked = Mock(wraps=walk_page)
     monkeypatch.setattr("handlers.html.content.walk_page", walked)
@@ -121,13 +104,6 @@ def test_a_page_is_parsed_once_for_each_look_at_it(monkeypatch: pytest.MonkeyPat
     assert walked.call_count == 1
     read_relevance(source(), (ModelReply("Relevant", (), call()),), rules, asked.state)
     assert walked.call_count == 2
-
-
-def test_the_snippet_says_which_content_it_is_of() -> None:
-    pages = (PAGE, PAGE + "<!-- -->")
-    one, other = (instance(SnippetExtracted, events(source(html=page), "Relevant")[1]) for page in pages)
-    assert (one.snippet, len(one.content_hash)) == (other.snippet, 64)
-    assert one.content_hash != other.content_hash
 
 
 def test_unreadable_page_is_judged_by_its_title_and_reported() -> None:
@@ -139,18 +115,7 @@ def test_unreadable_page_is_judged_by_its_title_and_reported() -> None:
     assert instance(RelevanceJudged, judged).summary_failure is None
 
 
-OTHER = SnippetSource(url="https://c.example/")
 OURS = SnippetSource(url="https://a.example/b")
-
-
-def test_a_source_of_a_request_sends_the_next_one_on() -> None:
-    *before, last = events(source(sources=(OURS, OTHER)), "Relevant")
-    assert [type(event) for event in before] == [RelevanceJudged, SnippetExtracted]
-    needed = instance(ExtractionNeeded, last)
-    assert (needed.target_url, needed.request_id, needed.query) == (OTHER.url, "r", source().query)
-    done, pending = needed.sources
-    assert (done.outcome, done.snippet, done.title) == (SourceOutcome.RELEVANT, PROSE, "Repairing bicycle brakes")
-    assert pending == OTHER
 
 
 def test_a_source_without_evidence_is_settled_without_a_call() -> None:

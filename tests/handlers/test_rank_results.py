@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from handlers.rank_results import RankResultsRules, rank_results, read_ranking
 from handlers.ranking.config import RankingSection
-from handlers.ranking.model import Feature, Phase
+from handlers.ranking.model import Feature
 from handlers.text.tokens import fold
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, AskModel, SearchVectors
 from schemas.outcome import Outcome, Retry, RetryReason
 from schemas.queries import RankingRequested
-from schemas.ranking import RankedResult, RankingCompleted, StageName, StageNote, StageOutcome
+from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
 from schemas.replies import (
     ModelFailed,
     ModelReply,
@@ -28,7 +28,6 @@ from schemas.replies import (
     VectorsUnavailable,
 )
 from streams.llm.tasks import answer_offline
-from tests.handlers.ranking.frozen.cases import frozen_model
 from tests.handlers.ranking.models import generated_model
 from tests.rules import shipped_rules
 from tests.samples import emitted, instance
@@ -39,8 +38,6 @@ TABLES = tables(__file__)
 RULES = shipped_rules(RankResultsRules)
 ALL = ["retrieval", "bm25", "ranking", "trees", "mmr", "reasoning"]
 CANDIDATES: list[dict[str, Any]] = list(TABLES["candidates"])
-BARE = [{key: candidate[key] for key in ("url", "title", "content")} for candidate in CANDIDATES]
-"""Without what is known of their sources."""
 
 
 def request(**fields: Any) -> RankingRequested:
@@ -143,27 +140,10 @@ def test_trust_passes_through_and_labels_name_their_origin() -> None:
         assert result.reasoning_metadata.trust_label == result.trust_label
 
 
-def test_trust_changes_neither_scores_nor_relevance_order() -> None:
-    with_trust, without = completed(run(request())), completed(run(request(candidates=BARE)))
-    order = [(result.url, result.score) for result in with_trust.results]
-    assert order == [(result.url, result.score) for result in without.results]
-
-
 @pytest.mark.parametrize(("said", "name"), TABLES["the_crawler_or_the_list_names_the_source"])
 def test_the_crawler_or_the_list_names_the_source(said: dict[str, Any], name: str) -> None:
     given = {"url": "https://a.example/1", "title": "Tea", "content": "Tea is hot.", "site_name": "Reuters", **said}
     assert f"Source: {name}\n" in completed(run(request(query="tea", candidates=[given]))).context
-
-
-def test_a_publisher_that_the_user_lists_is_the_source() -> None:
-    given = {"url": "https://a.example/1", "title": "Tea", "content": "Tea is hot."}
-    results = completed(
-        run(request(query="tea", candidates=[given, {**given, "url": "https://b.example/", "publisher": "科技部"}]))
-    )
-    assert {result.url: result.trust_label for result in results.results} == {
-        given["url"]: "LOW",
-        "https://b.example/": "HIGH",
-    }
 
 
 @pytest.mark.parametrize(("score", "features"), [(None, None), (1, {"source_tier": 3}), (97, {"source_tier": 1})])
@@ -178,20 +158,6 @@ def test_the_judge_is_shown_the_best_and_no_more_than_so_many() -> None:
     assert len(re.findall(r"^<<passage ", need.messages[1].content, re.MULTILINE)) == 7
     assert len(need.messages[1].content) < 7 * 400
     assert len(need.facts["passages"]) == 7
-
-
-def test_the_judges_scores_decide_together_with_the_fused_ones() -> None:
-    under = rules(mmr={"enabled": False})
-    shown = [passage["title"] for passage in question(request(), under).facts["passages"]]
-    event = completed(run(request(), under, scored(0.0, 0.0, 1.0, 0.0)))
-    assert titles(event)[0] == shown[2]
-    assert note(event, StageName.RANKING).outcome is StageOutcome.RAN
-    weight = under.ranking.model_ranking.weight
-    top = event.results[0]
-    fused = top.stage_scores["fused"]
-    assert fused is not None
-    assert top.score == top.stage_scores["ranking"] == pytest.approx(weight + (1 - weight) * fused)
-    assert "the model gives it 1" in top.reasons
 
 
 @pytest.mark.parametrize(
@@ -249,25 +215,6 @@ def with_model(under: RankResultsRules) -> RankResultsRules:
     return with_sections(under, ranking_model=generated_model())
 
 
-def test_stage_scores_are_listed_in_stage_order() -> None:
-    under = with_model(rules(trees={"mode": "on", "confidence": 0.0, "cascade": False}))
-    hits = (VectorHit(0.8, {"url": "https://a.example/"}),)
-    event = completed(run(request(candidates=None), under, scored(1.0), hits))
-    assert [stage.value for stage in event.stages] == ALL
-    assert list(event.results[0].stage_scores) == ["vector", "bm25", "fused", "ranking", "trees", "mmr"]
-    assert event.results[0].score == event.results[0].stage_scores["ranking"]
-
-
-def test_all_stages_off_the_retrievers_order_is_left() -> None:
-    under = rules(
-        bm25={"enabled": False}, model_ranking={"enabled": False}, mmr={"enabled": False}, reasoning={"enabled": False}
-    )
-    answer = rank_results(request(), under)
-    event = completed(answer)
-    assert event.stages == ()
-    assert titles(event) == [candidate["title"] for candidate in CANDIDATES]
-
-
 def test_trees_that_are_sure_spare_the_judge() -> None:
     under = with_model(rules(trees={"mode": "on", "confidence": 0.0, "cascade": True}))
     event = completed(rank_results(request(), under))
@@ -279,17 +226,6 @@ def test_trees_that_are_sure_spare_the_judge() -> None:
     assert event.trees.features == 41
 
 
-def test_unsure_trees_ask_the_judge_and_change_nothing() -> None:
-    plain = completed(run(request()))
-    under = with_model(rules(trees={"mode": "on", "confidence": 1.0, "cascade": True}))
-    event = completed(run(request(), under))
-    assert note(event, StageName.TREES).outcome is StageOutcome.SHADOW
-    assert "is wanted" in note(event, StageName.TREES).reason
-    assert StageName.TREES not in event.stages
-    assert [result.url for result in event.results] == [result.url for result in plain.results]
-    assert all(result.stage_scores["trees"] is not None for result in event.results)
-
-
 @pytest.mark.parametrize("diverse", [True, False])
 def test_shadow_trees_change_nothing_and_report_agreement(diverse: bool) -> None:
     mmr = {"enabled": diverse}
@@ -299,6 +235,7 @@ def test_shadow_trees_change_nothing_and_report_agreement(diverse: bool) -> None
     assert note(event, StageName.TREES).outcome is StageOutcome.SHADOW
     assert event.trees is not None
     assert event.trees.agreement in (0.0, 0.5, 1.0)
+    assert not any(reason.startswith("generated") for result in event.results for reason in result.reasons)
     assert event.llm is not None
 
 
@@ -306,41 +243,6 @@ def test_shadow_trees_change_nothing_and_report_agreement(diverse: bool) -> None
 def test_numbers_that_contradict_each_other_are_refused(section: str, values: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         rules(**{section: values})
-
-
-HIGH = {"source_tier": 1, "has_doi": True, "citation_count": 12, "word_count": 3000, "schema_type": "NewsArticle"}
-LOW = {"source_tier": 3, "has_byline": False, "has_author": True, "domain_is_government": False}
-
-
-@pytest.mark.parametrize("cascade", [True, False])
-@pytest.mark.parametrize("phase", [Phase.BINARY, Phase.PAIRWISE])
-def test_model_of_29_features_ignores_trust(phase: Phase, cascade: bool) -> None:
-    """Among given candidates and those of the index, in a cascade and without one."""
-    model = frozen_model() if phase is Phase.BINARY else generated_model(29, phase)
-    trees = {"mode": "on", "confidence": 0.0, "cascade": cascade}
-    under = with_sections(rules(trees=trees), ranking_model=model)
-    trusts: list[list[dict[str, Any]]] = [
-        [{}],
-        [{"cts_score": 95, "trust_features": HIGH}, {"cts_score": 5, "trust_features": LOW}],
-        [{"cts_score": 5, "trust_features": LOW}, {"cts_score": 95, "trust_features": HIGH}],
-        [{"cts_score": 50}, {"trust_features": HIGH}, {}],
-    ]
-    given, indexed = [], []
-    for trust in trusts:
-        pages = [{**page, **trust[place % len(trust)]} for place, page in enumerate(BARE)]
-        hits = tuple(VectorHit(0.9 - place / 10, {**page, "text": page["content"]}) for place, page in enumerate(pages))
-        given.append(completed(run(request(candidates=pages), under)))
-        indexed.append(completed(run(request(candidates=None), under, hits=hits)))
-    for events in (given, indexed):
-        assert StageName.TREES in events[0].stages
-        for event in events:
-            assert list(map(without_trust, event.results)) == list(map(without_trust, events[0].results))
-            assert event.trees == events[0].trees
-
-
-def without_trust(result: RankedResult) -> tuple[Any, ...]:
-    assert result.features is not None
-    return result.rank, result.url, result.score, result.stage_scores, result.reasons, result.features[:29]
 
 
 @pytest.mark.parametrize("cascade", [True, False])
@@ -352,22 +254,7 @@ def test_what_is_served_is_what_the_trees_were_shown(cascade: bool) -> None:
     assert np.isnan(served[:, Feature.MODEL_SCORE]).all() == cascade
     again = model.score(served).tolist()
     assert [result.stage_scores["trees"] for result in event.results] == pytest.approx(again, abs=1e-6)
-
-
-def test_trees_without_a_model_are_skipped_and_noted() -> None:
-    event = completed(run(request(), rules(trees={"mode": "on"})))
-    assert note(event, StageName.TREES).outcome is StageOutcome.SKIPPED
-
-
-def test_served_features_are_kept_in_the_event() -> None:
-    event = completed(run(request()))
-    assert event.features_version == "ranking-features-41.v2"
-    for result in event.results:
-        assert result.features is not None
-        assert len(result.features) == 41
-        assert result.features[30] == result.cts_score
-    again = RankingCompleted.model_validate_json(event.to_json())
-    assert again == event
+    assert all(any(reason.startswith("generated 1 gives it ") for reason in r.reasons) for r in event.results)
 
 
 def test_filters_hold_for_candidates_that_came_along() -> None:
@@ -383,14 +270,6 @@ def test_query_without_words_fails_with_a_reason(query: str, candidates: list[di
     assert note(event, StageName.RETRIEVAL).outcome is StageOutcome.FAILED
     assert note(event, StageName.RETRIEVAL).reason == "the query has no words"
     assert (event.results, event.context) == ((), "")
-
-
-def test_two_spellings_of_a_url_count_as_one_document() -> None:
-    twice = [CANDIDATES[0], {**CANDIDATES[0], "url": f"{CANDIDATES[0]['url']}#top"}]
-    event = completed(run(request(candidates=twice)))
-    assert note(event, StageName.RETRIEVAL).reason == "2 candidates came along, of 1 document"
-    assert note(event, StageName.REASONING).reason == "1 source, 1 of them HIGH"
-    assert len(event.results) == 1
 
 
 def test_copies_are_one_source_which_names_them() -> None:
@@ -423,13 +302,6 @@ def test_a_candidate_that_contradicts_the_query_sinks(query: str, fits: str, con
     event = completed(run(request(query=query, candidates=candidates, requested_at="2026-11-29T09:00:00Z")))
     assert [result.passage for result in event.results] == [fits, contradicts]
     assert any(reason.startswith("does not fit: ") for reason in event.results[1].reasons)
-
-
-def test_a_long_page_is_read_where_it_answers() -> None:
-    page = {"url": "https://a.example/long", "content": "It rains. " * 3000 + "The dam was closed in May."}
-    event = completed(run(request(query="when was the dam closed", candidates=[page])))
-    assert event.results[0].passage == "The dam was closed in May."
-    assert "The dam was closed in May." in event.context
 
 
 @pytest.mark.parametrize("candidates", [CANDIDATES, None])

@@ -20,9 +20,9 @@ def installing(kafka: str, topic_prefix: str) -> Installing:
 
 
 @pytest.fixture
-async def assay(installing: Installing) -> Installation:
-    """An installation of ``score_page``."""
-    return await installing()
+async def assay(installing: Installing, request: pytest.FixtureRequest) -> Installation:
+    """An installation of what the module's ``INSTALLED`` names, else of ``score_page``."""
+    return await installing(*getattr(request.module, "INSTALLED", ()))
 
 
 @pytest.fixture

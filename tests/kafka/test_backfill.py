@@ -178,32 +178,6 @@ async def test_refused_lines_are_kept_once_across_resumes(
     assert found[-1]["place"].endswith("a.jsonl:901")
 
 
-async def test_folder_resumes_by_names_and_sizes(installation: Installation, publish: Publish, tmp_path: Path) -> None:
-    settings, folder = installation.settings, tmp_path / "pages"
-    folder.mkdir()
-    for number in range(40):
-        (folder / f"{number:03}.html").write_text(f"<p>{number}")
-    for more in (40, 0):
-        status, told, _ = await publish(settings, str(folder), "--run-id", "folder")
-        assert (status, told["published"]) == (0, more)
-    (folder / "999.html").write_text("<p>more")
-    assert (await publish(settings, str(folder), "--run-id", "folder"))[1]["published"] == 1
-    (folder / "005.html").write_text("<p>longer")
-    status, told, err = await publish(settings, str(folder), "--run-id", "folder")
-    assert (status, told) == (2, {})
-    assert f"run folder can't go on: {folder} has changed since it was read" in err
-    assert "under another --run-id" in err
-    assert len({record.key for record in await installation.read(PAGES)}) == 41
-
-
-async def test_unknown_run_is_reported(installation: Installation, publish: Publish, tmp_path: Path) -> None:
-    write_pages(tmp_path / "a.jsonl", 1)
-    status, told, err = await publish(installation.settings, str(tmp_path / "a.jsonl"), "--resume", "none")
-    assert (status, told) == (2, {})
-    assert err.startswith(f"assay publish: Kafka knows no run 'none' for {PAGES}; begin it with --run-id none")
-    assert len(err.splitlines()) == 1
-
-
 def record(number: int) -> OutputRecord:
     return OutputRecord(PAGES, b"k", str(number).encode(), ())
 

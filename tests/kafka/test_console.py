@@ -80,17 +80,6 @@ async def test_past_and_new_decisions_are_followed(installing: Installing) -> No
     assert "aborted" not in claims(store)
 
 
-async def test_a_full_store_has_the_newest_decisions(installing: Installing) -> None:
-    assay, store = await installing(handlers=(), topics=(CLAIMS_EVALUATED,)), Store(100)
-    values = [(b"k", CLAIM.model_copy(update={"claim_id": f"c{number}"}).to_json()) for number in range(700)]
-    await assay.feed(values, CLAIMS_EVALUATED.name)
-    async with following(assay, store) as (follower, _):
-        await until(lambda: follower.rebuilt)
-    assert store.count <= 102
-    assert "c699" in claims(store)
-    assert "c0" not in claims(store)
-
-
 async def test_topics_that_come_later_are_followed(
     installing: Installing, topic_prefix: str, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

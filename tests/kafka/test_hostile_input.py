@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError
 
 from schemas.dead import DeadLetter, dead_letter_topic
 from streams.kafka.clients import make_producer, opened
 from streams.topology import REPLAYS, Handler
-from tests.kafka.batches import Record, batch, bomb, gzip_announcing, lz4_announcing, numbered, write, zstd_announcing
+from tests.kafka.batches import Record, batch, bomb, lz4_announcing, numbered, write, zstd_announcing
 from tests.kafka.installation import Installation, Installing, ran
 from tests.kafka.malformed import MIB, PAGE, Input, good_batch, good_page
 from tests.kafka.worker import Worker
@@ -74,13 +73,6 @@ def packed(small: Record) -> Iterator[Hostile]:
     yield Hostile("lz4, 2**62 bytes", batch(small, codec="lz4", pack=lz4_announcing(1 << 62)), "undecodable")
     many = batch(*[(b"k", bytes(7 * MIB), RAW)] * 10, codec="zstd")
     yield Hostile("ten pages of 7 MiB in one batch", many, "undecodable", records=10)
-
-
-def refused_by_the_broker() -> Iterator[Hostile]:
-    """Wrong sizes that the broker finds."""
-    small: Record = (b"k", PAGE.encode(), RAW)
-    yield Hostile("zstd, 10 bytes", batch(small, codec="zstd", pack=zstd_announcing(10)), "")
-    yield Hostile("gzip, 10 bytes", batch(small, codec="gzip", pack=gzip_announcing(10)), "")
 
 
 def pages() -> Iterator[Hostile]:
@@ -263,14 +255,6 @@ async def test_worker_continues_after_every_hostile_record(
     assert worker.process.returncode == 0
     came = await ends_of(assay, handler)
     assert [(name, end, came.get(at)) for at, (name, end) in expected.items() if came.get(at) != end] == []
-
-
-async def test_broker_refuses_batches_with_a_wrong_size(installing: Installing) -> None:
-    """What it lets through has to be found by the client."""
-    assay = await installing((SCORE,))
-    for its in refused_by_the_broker():
-        with pytest.raises(KafkaError):
-            await feed(assay, SCORE, [its], [good_page(1)])
 
 
 HANGS = """

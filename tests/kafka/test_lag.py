@@ -9,11 +9,11 @@ from aiokafka.admin import RecordsToDelete
 from schemas.outcome import Dead, DeadReason, Outcome
 from schemas.pages import CrawledPage
 from schemas.rules import Rules
-from streams.kafka.clients import make_admin, make_producer, opened
+from streams.kafka.clients import make_admin, opened
 from streams.kafka.groups import GroupLag, read_dead_letters, read_lags
 from streams.runtime.clock import SystemClock
 from streams.topology import HANDLERS
-from tests.kafka.installation import CRAWLED, GROUP, Installation, install, page, scorer, until
+from tests.kafka.installation import CRAWLED, GROUP, Installation, page, scorer, until
 
 SCORE_PAGE, INDEX_PAGE = HANDLERS[:2]
 DAY = 86400.0
@@ -64,25 +64,6 @@ async def test_caught_up_group_has_no_lag_behind_transaction_markers(assay: Inst
     await assay.feed([], transactional=True)
     lag = await lag_of(assay, ahead=9 * DAY)
     assert (lag.records, lag.seconds, lag.retention_left_seconds, lag.members) == (0, 0.0, None, 0)
-
-
-async def test_records_of_an_open_transaction_are_not_lag(assay: Installation) -> None:
-    async with opened(make_producer(assay.settings.kafka, f"{assay.prefix}open", "open")) as producer:
-        await producer.begin_transaction()
-        key, value = page(1)
-        await producer.send_and_wait(assay.prefix + CRAWLED, value, key=key)
-        assert (await lag_of(assay)).records == 0
-        await producer.abort_transaction()
-    assert (await lag_of(assay)).records == 0
-
-
-async def test_missing_topics_are_reported_by_lag(kafka: str, topic_prefix: str) -> None:
-    settings = install(kafka, topic_prefix)
-    own, *tiers = await read_lags(settings.kafka, [INDEX_PAGE], SystemClock())
-    assert (own.exists, own.records, own.partitions) == (False, 0, ())
-    assert [tier.delay_seconds for tier in tiers] == [60, 600]
-    assert {tier.handler for tier in tiers} == {"index_page"}
-    assert await read_dead_letters(settings.kafka, [INDEX_PAGE], SystemClock()) == []
 
 
 def refused(crawled: CrawledPage, rules: Rules) -> Outcome:

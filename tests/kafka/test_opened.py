@@ -12,10 +12,9 @@ import aiokafka.client
 import pytest
 from aiokafka.admin import NewTopic
 from aiokafka.conn import AIOKafkaConnection
-from aiokafka.consumer.fetcher import Fetcher
 from aiokafka.errors import ProducerClosed
 
-from streams.kafka.clients import make_admin, make_producer, make_reader, opened
+from streams.kafka.clients import make_admin, make_producer, opened
 from streams.kafka.settings import KafkaSettings
 from streams.kafka.transactions import stop_producer
 from tests.proxy import Proxy
@@ -55,25 +54,6 @@ def _code_of(task: asyncio.Task[Any]) -> CodeType:
     coroutine = task.get_coro()
     assert inspect.iscoroutine(coroutine)
     return coroutine.cr_code
-
-
-@pytest.mark.parametrize("half_way", [asyncio.CancelledError, RuntimeError])
-async def test_a_stop_that_ends_half_way_is_cut_off(
-    kafka: str, half_way: type[BaseException], connections: Connections, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """aiokafka's cancels requests and waits for them; what they raise then keeps it from closing its connections."""
-    close = Fetcher.close
-
-    async def close_and_raise(fetcher: Any) -> None:
-        await close(fetcher)
-        raise half_way
-
-    monkeypatch.setattr(Fetcher, "close", close_and_raise)
-    reader = make_reader(settings(kafka))
-    with pytest.raises(KeyError):
-        async with opened(reader):
-            raise KeyError
-    assert (connections.open, of_aiokafka()) == (0, [])
 
 
 @pytest.mark.parametrize("end", ["cancelled", "cancelled twice", "an error", "too long", "as it should"])

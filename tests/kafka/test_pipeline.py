@@ -1,9 +1,6 @@
 """The pipeline on a real Kafka (R-006): transactions, order, dead letters, back pressure, restarts, fencing."""
 
-import asyncio
-import os
 import random
-import sys
 from collections import Counter, defaultdict
 
 import pytest
@@ -166,46 +163,3 @@ async def test_an_output_that_the_broker_refuses_becomes_a_dead_letter(kafka: st
     assert dict(letter.headers)["x-stage"] == b"encode"
     assert CrawledPage.model_validate_json(letter.value).url.endswith("/3")
     assert len(await assay.read(SCORED)) == 7
-
-
-_POISON = """
-import asyncio, sys
-from aiokafka import AIOKafkaProducer
-
-class NoUtf8(str):
-    def encode(self, *_):
-        return b"\\xff\\xfe"
-
-async def main(bootstrap, topic):
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
-    await producer.start()
-    for n in range(20):
-        for partition in range(3):
-            headers = [(NoUtf8("name"), b"value")] if (partition, n) == (1, 7) else []
-            value = b'{"url": "https://p%d.example/%d", "html": "<p>x"}' % (partition, n)
-            await producer.send_and_wait(topic, value, partition=partition, headers=headers)
-    await producer.stop()
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
-async def test_undecodable_record_is_dead_and_no_other_is_lost(assay: Installation) -> None:
-    """A header name that is not UTF-8 makes aiokafka's poll raise, after it has moved other partitions' positions."""
-    # Only the pure-Python encoder can be made to write such a name.
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        _POISON,
-        assay.settings.kafka.bootstrap_servers,
-        assay.prefix + CRAWLED,
-        env=os.environ | {"AIOKAFKA_NO_EXTENSIONS": "1"},
-    )
-    assert await process.wait() == 0
-    await assay.drain(scorer())
-    expected = {f"https://p{partition}.example/{n}" for partition in range(3) for n in range(20)}
-    assert Counter(urls(await assay.read(SCORED))) == Counter(expected - {"https://p1.example/7"})
-    [letter] = await assay.read(DEAD)
-    notes = dict(letter.headers)
-    assert (notes["x-reason"], notes["x-orig-partition"], notes["x-orig-offset"]) == (b"undecodable", b"1", b"7")
-    assert b"can't read" in notes["x-error-message"]

@@ -153,9 +153,7 @@ async def change(settings: Settings, name: str, values: dict[str, str]) -> None:
         await until(changed)
 
 
-def test_topics_are_listed_created_and_compared_for_people(
-    ran: Ran, capsys: pytest.CaptureFixture[str], kafka: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_topics_are_listed_created_and_compared_for_people(ran: Ran, kafka: str, topic_prefix: str) -> None:
     settings = install(kafka, topic_prefix)
     name = topic_prefix + PAGES
 
@@ -183,11 +181,3 @@ def test_topics_are_listed_created_and_compared_for_people(
     told = topics("diff", status=1).out.splitlines()
     assert f"{name}: retention.bytes should be -1, is 1000000" in told
     assert f"{name}: max.message.bytes should be {TOPIC_BYTES}, is 1000" in told
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "120")
-    assert "\x1b[" in topics("list").out
-    monkeypatch.setenv("NO_COLOR", "1")
-    tailed = asyncio.run(command(settings, capsys, "tail", PAGES, "--from", "earliest", "--no-follow"))[1]
-    without = tailed + topics("list").out
-    assert name in without
-    assert "\x1b[3" not in without

@@ -9,23 +9,19 @@ import pytest
 from aiokafka import ConsumerRecord
 
 from schemas.event import TYPE_PREFIX
-from schemas.replays import ReplaySelection, ReplayState
+from schemas.replays import ReplayState
 from streams.replay.admin import cancel, drop, plan_status
 from streams.replay.plan import ReplayError
 from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, handlers_named, page, until
+from tests.kafka.installation import CRAWLED, SCORED, Installation, command, handlers_named, page, until
 from tests.kafka.replays import Watched, carried_out, planned, replayed
 from tests.samples import the_handler
 
 SHADOW = f"{SCORED}.replay.again"
 LETTERS = f"{CRAWLED}.assay.score_page.replay.again.dlq"
-
-
-@pytest.fixture
-async def assay(installing: Installing) -> Installation:
-    return await installing(handlers_named("score_page", "index_page", "classify_results"), [REPLAYS])
+INSTALLED = (handlers_named("score_page", "index_page", "classify_results"), [REPLAYS])
 
 
 def header(record: ConsumerRecord, name: str) -> str:
@@ -67,18 +63,6 @@ async def test_from_and_to_are_offsets_or_instants(assay: Installation) -> None:
     ]
     await carried_out(assay.settings, "some")
     assert len(await assay.read(f"{SCORED}.replay.some")) == 5
-
-
-async def test_only_what_is_selected_is_done_again(assay: Installation) -> None:
-    await assay.feed([page(n) for n in range(20)])
-    keys = ("https://site.example/3", "https://site.example/14")
-    watched = Watched()
-    await planned(assay.settings, "score_page", selection=ReplaySelection(keys=keys))
-    plan = await carried_out(assay.settings, report=watched)
-    assert plan.state is ReplayState.FINISHED
-    assert {record.key.decode() for record in await assay.read(SHADOW)} == set(keys)
-    assert watched.last is not None
-    assert (watched.last.replayed, watched.last.passed_over) == (2, 18)
 
 
 async def test_dead_letters_of_a_replay_are_listed_by_its_name(

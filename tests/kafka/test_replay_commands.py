@@ -15,15 +15,11 @@ from streams.kafka.clients import make_admin, opened
 from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, command, page, until
+from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, command, page, until
 from tests.kafka.replays import assay_replay, planned
 
 SHADOW = f"{SCORED}.replay.again"
-
-
-@pytest.fixture
-async def assay(installing: Installing) -> Installation:
-    return await installing(topics=[REPLAYS])
+INSTALLED = (SCORE_PAGE, [REPLAYS])
 
 
 Said = Callable[..., Awaitable[tuple[int, Any]]]

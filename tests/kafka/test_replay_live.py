@@ -3,7 +3,6 @@
 import asyncio
 import time
 
-import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.structs import OffsetAndMetadata
 from prometheus_client import CollectorRegistry
@@ -15,18 +14,14 @@ from streams.replay.run import run_plan
 from streams.runtime.clock import SystemClock
 from streams.telemetry.metrics import Metrics
 from streams.topology import HANDLERS, REPLAYS
-from tests.kafka.installation import CRAWLED, GROUP, SCORED, Installation, Installing, page, until
+from tests.kafka.installation import CRAWLED, GROUP, SCORE_PAGE, SCORED, Installation, page, until
 from tests.kafka.replays import Watched, planned
 
 SHADOW = f"{SCORED}.replay.again"
 GIVES_WAY = "gives way to live traffic"
 OLD, NEW = 200, 60
 """Pages that are replayed, and live ones that come meanwhile."""
-
-
-@pytest.fixture
-async def assay(installing: Installing) -> Installation:
-    return await installing(topics=[REPLAYS])
+INSTALLED = (SCORE_PAGE, [REPLAYS])
 
 
 async def carried_out(assay: Installation, metrics: Metrics, watched: Watched) -> ReplayPlan:

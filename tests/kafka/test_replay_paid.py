@@ -67,15 +67,6 @@ def paid(found: Estimate) -> PaidEstimate:
     return asked
 
 
-def tell(capsys: pytest.CaptureFixture[str], what: str, foreseen: PaidEstimate, calls: int, cost: float) -> None:
-    """Shows the figures, which are worth reading also where the test is passed."""
-    assert foreseen.usd is not None
-    off = foreseen.usd / cost - 1
-    with capsys.disabled():
-        print(f"\n{what}: foreseen {foreseen.calls:.0f} calls, {foreseen.usd:.6f} USD;", end=" ")
-        print(f"made {calls}, paid {cost:.6f} ({off:+.2%})")
-
-
 async def spent(place: Installation, plan: ReplayPlan) -> float:
     """USD of a plan, as its journal has it."""
     found = await spent_by(place.settings, plan.run, time.time())
@@ -102,7 +93,6 @@ async def test_estimate_matches_the_cost_and_a_second_replay_is_free(
         assert (await carried_out(place.settings, "first")).state is ReplayState.FINISHED
         cost = await spent(place, plan)
         assert len(server.asked) - asked == foreseen.calls
-        tell(capsys, "judge_relevance", foreseen, len(server.asked) - asked, cost)
         assert foreseen.usd == pytest.approx(cost, rel=GOAL)
         assert len(await place.read(f"{JUDGED}.replay.first")) == ALL + 1
         again = await planned(place.settings, "judge_relevance", plan="second", max_cost_usd=0.0)

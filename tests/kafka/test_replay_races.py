@@ -18,15 +18,11 @@ from streams.replay.plan_store import PlanStore
 from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
 from streams.topology.topics import run_group
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, handlers_named, page
+from tests.kafka.installation import CRAWLED, SCORED, Installation, handlers_named, page
 from tests.kafka.replays import carried_out, planned
 
 SHADOW = f"{SCORED}.replay.again"
-
-
-@pytest.fixture
-async def assay(installing: Installing) -> Installation:
-    return await installing(handlers_named("score_page", "index_page"), [REPLAYS])
+INSTALLED = (handlers_named("score_page", "index_page"), [REPLAYS])
 
 
 @asynccontextmanager

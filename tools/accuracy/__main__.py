@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from streams.settings.model import load_settings
-from tools import labelled
+from tools import labelled, table
 from tools.accuracy import (
     claims,
     contestants,
@@ -28,7 +28,6 @@ from tools.accuracy import (
     result_types,
     retrieval,
     sources,
-    table,
 )
 from tools.accuracy.contestants import ASSAY
 from tools.accuracy.judges import bill_table, judges
@@ -46,6 +45,9 @@ SECTIONS = {
     "injections": ("injections",),
 }
 """The parts whose figures are in one section of the docs."""
+_OF_PAGES = {"content": page_content.run, "evidence": evidence.run}
+_TYPED = {"results": result_types.run, "listings": listings.run}
+_JUDGED = {"claims": claims.run, "relevance": relevance.run, "retrieval": retrieval.run}
 PARTS = tuple(part for parts in SECTIONS.values() for part in parts)
 
 
@@ -57,26 +59,24 @@ def main() -> int:
         print(f"skipped: no labelled pages below {labelled.DATA}; set DATA to where they are")
         return 0
     parts = set(options.only)
-    limits = options.most_cases, options.most_usd
-    raised, tables = _of_pages(parts, present, options.misses)
-    judged = asyncio.run(_judged(parts & set(SECTIONS["judges"]), *limits))
-    typed = [line for part, run in (("results", result_types.run), ("listings", listings.run)) if part in parts
-             for line in run()]  # fmt: skip
-    ranked = asyncio.run(_ranked(*limits, options.most_queries)) if "ranking" in parts else ""
+    raised, of_pages = _of_pages(parts, present, options.misses)
+    figures = {
+        "": of_pages,
+        "results": [text for part, run in _TYPED.items() if part in parts for text in run()],
+        "injections": injections.run(options.cases) if "injections" in parts else [],
+    } | asyncio.run(_judged(parts, options))
     listed = sources.measure() if "sources" in parts else ""
-    injected = "\n".join(injections.run(options.cases)) if "injections" in parts else ""
-    figures = {"": tables, "results": "\n".join(typed), "judges": judged, "queries": ranked, "injections": injected}
-    print(*figures.values(), listed, sep="\n")
-    for name, text in figures.items() if options.write else ():
-        if text and not (name == "injections" and options.cases):
-            table.write(text, table.marks(name))
+    print(*("\n".join(texts) for texts in figures.values()), listed, sep="\n")
+    for name, texts in figures.items() if options.write else ():
+        if texts and not (name == "injections" and options.cases):
+            table.write("\n".join(texts), table.marks(name))
     if options.write and listed:
         table.write(sources.lists_table(), table.marks("lists"), sources.PAGE)
         table.write(listed, table.marks("agreement"), sources.PAGE)
     return 1 if raised else 0
 
 
-def _of_pages(parts: set[str], present: list[str], misses: int) -> tuple[int, str]:
+def _of_pages(parts: set[str], present: list[str], misses: int) -> tuple[int, list[str]]:
     """How many pages raised, and the tables of the parts that are measured on pages."""
     raised, tables = 0, []
     if parts & MEASURES.keys():
@@ -85,35 +85,29 @@ def _of_pages(parts: set[str], present: list[str], misses: int) -> tuple[int, st
             raised += answer.raised
             if answer.failed:
                 print(f"no answer for {place}: {answer.failed}")
+        asked = _by_site(asked) if parts & {"dates", "authors"} else asked
         for measure in (measure for part in MEASURES if part in parts for measure in MEASURES[part]):
-            found = measured(measure, _by_site(asked) if parts & {"dates", "authors"} else asked)
+            found = measured(measure, asked)
             tables.append(found.table())
             print(*found.misses[:misses], sep="\n")
-    if "content" in parts:
-        tables += page_content.run()
-    if "evidence" in parts:
-        tables += evidence.run()
-    return raised, "\n".join([_heading(), *tables]) if tables else ""
+    tables += [text for part, run in _OF_PAGES.items() if part in parts for text in run()]
+    return raised, [_heading(), *tables] if tables else []
 
 
-async def _judged(parts: set[str], most_cases: int, most_usd: float) -> str:
-    """The tables of parts for the offline judge and the model that the settings name, and what answers take."""
-    if not parts:
-        return ""
-    lines: list[str] = []
-    async with judges(load_settings(), most_cases, most_usd) as some:
-        for part, run in (("claims", claims.run), ("relevance", relevance.run), ("retrieval", retrieval.run)):
-            if part in parts and (tables := await run(some)):
-                lines += [*tables, ""]
-        return "\n".join([*lines, bill_table(some)])
-
-
-async def _ranked(most_cases: int, most_usd: float, most_queries: int | None) -> str:
-    """The tables of queries, which have their own section; "" without a set."""
+async def _judged(parts: set[str], options: argparse.Namespace) -> dict[str, list[str]]:
+    """The tables for the offline judge and the model that the settings name, and what answers take, by section."""
+    figures: dict[str, list[str]] = {"judges": [], "queries": []}
     settings = load_settings()
-    async with judges(settings, most_cases, most_usd) as some:
-        lines = await ranking.run(some, settings, most_queries)
-        return "\n".join([*lines, bill_table(some)]) if lines else ""
+    for section, texts in figures.items():
+        async with judges(settings, options.most_cases, options.most_usd) as every:
+            for part in SECTIONS[section]:
+                if part == "ranking" and part in parts:
+                    texts += await ranking.run(every, settings, options.most_queries)
+                elif part in parts:
+                    texts += await _JUDGED[part](every)
+            if texts:
+                texts.append(bill_table(every))
+    return figures
 
 
 def _by_site(asked: Asked) -> Asked:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.outcome import Emit
 from tests.rules import shipped_rules
 from tools import labelled
-from tools.accuracy.judges import OFFLINE, Judge, decide
+from tools.accuracy.judges import OFFLINE, Judge, decide, judged_table
 
 WRITTEN = Path(__file__).parent / "written"
 OWN, STANDING, FACTS = "written for Assay", "plain facts, written for Assay", "factscore_human_claims"
@@ -29,8 +29,7 @@ GOOD, POOR = 0.7, 0.4
 _PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Their|Its)\b")
 _STEP = 7
 """Of thousands of facts, every so-manieth."""
-_COLUMNS = ("pairs", "answered", "pairwise", "AUC", "originals below 0.4", "below 0.7", "rewrites from 0.7")
-Score = Callable[[str, str], Awaitable[float | None]]
+_HEADS = ("set", "pairs", "answered", "pairwise", "AUC", "originals below 0.4", "below 0.7", "rewrites from 0.7")
 
 
 class Pair(NamedTuple):
@@ -41,57 +40,35 @@ class Pair(NamedTuple):
     source: str
 
 
-async def run(some: Sequence[Judge]) -> list[str]:
-    """A table of every set that is here."""
-    lines = ["### Self-contained claims: pairwise accuracy and scores", ""]
-    lines += [f"| set | judge | {' | '.join(_COLUMNS)} |", "|---|---|" + "---:|" * len(_COLUMNS)]
-    for name in (*SETS, OWN):
-        pairs = list(pairs_of(name)) if name == OWN or labelled.has(name) else []
-        for judge in some:
-            score, chosen = score_by(judge), judge.some(pairs)
-            scored = [(await score(pair.before, pair.source), await score(pair.after, pair.source)) for pair in chosen]
-            known = [(one, other) for one, other in scored if one is not None and other is not None]
-            if known:
-                lines.append(f"| {name} | {judge.name} | {' | '.join(_cells(known, len(scored)))} |")
-    return [*lines, "", *await _single(some)]
+async def run(every: Sequence[Judge]) -> list[str]:
+    """A table of every set that is here, and one of facts without a partner."""
+
+    async def both(judge: Judge, pair: Pair) -> tuple[float, float] | None:
+        before, after = await score(judge, pair.before, pair.source), await score(judge, pair.after, pair.source)
+        return None if before is None or after is None else (before, after)
+
+    pairs = {name: list(pairs_of(name)) for name in (*SETS, OWN) if name == OWN or labelled.has(name)}
+    title = "### Self-contained claims: pairwise accuracy and scores"
+    rewritten = await judged_table(_HEADS, pairs, every, both, _figures, title)
+    heads = ("claims", "number", "below 0.4", "from 0.7")
+    single = await judged_table(heads, facts(), every, lambda judge, fact: score(judge, *fact), _shares)
+    return [rewritten, single]
 
 
-async def _single(some: Sequence[Judge]) -> list[str]:
-    """Facts that are self-contained or not, without a partner."""
-    lines = ["| claims | judge | number | below 0.4 | from 0.7 |", "|---|---|---:|---:|---:|"]
-    groups = [(STANDING, [(claim, "") for claim in standing()])]
-    if labelled.has(FACTS):
-        open_ones, named = facts()
-        groups += [(f"{FACTS}, begin with a pronoun", open_ones), (f"{FACTS}, begin with the name", named)]
-    for title, claims in groups:
-        for judge in some:
-            scores = [await score_by(judge)(claim, source) for claim, source in judge.some(claims)]
-            known = [score for score in scores if score is not None]
-            if known:
-                shares = sum(score < POOR for score in known), sum(score >= GOOD for score in known)
-                cells = " | ".join(f"{share / len(known):.2f}" for share in shares)
-                lines.append(f"| {title} | {judge.name} | {len(known)} | {cells} |")
-    return lines
-
-
-def score_by(judge: Judge) -> Score:
+async def score(judge: Judge, claim: str, source: str) -> float | None:
     """A claim's score through the handler; None if it has no score."""
     rules = shipped_rules(DecontextualizeClaimRules)
-
-    async def score(claim: str, source: str) -> float | None:
-        event = ExtractedClaim(claim_id="c", claim_text=claim, source_text=source)
-        features = rules.read(event) if judge.name == OFFLINE and claim else None
-        if features and not features.is_claim:
-            # The handler gives a question no score. Its wording has one, by which it is compared.
-            return score_of(features, rules.claims.wording)
-        outcome = await decide(judge, decontextualize_claim, read_judgment, event, rules)
-        if not isinstance(outcome, Emit):
-            return None
-        evaluated = outcome.events[0]
-        assert isinstance(evaluated, ClaimEvaluated)
-        return evaluated.decontextualization_score
-
-    return score
+    event = ExtractedClaim(claim_id="c", claim_text=claim, source_text=source)
+    features = rules.read(event) if judge.name == OFFLINE and claim else None
+    if features and not features.is_claim:
+        # The handler gives a question no score. Its wording has one, by which it is compared.
+        return score_of(features, rules.claims.wording)
+    outcome = await decide(judge, decontextualize_claim, read_judgment, event, rules)
+    if not isinstance(outcome, Emit):
+        return None
+    evaluated = outcome.events[0]
+    assert isinstance(evaluated, ClaimEvaluated)
+    return evaluated.decontextualization_score
 
 
 def pairs_of(name: str) -> Iterator[Pair]:
@@ -107,19 +84,16 @@ def pairs_of(name: str) -> Iterator[Pair]:
             yield Pair(case["raw"].strip(), case["rewritten"].strip(), "\n".join(case["history"]))
 
 
-def standing() -> list[str]:
-    """Facts of the kind that an encyclopedia has, some with pronouns that are resolved inside."""
-    return [case["claim"] for case in _written("standing.jsonl")]
-
-
-def facts() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Single facts of biographies that begin with a pronoun, and those that begin with the name; with their text."""
-    open_ones, named = [], []
-    for case in labelled.cases(FACTS):
-        said = [fact for part in case["annotations"] or () for fact in part.get("model_facts") or ()]
-        open_ones += [(fact, case["response"]) for fact in said if _PRONOUN.match(fact)]
-        named += [(fact, case["response"]) for fact in said if fact.startswith(f"{case['topic']} ")]
-    return open_ones[::_STEP], named[::_STEP]
+def facts() -> dict[str, list[tuple[str, str]]]:
+    """Facts that are self-contained or not, with their text: written ones, and single ones of biographies."""
+    pronouns, named = f"{FACTS}, begin with a pronoun", f"{FACTS}, begin with the name"
+    found: dict[str, list[tuple[str, str]]] = {pronouns: [], named: []}
+    for case in labelled.cases(FACTS) if labelled.has(FACTS) else ():
+        listed = [fact for part in case["annotations"] or () for fact in part.get("model_facts") or ()]
+        found[pronouns] += [(fact, case["response"]) for fact in listed if _PRONOUN.match(fact)]
+        found[named] += [(fact, case["response"]) for fact in listed if fact.startswith(f"{case['topic']} ")]
+    written = [(case["claim"], "") for case in _written("standing.jsonl")]
+    return {STANDING: written} | {name: pairs[::_STEP] for name, pairs in found.items()}
 
 
 def pairwise(scores: Sequence[tuple[float, float]]) -> float:
@@ -145,12 +119,17 @@ def _win(before: float, after: float) -> float:
     return 1.0 if after > before else 0.5 if after == before else 0.0
 
 
-def _cells(scores: Sequence[tuple[float, float]], asked: int) -> list[str]:
-    cells = [str(asked), f"{len(scores) / asked:.2f}", f"{pairwise(scores):.3f}", f"{auc(scores):.3f}"]
+def _figures(scores: list[tuple[float, float]], asked: int) -> list[object]:
     count = len(scores)
     poor, below = (sum(before < bound for before, _ in scores) / count for bound in (POOR, GOOD))
     good = sum(after >= GOOD for _, after in scores) / count
-    return [*cells, *(f"{share:.2f}" for share in (poor, below, good))]
+    shares = (f"{value:.2f}" for value in (poor, below, good))
+    return [asked, f"{count / asked:.2f}", f"{pairwise(scores):.3f}", f"{auc(scores):.3f}", *shares]
+
+
+def _shares(scores: list[float], _: int) -> list[object]:
+    counts = sum(score < POOR for score in scores), sum(score >= GOOD for score in scores)
+    return [len(scores), *(f"{count / len(scores):.2f}" for count in counts)]
 
 
 def _written(name: str) -> list[dict[str, str]]:

@@ -129,16 +129,6 @@ def ask_resiliparse(html: str) -> str | None:
     return str(extract_plain_text(html, main_content=True, alt_texts=False))
 
 
-def keys(pages: Iterable[LabelledPage]) -> list[str]:
-    """Under which pages' answers are kept."""
-    return [hashlib.sha256(f"{page.url} {decoded(page.body())}".encode()).hexdigest()[:32] for page in pages]
-
-
-def cache_name() -> str:
-    """What kept answers have to be of, to be used."""
-    return f"{versions()}, form {_FORM}"
-
-
 @cache
 def _rules() -> ScorePageRules:
     return shipped_rules(ScorePageRules)
@@ -157,20 +147,21 @@ def _of_scored(page: ScoredPage) -> Answer:
 
 
 def _others(pages: list[LabelledPage]) -> list[Answers]:
-    kept = _read_cache()
-    places = keys(pages)
-    missing = [(key, page) for key, page in zip(places, pages, strict=True) if key not in kept]
+    name = f"{versions()}, form {_FORM}"
+    stored = json.loads(CACHE.read_text("utf-8")) if CACHE.exists() else {}
+    kept: dict[str, dict[str, Any]] = stored["answers"] if stored.get("of") == name else {}
+    keys = [hashlib.sha256(f"{page.url} {decoded(page.body())}".encode()).hexdigest()[:32] for page in pages]
+    missing = {key: page for key, page in zip(keys, pages, strict=True) if key not in kept}
     if missing:
         print(f"asking {versions()} about {len(missing)} pages", flush=True)
         with ProcessPoolExecutor(max_workers=2) as pool:
-            asked = pool.map(_ask_others, [page for _, page in missing], chunksize=8)
-            kept |= {key: found for (key, _), found in zip(missing, asked, strict=True)}
+            kept |= zip(missing, pool.map(_ask_others, missing.values(), chunksize=8), strict=True)
         CACHE.parent.mkdir(exist_ok=True)
         # In one step: another run may be reading.
         draft = CACHE.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps({"of": cache_name(), "answers": kept}), "utf-8")
+        draft.write_text(json.dumps({"of": name, "answers": kept}), "utf-8")
         draft.replace(CACHE)
-    return [{name: _of_kept(found) for name, found in kept[key].items()} for key in places]
+    return [{name: _of_kept(found) for name, found in kept[key].items()} for key in keys]
 
 
 def _ask_others(page: LabelledPage) -> dict[str, dict[str, Any]]:
@@ -194,10 +185,3 @@ def _ask_others(page: LabelledPage) -> dict[str, dict[str, Any]]:
 def _of_kept(found: dict[str, Any]) -> Answer:
     answer = Answer(**found)
     return replace(answer, authors=tuple(answer.authors))
-
-
-def _read_cache() -> dict[str, dict[str, Any]]:
-    if not CACHE.exists():
-        return {}
-    kept = json.loads(CACHE.read_text("utf-8"))
-    return dict(kept["answers"]) if kept["of"] == cache_name() else {}

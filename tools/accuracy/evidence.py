@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -24,6 +24,7 @@ from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy import written_moments
 from tools.accuracy.written_moments import Expected, moments
+from tools.table import markdown, share
 
 
 @dataclass(slots=True)
@@ -166,33 +167,23 @@ SETS: dict[str, Callable[[], Iterator[Case]]] = {
     "webstruct_contacts": contact_pages,
 }
 HALVES = ("first half", "second half")
+_OUTCOMES = ("right", "wrong value", "missing", "extra")
 _LIMIT = 5000
-
-Counts = dict[tuple[str, str], Counter[str]]
 
 
 def run() -> list[str]:
-    """The table over every set that is here, as lines of text."""
-    counts, left_out = measure()
-    lines = ["", "### Evidence", ""]
-    lines.append("| kind | half | labelled | right | wrong value | missing | extra | precision | recall | F1 |")
-    lines.append("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    lines += [_row(kind, half, count) for (kind, half), count in sorted(counts.items())]
-    return [*lines, "", f"{left_out:,} labels are left out.", ""]
-
-
-def measure() -> tuple[Counts, int]:
-    """Counts by (kind, half), and how many labels are left out."""
+    """The table over every set that is here."""
     patterns = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
-    counts: Counts = {}
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     left_out = 0
     for name, cases in SETS.items():
         for case in cases() if labelled.has(name) else ():
-            half = HALVES[half_of(case.split_key)]
             left_out += len(case.left_out)
             for kind, outcome in judge(case, patterns):
-                counts.setdefault((kind, half), Counter())[outcome] += 1
-    return counts, left_out
+                counts[kind, HALVES[half_of(case.split_key)]][outcome] += 1
+    heads = ["kind", "half", "labelled", *_OUTCOMES, "precision", "recall", "F1"]
+    rows = [[*what, *_figures(count)] for what, count in sorted(counts.items())]
+    return [markdown("### Evidence", heads, rows, texts=2), f"{left_out:,} labels are left out.", ""]
 
 
 def half_of(split_key: str) -> int:
@@ -201,14 +192,14 @@ def half_of(split_key: str) -> int:
 
 
 def judge(case: Case, patterns: CompiledPatterns) -> Iterator[tuple[str, str]]:
-    """Kind and outcome (right, wrong, missing, extra) of all that is labelled or found."""
+    """Kind and outcome (right, wrong value, missing, extra) of all that is labelled or found."""
     found = [e for e in find_evidence(case.text, patterns.details, _LIMIT) if e.kind in case.kinds]
     used: set[int] = set()
     for expected in case.expected:
         near = [n for n, e in enumerate(found) if e.kind == expected.kind and case.touches(e, expected)]
         right = [n for n in near if is_right(found[n], expected, patterns)]
         used.update(right or near)
-        yield expected.kind, "right" if right else "wrong" if near else "missing"
+        yield expected.kind, "right" if right else "wrong value" if near else "missing"
     if case.has_every_mention:
         extra = [e for n, e in enumerate(found) if n not in used and not case.is_beside_the_point(e)]
         yield from ((kind, "extra") for kind, _ in {(e.kind, e.text) for e in extra})
@@ -225,7 +216,8 @@ def is_right(found: Evidence, expected: Expected, patterns: CompiledPatterns) ->
             numbers = written_moments.numbers(found.text)
             return {int(expected.value[-5:-3]), int(expected.value[-2:])} <= numbers
         case DateEvidence():
-            return value_of(found).endswith(expected.value.removeprefix("XX"))
+            value = found.date or f"--{found.month:02d}-{found.day:02d}"
+            return value.endswith(expected.value.removeprefix("XX"))
         case PriceEvidence():
             return _same_amount(found.amount, expected.value) and _same_currency(found, expected, patterns)
         case PlaceEvidence():
@@ -234,32 +226,12 @@ def is_right(found: Evidence, expected: Expected, patterns: CompiledPatterns) ->
             return found.time == expected.value
 
 
-def value_of(found: Evidence) -> str:
-    """What is found in the form of labels: a day without a year as ``--11-29``, "" for one that is open."""
-    match found:
-        case DateEvidence():
-            return "" if found.month is None else found.date or f"--{found.month:02d}-{found.day:02d}"
-        case PriceEvidence():
-            return f"{found.amount} {found.currency or found.unit or ''}".rstrip()
-        case TimeEvidence():
-            return found.time
-        case PlaceEvidence():
-            return found.name
-
-
-def f1(count: Counter[str]) -> float:
-    """Harmonic mean of precision and recall; a wrong value is both wrong and missing."""
-    total = 2 * count["right"] + 2 * count["wrong"] + count["missing"] + count["extra"]
-    return 2 * count["right"] / total if total else 0.0
-
-
-def _row(kind: str, half: str, count: Counter[str]) -> str:
-    expected = count["right"] + count["wrong"] + count["missing"]
-    answered = count["right"] + count["wrong"] + count["extra"]
-    recall = count["right"] / expected if expected else 0.0
-    precision = count["right"] / answered if answered else 0.0
-    cells = [kind, half, str(expected), *(str(count[o]) for o in ("right", "wrong", "missing", "extra"))]
-    return f"| {' | '.join(cells)} | {precision:.3f} | {recall:.3f} | {f1(count):.3f} |"
+def _figures(count: Counter[str]) -> list[object]:
+    """A wrong value is both wrong and missing."""
+    right, wrong = count["right"], count["wrong value"]
+    expected, answered = right + wrong + count["missing"], right + wrong + count["extra"]
+    shares = share(right, answered), share(right, expected), share(2 * right, expected + answered)
+    return [expected, *(count[outcome] for outcome in _OUTCOMES), *shares]
 
 
 def _same_amount(one: str, other: str) -> bool:

@@ -20,6 +20,7 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from tests.rules import shipped_rules
 from tools import labelled
+from tools.table import markdown
 from tools.training.addressed import wordings
 
 _PARAGRAPHS = (
@@ -57,6 +58,8 @@ _SHEETS = ("<style>.note-x{display:none}</style>", "<style>p{margin:0}#box-x{pos
 KINDS = (*_HIDING, "invisible_characters", "comment", "attribute", "structured_data", "visible")
 _KINDS_OF_EACH = 3
 _SHOWN = 12
+_FOUND, _QUARANTINED = "kept out, or visible and found", "of these quarantined"
+_COLUMNS = ("cases", _FOUND, _QUARANTINED, "ordinary", "falsely flagged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +144,11 @@ def _flat(text: str) -> str:
 def run(given: Path | None = None) -> list[str]:
     """The table, for the written cases or those of a file."""
     lines = _table(list(read_cases(given) if given else written_cases()), "given" if given else "written")
-    alarms = false_alarms()
-    if alarms.total():
-        pages = alarms["pages"]
+    found = false_alarms()
+    if found.total():
         lines += [
-            f"Of {pages} labelled pages {alarms['flagged']} are flagged. {alarms['hidden']} have hidden text in their "
-            f"event: of {alarms['left_out']} a part was left out, of {alarms['kept']} the content has a part.",
+            f"Of {found['pages']} labelled pages {found['flagged']} are flagged. {found['hidden']} have hidden text in "
+            f"their event: of {found['left_out']} a part was left out, of {found['kept']} the content has a part.",
             "",
         ]
     return lines
@@ -157,38 +159,31 @@ def _table(cases: list[Case], name: str) -> list[str]:
     misses: list[str] = []
     for case in cases:
         event = scored(CrawledPage(url="https://case.invalid/page", html=case.html))
-        row = counts[case.kind]
         if event is None:
-            row["refused"] += 1
             continue
-        if not case.instructs:
-            row["ordinary"] += 1
-            row["false"] += is_flagged(event)
-            if is_flagged(event):
-                misses.append(f"false alarm: {case.id}: {case.passage[:120]}")
-            continue
-        found = not is_let_through(case, event) if case.hidden else event.injection_suspected is not None
-        row["all"] += 1
-        row["found"] += found
-        row["quarantined"] += any(one.outcome == "quarantined" for one in event.hidden_text)
-        if not found:
-            misses.append(f"{'let through' if case.hidden else 'not found'}: {case.id}: {case.passage[:120]}")
-    lines = [f"### Text that addresses a language model: {name} cases", ""]
-    lines += ["| kind | cases | kept out, or visible and found | of these quarantined | ordinary | falsely flagged |"]
-    lines.append("|---|---:|---:|---:|---:|---:|")
+        outcomes = _outcomes(case, event)
+        counts[case.kind].update(outcomes)
+        if "falsely flagged" in outcomes or (case.instructs and _FOUND not in outcomes):
+            misses.append(f"{case.id}: {case.passage[:120]}")
     kinds = [*(kind for kind in KINDS if kind in counts), *(kind for kind in counts if kind not in KINDS)]
-    for kind in kinds:
-        row = counts[kind]
-        cells = (row["all"], row["found"], row["quarantined"], row["ordinary"], row["false"])
-        lines.append(f"| {kind} | {' | '.join(map(str, cells))} |")
-    false = sum(row["false"] for row in counts.values())
-    ordinary = sum(row["ordinary"] for row in counts.values())
-    lines += ["", f"Ordinary texts falsely flagged: {false} of {ordinary}."]
+    rows = [[kind, *(counts[kind][outcome] for outcome in _COLUMNS)] for kind in kinds]
+    title = f"### Text that addresses a language model: {name} cases"
+    together = sum(counts.values(), Counter[str]())
+    lines = [markdown(title, ["kind", *_COLUMNS], rows)]
+    lines.append(f"Ordinary texts falsely flagged: {together['falsely flagged']} of {together['ordinary']}.")
     if visible := counts.get("visible"):
-        lines.append(f"Visible ones found: {visible['found']} of {visible['all']}.")
+        lines.append(f"Visible ones found: {visible[_FOUND]} of {visible['cases']}.")
     print(f"{len(misses)} are wrong", *misses[:_SHOWN], sep="\n- ")
-    lines.append("")
-    return lines
+    return [*lines, ""]
+
+
+def _outcomes(case: Case, event: ScoredPage) -> list[str]:
+    """The columns in which a case counts."""
+    if not case.instructs:
+        return ["ordinary", *(["falsely flagged"] if is_flagged(event) else [])]
+    found = not is_let_through(case, event) if case.hidden else event.injection_suspected is not None
+    quarantined = any(excerpt.outcome == "quarantined" for excerpt in event.hidden_text)
+    return ["cases", *([_FOUND] if found else []), *([_QUARANTINED] if quarantined else [])]
 
 
 def false_alarms() -> Counter[str]:
@@ -198,11 +193,9 @@ def false_alarms() -> Counter[str]:
         event = scored(CrawledPage(url=labelled.address(case), html_base64=labelled.body(folder, case)))
         found["pages"] += 1
         if event is not None:
-            found["flagged"] += is_flagged(event)
             found["hidden"] += bool(event.hidden_text)
-            for outcome in ("left_out", "kept"):
-                found[outcome] += any(one.outcome == outcome for one in event.hidden_text)
+            found.update({excerpt.outcome for excerpt in event.hidden_text})
             if is_flagged(event):
-                shown = event.injection_suspected or event.hidden_text[0].excerpt
-                print(f"flagged: {folder}/{case['file']}: {shown[:160]!r}")
+                found["flagged"] += 1
+                print(f"flagged: {folder}/{case['file']}")
     return found

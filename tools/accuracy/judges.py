@@ -7,24 +7,26 @@ bill. A model is asked as in production (limits, deadlines, journal), up to a nu
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from statistics import median
 from time import perf_counter
 from typing import Any, TypeVar
 
-from schemas.llm import CallOutcome, LlmCall
+from schemas.llm import CallOutcome
 from schemas.needs import Ask, AskModel
 from schemas.outcome import Outcome
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply, VectorsUnavailable
 from streams.llm.tasks import answer_offline
 from streams.pipeline.services import LiveServices
 from streams.settings.model import Settings
+from tools.table import markdown
 
 OFFLINE = "offline"
 MOST_ROUNDS = 12
-T = TypeVar("T")
+C = TypeVar("C")
+A = TypeVar("A")
 ModelAnswer = ModelReply | ModelFailed | ModelUnavailable
 
 
@@ -38,35 +40,27 @@ class Bill:
     """
 
     answers: int = 0
-    failed: int = 0
-    unavailable: int = 0
-    kept: int = 0
+    without_answer: int = 0
     milliseconds: list[float] = field(default_factory=list)
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
     usd: float | None = 0.0
 
-    def add(self, call: LlmCall, milliseconds: float) -> None:
+    def add(self, reply: ModelAnswer, milliseconds: float) -> None:
         """Books an answer."""
+        if isinstance(reply, ModelUnavailable):
+            self.without_answer += 1
+            return
+        call = reply.call
         self.answers += 1
-        self.failed += call.outcome is not CallOutcome.OK
-        self.kept += call.cached
+        self.without_answer += call.outcome is not CallOutcome.OK
         if not call.cached:
             self.milliseconds.append(milliseconds)
-        self.prompt_tokens += call.prompt_tokens
-        self.completion_tokens += call.completion_tokens
         self.usd = None if self.usd is None or call.cost_usd is None else self.usd + call.cost_usd
 
-    def cells(self) -> list[str]:
+    def cells(self) -> list[object]:
         """Answers, failures, p50 and p95 of latency, cost of a thousand answers."""
-        times = sorted(self.milliseconds)
-        p95 = times[min(len(times) - 1, int(len(times) * 0.95))] if times else None
+        times = [f"{part(self.milliseconds):.2f}" if self.milliseconds else "–" for part in (median, p95)]
         cost = "unknown" if self.usd is None else f"{1000 * self.usd / max(1, self.answers):.3f}"
-        spent = [f"{median(times):.2f}" if times else "–", f"{p95:.2f}" if p95 is not None else "–"]
-        return [str(self.answers), str(self.failed + self.unavailable), *spent, cost]
-
-
-BILL_HEADINGS = ("answers", "without one", "ms p50", "ms p95", "USD a thousand")
+        return [self.answers, self.without_answer, *times, cost]
 
 
 @dataclass(slots=True)
@@ -86,26 +80,18 @@ class Judge:
     most_usd: float | None = None
     bills: dict[str, Bill] = field(default_factory=dict)
 
-    @property
-    def spent(self) -> float:
-        """USD of all answers whose price is known."""
-        return sum(bill.usd or 0.0 for bill in self.bills.values())
-
     async def ask(self, need: AskModel) -> ModelAnswer:
         """An answer, on the bill of its task."""
-        bill = self.bills.setdefault(need.task, Bill())
-        if self.most_usd is not None and self.spent >= self.most_usd:
-            bill.unavailable += 1
-            return ModelUnavailable("the money that was allowed for measuring is spent")
+        spent = sum(bill.usd or 0.0 for bill in self.bills.values())
         began = perf_counter()
-        reply = await self.answer(need)
-        if isinstance(reply, ModelUnavailable):
-            bill.unavailable += 1
+        if self.most_usd is not None and spent >= self.most_usd:
+            reply: ModelAnswer = ModelUnavailable("the money that was allowed for measuring is spent")
         else:
-            bill.add(reply.call, 1000 * (perf_counter() - began))
+            reply = await self.answer(need)
+        self.bills.setdefault(need.task, Bill()).add(reply, 1000 * (perf_counter() - began))
         return reply
 
-    def some(self, cases: Sequence[T]) -> list[T]:
+    def some(self, cases: Sequence[C]) -> list[C]:
         """As many cases as are to be judged: all, or a sample that is the same every time."""
         if self.most_cases is None or len(cases) <= self.most_cases:
             return list(cases)
@@ -162,13 +148,43 @@ async def decide(
     return step
 
 
-def bill_table(some: Sequence[Judge]) -> str:
+async def judged_table(
+    heads: Sequence[str],
+    groups: Mapping[str, Sequence[C]],
+    contestants: Iterable[Judge],
+    ask: Callable[[Judge, C], Awaitable[A | None]],
+    figures: Callable[[list[A], int], Iterable[object]],
+    title: str = "",
+) -> str:
+    """A row for each group of cases and each judge.
+
+    Args:
+        heads: Of the group's column, then of the figures.
+        groups: Cases by the name of their set.
+        contestants: The judges.
+        ask: What a judge says of a case; None where there is no answer.
+        figures: Of all answers, and of the number of cases.
+        title: Above the table.
+    """
+    rows: list[list[object]] = []
+    contestants = list(contestants)
+    for name, cases in groups.items():
+        for judge in contestants:
+            chosen = judge.some(cases)
+            answers = [answer for case in chosen if (answer := await ask(judge, case)) is not None]
+            if answers:
+                rows.append([name, judge.name, *figures(answers, len(chosen))])
+    return markdown(title, [heads[0], "judge", *heads[1:]], rows, texts=2)
+
+
+def p95(values: Sequence[float]) -> float:
+    """The value that 95 of a hundred do not exceed."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * 0.95))]
+
+
+def bill_table(every: Sequence[Judge]) -> str:
     """The cost of each judge's answers, by task."""
-    lines = ["### What answers take", "", f"| task | judge | {' | '.join(BILL_HEADINGS)} |"]
-    lines.append("|---|---|" + "---:|" * len(BILL_HEADINGS))
-    tasks = sorted({task for judge in some for task in judge.bills})
-    for task in tasks:
-        for judge in some:
-            if bill := judge.bills.get(task):
-                lines.append(f"| {task} | {judge.name} | {' | '.join(bill.cells())} |")
-    return "\n".join(lines) + "\n"
+    heads = ["task", "judge", "answers", "without one", "ms p50", "ms p95", "USD a thousand"]
+    bills = [(task, judge.name, bill) for judge in every for task, bill in judge.bills.items()]
+    rows = ([task, name, *bill.cells()] for task, name, bill in sorted(bills, key=lambda row: row[:2]))
+    return markdown("### What answers take", heads, rows, texts=2)

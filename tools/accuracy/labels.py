@@ -57,7 +57,7 @@ def pages(name: str) -> Iterator[LabelledPage]:
     """The labelled pages of a set, in its order."""
     for case in labelled.cases(name):
         if case.get("file"):
-            labels = _READERS[name](case)
+            labels = {label: read(case) for label, read in _READERS[name].items()}
             yield LabelledPage(set=name, id=str(case["id"]), url=labelled.address(case), case=case, **labels)
 
 
@@ -78,28 +78,31 @@ def accepted_days(label: Any, tolerance: int = 0) -> tuple[str, ...]:
     return tuple(dict.fromkeys(day.isoformat() for day in [*days, *sorted(around)] if date.min < day))
 
 
-def _text(value: Any) -> str | None:
+Read = Callable[[dict[str, Any]], Any]
+
+
+def _text(name: str) -> Read:
+    return lambda case: _normalized(case.get(name))
+
+
+def _normalized(value: Any) -> str | None:
     return unicodedata.normalize("NFC", value).strip() or None if isinstance(value, str) else None
 
 
-def _snippets(value: Any) -> tuple[str, ...]:
-    return tuple(text for text in value or () if isinstance(text, str) and text.strip())
+def _days(name: str, tolerance: int = 0) -> Read:
+    return lambda case: accepted_days(case.get(name), tolerance)
 
 
-def _people(value: Any) -> tuple[str, ...] | None:
-    return persons(value) or None
+def _people(name: str) -> Read:
+    return lambda case: persons(case[name]) or None if case.get(name) else None
 
 
-def _wcxb(case: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "days": accepted_days(case["publish_date"]),
-        "authors": _people(case["author"]),
-        "title": _text(case["title"]),
-        "must_contain": _snippets(case["must_contain"]),
-        "must_not_contain": _snippets(case["must_not_contain"]),
-        "kind": case["page_type"],
-        "gold_text": _references().get(case["id"]),
-    }
+def _snippets(name: str) -> Read:
+    return lambda case: tuple(text for text in case.get(name) or () if isinstance(text, str) and text.strip())
+
+
+def _always(value: str) -> Read:
+    return lambda _: value
 
 
 @cache
@@ -108,69 +111,48 @@ def _references() -> dict[str, str]:
     return {case["id"]: case["main_content"] for case in labelled.cases(TEXTS)} if labelled.has(TEXTS) else {}
 
 
-def _adbar(case: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "days": accepted_days(case.get("date")),
-        "authors": _people(case.get("author")),
-        "title": _text(case.get("title")),
-        "site_name": _text(case.get("sitename")),
-        "must_contain": _snippets(case.get("must_contain")),
-        "must_not_contain": _snippets(case.get("must_not_contain")),
-    }
-
-
-def _fundus(case: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "days": accepted_days(case["publishing_date"]),
-        "authors": _people(case["authors"]),
-        "title": _text(case["title"]),
-    }
-
-
-def _postlight(case: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "days": accepted_days(case["date_published"], tolerance=1),
-        "authors": _people(case["author"]),
-        "title": _text(case["title"]),
-    }
-
-
-def _readability(case: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "days": accepted_days(case["published_time"]),
-        "authors": _people(case["byline"]),
-        "title": _text(case["title"]),
-        "site_name": _text(case["site_name"]),
-        "language": case["lang"][:2].lower() if case["lang"] else None,
-    }
-
-
-def _twnews(case: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "days": accepted_days(case["published"]),
-        "authors": persons(case["author"]),
-        "title": _text(case["title"]),
-        "language": "zh",
-        "must_contain": _snippets(case["must_contain"]),
-    }
-
-
-def _magic(case: dict[str, Any]) -> dict[str, Any]:
-    return {"language": "zh" if case["lang"] == "zh" else None, "gold_text": _text(case["gold_text"])}
-
-
-def _zh_articles(case: dict[str, Any]) -> dict[str, Any]:
-    return {"days": accepted_days(day_of(case["date"])), "language": "zh"}
-
-
-_READERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "wcxb_page_types": _wcxb,
-    "adbar_dates_authors": _adbar,
-    "fundus_news_metadata": _fundus,
-    "postlight_metadata": _postlight,
-    "readability_metadata": _readability,
-    "twnews_zh_hant": _twnews,
-    "magic_html_article_forum": _magic,
-    "zh_articles": _zh_articles,
+_READERS: dict[str, dict[str, Read]] = {
+    "wcxb_page_types": {
+        "days": _days("publish_date"),
+        "authors": _people("author"),
+        "title": _text("title"),
+        "must_contain": _snippets("must_contain"),
+        "must_not_contain": _snippets("must_not_contain"),
+        "kind": _text("page_type"),
+        "gold_text": lambda case: _references().get(case["id"]),
+    },
+    "adbar_dates_authors": {
+        "days": _days("date"),
+        "authors": _people("author"),
+        "title": _text("title"),
+        "site_name": _text("sitename"),
+        "must_contain": _snippets("must_contain"),
+        "must_not_contain": _snippets("must_not_contain"),
+    },
+    "fundus_news_metadata": {"days": _days("publishing_date"), "authors": _people("authors"), "title": _text("title")},
+    "postlight_metadata": {
+        "days": _days("date_published", tolerance=1),
+        "authors": _people("author"),
+        "title": _text("title"),
+    },
+    "readability_metadata": {
+        "days": _days("published_time"),
+        "authors": _people("byline"),
+        "title": _text("title"),
+        "site_name": _text("site_name"),
+        "language": lambda case: case["lang"][:2].lower() if case["lang"] else None,
+    },
+    "twnews_zh_hant": {
+        "days": _days("published"),
+        "authors": lambda case: persons(case["author"]),
+        "title": _text("title"),
+        "language": _always("zh"),
+        "must_contain": _snippets("must_contain"),
+    },
+    "magic_html_article_forum": {
+        "language": lambda case: "zh" if case["lang"] == "zh" else None,
+        "gold_text": _text("gold_text"),
+    },
+    "zh_articles": {"days": lambda case: accepted_days(day_of(case["date"])), "language": _always("zh")},
 }
 SETS = tuple(_READERS)

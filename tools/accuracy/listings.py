@@ -8,7 +8,7 @@ annotated page has the lower number, or calls itself newer.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +19,7 @@ from handlers.listings.listing import Listing, follow_listing
 from handlers.listings.paging import position_of
 from tests.rules import shipped_rules
 from tools import labelled
+from tools.table import markdown
 
 DETAILS, PAGES = "listing_to_detail_sites", "autopager_pagination"
 _NEWER = "newer"
@@ -27,15 +28,11 @@ _NEWER = "newer"
 def run() -> list[str]:
     """The figures, over the sets that are here."""
     rules = shipped_rules(FetchPageRules)
-    lines: list[str] = []
-    if labelled.has(DETAILS):
-        _details(rules, lines)
-    if labelled.has(PAGES):
-        _pages(rules, lines)
-    return lines
+    measured = ((DETAILS, _details), (PAGES, _pages))
+    return [text for name, measure in measured if labelled.has(name) for text in measure(rules)]
 
 
-def _details(rules: FetchPageRules, lines: list[str]) -> None:
+def _details(rules: FetchPageRules) -> list[str]:
     found = right = wanted = in_order = listings = 0
     for case in labelled.cases(DETAILS):
         if "detail_urls" in case:
@@ -44,34 +41,29 @@ def _details(rules: FetchPageRules, lines: list[str]) -> None:
             found, wanted, listings = found + len(got), wanted + len(expected), listings + 1
             right += len(set(got) & set(expected))
             in_order += got == expected
-    lines += ["", "### Listings", ""]
-    lines.append(f"Detail links of {listings} listings: {right} of {wanted} found, {found - right} others;")
-    lines.append(f"{in_order} listings have exactly the labelled links, in the page's order.")
+    rows = [[listings, wanted, right, found - right, in_order]]
+    heads = ["listings", "detail links", "found", "other links", "listings with just these links in their order"]
+    return [markdown("### Listings", heads, rows, texts=0)]
 
 
-def _pages(rules: FetchPageRules, lines: list[str]) -> None:
-    counts: Counter[str] = Counter()
+def _pages(rules: FetchPageRules) -> list[str]:
+    counts: dict[str, list[bool]] = defaultdict(list)
     for case in labelled.cases(PAGES):
         answer = _follow(PAGES, case, rules).next_page
         got = canonical_url(answer) if answer else None
         annotated = dict(_annotated(case))
         expected = {url for url, kind in annotated.items() if kind == "NEXT"}
         if expected:
-            leads_on = not _leads_back(case, expected, rules)
-            counts.update(next=1, next_right=got in expected, on=leads_on, on_right=leads_on and got in expected)
+            counts["annotated as next: it is followed"].append(got in expected)
+            if not _leads_back(case, expected, rules):
+                counts["of these, leads on in the listing: it is followed"].append(got in expected)
         elif not case["has_pagination"]:
-            counts.update(rest=1, false=got is not None)
+            counts["no paging: some link is followed"].append(got is not None)
         elif "NEXT" not in case["selectors"]:
-            counts.update(unmarked=1, followed=got in annotated, strange=got is not None and got not in annotated)
-    lines += ["", f"Next page: {counts['next_right']} of {counts['next']} that are annotated as next; of the"]
-    lines.append(f"{counts['on']} of these that lead on in the listing {counts['on_right']}. False ones on")
-    lines.append(
-        f"{counts['false']} of {counts['rest']} pages without paging. Of {counts['unmarked']} pages that have other"
-    )
-    lines.append(
-        f"links to pages, such as numbers or older posts, {counts['followed']} are followed by one of these and"
-    )
-    lines.append(f"{counts['strange']} by any other link; the rest are last pages, or have no link in their markup.\n")
+            counts["other links to pages: one of them is followed"].append(got in annotated)
+            counts["other links to pages: another link is followed"].append(got not in (None, *annotated))
+    rows = [[what, len(found), sum(found)] for what, found in counts.items()]
+    return [markdown("", ["next page", "pages", "of these"], rows)]
 
 
 def _follow(name: str, case: dict[str, Any], rules: FetchPageRules) -> Listing:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from tools.accuracy.contestants import ASSAY, HTMLDATE, TRAFILATURA, Answer, Answers
 from tools.accuracy.labels import LabelledPage
 from tools.accuracy.matching import day_of, matched_persons, same_text
+from tools.table import markdown, share
 
 Asked = list[tuple[LabelledPage, Answers]]
 Counted = tuple[int, int, int]
@@ -84,13 +85,6 @@ def measured(measure: Measure, asked: Asked) -> Measured:
     return result
 
 
-def markdown(title: str, heads: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    """A table below its title; all columns but the first are figures."""
-    first, *others = ([*map(str, row)] for row in (heads, *rows))
-    lines = [title, "", first, ["---", *["---:"] * (len(first) - 1)], *others, ""]
-    return "\n".join(line if isinstance(line, str) else f"| {' | '.join(line)} |" for line in lines)
-
-
 def flat(text: str) -> str:
     """A text without what contestants print each in their own way."""
     return "".join(unicodedata.normalize("NFKC", text.translate(_SHAPES)).casefold().split())
@@ -102,8 +96,8 @@ def _single(same: Callable[[Any, str], bool]) -> Callable[[Any, str | None], Cou
 
 
 def _cell(count: Counter[str]) -> str:
-    share = f"{count['right'] / count['labelled']:.3f}" if count["labelled"] else "–"
-    return f"{share} / {count['right'] / count['answered']:.3f}" if count["answered"] else share
+    right = share(count["right"], count["labelled"])
+    return f"{right} / {share(count['right'], count['answered'])}" if count["answered"] else right
 
 
 MEASURES: dict[str, tuple[Measure, ...]] = {

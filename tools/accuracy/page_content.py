@@ -11,6 +11,7 @@ from tools.accuracy.contestants import ASSAY, RESILIPARSE, TRAFILATURA, answers,
 from tools.accuracy.labels import LabelledPage, pages
 from tools.accuracy.measure import flat
 from tools.accuracy.word_f1 import PAGES, WEIGHTS, weighted, word_f1, words
+from tools.table import markdown
 from tools.training.content import by_site
 
 BY_SITE = "assay, trees of other sites"
@@ -31,18 +32,17 @@ def run() -> list[str]:
             said[page.id][RESILIPARSE] = text
     scores = _scores(labelled, said)
     who = [name for name in (BY_SITE, ASSAY, TRAFILATURA, RESILIPARSE) if name in scores]
-    lines = ["### Content by page type: word F1", "", f"| page type | pages | {' | '.join(who)} |"]
-    lines.append("|---|---:|" + "---:|" * len(who))
-    for kind in WEIGHTS:
-        cells = " | ".join(f"{_mean(scores[name][kind]):.3f}" for name in who)
-        lines.append(f"| {kind} | {len(scores[BY_SITE][kind])} | {cells} |")
     means = {name: {kind: _mean(scores[name][kind]) for kind in WEIGHTS} for name in who}
-    lines.append(f"| weighted | {len(labelled)} | {' | '.join(f'{weighted(means[name]):.3f}' for name in who)} |")
-    shares = {name: [_share(labelled, said, name, wanted) for wanted in (True, False)] for name in who}
-    lines += ["", "| snippets | " + " | ".join(who) + " |", "|---|" + "---:|" * len(who)]
-    for number, what in enumerate(("must_contain: more is better", "must_not_contain: less is better")):
-        lines.append(f"| {what} | {' | '.join(f'{shares[name][number]:.3f}' for name in who)} |")
-    return [*lines, ""]
+    rows = [[kind, len(scores[BY_SITE][kind]), *(f"{means[name][kind]:.3f}" for name in who)] for kind in WEIGHTS]
+    rows.append(["weighted", len(labelled), *(f"{weighted(means[name]):.3f}" for name in who)])
+    snippets = [
+        [what, *(f"{_share(labelled, said, name, wanted):.3f}" for name in who)]
+        for what, wanted in (("must_contain: more is better", True), ("must_not_contain: less is better", False))
+    ]
+    return [
+        markdown("### Content by page type: word F1", ["page type", "pages", *who], rows),
+        markdown("", ["snippets", *who], snippets),
+    ]
 
 
 def _scores(labelled: dict[str, LabelledPage], said: dict[str, dict[str, str]]) -> dict[str, dict[str, list[float]]]:

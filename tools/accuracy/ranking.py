@@ -23,9 +23,10 @@ from schemas.replies import Reply
 from streams.index.settings import EmbedderSettings
 from streams.settings.model import Settings, load_settings
 from streams.training.grade import ndcg_at, reciprocal_rank
-from tools.accuracy.judges import Judge
+from tools.accuracy.judges import Judge, p95
 from tools.accuracy.ranking_index import RankingIndex, build
 from tools.accuracy.ranking_sets import Query, ranking_sets, sample
+from tools.table import markdown
 
 TOP, TOP_TRUST, DEPTH = 10, 5, 50
 """Results that NDCG looks at, the share of HIGH, and recall."""
@@ -63,10 +64,6 @@ class Figures:
         return len(self.ndcg)
 
 
-Measured = dict[tuple[str, str], Figures]
-"""By kind of query and by stage."""
-
-
 def switches() -> dict[str, dict[str, Any]]:
     """The section ``ranking`` of each row, from vectors alone to all stages; then what ships."""
     section: dict[str, Any] = dict(_OFF)
@@ -85,20 +82,20 @@ def rules_of(section: Mapping[str, Any], **others: Any) -> RankResultsRules:
 
 async def measure(
     index: RankingIndex, queries: Sequence[Query], rows: Mapping[str, RankResultsRules], judge: Judge
-) -> Measured:
+) -> dict[str, Figures]:
     """Asks every query under the rules of every row; some of them again, as a user would, for the time.
 
     A context changes no order, and a context of as many results as recall needs is larger than any user's.
     """
-    measured: Measured = defaultdict(Figures)
+    measured: dict[str, Figures] = defaultdict(Figures)
     for row, served in rows.items():
         rules = served.model_copy(update={"reasoning": served.reasoning.model_copy(update={"enabled": False})})
         for query in queries:
             completed, _ = await answer(index, query.text, rules, judge)
-            _count(measured[query.kind, row], query, completed)
+            _count(measured[row], query, completed)
         for query in queries[:: max(1, len(queries) // _TIMED)]:
             _, milliseconds = await answer(index, query.text, served, judge, None)
-            measured[query.kind, row].milliseconds.append(milliseconds)
+            measured[row].milliseconds.append(milliseconds)
     return measured
 
 
@@ -127,16 +124,6 @@ async def answer(
     return completed, 1000 * (process_time() - began + searched)
 
 
-def together(measured: Measured, row: str, kinds: Sequence[str]) -> Figures:
-    """The figures of several kinds of queries as one."""
-    whole = Figures()
-    for kind in kinds:
-        some = measured.get((kind, row), Figures())
-        for name in ("ndcg", "reciprocal", "recall", "high", "milliseconds", "usd"):
-            getattr(whole, name).extend(getattr(some, name))
-    return whole
-
-
 def _count(figures: Figures, query: Query, completed: RankingCompleted) -> None:
     urls = [result.url for result in completed.results]
     grades = [query.grades.get(url, 0.0) for url in urls]
@@ -148,23 +135,14 @@ def _count(figures: Figures, query: Query, completed: RankingCompleted) -> None:
     figures.usd.append(completed.llm.cost_usd if completed.llm else 0.0)
 
 
-_COLUMNS = (
-    "queries",
-    "NDCG@10",
-    "MRR",
-    "recall@50",
-    "HIGH, top 5",
-    "ms of CPU p50",
-    "p95",
-    "USD a thousand",
-)
+_HEADS = ("queries", "NDCG@10", "MRR", "recall@50", "HIGH, top 5", "ms of CPU p50", "p95", "USD a thousand")
 
 
-async def run(some: Sequence[Judge], settings: Settings, most_queries: int | None = None) -> list[str]:
+async def run(every: Sequence[Judge], settings: Settings, most_queries: int | None = None) -> list[str]:
     """A table for every set under every embedder and judge.
 
     Args:
-        some: The judges that rank.
+        every: The judges that rank.
         settings: For the embedder that they name.
         most_queries: Of each set and kind; None for all.
     """
@@ -173,37 +151,23 @@ async def run(some: Sequence[Judge], settings: Settings, most_queries: int | Non
         embedders.append(settings.index.embedder)
     rows = {name: rules_of(section) for name, section in switches().items()}
     lines: list[str] = []
-    sets = [sample(each, most_queries) for each in ranking_sets()]
-    for labelled_set in sets:
+    for labelled_set in ranking_sets():
+        asked = sample(labelled_set, most_queries)
         for embedder in embedders:
-            index = await build(labelled_set.documents, embedder)
-            lines += ["", f"### Ranking: {labelled_set.name}, {index.name}", ""]
-            lines.append(f"{len(index.pages)} pages ({index.tiers()}) in {index.points} points.")
-            for judge in some:
-                chosen = judge.some(labelled_set.queries)
-                measured = await measure(index, chosen, rows, judge)
-                lines += ["", *_table(measured, judge.name)]
+            index = await build(asked.documents, embedder)
+            lines += [f"### Ranking: {asked.name}, {index.name}\n"]
+            lines += [f"{len(index.pages)} pages ({index.tiers()}) in {index.points} points.\n"]
+            for judge in every:
+                measured = await measure(index, judge.some(asked.queries), rows, judge)
+                cells = [[row, *_cells(figures)] for row, figures in measured.items()]
+                lines.append(markdown("", [f"stages, judge {judge.name}", *_HEADS], cells))
             await index.aclose()
     return lines
 
 
-def _table(measured: Measured, judge: str) -> list[str]:
-    kinds = list(dict.fromkeys(kind for kind, _ in measured))
-    lines = [f"| stages, judge {judge} | {' | '.join(_COLUMNS)} |", "|---|" + "---:|" * len(_COLUMNS)]
-    for row in dict.fromkeys(row for _, row in measured):
-        lines.append(f"| {row} | {' | '.join(_cells(together(measured, row, kinds)))} |")
-    return lines
-
-
-def _cells(figures: Figures) -> list[str]:
-    times = sorted(figures.milliseconds)
+def _cells(figures: Figures) -> list[object]:
     prices = [price for price in figures.usd if price is not None]
     usd = f"{1000 * fmean(prices):.3f}" if len(prices) == len(figures.usd) and prices else "unknown"
-    return [
-        str(len(figures)),
-        *(f"{fmean(values):.3f}" for values in (figures.ndcg, figures.reciprocal, figures.recall)),
-        f"{fmean(figures.high):.3f}",
-        f"{median(times):.1f}",
-        f"{times[min(len(times) - 1, int(len(times) * 0.95))]:.1f}",
-        usd,
-    ]
+    shares = (figures.ndcg, figures.reciprocal, figures.recall, figures.high)
+    times = (median(figures.milliseconds), p95(figures.milliseconds))
+    return [len(figures), *(f"{fmean(values):.3f}" for values in shares), *(f"{time:.1f}" for time in times), usd]

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance
@@ -21,12 +22,15 @@ from schemas.relevance import RelevanceJudged, RelevanceRequested
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.claims import WRITTEN
-from tools.accuracy.judges import Judge, decide
+from tools.accuracy.judges import Judge, decide, judged_table, offline_judge
+from tools.table import share
 
 SET = "tw_gov_news_relevance"
 WORDS = ("AI", "人工智慧")
 UNDECIDED = "待人工判讀"
-_COLUMNS = ("cases", "relevant", "agreement", "precision", "recall", "F1")
+_HEADS = ("cases", "cases", "relevant", "agreement", "precision", "recall", "F1")
+_SHARED = replace(offline_judge(), name="half of the terms shared")
+"""Counts the shared terms, and is asked nothing."""
 
 
 class Case(NamedTuple):
@@ -38,86 +42,64 @@ class Case(NamedTuple):
     relevant: bool
 
 
-async def run(some: Sequence[Judge]) -> list[str]:
+async def run(every: Sequence[Judge]) -> list[str]:
     """The table: every judge and the count on every group of cases."""
-    lines = ["### Relevance: is a page worth reading for a query", ""]
-    lines += [f"| cases | judge | {' | '.join(_COLUMNS)} |", "|---|---|" + "---:|" * len(_COLUMNS)]
-    for title, cases in groups():
-        for judge in some:
-            counts: Counter[tuple[bool, bool]] = Counter()
-            for case in judge.some(cases):
-                if (said := await judged(judge, case)) is not None:
-                    counts[case.relevant, said] += 1
-            lines.append(row(title, judge.name, counts))
-        counts = Counter((case.relevant, _shared(case) >= 0.5) for case in cases)
-        lines.append(row(title, "half of the terms shared", counts))
-    return lines
+    title = "### Relevance: is a page worth reading for a query"
+    return [await judged_table(_HEADS, groups(), (*every, _SHARED), judged, figures, title)]
 
 
-def groups() -> Iterator[tuple[str, list[Case]]]:
+def groups() -> dict[str, list[Case]]:
     """Cases by what they are."""
-    for half, title in ((0, "first half"), (1, "second half")):
-        yield f"written for Assay, {title}", [case for place, case in written() if place == half]
+    first, second = (f"written for Assay, {half} half" for half in ("first", "second"))
+    found: dict[str, list[Case]] = {first: [], second: []}
+    for place, line in enumerate((WRITTEN / "gate.jsonl").read_text("utf-8").splitlines()):
+        group = json.loads(line)
+        pages = [(page, label == "relevant") for label in ("relevant", "irrelevant") for page in group[label]]
+        for page, relevant in pages:
+            title, summary = page.split("|")
+            found[second if place % 2 else first].append(Case(group["query"], title, summary, relevant))
     if labelled.has(SET):
         rows = list(labelled.cases(SET))
         for word in WORDS:
-            yield f"{SET}, “{word}”", [_headline(word, row, bool(row["expected_relevance"])) for row in rows]
+            found[f"{SET}, “{word}”"] = [_headline(word, row, bool(row["expected_relevance"])) for row in rows]
         decided = [row for row in rows if row["expected_initiative"] != UNDECIDED]
         names = sorted({name for row in decided for name in row["expected_initiative"].split("|") if name})
-        yield (
-            f"{SET}, {len(names)} projects by name",
-            [_headline(name, row, name in row["expected_initiative"].split("|")) for name in names for row in decided],
-        )
+        found[f"{SET}, {len(names)} projects by name"] = [
+            _headline(name, row, name in row["expected_initiative"].split("|")) for name in names for row in decided
+        ]
+    return found
 
 
-def written() -> Iterator[tuple[int, Case]]:
-    """The cases written for Assay, with their half."""
-    for place, line in enumerate((WRITTEN / "gate.jsonl").read_text("utf-8").splitlines()):
-        group = json.loads(line)
-        for label in ("relevant", "irrelevant"):
-            for page in group[label]:
-                title, summary = page.split("|")
-                yield place % 2, Case(group["query"], title, summary, label == "relevant")
-
-
-async def judged(judge: Judge, case: Case) -> bool | None:
-    """What a judge says through the handler; None where it was not to be had."""
+async def judged(judge: Judge, case: Case) -> tuple[bool, bool] | None:
+    """The label, and what a judge says through the handler; None where it was not to be had."""
+    rules = shipped_rules(JudgeRelevanceRules)
+    if judge is _SHARED:
+        units = units_of(case.query, rules.queries.patterns.stop_words, {})
+        return case.relevant, share_met(units, WordText(f"{case.title}\n{case.summary}")) >= 0.5
     source = RelevanceRequested(
         request_id="r", query=case.query, url="https://case.invalid/", title=case.title, content=case.summary
     )
-    outcome = await decide(judge, judge_relevance, read_relevance, source, shipped_rules(JudgeRelevanceRules))
+    outcome = await decide(judge, judge_relevance, read_relevance, source, rules)
     if not isinstance(outcome, Emit):
         return None
     verdict = outcome.events[0]
     assert isinstance(verdict, RelevanceJudged)
-    return verdict.relevant
+    return case.relevant, verdict.relevant
 
 
-def row(title: str, judge: str, counts: Counter[tuple[bool, bool]]) -> str:
-    """A row of the table from counts by (labelled relevant, judged relevant).
+def figures(pairs: list[tuple[bool, bool]], _: int) -> list[object]:
+    """The figures of pairs of (labelled relevant, judged relevant).
 
-    >>> row("t", "j", Counter({(True, True): 1, (True, False): 1, (False, False): 2}))
-    '| t | j | 4 | 2 | 0.750 | 1.000 | 0.500 | 0.667 |'
+    >>> figures([(True, True), (True, False), (False, False), (False, False)], 4)
+    [4, 2, '0.750', '1.000', '0.500', '0.667']
     """
+    counts = Counter(pairs)
     right = counts[True, True]
     labelled_so, judged_so = right + counts[True, False], right + counts[False, True]
-    figures = (
-        _share(right + counts[False, False], counts.total()),
-        _share(right, judged_so),
-        _share(right, labelled_so),
-        _share(2 * right, labelled_so + judged_so),
-    )
-    return f"| {title} | {judge} | {counts.total()} | {labelled_so} | {' | '.join(figures)} |"
+    agreement = share(right + counts[False, False], len(pairs))
+    precision, recall = share(right, judged_so), share(right, labelled_so)
+    return [len(pairs), labelled_so, agreement, precision, recall, share(2 * right, labelled_so + judged_so)]
 
 
 def _headline(query: str, row: dict[str, str], relevant: bool) -> Case:
     return Case(query, row["title"], row["summary"], relevant)
-
-
-def _shared(case: Case) -> float:
-    units = units_of(case.query, shipped_rules(JudgeRelevanceRules).queries.patterns.stop_words, {})
-    return share_met(units, WordText(f"{case.title}\n{case.summary}"))
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.3f}" if whole else "–"

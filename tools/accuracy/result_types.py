@@ -14,6 +14,7 @@ from handlers.classify_results import ClassifyResultsRules
 from handlers.results.classifier import TYPES
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
+from tools.table import markdown, share
 from tools.training.by_site import held_out, section
 from tools.training.cases import Case, content, description, read_cases
 from tools.training.variations import SHORT_CHARACTERS
@@ -42,13 +43,13 @@ def run() -> list[str]:
     if not cases:
         return []
     matrices = measure(cases)
-    lines = ["", "### Result types", ""]
+    lines = ["### Result types\n"]
     for given in (PAGE, TEXT):
-        lines += _table(f"{given}, together", [(who, matrices[given, who, TOGETHER]) for who in _WHO])
+        lines.append(_table(f"{given}, together", [(who, matrices[given, who, TOGETHER]) for who in _WHO]))
         groups = [group for what, who, group in matrices if what == given and who == BY_SITE and group != TOGETHER]
-        lines += _table(f"{given}, by site", [(group, matrices[given, BY_SITE, group]) for group in groups])
+        lines.append(_table(f"{given}, by site", [(group, matrices[given, BY_SITE, group]) for group in groups]))
     worse = [(given, matrices[given, BY_SITE, TOGETHER]) for given in (*_MADE_WORSE, _DESCRIPTION, _BEGINNING)]
-    return lines + _table("less than that, by site", worse)
+    return [*lines, _table("less than that, by site", worse)]
 
 
 def measure(cases: list[Case]) -> Matrices:
@@ -82,7 +83,7 @@ _WHO = (BY_SITE, IN_SAMPLE)
 
 def macro_f1(matrix: Matrix) -> float:
     """The mean F1 of the types that occur as a label."""
-    scores = [2 * right / (labelled + answered) for labelled, answered, right in _counts(matrix).values() if labelled]
+    scores = [2 * right / (labelled + answered) for labelled, answered, right in _counts(matrix) if labelled]
     return sum(scores) / len(scores) if scores else 0.0
 
 
@@ -94,29 +95,27 @@ def _count(matrices: Matrices, what: tuple[str, str], case: Case, answer: Result
         matrices[*what, group][label, answer] += 1
 
 
-def _counts(matrix: Matrix) -> dict[ResultType, tuple[int, int, int]]:
+def _counts(matrix: Matrix) -> list[tuple[int, int, int]]:
     """For each type how many are labelled so, how many are answered so, and how many are both."""
-    return {
-        kind: (
+    return [
+        (
             sum(matrix[kind, answer] for answer in TYPES),
             sum(matrix[label, kind] for label in TYPES),
             matrix[kind, kind],
         )
         for kind in TYPES
-    }
+    ]
 
 
-def _table(title: str, rows: list[tuple[str, Matrix]]) -> list[str]:
-    """Macro-F1, and recall / precision of each type; a dash where nothing is labelled or answered so."""
-    lines = [f"| {title} | cases | macro-F1 | {' | '.join(TYPES)} |", "|---|---:|---:|" + "---|" * len(TYPES)]
-    for name, matrix in rows:
-        cells = [
-            f"{_share(right, labelled)} / {_share(right, answered)}"
-            for labelled, answered, right in _counts(matrix).values()
+def _table(title: str, rows: list[tuple[str, Matrix]]) -> str:
+    """Macro-F1, and recall / precision of each type."""
+    cells = [
+        [
+            name,
+            matrix.total(),
+            f"{macro_f1(matrix):.3f}",
+            *(f"{share(right, labelled)} / {share(right, answered)}" for labelled, answered, right in _counts(matrix)),
         ]
-        lines.append(f"| {name} | {sum(matrix.values())} | {macro_f1(matrix):.3f} | {' | '.join(cells)} |")
-    return [*lines, ""]
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.3f}" if whole else "–"
+        for name, matrix in rows
+    ]
+    return markdown("", [title, "cases", "macro-F1", *TYPES], cells)

@@ -16,17 +16,19 @@ from typing import Any, NamedTuple
 from handlers.classify_results import ClassifyResultsRules, classify_results
 from handlers.evaluate_retrieval import EvaluateRetrievalRules, evaluate_retrieval, read_retrieval
 from schemas.outcome import Emit
-from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated, RetrievalScores, RetrievedContent
+from schemas.retrieval import RetrievalBatch, RetrievalEvaluated, RetrievalScores, RetrievedContent
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.claims import auc, pairwise
-from tools.accuracy.judges import Judge, decide
+from tools.accuracy.judges import Judge, decide, judged_table
 
 SET = "wice_claim_support"
 SENTENCES = 5
 """Of a passage."""
 MOST_PASSAGES = 4
-_COLUMNS = ("pairs", "recall: pairwise", "recall: AUC", "precision: pairwise", "precision: AUC")
+_HEADS = ("set", "pairs", "recall: pairwise", "recall: AUC", "precision: pairwise", "precision: AUC")
+Scores = tuple[RetrievalScores, RetrievalScores]
+"""Without the evidence, and with it."""
 
 
 class Case(NamedTuple):
@@ -37,26 +39,24 @@ class Case(NamedTuple):
     others: tuple[str, ...]
 
 
-async def run(some: Sequence[Judge]) -> list[str]:
+async def run(every: Sequence[Judge]) -> list[str]:
     """The table; nothing where the set is not here."""
-    cases = list(cases_of()) if labelled.has(SET) else []
-    if not cases:
+
+    async def both(judge: Judge, case: Case) -> Scores | None:
+        without, having = [await scores_of(judge, case.claim, texts) for texts in (case.others, case.supporting)]
+        return None if without is None or having is None else (without, having)
+
+    if not labelled.has(SET):
         return []
-    lines = ["### Retrieval: batches with and without the evidence", ""]
-    lines += [f"| set | judge | {' | '.join(_COLUMNS)} |", "|---|---|" + "---:|" * len(_COLUMNS)]
-    for judge in some:
-        chosen = judge.some(cases)
-        both = [
-            (await scores_of(judge, case.claim, case.others), await scores_of(judge, case.claim, case.supporting))
-            for case in chosen
-        ]
-        known = [(without, having) for without, having in both if without is not None and having is not None]
-        if known:
-            recall = [(without.context_recall, having.context_recall) for without, having in known]
-            precision = [(without.context_precision, having.context_precision) for without, having in known]
-            figures = [pairwise(recall), auc(recall), pairwise(precision), auc(precision)]
-            lines.append(f"| {SET} | {judge.name} | {len(known)} | {' | '.join(f'{value:.3f}' for value in figures)} |")
-    return lines
+    title = "### Retrieval: batches with and without the evidence"
+    return [await judged_table(_HEADS, {SET: list(cases_of())}, every, both, _figures, title)]
+
+
+def _figures(known: list[Scores], _: int) -> list[object]:
+    recall = [(without.context_recall, having.context_recall) for without, having in known]
+    precision = [(without.context_precision, having.context_precision) for without, having in known]
+    values = (measure(scores) for scores in (recall, precision) for measure in (pairwise, auc))
+    return [len(known), *(f"{value:.3f}" for value in values)]
 
 
 def cases_of() -> Iterator[Case]:
@@ -86,24 +86,15 @@ def case_of(row: dict[str, Any]) -> Case | None:
 
 async def scores_of(judge: Judge, query: str, passages: Sequence[str]) -> RetrievalScores | None:
     """The dimensions of a batch, by both handlers with this judge; None where the judge was not to be had."""
-    evaluated = await evaluated_by(
-        judge,
-        query,
-        [RetrievedContent(url=f"https://case.invalid/{n}", content=text) for n, text in enumerate(passages)],
-    )
-    return evaluated.scores if evaluated else None
-
-
-async def evaluated_by(judge: Judge, query: str, contents: Sequence[RetrievedContent]) -> RetrievalEvaluated | None:
-    """What becomes of a batch."""
+    contents = [RetrievedContent(url=f"https://case.invalid/{n}", content=text) for n, text in enumerate(passages)]
     batch = RetrievalBatch(batch_id="b", query=query, retrieved_content=tuple(contents))
     classified = classify_results(batch, shipped_rules(ClassifyResultsRules))
     assert isinstance(classified, Emit)
-    event = classified.events[0]
-    assert isinstance(event, ResultsClassified)
-    outcome = await decide(judge, evaluate_retrieval, read_retrieval, event, shipped_rules(EvaluateRetrievalRules))
+    outcome = await decide(
+        judge, evaluate_retrieval, read_retrieval, classified.events[0], shipped_rules(EvaluateRetrievalRules)
+    )
     if not isinstance(outcome, Emit):
         return None
     (evaluated,) = outcome.events
     assert isinstance(evaluated, RetrievalEvaluated)
-    return evaluated
+    return evaluated.scores

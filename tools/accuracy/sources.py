@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from statistics import correlation
 
 from handlers.indexing.config import source_at
@@ -17,9 +16,10 @@ from handlers.trust.score import Observations, score_trust
 from handlers.trust.sources import Source, SourceRules
 from tests.rules import shipped_rules
 from tools.labelled import cases, has
+from tools.table import markdown
 
 SET = "cred1_domains"
-PAGE = Path(__file__).parent.parent.parent / "docs" / "sources.md"
+PAGE = "sources.md"
 _RELATIVES = {SET: "cred1_contested"}
 _ARTICLE = Observations(headings_count=1, has_author=True, has_date=True)
 _KINDS = {"m": DISPUTED, "r": "praised", "reliable": "praised"}
@@ -32,12 +32,14 @@ def lists_table() -> str:
     for _, listed_as, country, _ in sources.entries():
         entries[listed_as] += 1
         countries.setdefault(listed_as, set()).add(country)
-    lines = ["| kind | tier | tag | entries | countries | reason |", "|---|---:|---|---:|---:|---|"]
-    for name, kind in sorted(sources.kinds.items(), key=lambda item: item[1].tier):
-        sizes = f"{entries[name]} | {len(countries.get(name, set()) - {'int'})}"
-        lines.append(f"| `{name}` | {kind.tier} | {kind.tag or '–'} | {sizes} | {kind.reason} |")
+    heads = ["kind", "tag", "reason", "tier", "entries", "countries"]
+    rows: list[list[object]] = [
+        [f"`{name}`", kind.tag or "–", kind.reason, kind.tier, entries[name], len(countries.get(name, set()) - {"int"})]
+        for name, kind in sorted(sources.kinds.items(), key=lambda item: item[1].tier)
+    ]
     everywhere = set().union(*countries.values()) - {"int"}
-    return "\n".join([*lines, f"| together | | | {entries.total()} | {len(everywhere)} | |"]) + "\n"
+    rows.append(["together", "", "", "", entries.total(), len(everywhere)])
+    return markdown("", heads, rows, texts=3)
 
 
 def measure() -> str:
@@ -56,8 +58,17 @@ def measure() -> str:
     rated = {case["domain"]: case for case in cases(SET)}
     for domain, case in rated.items():
         groups.setdefault((SET, _KINDS.get(case["category"], CONTESTED)), []).append(domain)
-    lines = ["| list | calls them | domains | listed | unlisted | contested | above LOW | above LOW with all lists |"]
-    lines.append("|---|---|" + "---:|" * 6)
+    heads = [
+        "list",
+        "calls them",
+        "domains",
+        "listed",
+        "unlisted",
+        "contested",
+        "above LOW",
+        "above LOW with all lists",
+    ]
+    rows: list[list[object]] = []
     scores: dict[str, list[int]] = {"praised": [], CONTESTED: [], DISPUTED: []}
     said: dict[str, int] = {}
     alike = 0
@@ -71,14 +82,17 @@ def measure() -> str:
         shares = [sum(label != "LOW" for _, _, label in found), sum(above)]
         cells: list[object] = [standings["listed"], standings["unlisted"], standings["contested"]]
         cells += [f"{share / len(domains):.1%}" for share in shares]
-        lines.append(f"| {name} | {kind} | {len(domains)} | {' | '.join(map(str, cells))} |")
+        rows.append([name, kind, len(domains), *cells])
         if name == SET:
             said |= dict(zip(domains, (score for score, _, _ in found), strict=True))
         else:
             scores[kind] += [score for score, _, _ in found]
     order = correlation(_ranks([*said.values()]), _ranks([rated[domain]["score"] for domain in said]))
     auc = _auc(scores["praised"], scores[CONTESTED])
-    lines += ["", f"Each list without itself: AUC {auc:.3f} of praised and contested domains."]
+    lines = [
+        markdown("", heads, rows, texts=2),
+        f"Each list without itself: AUC {auc:.3f} of praised and contested domains.",
+    ]
     lines.append(f"{alike} of {len(scores['praised'])} praised domains look like another listed one.")
     lines.append(f"{SET} without CRED-1: rank correlation {order:.3f} with the scores of {len(said)} domains.")
     return "\n".join(lines)

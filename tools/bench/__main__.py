@@ -26,6 +26,7 @@ from tools.bench import runs, table
 from tools.bench.feeds import Feed, feed_notes, feed_pages
 from tools.bench.pages import SET
 from tools.bench.runs import Run
+from tools.table import marks, write
 
 Contestant = Callable[[], Awaitable[Run]]
 PARTS = ("alone", "pages", "small")
@@ -46,11 +47,12 @@ def main() -> int:
     except runs.RunFailedError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    print(table.tables(results))
+    text = table.tables(results)
+    print(text)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     if options.write:
-        table.write(results)
+        write(text, marks(), "benchmarks.md")
     return 0
 
 
@@ -64,10 +66,10 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def measure(options: argparse.Namespace) -> table.Results:
+async def measure(options: argparse.Namespace) -> dict[str, Any]:
     """The requested parts, on a separate Kafka."""
     rounds = options.rounds or (1 if options.quick else 3)
-    results: table.Results = {"machine": _machine()}
+    results: dict[str, Any] = {"machine": _machine()}
     if "alone" in options.only:
         results["alone"] = await in_turn(_alone_contestants(), rounds)
     if "pages" in options.only:
@@ -85,8 +87,6 @@ def _alone_contestants() -> dict[str, Contestant]:
     modes = {
         "parse of bytes": "parse",
         "`score_page`": "score_page",
-        "`score_page`, a page of each of 60 sites": "first",
-        "`score_page`, seven more pages of each": "later",
         "resiliparse, main content": "resiliparse",
         "trafilatura": "trafilatura",
     }
@@ -94,28 +94,21 @@ def _alone_contestants() -> dict[str, Contestant]:
 
 
 def _page_contestants(feed: Feed) -> dict[str, Contestant]:
-    contestants: dict[str, Contestant] = {
-        "bare aiokafka loop, at least once": lambda: runs.bare(feed, "pages"),
-        "bare aiokafka loop, two processes": lambda: runs.bare(feed, "pages", processes=2),
-    }
+    contestants: dict[str, Contestant] = {"bare aiokafka loop, at least once": partial(runs.bare, feed, "pages")}
     for children in sorted({0, 1, 2, os.cpu_count() or 1}):
-        contestants[table.assay_name(children)] = _assay(feed, "exactly_once", children)
+        name = f"Assay, exactly once, child processes: {children}"
+        contestants[name] = partial(runs.assay, feed, "exactly_once", children)
     if runs.QUIX_PYTHON.exists():
-        contestants[table.QUIX] = lambda: runs.quix(feed)
-        contestants[table.QUIX_TWO] = lambda: runs.quix(feed, processes=2)
+        contestants["Quix Streams, exactly once"] = partial(runs.quix, feed)
     return contestants
-
-
-def _assay(feed: Feed, delivery: str, children: int = 0) -> Contestant:
-    return lambda: runs.assay(feed, delivery, {"processes": children})
 
 
 def _note_contestants(feed: Feed) -> dict[str, Contestant]:
     return {
-        table.BARE_NOTES: lambda: runs.bare(feed, "notes"),
-        "Assay, at least once": _assay(feed, "at_least_once"),
-        "Assay, exactly once": _assay(feed, "exactly_once"),
-        "bare loop that forwards bytes": lambda: runs.bare(feed, "forward"),
+        table.BARE_NOTES: partial(runs.bare, feed, "notes"),
+        "Assay, at least once": partial(runs.assay, feed, "at_least_once"),
+        "Assay, exactly once": partial(runs.assay, feed, "exactly_once"),
+        "bare loop that forwards bytes": partial(runs.bare, feed, "forward"),
     }
 
 

@@ -94,7 +94,7 @@ def main() -> int:
     """One run."""
     task = Task.given()
     configure_logs("warning", "console")
-    asyncio.run(drain(task, Meter(task)))
+    asyncio.run(drain(task, Meter(task.broker)))
     return 0
 
 

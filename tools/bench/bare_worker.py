@@ -44,7 +44,7 @@ async def drain(task: Task, meter: Meter) -> None:
     )
     await consumer.start()
     await producer.start()
-    while meter.total.committed < task.records:
+    while meter.seen < task.records:
         sent = []
         polled = await consumer.getmany(timeout_ms=WAIT_MS, max_records=500)
         for records in polled.values():
@@ -54,7 +54,6 @@ async def drain(task: Task, meter: Meter) -> None:
         if sent:
             await asyncio.gather(*sent)
             await consumer.commit()
-            meter.commit()
     meter.report().tell()
     await consumer.stop()
     await producer.stop()
@@ -72,4 +71,4 @@ def _work(mode: str) -> Callable[[ConsumerRecord], bytes]:
 
 if __name__ == "__main__":
     given = Task.given()
-    sys.exit(asyncio.run(drain(given, Meter(given))))
+    sys.exit(asyncio.run(drain(given, Meter(given.broker))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 from handlers.score_page import ScorePageRules, score_page
@@ -14,7 +13,6 @@ from tools import labelled
 SET = "wcxb_page_types"
 Page = tuple[str, bytes]
 Record = tuple[bytes, bytes, list[tuple[str, bytes]]]
-_LONG_TEXT = re.compile(rb">([^<>{}]{80,})<")
 
 
 def load_pages() -> list[Page]:
@@ -28,20 +26,6 @@ def page_records(pages: list[Page], times: int) -> Iterable[Record]:
         for url, body in pages:
             address = f"{url}#{turn}".encode()
             yield address, body, [("assay_url", address), ("content-type", b"text/html")]
-
-
-def another_of_its_site(page: Page, number: int) -> Page:
-    """A page of the same template and style sheets: each long text has its words in another order.
-
-    >>> another_of_its_site(("https://a.example/b", b"<p>" + b"a b " * 20 + b"c<p>d"), 2)[1][-12:]
-    b' b c a b<p>d'
-    """
-
-    def turned(match: re.Match[bytes]) -> bytes:
-        words = match[1].split(b" ")
-        return b">" + b" ".join(words[number:] + words[:number]) + b"<"
-
-    return f"{page[0]}/{number}", _LONG_TEXT.sub(turned, page[1])
 
 
 def scorer() -> Callable[[str, bytes], Outcome]:

@@ -19,11 +19,10 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from handlers.html.links import page_id_of
 from handlers.index_page import IndexPageRules, index_page
 from schemas.event import Run
 from schemas.needs import Ask, AskModel, Need, SearchVectors
-from schemas.pages import QualityMetadata, ScoredPage, Tier, TrustFeatures
+from schemas.pages import ScoredPage, Tier, TrustFeatures
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
@@ -32,6 +31,8 @@ from streams.query.engine import QueryEngine
 from streams.settings.model import load_settings
 from streams.telemetry.setup import configure_logs
 from tests.rules import shipped_rules
+from tests.samples import scored
+from tools.table import markdown
 
 RULES = shipped_rules(IndexPageRules)
 PARTS = ("whole", "search", "judge", "stages", "CPU")
@@ -105,34 +106,17 @@ def pages(seed: int = 1) -> Iterator[ScoredPage]:
         content = words.text(chance.randint(CHARACTERS[tier] // 2, CHARACTERS[tier]), chinese)
         day = (date(2010, 1, 1) + timedelta(days=chance.randrange(5500))).isoformat()
         trust = TrustFeatures(
-            source_tier=chance.choice((1, 2, 3)),
-            base_score=25,
-            domain_tags=TAGS[publisher % len(TAGS)],
-            word_count=len(content) // 6,
-            has_headings=True,
-            schema_type="NewsArticle",
-            has_date=True,
+            source_tier=chance.choice((1, 2, 3)), base_score=25, domain_tags=TAGS[publisher % len(TAGS)],
+            word_count=len(content) // 6, has_headings=True, schema_type="NewsArticle", has_date=True,
             cts_score=SCORES[tier],
-        )
-        yield ScoredPage(
-            url=(url := f"https://www.site{publisher}.example/{day[:4]}/{number}"),
-            page_id=page_id_of(url),
-            title=words.text(40, chinese)[:60],
-            content=content,
-            summary=words.text(150, chinese),
+        )  # fmt: skip
+        yield scored(
+            f"https://www.site{publisher}.example/{day[:4]}/{number}", content, tier,
+            title=words.text(40, chinese)[:60], summary=words.text(150, chinese),
             date=date.fromisoformat(day) if number % 3 else datetime.fromisoformat(f"{day}T08:30:00+08:00"),
-            authors=("Ann Other",),
-            site_name=f"Site {publisher}",
-            language="zh" if chinese else "en",
-            quality_metadata=QualityMetadata(),
-            trust_features=trust,
-            cts_breakdown=(),
-            label_source="score",
-            cts_score=SCORES[tier],
-            tier=tier,
-            trust_label="MEDIUM",
-            config_version="0" * 12,
-        )
+            authors=("Ann Other",), site_name=f"Site {publisher}", language="zh" if chinese else "en",
+            trust_features=trust, cts_score=SCORES[tier], trust_label="MEDIUM",
+        )  # fmt: skip
         number += 1
 
 
@@ -195,12 +179,17 @@ async def measured(points: int, queries: int, filtered: bool) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The latencies as Markdown."""
-    lines = ["| points | filters | part | p50 ms | p95 ms | max ms |", "|---|---|---|---|---|---|"]
-    for row in rows:
-        for part in PARTS:
-            figures = " | ".join(f"{row[part][name]:.0f}" for name in ("p50", "p95", "max"))
-            lines.append(f"| {row['points']:,} | {'yes' if row['filtered'] else 'no'} | {part} | {figures} |")
-    return "\n".join(lines)
+    cells = (
+        [
+            f"{row['points']:,}",
+            "yes" if row["filtered"] else "no",
+            part,
+            *(f"{value:.0f}" for value in row[part].values()),
+        ]
+        for row in rows
+        for part in PARTS
+    )
+    return markdown("", ["points", "filters", "part", "p50 ms", "p95 ms", "max ms"], cells, texts=3)
 
 
 def main() -> None:

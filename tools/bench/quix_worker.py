@@ -1,14 +1,13 @@
 """Quix Streams with the same function, exactly once. It runs in its own environment (``quix-requirements.txt``).
 
-Its pinned packages conflict with ours. It commits at its default interval. Several processes share the partitions.
+Its pinned packages conflict with ours. It commits at its default interval.
 """
 
 from __future__ import annotations
 
 import sys
-from threading import Thread
 
-from tools.bench.child import Meter, Task, until_all
+from tools.bench.child import Meter, Task
 from tools.bench.pages import encoded, scorer
 
 MAX_BYTES = 14 * 1024 * 1024
@@ -21,7 +20,7 @@ def main() -> int:
     from quixstreams import Application
 
     task = Task.given()
-    meter = Meter(task)
+    meter = Meter(task.broker)
     score = scorer()
     application = Application(
         broker_address=task.bootstrap,
@@ -43,12 +42,7 @@ def main() -> int:
     )
     target = application.topic(task.prefix + task.target, key_serializer="bytes", value_serializer="bytes")
     application.dataframe(source).apply(scored, metadata=True).to_topic(target)
-    if task.processes == 1:
-        application.run(count=task.records, timeout=RUN_SECONDS)
-    else:
-        # Its own count would be that of this process.
-        Thread(target=until_all, args=(meter, task.records, application.stop), daemon=True).start()
-        application.run(timeout=RUN_SECONDS)
+    application.run(count=task.records, timeout=RUN_SECONDS)
     meter.report().tell()
     return 0
 

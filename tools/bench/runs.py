@@ -8,15 +8,13 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from tools.bench.assay_worker import handler_of
-from tools.bench.child import TOTAL_BYTES, Report, Task
+from tools.bench.child import Report, Task
 from tools.bench.feeds import Feed, rewind
 from tools.bench.processes import descendants, memory_of
 
@@ -38,56 +36,30 @@ class Run:
     children_mb: float = 0.0
 
 
-async def assay(feed: Feed, delivery: str, workers: Mapping[str, Any]) -> Run:
-    """The pipeline over a feed."""
+async def assay(feed: Feed, delivery: str, children: int = 0) -> Run:
+    """The pipeline over a feed, with so many child processes."""
     await rewind(feed.settings, feed.prefix + handler_of(feed.source).group, feed.prefix + feed.source)
-    run = await run_one("assay_worker", feed.task(delivery, workers=dict(workers)))
+    run = await run_one("assay_worker", feed.task(delivery, workers={"processes": children}))
     if run.report.records != feed.records or run.report.more.get("retry", 0):
         raise RunFailedError(f"{feed.records} records went in, and this came of them: {run.report}")
     return run
 
 
-async def bare(feed: Feed, mode: str, processes: int = 1) -> Run:
+async def bare(feed: Feed, mode: str) -> Run:
     """The bare loop over a feed."""
     await rewind(feed.settings, f"{feed.prefix}bare", feed.prefix + feed.source)
-    return await _run_together("bare_worker", feed.task(mode), processes)
+    return await run_one("bare_worker", feed.task(mode))
 
 
-async def quix(feed: Feed, processes: int = 1) -> Run:
+async def quix(feed: Feed) -> Run:
     """Quix Streams over a feed."""
     await rewind(feed.settings, f"{feed.prefix}quix", feed.prefix + feed.source)
-    return await _run_together("quix_worker", feed.task(), processes, python=QUIX_PYTHON)
+    return await run_one("quix_worker", feed.task(), QUIX_PYTHON)
 
 
 async def alone(mode: str) -> Run:
     """A function on pages in memory."""
     return await run_one("alone_worker", Task(mode=mode))
-
-
-async def _run_together(module: str, task: Task, processes: int, python: Path | None = None) -> Run:
-    """Several processes that share the records, as one contestant."""
-    if processes == 1:
-        return await run_one(module, task, python)
-    with tempfile.NamedTemporaryFile() as shared:
-        shared.write(bytes(TOTAL_BYTES * processes))
-        shared.flush()
-        tasks = [replace(task, place=place, processes=processes, shared=shared.name) for place in range(processes)]
-        runs = await asyncio.gather(*(run_one(module, its, python) for its in tasks))
-    return Run(together([run.report for run in runs]))
-
-
-def together(reports: Sequence[Report]) -> Report:
-    """The report of several processes at once; the second and later ones count as children."""
-    began = min(report.began for report in reports)
-    return Report(
-        records=sum(report.records for report in reports),
-        cpu=reports[0].cpu,
-        wall=max(report.began + report.wall for report in reports) - began,
-        peak_mb=sum(report.peak_mb for report in reports),
-        children_cpu=sum(report.all_cpu for report in reports[1:]),
-        broker_cpu=max(report.broker_cpu for report in reports),
-        began=began,
-    )
 
 
 async def run_one(module: str, task: Task, python: Path | None = None) -> Run:
@@ -130,16 +102,16 @@ def median_of(runs: Iterable[Run]) -> dict[str, float]:
     """
     runs = list(runs)
     reports = [run.report for run in runs]
-    figures = {
-        "per_cpu_second": round(statistics.median(r.records / r.all_cpu for r in reports), 1),
-        "per_wall_second": round(statistics.median(r.records / r.wall for r in reports), 1),
-        "cpu_ms": round(statistics.median(1000 * r.all_cpu / r.records for r in reports), 4),
-        "parent_ms": round(statistics.median(1000 * r.cpu / r.records for r in reports), 4),
-        "children_ms": round(statistics.median(1000 * r.children_cpu / r.records for r in reports), 4),
-        "broker_ms": round(statistics.median(1000 * r.broker_cpu / r.records for r in reports), 4),
-        "peak_mb": round(max(r.peak_mb for r in reports), 1),
-        "children_peak_mb": round(max(run.children_mb for run in runs), 1),
+    measured: dict[str, Callable[[Report], float]] = {
+        "per_cpu_second": lambda report: report.records / report.all_cpu,
+        "per_wall_second": lambda report: report.records / report.wall,
+        "cpu_ms": lambda report: 1000 * report.all_cpu / report.records,
+        "parent_ms": lambda report: 1000 * report.cpu / report.records,
+        "children_ms": lambda report: 1000 * report.children_cpu / report.records,
+        "broker_ms": lambda report: 1000 * report.broker_cpu / report.records,
     }
-    for name in reports[0].more:
-        figures[name] = round(statistics.median(report.more.get(name, 0) for report in reports), 4)
-    return figures
+    figures = {name: statistics.median(map(figure, reports)) for name, figure in measured.items()}
+    figures |= {name: statistics.median(report.more.get(name, 0) for report in reports) for name in reports[0].more}
+    figures["peak_mb"] = max(report.peak_mb for report in reports)
+    figures["children_peak_mb"] = max(run.children_mb for run in runs)
+    return {name: round(figure, 4) for name, figure in figures.items()}

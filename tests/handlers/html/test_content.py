@@ -49,10 +49,6 @@ def test_external_links(links: str, count: int) -> None:
     assert read(f"<p>Some words that are the running text of the page: {links}").external_links_count == count
 
 
-def test_headings_are_counted_where_they_have_text() -> None:
-    assert read("<h1>a</h1><h2>b</h2><h3> </h3><h3>c</h3><h4>d</h4><p>e</p>").headings_count == 2
-
-
 HEADING = "<h1>Rain ends the drought</h1>"
 STORY = "<p>" + "Three days of heavy rain have ended the drought, they said. " * 6 + "</p>"
 
@@ -141,16 +137,6 @@ def test_a_date_that_is_given_is_observed(date: str | None, iso: str | None, obs
 def test_a_date_is_read_by_the_rule_for_html(date: str, url: str, fetched_at: str | None, iso: str | None) -> None:
     seen = facts(date=date, url=url, fetched_at=fetched_at, quality_metadata={"has_date": True})
     assert (seen.date and seen.date.isoformat(), seen.has_date) == (iso, iso is not None)
-
-
-def test_agency_is_separated_from_the_authors() -> None:
-    seen = facts(author=["dpa", "Mette Friis"])
-    assert (seen.authors, seen.agencies, seen.is_wire_report) == (("Mette Friis",), ("dpa",), True)
-
-
-def test_an_author_that_is_given_is_observed_but_shows_no_byline() -> None:
-    seen = facts(author=["Mette\n Friis", " "])
-    assert (seen.authors, seen.has_author, seen.has_byline) == (("Mette Friis",), True, None)
 
 
 def test_the_summary_is_the_given_one_else_the_leading_sentences() -> None:

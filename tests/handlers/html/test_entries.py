@@ -50,14 +50,6 @@ def test_posts_have_their_authors(person: str) -> None:
     assert "**bob**" in markdown
 
 
-def test_cards_lead_to_other_pages() -> None:
-    card = "<article><h2><a href=/{0}>Rain in week {0}</a></h2><p>By <a href=/members/ada>ada</a>. {1}.</article>"
-    text, entries, markdown = read("".join(card.format(number, SAID) for number in range(4)))
-    assert [entry["kind"] for entry in entries] == ["card"] * 4
-    assert text[entries[1]["start"] : entries[1]["end"]].startswith("Rain in week 1")
-    assert "---" not in markdown
-
-
 @pytest.mark.parametrize(
     "html",
     [
@@ -73,11 +65,6 @@ def test_cards_lead_to_other_pages() -> None:
 )
 def test_sections_and_paragraphs_are_no_parts(html: str) -> None:
     assert read(html)[1] == ()
-
-
-def test_the_name_of_an_author_is_plain_text() -> None:
-    markdown = read(thread("<a href=/members/NAME>NAME [**x**](http://a.example) &lt;b></a>"))[2]
-    assert "**ada xhttp://a.example b**" in markdown
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,6 @@ def test_captions_credits_and_author_notes_are_dropped() -> None:
     assert content_of(html).text == f"{PARAGRAPH}\n1 {PARAGRAPH}\n2 {PARAGRAPH}"
 
 
-def test_posts_named_for_their_authors_are_text() -> None:
-    posts = "".join(f"<div class=post-author-ada><p>{PARAGRAPH} {n}</p></div>" for n in range(4))
-    assert content_of(f"<p>{PARAGRAPH}</p>{posts}").text.count("drought") == 5
-
-
 def test_what_leads_to_links_goes_with_them() -> None:
     links = "<ul><li><a href=/1>One story</a></li><li><a href=/2>Another</a></li></ul>"
     html = f"<p>{PARAGRAPH}</p><p>Read more:</p>{links}<p>2 {PARAGRAPH}</p><h2>Related</h2>{links}"

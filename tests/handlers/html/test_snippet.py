@@ -37,9 +37,6 @@ def page(body: str, head: str = "<title>The depot</title>") -> str:
     return f"<html><head>{head}</head><body>{body}</body></html>"
 
 
-# --- title and summary -----------------------------------------------------------------------------------------------
-
-
 def test_the_summary_is_the_description() -> None:
     described = page(
         f"<p>{SAID}</p>", "<title>The depot</title><meta name='description' content=' When\nthe tram leaves. '>"
@@ -59,18 +56,6 @@ def test_a_title_is_looked_for_where_it_is_most_likely(head: str, body: str, tit
     assert seen(page(f"{body}<p>{SAID}</p>", head), title="Given")[0] == title
 
 
-def test_a_text_without_html_has_the_title_that_it_was_given() -> None:
-    assert seen(text=f"{SAID}\n{MORE}", title=" A\ttitle ") == ("A title", f"{SAID} {MORE}")
-
-
-def test_chinese_characters_count_as_words() -> None:
-    assert len(seen(text="字" * 500)[1]) == LIMITS.summary_words
-    assert seen(page(f"<p>{ZH}</p>", "<title>總站</title>")) == ("總站", ZH)
-
-
-# --- the snippet -----------------------------------------------------------------------------------------------------
-
-
 def test_paragraphs_are_kept_and_what_is_around_them_is_not() -> None:
     html = page(
         f"<header><a href=/>Home</a></header><nav><a href=/a>News</a></nav><main><h1>The depot</h1><p>{SAID}</p>"
@@ -83,12 +68,6 @@ def test_paragraphs_are_kept_and_what_is_around_them_is_not() -> None:
 def test_paragraph_about_the_site_is_dropped(about_the_site: str) -> None:
     assert snippet(page(f"<main><p>{SAID}</p><p>{about_the_site}</p></main>")) == SAID
     assert snippet(text=f"{about_the_site}\n{SAID}") == SAID
-
-
-def test_a_long_paragraph_may_speak_of_such_things() -> None:
-    long = f"{SAID} The depot's own site says that it uses cookies. " * 5
-    assert len(long) > LIMITS.boilerplate_characters
-    assert "uses cookies" in snippet(text=long)
 
 
 def test_the_items_of_a_list_stay_with_what_introduces_them() -> None:
@@ -141,10 +120,6 @@ def test_a_snippet_is_cut_at_the_end_of_a_sentence() -> None:
     assert snippet(text=text, max_characters=len(text) - 1) == SAID
     assert snippet(text=f"{SAID}\n{text}", max_characters=2 * len(SAID) + 20) == f"{SAID}\n{SAID}"
     assert snippet(text=ZH + ZH, max_characters=len(ZH) + 10) == ZH
-
-
-def test_complete_sentence_is_preferred_to_a_cut_one() -> None:
-    assert snippet(text=f"{SAID}\n{'word ' * 100}", max_characters=200) == SAID
 
 
 def test_a_first_sentence_longer_than_a_snippet_is_cut_at_a_word() -> None:

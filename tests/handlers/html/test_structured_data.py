@@ -69,10 +69,6 @@ def test_the_parts_of_an_item_are_not_the_page() -> None:
     assert read(part_types=("https://schema.org/Person",)).type == "Person"
 
 
-def test_the_first_of_several_types_wins() -> None:
-    assert read({"@type": ["VideoGame", "MobileApplication"]}).type == "VideoGame"
-
-
 def test_quotation_marks_inside_of_a_text_are_repaired() -> None:
     data = read('{"@type": "NewsArticle", "headline": ""So" a "quoted" word", "author": [{"name": "Ada"}, "Bo"]}')
     assert (data.headline, data.authors) == ('"So" a "quoted" word', ("Ada", "Bo"))

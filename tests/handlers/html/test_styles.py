@@ -37,20 +37,22 @@ def test_styles_that_may_hide(style: str) -> None:
     assert doubt(read_style(style)) is not None
 
 
-@pytest.mark.parametrize("sheet", TABLES["sheets_that_hide"])
-def test_sheets_that_hide(sheet: str) -> None:
-    assert "Rowing" not in kept(sheet)
+@pytest.mark.parametrize(
+    ("sheet", "shows"),
+    [
+        (sheet, shows)
+        for shows in (True, False)
+        for sheet in TABLES["sheets_that_show" if shows else "sheets_that_hide"]
+    ],
+)
+def test_sheets_that_show_or_hide(sheet: str, *, shows: bool) -> None:
+    assert ("Rowing" in kept(sheet)) is shows
 
 
 @pytest.mark.parametrize("sheet", TABLES["sheets_that_may_hide"])
 def test_sheets_that_may_hide_only_hide_orders(sheet: str) -> None:
     assert "Rowing" in kept(sheet)
     assert "Ignore" not in kept(sheet, PAGE.replace("Rowing", ORDER))
-
-
-@pytest.mark.parametrize("sheet", TABLES["sheets_that_show"])
-def test_sheets_that_show(sheet: str) -> None:
-    assert "Rowing" in kept(sheet)
 
 
 @pytest.mark.parametrize(

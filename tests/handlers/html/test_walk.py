@@ -9,7 +9,6 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-ROWS = "<tr><td>1<td>2<tr><td>3<td>4"
 PARAGRAPH = "<p>Three days of heavy rain have ended the longest drought in forty years, the weather office said.</p>"
 
 
@@ -21,13 +20,6 @@ def test_blocks_know_their_tag_links_and_place() -> None:
         TABLES["blocks_know_their_tag_links_and_place"]
     )
     assert page.hrefs == ["//a.example/x", "http://b.example"]
-
-
-def test_a_paragraph_is_one_line_with_its_links() -> None:
-    page = outline_of(f"<p>{PARAGRAPH[3:-4]} <a href=/x>It is <b>over</b></a>.</p>")
-    (block,) = page.blocks()
-    assert block.text.endswith("said. It is over.")
-    assert block.linked == len("It is over")
 
 
 def test_scripts_styles_and_hidden_content_are_dropped() -> None:
@@ -95,11 +87,6 @@ def test_the_walk_is_bounded() -> None:
     assert len(outline_of("<p>x" * 100, max_nodes=20).texts) < 20
 
 
-@pytest.mark.parametrize("html", ["", "<frameset><frame></frameset>", "<p>\u00a0</p>"])
-def test_a_page_without_text_has_no_blocks(html: str) -> None:
-    assert outline_of(html).blocks() == []
-
-
 @pytest.mark.parametrize(("html", "lines"), TABLES["lines"])
 def test_lines(html: str, lines: tuple[str, ...]) -> None:
     assert [block.text for block in outline_of(html).blocks()] == list(lines)
@@ -150,10 +137,6 @@ def test_any_page_has_an_outline(parts: list[str]) -> None:
 @pytest.mark.parametrize(("html", "types"), TABLES["rdfa_types_are_those_of_schema_org"])
 def test_rdfa_types_are_those_of_schema_org(html: str, types: tuple[str, ...]) -> None:
     assert outline_of(html).item_types == list(types)
-
-
-def test_unquoted_metadata_value_is_read() -> None:
-    assert outline_of("<meta name=author value=Ada>").meta == {"author": ["Ada"]}
 
 
 def test_items_are_separated_from_their_parts() -> None:

@@ -31,27 +31,38 @@ def test_sizes_can_count_words(text: str, size: int) -> None:
     assert "".join("".join(chunks).split()) == "".join(text.split())
 
 
-def test_paragraphs_share_a_chunk_while_they_fit() -> None:
-    assert chunk_text("One one.\nTwo two.\nThree three three.", 18) == ("One one.\nTwo two.", "Three three three.")
+CODE = "Use it so.\ndef f(x):\n    if x:\n        return 1\n    return 2"
+CUT: dict[str, tuple[str, int, tuple[str, ...]]] = {
+    "paragraphs share a chunk while they fit": (
+        "One one.\nTwo two.\nThree three three.", 18, ("One one.\nTwo two.", "Three three three."),
+    ),
+    "a long paragraph is cut between sentences": (
+        "The river rose in the night. By noon it had reached the mill. Nobody was hurt.", 62,
+        ("The river rose in the night. By noon it had reached the mill.", "Nobody was hurt."),
+    ),
+    "sentences keep their closing marks": (
+        "他說：「河水在夜裡上漲。」隔天中午，水已到磨坊。沒有人受傷！", 15,
+        ("他說：「河水在夜裡上漲。」", "隔天中午，水已到磨坊。", "沒有人受傷！"),
+    ),
+    "a long sentence is cut at a clause, then at a word": (
+        "the bridge, which was old and narrow, had to be closed to everything heavier than a bicycle", 40,
+        ("the bridge, which was old and narrow,", "had to be closed to everything heavier", "than a bicycle"),
+    ),
+    "a heading goes with what follows": (
+        "It rained all day and all night.\nThe next morning\nThe sun came out and stayed.", 55,
+        ("It rained all day and all night.", "The next morning\nThe sun came out and stayed."),
+    ),
+    "a very small last chunk takes a sentence over": (
+        "First sentence here. Second sentence here. Third sentence. End.", 60,
+        ("First sentence here. Second sentence here.", "Third sentence. End."),
+    ),
+    "lines of code keep their indentation": (CODE, 200, (CODE,)),
+}  # fmt: skip
 
 
-def test_a_long_paragraph_is_cut_between_sentences() -> None:
-    text = "The river rose in the night. By noon it had reached the mill. Nobody was hurt."
-    assert chunk_text(text, 62) == ("The river rose in the night. By noon it had reached the mill.", "Nobody was hurt.")
-
-
-def test_chinese_sentences_keep_their_closing_marks() -> None:
-    text = "他說：「河水在夜裡上漲。」隔天中午，水已到磨坊。沒有人受傷！"
-    assert chunk_text(text, 15) == ("他說：「河水在夜裡上漲。」", "隔天中午，水已到磨坊。", "沒有人受傷！")
-
-
-def test_a_long_sentence_is_cut_at_a_clause_then_at_a_word() -> None:
-    text = "the bridge, which was old and narrow, had to be closed to everything heavier than a bicycle"
-    assert chunk_text(text, 40) == (
-        "the bridge, which was old and narrow,",
-        "had to be closed to everything heavier",
-        "than a bicycle",
-    )
+@pytest.mark.parametrize(("text", "size", "chunks"), CUT.values(), ids=CUT)
+def test_a_text_is_cut_where_a_reader_would_cut(text: str, size: int, chunks: tuple[str, ...]) -> None:
+    assert chunk_text(text, size) == chunks
 
 
 @pytest.mark.parametrize("unit", ["characters", "words"])
@@ -67,24 +78,6 @@ def test_characters_without_a_mark_fill_chunks_in_a_few_steps() -> None:
     chunks = chunk_text("雨" * 10_000, 500)
     assert "".join(chunks) == "雨" * 10_000
     assert all(len(chunk) > 500 - 500 // 32 for chunk in chunks[:-2])
-
-
-def test_a_heading_goes_with_what_follows() -> None:
-    text = "It rained all day and all night.\nThe next morning\nThe sun came out and stayed."
-    assert chunk_text(text, 55) == (
-        "It rained all day and all night.",
-        "The next morning\nThe sun came out and stayed.",
-    )
-
-
-def test_a_very_small_last_chunk_takes_a_sentence_over() -> None:
-    text = "First sentence here. Second sentence here. Third sentence. End."
-    assert chunk_text(text, 60) == ("First sentence here. Second sentence here.", "Third sentence. End.")
-
-
-def test_lines_of_code_keep_their_indentation() -> None:
-    code = "def f(x):\n    if x:\n        return 1\n    return 2"
-    assert chunk_text(f"Use it so.\n{code}", 200) == (f"Use it so.\n{code}",)
 
 
 def test_code_stays_whole_and_a_heading_goes_with_what_follows() -> None:

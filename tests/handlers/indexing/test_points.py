@@ -198,16 +198,6 @@ def test_index_write_after_crashed_writes_is_complete(
     assert index.put(last) == WritePlan()
 
 
-def test_the_same_page_fetched_again_is_only_remembered_as_newer() -> None:
-    index = Index()
-    index.put(version("A", 60, 0))
-    again = index.put(version("A", 60, 3))
-    assert not again.write
-    assert not again.remove
-    assert again.settle is not None
-    assert index.put(version("C", 60, 2)).outdated
-
-
 @given(st.lists(st.tuples(st.text(max_size=9), st.integers(0, 2**31)), min_size=1, max_size=4))
 def test_the_run_that_began_last_wins_whatever_its_name(runs: list[tuple[str, int]]) -> None:
     index = Index()
@@ -218,15 +208,6 @@ def test_the_run_that_began_last_wins_whatever_its_name(runs: list[tuple[str, in
         assert written.outdated == (began < latest)
         latest = max(began, latest)
         assert index.put(version("C", 60, 0)).outdated
-
-
-def test_what_an_older_version_wrote_is_as_live() -> None:
-    index = Index()
-    put = version("B", 60, 0)
-    index.put(put)
-    index.points[put.points[0].id][MEMORY] |= {"run": "replay-z"}
-    assert not index.put(version("A", 60, 0), run=Run("replay-a", datetime(2026, 1, 1, tzinfo=UTC))).outdated
-    assert index.put(version("C", 60, 0)).outdated
 
 
 @pytest.mark.parametrize(("older", "newer"), TABLES["versions_are_ordered_by_instant_across_zones"])

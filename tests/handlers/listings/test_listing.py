@@ -165,12 +165,6 @@ def test_item_scripts_are_separated_from_user_scripts() -> None:
     assert urls(follow(page(first))) == [f"https://kalender.example/thread?id={n}" for n in range(5)]
 
 
-def test_items_of_two_kinds_are_all_items() -> None:
-    kinds = ("plays", "films", "plays", "talks", "walks")
-    rows = "".join(f'<li><a href="/{kind}/{n}-x">{TITLES[n]}</a></li>' for n, kind in enumerate(kinds))
-    assert len(urls(follow(f"<ul>{rows}</ul>"))) == 5
-
-
 def test_one_title_on_many_days_is_still_a_title() -> None:
     day = '<div class="day"><h3><a href="/days/{0}">Friday, week {0}</a></h3>{1}</div>'
     show = '<p><a href="/shows/{0}-x">{1}</a></p>'

@@ -99,14 +99,5 @@ def test_repeated_blocks_count_across_parents() -> None:
     assert found["page_items"] == 12
 
 
-def test_a_page_may_give_its_own_address() -> None:
-    page = measure('<head><link rel=canonical href="https://example.com/jazz"></head><body>x')
-    assert page.canonical == "https://example.com/jazz"
-
-
 def test_text_that_many_nodes_repeat_is_read_a_few_times_only() -> None:
     assert measure("<body>" + "<a href=/x><object>" * 20 + "word " * 20).measures["page_link_density"] == 1.0
-
-
-def test_paragraph_that_is_one_link_is_not_prose() -> None:
-    assert measure(f"<body><p><a href=/x>{'word ' * 20}</a></p>").measures["page_prose"] == 0

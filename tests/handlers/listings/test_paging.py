@@ -25,17 +25,6 @@ def found(own: str, *links: Link, stated: str | None = None) -> str | None:
     return url.removeprefix(SITE) if url else None
 
 
-@pytest.mark.parametrize(
-    ("own", "links", "expected"),
-    [
-        *((own, [link(*each) for each in links], expected) for own, links, expected in TABLES["which_link_it_is"]),
-        ("/list?start=40", [link(f"/list?start={n}", "More") for n in (0, 20, 80, 60)], "/list?start=60"),
-    ],
-)
-def test_which_link_it_is(own: str, links: list[Link], expected: str | None) -> None:
-    assert found(own, *links) == expected
-
-
 def row(address: str, *numbers: int) -> list[Link]:
     return [link(address.format(number, number - 1, 20 * (number - 1)), str(number)) for number in numbers]
 
@@ -43,12 +32,14 @@ def row(address: str, *numbers: int) -> list[Link]:
 @pytest.mark.parametrize(
     ("own", "links", "expected"),
     [
+        *((own, [link(*each) for each in links], expected) for own, links, expected in TABLES["which_link_it_is"]),
+        ("/list?start=40", [link(f"/list?start={n}", "More") for n in (0, 20, 80, 60)], "/list?start=60"),
         *((own, row(*links), expected) for own, links, expected in TABLES["a_row_of_numbers"]),
         ("/list/2", [link("/list", "1"), *row("/list/{0}", 3, 4)], "/list/3"),
         ("/events", row("/events?day={0}", *range(2, 31)), None),
     ],
 )
-def test_a_row_of_numbers(own: str, links: list[Link], expected: str | None) -> None:
+def test_which_link_leads_to_the_next_page(own: str, links: list[Link], expected: str | None) -> None:
     assert found(own, *links) == expected
 
 

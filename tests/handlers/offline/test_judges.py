@@ -51,21 +51,6 @@ def test_endless_repetition_is_undecided() -> None:
     assert said("Ibuprofen", "What the painkiller does, and who should not take it.", query="ibuprofen") == "Relevant"
 
 
-@pytest.mark.parametrize(
-    ("title", "expected"), [("台北市騎樓整平計畫與補助", "Relevant"), ("台北市地價稅開徵", UNDECIDED)]
-)
-def test_chinese_is_compared_by_pairs_of_characters(title: str, expected: str) -> None:
-    assert said(title, query="台北市的騎樓整平") == expected
-
-
-def test_a_number_of_the_query_counts() -> None:
-    assert said("Budget of the city 2024", query="city budget 2026") == UNDECIDED
-
-
-def test_a_query_of_nothing_is_met_by_nothing() -> None:
-    assert said("Anything", query="??") == UNDECIDED
-
-
 @pytest.mark.parametrize("attack", TABLES["an_attack_flips_nothing"])
 def test_an_attack_flips_nothing(attack: str) -> None:
     """Neither a page on another subject nor one on the question is judged otherwise for what it says to a judge."""
@@ -83,13 +68,18 @@ def test_the_case_that_the_gate_was_made_for() -> None:
     assert said(*particular, query=query) == UNDECIDED
 
 
-@pytest.mark.parametrize(("query", "title"), TABLES["inflections_marks_and_other_words_are_seen"])
-def test_inflections_marks_and_other_words_are_seen(query: str, title: str) -> None:
-    assert said(title, query=query) == "Relevant"
-
-
-@pytest.mark.parametrize(("query", "title", "expected"), TABLES["letters_are_words_where_they_are_names"])
-def test_letters_are_words_where_they_are_names(query: str, title: str, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("query", "title", "expected"),
+    [
+        *((query, title, "Relevant") for query, title in TABLES["inflections_marks_and_other_words_are_seen"]),
+        *TABLES["letters_are_words_where_they_are_names"],
+        ("台北市的騎樓整平", "台北市騎樓整平計畫與補助", "Relevant"),
+        ("台北市的騎樓整平", "台北市地價稅開徵", UNDECIDED),
+        ("city budget 2026", "Budget of the city 2024", UNDECIDED),
+        ("??", "Anything", UNDECIDED),
+    ],
+)
+def test_words_of_a_title_are_compared_with_the_query(query: str, title: str, expected: str) -> None:
     assert said(title, query=query) == expected
 
 

@@ -59,24 +59,6 @@ def test_points_of_a_page_merge_into_one_candidate() -> None:
     assert found.text.count("The miller left at night.") == 1
 
 
-def test_best_passages_come_first_up_to_the_limit() -> None:
-    hits = [hit(0.1, text="Third."), hit(0.9, text="First. And more."), hit(0.5, text="Second.\nOn two lines.")]
-    [found] = merge_hits(hits, SECTION)
-    assert found.passage == "First. And more."
-    assert found.text == "First. And more.\nSecond. On two lines."
-    assert found.similarity == 0.9
-
-
-def test_the_summary_is_that_of_its_point() -> None:
-    page = {"url": "https://a.example/1", "title": "T"}
-    hits = [
-        VectorHit(0.9, {**page, "kind": "beginning", "text": "It begins."}),
-        VectorHit(0.8, {**page, "kind": "summary", "text": "In short."}),
-    ]
-    [found] = merge_hits(hits, SECTION)
-    assert (found.summary, found.passage) == ("In short.", "It begins.")
-
-
 def test_sentences_are_said_once() -> None:
     [found] = merge_hits(
         [hit(0.9, text="雨下了。河水漲了。"), hit(0.8, text="河水漲了。磨坊關了。"), hit(0.7, text="雨下了。")], SECTION
@@ -204,10 +186,6 @@ def test_long_page_is_cut_around_the_query_words() -> None:
 def test_a_given_result_without_text_shows_its_summary() -> None:
     [found] = take_given([given_one(summary="In short.")], SECTION)
     assert (found.text, found.passage) == ("", "In short.")
-
-
-def test_no_given_result_is_left_out() -> None:
-    assert len(take_given([given_one(f"https://a.example/{n}") for n in range(200)], SECTION)) == 200
 
 
 def test_excerpt_without_query_words_is_the_beginning() -> None:

@@ -13,14 +13,10 @@ from hypothesis import strategies as st
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.features import extract_features
 from handlers.ranking.fusion import Corpus, Fused, fuse
-from handlers.ranking.model import (
-    NAMES,
-    TOTAL_FEATURES_PHASE_A,
-    Feature,
-)
+from handlers.ranking.model import NAMES, Feature
 from handlers.ranking.query import read_query
 from schemas.queries import CandidateTrust
-from tests.handlers.ranking.frozen.cases import Case, frozen_cases, frozen_model, frozen_scores, frozen_vectors
+from tests.handlers.ranking.frozen.weighed import frozen_model
 from tests.rules import RankingRules, shipped_rules
 from tests.tables import tables
 
@@ -29,7 +25,6 @@ TABLES = tables(__file__)
 
 SECTION = shipped_rules(RankingRules).ranking
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-CASES = frozen_cases()
 TRUST = CandidateTrust(**TABLES["trust"])
 RAIN = Candidate(text="It will rain in the north, the office said. " * 3, **TABLES["rain"])
 DRY = Candidate(url="https://a.example/d", title="A dry month", text="No drop fell.", passage="", position=1)
@@ -41,24 +36,6 @@ def row_of(candidate: Candidate, text: str = "rain", now: datetime | None = NOW)
     query = read_query(text, SECTION.intent)
     [row] = extract_features(query, [candidate], [FUSED], None, [0], None, now).tolist()
     return dict(zip(NAMES, row, strict=True))
-
-
-# --- 29 features go on bit for bit -----------------------------------------------------------------------------------
-
-
-def test_base_features_equal_the_frozen_ones() -> None:
-    for case, vectors in zip(CASES, frozen_vectors(), strict=True):
-        np.testing.assert_array_equal(case.features()[:, :TOTAL_FEATURES_PHASE_A], vectors)
-
-
-def test_a_model_of_29_features_gives_the_scores_it_gave() -> None:
-    model = frozen_model()
-    for case, scores in zip(CASES, frozen_scores(), strict=True):
-        for features in (case.features(), case.features(TRUST, 93), case.features(CandidateTrust(), 4)):
-            assert model.score(features).tolist() == scores, "equal to the last bit, whatever is known of trust"
-
-
-# --- the block of trust ----------------------------------------------------------------------------------------------
 
 
 def test_what_is_known_of_trust_fills_the_block() -> None:
@@ -95,16 +72,10 @@ def test_authority_is_that_of_an_academy_or_a_government(
     assert row_of(replace(RAIN, trust=trust))["domain_authority"] == authority
 
 
-@given(st.builds(CandidateTrust), st.none() | st.integers(0, 100), st.sampled_from(CASES))
-def test_trust_changes_no_base_feature(trust: CandidateTrust, cts_score: int | None, case: Case) -> None:
-    with_trust, without = case.features(trust, cts_score), case.features()
-    np.testing.assert_array_equal(with_trust[:, :29], without[:, :29])
-
-
-# --- the document ----------------------------------------------------------------------------------------------------
-
-
-# --- the stages before -----------------------------------------------------------------------------------------------
+@given(st.builds(CandidateTrust), st.none() | st.integers(0, 100))
+def test_trust_changes_no_base_feature(trust: CandidateTrust, cts_score: int | None) -> None:
+    with_trust, without = row_of(replace(RAIN, trust=trust, cts_score=cts_score)), row_of(RAIN)
+    np.testing.assert_array_equal(list(with_trust.values())[:29], list(without.values())[:29])
 
 
 def test_zero_judge_scores_and_no_preview_give_zero() -> None:
@@ -121,9 +92,6 @@ def test_real_stages_fill_every_base_feature() -> None:
     assert rows[0, Feature.BM25_SCORE] > rows[1, Feature.BM25_SCORE]
     assert rows[0, Feature.COMBINED_SCORE] == fused[0].score
     assert {NAMES[column] for column in np.flatnonzero(np.isnan(rows[1, :29]))} == {"recency_days", "vector_similarity"}
-
-
-# --- extremes --------------------------------------------------------------------------------------------------------
 
 
 def test_foreign_numbers_beyond_all_bounds_stay_numbers() -> None:

@@ -76,14 +76,6 @@ def test_why_is_said_in_words() -> None:
     assert fused("tide tables", stuffed)[0].because[-1] == "repeats words of the query, which counts against it"
 
 
-def test_page_that_repeats_the_query_ranks_below_an_answer() -> None:
-    found = [
-        candidate(0, "tide tables tide tables", "tide tables, tide tables cheap, tide tables now"),
-        candidate(1, "Tides of the harbour", "The table shows the high and low tide for each day of the month."),
-    ]
-    assert best(fused("tide tables", found)) == 1
-
-
 def test_what_is_years_old_or_dated_ahead_is_not_called_recent() -> None:
     dates = ("2026-03-09", "2010-01-01", "2099-01-01", None)
     found = [candidate(place, "Tide", "tide", date=date) for place, date in enumerate(dates)]

@@ -85,11 +85,3 @@ def test_figures_stay_in_their_bounds(texts: list[str], wanted: list[str]) -> No
     assert ((likeness >= 0) & (likeness <= 1)).all()
     assert np.allclose(likeness, likeness.T)
     assert np.allclose(np.diag(likeness), 1)
-
-
-@pytest.mark.parametrize("weight", [0.0, 0.1, 20.0])
-def test_any_weight_of_the_title_gives_figures(weight: float) -> None:
-    section = SECTION.model_copy(update={"title_weight": weight})
-    read = Corpus([candidate("sun", "rain"), candidate("", "rain"), candidate("rain")], section, {"rain": 1.0})
-    assert np.isfinite(read.bm25).all()
-    assert ((read.likeness() >= 0) & (read.likeness() <= 1)).all()

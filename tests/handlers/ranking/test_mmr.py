@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from handlers.ranking.config import MmrSection
 from handlers.ranking.mmr import diversify, weight_of
 from schemas.ranking import Intent
 from tests.rules import RankingRules, shipped_rules
@@ -36,11 +35,6 @@ def test_with_the_whole_weight_the_order_is_that_of_the_scores() -> None:
     assert order(diversify([0.2, 0.9, 0.5], np.ones((3, 3)), 1.0, 3)) == [1, 2, 0]
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
-def test_ties_keep_their_order(weight: float) -> None:
-    assert order(diversify([0.5] * 4, unlike(4), weight, 4)) == [0, 1, 2, 3]
-
-
 @given(SCORES, st.floats(0, 1), st.integers(0, 15))
 def test_the_most_relevant_is_first_and_nothing_comes_twice(scores: list[float], weight: float, most: int) -> None:
     size = len(scores)
@@ -61,10 +55,3 @@ def test_diversity_weight_follows_the_intent() -> None:
     assert weights == [SECTION.exploratory, SECTION.balanced, SECTION.specific]
     assert weights == sorted(weights)
     assert weight_of(Intent.EXPLORATORY, SECTION, named=True) == SECTION.specific
-
-
-@pytest.mark.parametrize("weights", [(0.2, 0.5, 0.9), (0.5, 0.9, 0.2), (0.9, 0.2, 0.5)])
-def test_weight_of_a_named_candidate_is_the_largest(weights: tuple[float, float, float]) -> None:
-    specific, exploratory, balanced = weights
-    section = MmrSection(enabled=True, specific=specific, exploratory=exploratory, balanced=balanced, copy_likeness=1)
-    assert {weight_of(intent, section, named=True) for intent in Intent} == {0.9}

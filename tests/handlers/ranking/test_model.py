@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,9 +46,6 @@ def model_29() -> RankingModel:
 def swapped(names: tuple[str, ...], column: int) -> tuple[str, ...]:
     """The names with two neighbours exchanged."""
     return (*names[:column], names[column + 1], names[column], *names[column + 2 :])
-
-
-# --- what does not fit -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -94,9 +90,6 @@ def test_invalid_model_is_refused(model: str) -> None:
         RankingModel(manifest=manifest_of(model), model=model)
 
 
-# --- what is asked ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("phase", list(Phase))
 @pytest.mark.parametrize("features", [29, 41])
 def test_scores_are_those_of_xgboost_itself(features: int, phase: Phase) -> None:
@@ -109,11 +102,6 @@ def test_scores_are_those_of_xgboost_itself(features: int, phase: Phase) -> None
     names = list(model.manifest.features)
     wanted = booster.predict(xgboost.DMatrix(ROWS[:, :features].astype(np.float32), feature_names=names))
     assert model.score(ROWS).tolist() == wanted.tolist()
-
-
-def test_scores_of_no_candidates_are_empty(model_41: RankingModel) -> None:
-    assert model_41.score(ROWS[:0]).tolist() == []
-    assert confidence_of(model_41.score(ROWS[:0]), Phase.LISTWISE) == 0.0
 
 
 def test_without_xgboost_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +126,6 @@ def test_model_damage_that_only_xgboost_sees_fails_in_ready(parameter: dict[str,
         model.ready()
 
 
-# --- the configuration it was trained under --------------------------------------------------------------------------
-
-
 def test_changed_feature_configuration_is_reported(model_41: RankingModel) -> None:
     ranking = load_settings().ranking
     own = manifest_of(model_41.model, features_config=features_config(ranking))
@@ -163,9 +148,6 @@ def test_a_model_is_read_without_numpy_and_xgboost() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-# --- how sure --------------------------------------------------------------------------------------------------------
-
-
 def test_a_binary_model_is_as_sure_as_its_best_result_is_good() -> None:
     scores = generated_model(41, Phase.BINARY).score(ROWS)
     assert confidence_of(scores, Phase.BINARY) == pytest.approx(float(scores.max()))
@@ -179,15 +161,6 @@ def test_the_others_are_as_sure_as_the_first_is_above_the_second(scores: list[fl
     if len(scores) > 1:
         first, second, *_ = sorted(scores, reverse=True)
         assert confidence == pytest.approx(1 / (1 + np.exp(-(first - second))))
-
-
-def test_equal_scores_are_a_toss_up_and_wider_gaps_are_surer() -> None:
-    confidences = [confidence_of([gap, 0.0, -1.0], Phase.LISTWISE) for gap in (0.0, 0.5, 1.5, 3.0, 900.0)]
-    assert confidences[0] == 0.5
-    assert all(less < more for less, more in pairwise(confidences))
-
-
-# --- what is shown and hashed ----------------------------------------------------------------------------------------
 
 
 class _Rules(Rules):

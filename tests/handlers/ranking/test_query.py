@@ -16,25 +16,18 @@ SECTION = shipped_rules(RankingRules).ranking.intent
 STOP_WORDS = frozenset(["the", "of", "is", "this", "的"])
 
 
-@pytest.mark.parametrize(("query", "sign"), TABLES["specific_intent_is_recognised"])
-def test_specific_intent_is_recognised(query: str, sign: str) -> None:
+@pytest.mark.parametrize(
+    ("intent", "query", "sign"),
+    [
+        *((Intent.SPECIFIC, *row) for row in TABLES["specific_intent_is_recognised"]),
+        *((Intent.EXPLORATORY, *row) for row in TABLES["exploratory_intent_is_recognised"]),
+        *((Intent.BALANCED, query, "no sign of either") for query in TABLES["without_a_sign_it_is_between"]),
+    ],
+)
+def test_an_intent_is_recognised_by_its_sign(intent: Intent, query: str, sign: str) -> None:
     note = read_query(query, SECTION).intent
-    assert note.intent is Intent.SPECIFIC
+    assert note.intent is intent
     assert sign in note.reason
-
-
-@pytest.mark.parametrize(("query", "sign"), TABLES["exploratory_intent_is_recognised"])
-def test_exploratory_intent_is_recognised(query: str, sign: str) -> None:
-    note = read_query(query, SECTION).intent
-    assert note.intent is Intent.EXPLORATORY
-    assert sign in note.reason
-
-
-@pytest.mark.parametrize("query", ["how do tides work", "tidal power costs money", "潮汐為什麼會變化", "", "?!"])
-def test_without_a_sign_it_is_between(query: str) -> None:
-    note = read_query(query, SECTION).intent
-    assert note.intent is Intent.BALANCED
-    assert note.reason == "no sign of either"
 
 
 def test_all_capitals_are_not_read_as_names() -> None:

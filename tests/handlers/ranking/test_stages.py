@@ -9,8 +9,7 @@ from handlers.rank_results import RankResultsRules
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import RankingSection
 from handlers.ranking.fusion import Corpus
-from handlers.ranking.model import Feature
-from handlers.ranking.stages import Weighed, after_diversity, after_trees, after_trust, copied, is_relevant, weigh
+from handlers.ranking.stages import Weighed, after_diversity, after_trust, copied, is_relevant, weigh
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(RankResultsRules)
@@ -47,16 +46,6 @@ def test_words_keep_candidates_that_vectors_would_cut(limit: int, kept: int) -> 
     assert weighed.candidates[weighed.standing.order[0]].url == "https://a.example/119"
     places = [int(candidate.url.rpartition("/")[2]) for candidate in weighed.candidates]
     assert places == sorted(places)
-
-
-def test_positions_count_among_the_kept_candidates() -> None:
-    weighed = weighed_by("copper mine Falun", candidates(120))
-    assert [candidate.position for candidate in weighed.candidates] == list(range(50))
-    rows = after_trees(weighed, weighed.standing, SECTION.trees, None).features
-    assert rows is not None
-    assert sorted(rows[:, Feature.RETRIEVAL_POSITION]) == list(range(50))
-    assert sum(rows[:, Feature.POSITION_CHANGE]) == 0.0
-    assert rows[weighed.standing.order[0], Feature.POSITION_CHANGE] == 49.0
 
 
 def test_what_a_filter_took_away_counts_for_nothing() -> None:
@@ -111,11 +100,6 @@ def test_trust_decides_between_equals(first: int | None, second: int | None) -> 
     more_trusted = pages[0] if (first or 40) > (second or 40) else pages[1]
     assert trusted("dam closed", *pages)[0] == more_trusted.title
     assert trusted("dam closed", *pages, weight=0.0)[0] == "Dam closed today"
-
-
-def test_without_a_known_score_trust_changes_nothing() -> None:
-    weighed = weighed_by("dam closed", (page(0, "Dam closed", ""), page(1, "Rain", "")))
-    assert after_trust(weighed, weighed.standing, SECTION.trust, 0.0) is weighed.standing
 
 
 COPIED = "The dam closed in May for dredging, and the work takes three months, said the office on Monday."

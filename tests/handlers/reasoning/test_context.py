@@ -89,21 +89,13 @@ def test_lines_are_as_the_plan_prints_them() -> None:
     ("given", "shown"),
     [
         *TABLES["a_name_is_one_plain_line_or_nothing"],
+        *((name, "") for name in TABLES["a_name_that_rates_a_source_is_not_shown"]),
+        *((name, name) for name in TABLES["a_name_with_such_a_word_is_shown"]),
         ("x" * 500, "x" * MAX_NAME_CHARACTERS),
     ],
 )
 def test_a_name_is_one_plain_line_or_nothing(given: str, shown: str) -> None:
     assert plain_name(given) == shown
-
-
-@pytest.mark.parametrize("name", TABLES["a_name_that_rates_a_source_is_not_shown"])
-def test_a_name_that_rates_a_source_is_not_shown(name: str) -> None:
-    assert plain_name(name) == ""
-
-
-@pytest.mark.parametrize("name", TABLES["a_name_with_such_a_word_is_shown"])
-def test_a_name_with_such_a_word_is_shown(name: str) -> None:
-    assert plain_name(name) == name
 
 
 @pytest.mark.parametrize("label", LABELS)

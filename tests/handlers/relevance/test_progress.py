@@ -11,19 +11,6 @@ from tests.samples import instance
 A, B, C = "https://a.example/", "https://b.example/", "https://c.example/"
 
 
-def test_redelivery_keeps_the_extraction_id() -> None:
-    sources = sources_of((A, B), 10)
-    steps = [go_on(request, "q", sources, "v") for request in ("r", "r", "s")]
-    assert all(isinstance(step, ExtractionNeeded) for step in steps)
-    ids = [step.extraction_id for step in steps if isinstance(step, ExtractionNeeded)]
-    assert ids[0] == ids[1] != ids[2]
-
-
-def test_a_source_is_read_itself_as_the_first_attempt() -> None:
-    step = instance(ExtractionNeeded, go_on("r", "q", sources_of((A,), 10), "v"))
-    assert (step.follow, step.attempt, step.max_details) == (False, 1, 1)
-
-
 @pytest.mark.parametrize("urls", [(A, A), (A, f" {A}#part "), (A, "HTTPS://A.example:443/"), (A, " ", "")])
 def test_spellings_of_one_url_are_one_source(urls: tuple[str, ...]) -> None:
     assert [source.url for source in sources_of(urls, 10)] == [A]

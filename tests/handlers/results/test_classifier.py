@@ -89,13 +89,6 @@ def test_listing_score_rises_with_its_content_share(seen: Observed, score: float
     assert actionable_score(ResultType.AGGREGATOR, seen, SECTION) == score
 
 
-def test_error_page_scores_0() -> None:
-    result = RetrievedContent(url="https://a.example/x", title="404 Not Found", content="page not found")
-    classified = CLASSIFIER.classify(result)
-    assert (classified.result_type, classified.actionable_score) == (ResultType.NAVIGATION, 0.0)
-    assert classified.reasons[0].startswith("no content")
-
-
 def test_the_title_of_a_page_counts_beside_the_one_of_its_result() -> None:
     html = '<title>Page not found | Town hall</title><body><p><a href="/">Home</a></p></body>'
     result = RetrievedContent(

@@ -59,11 +59,6 @@ def test_a_tree_deeper_than_a_byte_has_leaves_is_refused() -> None:
         Tree(of=0, measures=(0,) * 15, thresholds=(1.0,) * 15, leaves=(0.1,) * 16)
 
 
-def test_a_measure_that_is_not_given_counts_as_nothing() -> None:
-    forest = Forest(Trees(measures=("links", "share"), start=(0.0, 0.0, 0.0), trees=(TREE, TREE)))
-    assert forest.scores({}) == [0.0, 0.2, 0.0]
-
-
 @pytest.mark.parametrize(
     "change",
     [{"thresholds": (1.0,)}, {"leaves": (0.1,)}, {"measures": (0, 1), "thresholds": (1.0, 1.0), "leaves": (1.0,) * 3}],

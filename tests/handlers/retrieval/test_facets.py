@@ -40,13 +40,11 @@ def test_details_of_the_title_count() -> None:
     assert share("concerts 29 November", "Doors at seven.", title="Concert, 29 November, 20:00") == 1.0
 
 
-@pytest.mark.parametrize(("query", "text", "expected"), TABLES["matching_details_do_not_replace_the_subject"])
-def test_matching_details_do_not_replace_the_subject(query: str, text: str, *, expected: bool) -> None:
-    assert is_answer(query, text) is expected
-
-
-@pytest.mark.parametrize(("query", "text", "expected"), TABLES["conditions_are_met_by_what_a_text_says"])
-def test_conditions_are_met_by_what_a_text_says(query: str, text: str, *, expected: bool) -> None:
+@pytest.mark.parametrize(
+    ("query", "text", "expected"),
+    [*TABLES["matching_details_do_not_replace_the_subject"], *TABLES["conditions_are_met_by_what_a_text_says"]],
+)
+def test_subject_and_conditions_are_met_by_a_text(query: str, text: str, *, expected: bool) -> None:
     assert is_answer(query, text) is expected
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers.text.tokens import MAX_CHARACTERS, divide, fold, forms_of, is_undivided, tokenize, words_of
+from handlers.text.tokens import MAX_CHARACTERS, divide, fold, forms_of, tokenize, words_of
 from tests.tables import tables
 
 TABLES = tables(__file__)
@@ -25,11 +25,6 @@ def test_tokens_are_split_in_every_script(text: str, tokens: tuple[str, ...]) ->
 @pytest.mark.parametrize("part", ["立法", "法院", "立法院", "卓榮", "榮泰", "通過"])
 def test_part_of_a_chinese_word_or_name_is_found(part: str) -> None:
     assert set(tokenize(part)) <= set(tokenize("昨天立法院的卓榮泰說三讀通過了"))
-
-
-def test_words_to_be_counted_do_not_overlap() -> None:
-    words = words_of("立法院三讀 the bill")
-    assert "".join(words) == "立法院三讀thebill"
 
 
 def test_other_numbers_of_a_noun() -> None:
@@ -82,8 +77,3 @@ def test_hostile_text_is_cut_and_read(unit: str) -> None:
 def test_composing_is_done_in_pieces() -> None:
     marks = "a" + "\u0316\u0301" * 30
     assert unicodedata.is_normalized("NFKC", fold(marks))
-
-
-def test_scripts_without_spaces_are_detected() -> None:
-    assert is_undivided("台北 weather")
-    assert not is_undivided("weather")

@@ -1,13 +1,14 @@
 """Queries from their text on: what the 29 base features and the frozen model's scores were, with all that lies before.
 
-The cases of ``cases.py`` bring what fusion and diversity said; here both are computed, so a change of theirs that gives
-an old model other numbers is seen too. The numbers of the sections that decide are kept beside the
-cases: configuration may change, what it means may not. ``python -m tests.handlers.ranking.frozen.weighed`` writes the
-expected values anew, for a new version of the features alone.
+Fusion and diversity are computed too, so a change of theirs that gives an old model other numbers is seen. The numbers
+of the sections that decide are kept beside the cases: configuration may change, what it means may not.
+``python -m tests.handlers.ranking.frozen.weighed`` writes the expected values anew, for a new version of the features
+alone.
 """
 
 import json
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,23 @@ from numpy.typing import NDArray
 
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.config import RankingSection
-from handlers.ranking.model import TOTAL_FEATURES_PHASE_A
+from handlers.ranking.model import TOTAL_FEATURES_PHASE_A, Manifest, RankingModel
 from handlers.ranking.query import read_query
 from handlers.ranking.stages import after_judge, after_trees, weigh
 from schemas.llm import LlmCall
 from schemas.ranking import StageName, StageOutcome
 from schemas.replies import ModelReply
 from streams.settings.model import load_settings
-from tests.handlers.ranking.frozen.cases import HERE, frozen_model
 
+HERE = Path(__file__).parent
 FILE = HERE / "weighed.json"
 _KEPT = ("bm25", "intent", "mmr", "model_ranking")
+
+
+def frozen_model() -> RankingModel:
+    """The model, which takes 29 features."""
+    manifest = Manifest.model_validate_json((HERE / "manifest.json").read_bytes())
+    return RankingModel(manifest=manifest, model=(HERE / "model.json").read_text("utf-8"))
 
 
 def stored_cases() -> dict[str, Any]:
