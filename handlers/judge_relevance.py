@@ -19,7 +19,7 @@ from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import RelevanceGateSection, completed, content_hash, go_on, settled
-from handlers.retrieval.facets import met, repeats, share_of, share_where
+from handlers.retrieval.facets import met, repeats, share_of, share_where, unmet
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns, compile_details
@@ -114,15 +114,15 @@ def compare(
     )
     subject = [facet for facet in facets if facet.is_subject]
     scores = [met(facet, seen) for facet in subject]
-    lacking = any(facet.is_condition and met(facet, seen) < 1 for facet in facets)
-    missed = any(facet.weight >= _FULL and not score for facet, score in zip(subject, scores, strict=True))
+    lacking = any(unmet(facets, [[met(facet, seen) for facet in facets]]))
+    missed = any(facet.weight >= _FULL and score <= 0 for facet, score in zip(subject, scores, strict=True))
     is_short = len(subject) <= _SHORT_QUERY and not has_cjk(source.query)
     share = share_of(subject, scores)
     if subject and not lacking and share >= gate.least_coverage and (not is_short or not missed):
         return (UNDECIDED if repeats(facets, seen) else "Relevant"), reasons
     of_unnamed = share_where(lambda facet: not facet.is_condition, subject, scores)
     lacks_name = any(
-        facet.is_condition and not facet.text.isdecimal() and not score
+        facet.is_condition and not facet.text.isdecimal() and score <= 0
         for facet, score in zip(subject, scores, strict=True)
     )
     is_other = lacks_name and 0 < of_unnamed <= gate.most_irrelevant_coverage

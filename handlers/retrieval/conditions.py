@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 
 from handlers.retrieval.seen_result import SeenResult
-from handlers.retrieval.stated import Choice, StatedWords
+from handlers.retrieval.stated import Choice
 from handlers.retrieval.weekdays import WEEKDAYS
 from handlers.text.word_match import Unit, WordText
 from handlers.text.words import AskedKind, Kind
@@ -18,7 +18,6 @@ from schemas.evidence import DateEvidence, PriceEvidence, TimeEvidence
 Meets = Callable[[SeenResult], float]
 Units = tuple[Unit, ...]
 _LONGEST_DATE = 40
-_WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
@@ -195,21 +194,6 @@ def measuring(amount: Decimal, unit: str, *, is_most: bool) -> Meets:
     def meets(seen: SeenResult) -> float:
         found = seen.measures.get(unit, ())
         return float(bool(found) and all(other <= amount if is_most else other >= amount for other in found))
-
-    return meets
-
-
-def lacking(unit: Unit, words: StatedWords) -> Meets:
-    """Whether a result has nothing of a word, or says that it lacks it."""
-
-    def is_lacking(part: str) -> bool:
-        text = part.casefold()
-        found = (match for match in _WORD.finditer(text) if WordText(match[0]).has(unit))
-        return any(words.lacks(text, *match.span()) for match in found)
-
-    def meets(seen: SeenResult) -> float:
-        said = [part for part, known in seen.parts if known.has(unit)]
-        return float(not said or any(map(is_lacking, said)))
 
     return meets
 

@@ -11,8 +11,8 @@ from itertools import islice, pairwise
 
 from handlers.retrieval import conditions
 from handlers.retrieval.conditions import Meets, Units
-from handlers.retrieval.facets import Facet
-from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, YEAR, SeenResult
+from handlers.retrieval.facets import DENIED, Facet
+from handlers.retrieval.seen_result import FREE, IDENTIFIER, VARIANT, YEAR, SeenResult
 from handlers.retrieval.stated import BY_PERIOD, OPEN, StatedWords
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
@@ -65,7 +65,7 @@ _BOUNDED_TIME = re.compile(
 _MOST_CONDITIONS = 8
 """Measures that are bounded, and words that are excluded."""
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
-_LEAST_WEIGHT, _FEW_SMALL = 0.05, 2
+_LEAST_WEIGHT, _LEAST_DENIED, _FEW_SMALL = 0.05, 0.2, 2
 _LESS_COMMON, _RARE, _UNKNOWN = 0.45, 0.55, 0.97
 """Rarity from which on two words with capitals are a name, one such word is, and one behind a word such as "in" is a
 place."""
@@ -141,12 +141,16 @@ class QueryReader:
                 stated.append(facet)
                 text = _without(text, start, end)
         ignored = self._ignored_in(language)
+        # "Can dogs eat grapes" and "tap does not drain" are answered by "no".
+        first = _TERM.search(fold_words(query))
+        is_question = first is None or first[0] in self._small or "?" in query
+        is_open = is_question or FREE.search(query) is not None or bool(self._stated.divide(text)[1])
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
         names = frozenset(self._names(text, language))
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
         subject = [facet for facet in stated if facet.is_subject]
-        subject += [self._word(unit, names, language, shown) for unit in units]
+        subject += [self._word(unit, names, language, shown, may_be_denied=is_open) for unit in units]
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
         others = (facet for facet in (*stated, *asked) if not facet.is_subject)
@@ -280,12 +284,16 @@ class QueryReader:
         own = self.patterns.stop_words_of.get(language or "") or self.patterns.details.small_words.get(language or "")
         return self._ignored if own is None else {*own, *self._undivided}
 
-    def _word(self, unit: Unit, names: Set[str], language: str | None, shown: Mapping[str, str]) -> Facet:
+    def _word(
+        self, unit: Unit, names: Set[str], language: str | None, shown: Mapping[str, str], *, may_be_denied: bool
+    ) -> Facet:
         text = min(unit.forms)
         is_number = text.isdecimal()
         weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else self._background.rarity(text, language) ** 2)
         is_condition = is_number or not names.isdisjoint(unit.forms)
-        return Facet(shown.get(text, text), _word_of(unit), weight, is_subject=True, is_condition=is_condition)
+        may_be_denied |= weight < _LEAST_DENIED
+        meets = _word_of(unit, may_be_denied=may_be_denied)
+        return Facet(shown.get(text, text), meets, weight, is_subject=True, is_condition=is_condition)
 
     def _price(self, text: str, price: PriceEvidence, asked: Sequence[conditions.Asked]) -> tuple[Facet, int]:
         """A stated price and where it begins: any price meets it; beside a word such as "under", only one within it."""
@@ -341,7 +349,11 @@ class QueryReader:
                 yield (
                     term.start(),
                     other.end(),
-                    Facet(text[term.start() : other.end()], conditions.lacking(unit, self._stated), is_condition=True),
+                    Facet(
+                        text[term.start() : other.end()],
+                        lambda seen, unit=unit: float(seen.lacks(unit)),
+                        is_condition=True,
+                    ),
                 )
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
@@ -407,10 +419,10 @@ def _named(text: str, meets: Meets) -> Facet:
     return Facet(text, meets, is_subject=True, is_condition=True)
 
 
-def _word_of(unit: Unit) -> Meets:
+def _word_of(unit: Unit, *, may_be_denied: bool) -> Meets:
     if min(unit.forms).isdecimal():
         return lambda seen: float(seen.words.has(unit) and not seen.has_variant_only(min(unit.forms)))
-    return lambda seen: float(seen.words.has(unit) and unit.forms.isdisjoint(seen.denied))
+    return lambda seen: DENIED if not may_be_denied and seen.denies(unit) else float(seen.words.has(unit))
 
 
 def _without(text: str, start: int, end: int) -> str:

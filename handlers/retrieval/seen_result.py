@@ -14,7 +14,7 @@ from handlers.retrieval.weekdays import PARTS, TO
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
 from handlers.text.scripts import find_language
-from handlers.text.word_match import WordText, stems_of
+from handlers.text.word_match import Unit, WordText
 from handlers.text.words import NUMERALS, AskedKind, fold
 from schemas.evidence import DateEvidence, Evidence, PriceEvidence
 
@@ -41,6 +41,8 @@ _BETWEEN = frozenset(("", *" -‐‑–./_\u00a0"))
 """What may be between the letters and the digits of such a name."""
 _MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
 _TERM = re.compile(r"[^\W_]+")
+FREE = re.compile(r"(\w{1,30})[- ]free(?!\w)")
+"""A word for what something lacks: egg-free."""
 
 
 class SeenResult:
@@ -109,19 +111,19 @@ class SeenResult:
         return bool(found) and all(VARIANT.match(self.text, match.end()) for match in found)
 
     @cached_property
-    def denied(self) -> frozenset[str]:
-        """The stems of words that it has behind "without" only."""
-        without, terms = self._words.exclusions, _TERM.findall(self.folded)
-        if without.keys().isdisjoint(terms):
-            return frozenset()
-        denied = " ".join(term for before, term in pairwise(terms) if before in without)
-        said = " ".join(terms[:1] + [term for before, term in pairwise(terms) if before not in without])
-        return frozenset(stems_of(denied)).difference(stems_of(said))
+    def _divided(self) -> tuple[WordText, WordText]:
+        affirmed, denied = self._words.divide(self.text, self.language)
+        return WordText(affirmed), WordText(denied)
 
-    @cached_property
-    def parts(self) -> list[tuple[str, WordText]]:
-        """Its title, and the parts of its sentences, with their words."""
-        return [(part, WordText(part)) for part in PARTS.split(self.text)]
+    def denies(self, unit: Unit) -> bool:
+        """Whether it has a word only where it denies it: not electric, no pets, without a pool."""
+        affirmed, denied = self._divided
+        return denied.has(unit) and not affirmed.has(unit)
+
+    def lacks(self, unit: Unit) -> bool:
+        """Whether it has nothing of a word, or says somewhere that it lacks it."""
+        is_free = WordText(" ".join(FREE.findall(self.folded))).has(unit)
+        return is_free or self._divided[1].has(unit) or not self.words.has(unit)
 
     @cached_property
     def folded(self) -> str:

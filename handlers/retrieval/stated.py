@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
-from handlers.retrieval.weekdays import Week
+from handlers.retrieval.weekdays import PARTS, Week
 from handlers.text.patterns import DetailPatterns, Patterns, joined_words
 from handlers.text.scripts import is_ideographic
 from handlers.text.word_match import fold_words
@@ -42,7 +43,14 @@ class StatedWords:
         short = {fold_words(word): name for pack in packs for name, words in pack.week.items() for word in words}
         self.exclusions = {word: language for pack in packs for word, language in pack.exclusions.items()}
         self.opening = {word for word, name in short.items() if name == "open"}
-        self._denials = {fold_words(word) for word in joined_words(patterns, "denials")}
+        self._denials: dict[str, set[str]] = {word: {language} for word, language in self.exclusions.items()}
+        for language, words in ((key, words) for pack in packs for key, words in pack.denials.items()):
+            for word in map(fold_words, words):
+                self._denials.setdefault(word, set()).add(language)
+        self._known = frozenset().union(*self._denials.values())
+        self._affirming, self._opposed, self._admitted = (
+            frozenset(map(fold_words, joined_words(patterns, name))) for name in ("no_denials", "opposed", "admitted")
+        )
         self.week = Week(days, short, self.denies)
         self.choices = (
             *(Choice(expressions, self) for pack in packs for expressions in pack.choices.values()),
@@ -79,15 +87,35 @@ class StatedWords:
 
     def denies(self, before: str, reach: int = 1) -> bool:
         """Whether one of the last words of a text is a denial, without those of an earlier clause."""
-        clause = fold_words(_CLAUSES.split(before[-_REACH:])[-1]).replace("’", "'").replace("n't", " not")
-        words = _WORD.findall(clause)[-reach:]
-        return not self._denials.isdisjoint(words) or before.endswith("不")
+        words = _words_of(_CLAUSES.split(before[-_REACH:])[-1])[-reach:]
+        return any(word in self._denials and word not in self.exclusions for word in words) or before.endswith("不")
 
-    def lacks(self, text: str, start: int, end: int) -> bool:
-        """Whether a text says that it lacks what it names at a place: without eggs, no eggs, egg-free."""
-        before = _WORD.findall(text[max(0, start - _REACH) : start])[-1:]
-        is_free = _WORD.findall(text[end : end + _REACH])[:1] == ["free"]
-        return is_free or not self.exclusions.keys().isdisjoint(before) or self.denies(text[:start])
+    def divide(self, text: str, language: str | None = None) -> tuple[str, str]:
+        """The words that a text affirms, and those that it denies: no pets, without a pool, dogs not allowed."""
+        affirmed, denied = list[str](), list[str]()
+        for part in PARTS.split(text):
+            words = _words_of(part)
+            places = {at for place in range(len(words)) for at in self._denied(words, place, language)}
+            for place, word in enumerate(words):
+                (denied if place in places else affirmed).append(word)
+        return " ".join(affirmed), " ".join(denied)
+
+    def _denied(self, words: Sequence[str], place: int, language: str | None) -> Iterable[int]:
+        """The places of what a word denies in its clause: some words behind it, and what is before "not allowed"."""
+        known = self._denials.get(words[place])
+        # A denial of one language is another word of another: "no centro", "sin tax".
+        if known is None or (language in self._known and language not in known):
+            return ()
+        start, reach = place + 1, _NEAR - 1 if words[place] in self.exclusions else _NEAR + 1
+        behind = list(takewhile(lambda word: word not in self._opposed, words[start : start + reach]))
+        if not self._affirming.isdisjoint((*words[max(0, place - 1) : place], *behind[:3])):
+            return ()
+        is_last = start == len(words) or not self._admitted.isdisjoint(behind[:2])
+        return chain(range(start, start + len(behind)), range(place) if is_last else ())
+
+
+def _words_of(text: str) -> list[str]:
+    return _WORD.findall(fold_words(text).replace("’", "'").replace("n't", " not"))
 
 
 class Choice:
