@@ -155,9 +155,13 @@ class Sentence:
         first = self.words[0]
         if "connectives" in first.kinds:
             return next((place for place, word in enumerate(self.words) if place and word.text not in ",，"), None)
+        commas = [place for place, word in enumerate(self.words) if word.text in ",，"]
+        comma = commas[0] if commas else None
         if "articles" in first.kinds or first.kinds.isdisjoint(("postmodifiers", "clause_starts", *_TIMES)):
-            return 0
-        comma = next((place for place, word in enumerate(self.words) if word.text in ",，"), None)
+            # "Unlike its predecessor, the phone has": two commas would be around a name for the same thing.
+            is_opening = sum(place < (self.verb or 0) for place in commas) == 1 and "articles" not in first.kinds
+            behind = self.words[comma + 1 :][:1] if comma is not None and is_opening else []
+            return comma + 1 if comma is not None and behind and "articles" in behind[0].kinds else 0
         for place, (before, word) in enumerate(pairwise(self.words), 1):
             # "In 1986 the company", "In Israel, with a year left, the show": no preposition is before the article.
             is_end = before.text in ",，" or before.text[0].isdigit() or before.may_be_name
