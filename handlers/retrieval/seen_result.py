@@ -111,19 +111,18 @@ class SeenResult:
         return bool(found) and all(VARIANT.match(self.text, match.end()) for match in found)
 
     @cached_property
-    def _divided(self) -> tuple[WordText, WordText]:
-        affirmed, denied = self._words.divide(self.text, self.language)
-        return WordText(affirmed), WordText(denied)
+    def _divided(self) -> list[WordText]:
+        return list(map(WordText, self._words.divide(self.text, self.language)))
 
     def denies(self, unit: Unit) -> bool:
         """Whether it has a word only where it denies it: not electric, no pets, without a pool."""
-        affirmed, denied = self._divided
+        affirmed, denied, _ = self._divided
         return denied.has(unit) and not affirmed.has(unit)
 
     def lacks(self, unit: Unit) -> bool:
         """Whether it has nothing of a word, or says somewhere that it lacks it."""
         is_free = WordText(" ".join(FREE.findall(self.folded))).has(unit)
-        return is_free or self._divided[1].has(unit) or not self.words.has(unit)
+        return is_free or any(part.has(unit) for part in self._divided[1:]) or not self.words.has(unit)
 
     @cached_property
     def folded(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
@@ -48,8 +48,9 @@ class StatedWords:
             for word in map(fold_words, words):
                 self._denials.setdefault(word, set()).add(language)
         self._known = frozenset().union(*self._denials.values())
-        self._affirming, self._opposed, self._admitted = (
-            frozenset(map(fold_words, joined_words(patterns, name))) for name in ("no_denials", "opposed", "admitted")
+        self._affirming, self._needs, self._opposed, self._admitted = (
+            frozenset(map(fold_words, joined_words(patterns, name)))
+            for name in ("no_denials", "needs", "opposed", "admitted")
         )
         self.week = Week(days, short, self.denies)
         self.choices = (
@@ -90,28 +91,31 @@ class StatedWords:
         words = _words_of(_CLAUSES.split(before[-_REACH:])[-1])[-reach:]
         return any(word in self._denials and word not in self.exclusions for word in words) or before.endswith("不")
 
-    def divide(self, text: str, language: str | None = None) -> tuple[str, str]:
-        """The words that a text affirms, and those that it denies: no pets, without a pool, dogs not allowed."""
-        affirmed, denied = list[str](), list[str]()
+    def divide(self, text: str, language: str | None = None) -> tuple[str, str, str]:
+        """What a text affirms, what it denies (no pets, without a pool, dogs not allowed), and what is not needed."""
+        divided = list[str](), list[str](), list[str]()
         for part in PARTS.split(text):
             words = _words_of(part)
-            places = {at for place in range(len(words)) for at in self._denied(words, place, language)}
+            group_of = {at: group for place in range(len(words)) for at, group in self._denied(words, place, language)}
             for place, word in enumerate(words):
-                (denied if place in places else affirmed).append(word)
-        return " ".join(affirmed), " ".join(denied)
+                divided[group_of.get(place, 0)].append(word)
+        affirmed, denied, unneeded = map(" ".join, divided)
+        return affirmed, denied, unneeded
 
-    def _denied(self, words: Sequence[str], place: int, language: str | None) -> Iterable[int]:
-        """The places of what a word denies in its clause: some words behind it, and what is before "not allowed"."""
+    def _denied(self, words: Sequence[str], place: int, language: str | None) -> Iterator[tuple[int, int]]:
+        """What a word denies in its clause, with its group: some words behind it, and what is before "not allowed"."""
         known = self._denials.get(words[place])
         # A denial of one language is another word of another: "no centro", "sin tax".
         if known is None or (language in self._known and language not in known):
-            return ()
+            return
         start, reach = place + 1, _NEAR - 1 if words[place] in self.exclusions else _NEAR + 1
         behind = list(takewhile(lambda word: word not in self._opposed, words[start : start + reach]))
-        if not self._affirming.isdisjoint((*words[max(0, place - 1) : place], *behind[:3])):
-            return ()
+        if not self._affirming.isdisjoint(behind[:_NEAR]):
+            return
+        is_needless = not self._needs.isdisjoint((*words[max(0, place - 1) : place], *behind[:_NEAR]))
         is_last = start == len(words) or not self._admitted.isdisjoint(behind[:2])
-        return chain(range(start, start + len(behind)), range(place) if is_last else ())
+        for at in chain(range(start, start + len(behind)), range(place) if is_last or is_needless else ()):
+            yield at, 1 + is_needless
 
 
 def _words_of(text: str) -> list[str]:

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import chain
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 import regex
@@ -21,6 +21,7 @@ _TERM = regex.compile(rf"([{CJK}]+)|(\d{{1,30}})|([^\W\d_{CJK}][+#]{{1,3}}|[^\W\
 _IDEOGRAPHS = regex.compile(f"[{CJK}]+")
 _GROUPED = re.compile(r"(?<=\d)[,.\u00a0\u202f](?=\d{3}(?!\d))")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
+_VOWELS = "aeiou"
 _LEAST_STEM, _LEAST_PREFIX, _LEAST_PLURAL, _LONGEST_ENDING = 4, 5, 3, 2
 _DENSE, _OFTEN, _LEAST_REPETITIVE = 0.7, 2.5, 12
 """Share of a text's words, times that each occurs, and words of a text, from which on it only repeats some."""
@@ -79,18 +80,23 @@ class WordText:
         return len(form) >= _LEAST_PLURAL and (f"{form}s" in self._known or form.removesuffix("s") in self._known)
 
     def _has_inflection(self, form: str) -> bool:
-        """Whether the longer of two stems begins with the shorter: renew, renewal; Mietvertrag, Mietvertragen."""
+        """Whether the longer of two stems begins with the shorter, or their last vowels differ: renewal, importi.
+
+        An "s" that was no ending counts with the shorter: plads, pladsen.
+        """
         if len(form) < _LEAST_PREFIX:
             return False
-        shortest = max(_LEAST_PREFIX, len(form) - _LONGEST_ENDING)
-        if any(form[:end] in self._known for end in range(shortest, len(form))):
+        ends = range(max(_LEAST_PREFIX, len(form) - _LONGEST_ENDING - 1), len(form))
+        if any(form[:end] in self._known and _is_ending(form[end:]) for end in ends):
             return True
-        for word in self._sorted[bisect_left(self._sorted, form) :]:
-            if not word.startswith(form):
-                return False
-            if len(word) - len(form) <= _LONGEST_ENDING:
-                return True
-        return False
+        if form[-1] in _VOWELS and len(form) > _LEAST_PREFIX and any(f"{form[:-1]}{v}" in self._known for v in _VOWELS):
+            return True
+        following = takewhile(lambda word: word.startswith(form), self._sorted[bisect_left(self._sorted, form) :])
+        return any(_is_ending(word[len(form) :]) for word in following)
+
+
+def _is_ending(rest: str) -> bool:
+    return len(rest.removeprefix("s")) <= _LONGEST_ENDING
 
 
 def units_of(query: str, ignored: Set[str], same_words: Mapping[str, Sequence[str]]) -> tuple[Unit, ...]:
