@@ -24,6 +24,7 @@ from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns, compile_details
 from handlers.text.scripts import has_cjk
+from handlers.text.word_match import WordText
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, Message
@@ -41,7 +42,8 @@ from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 TASK = "judge_relevance"
 _AROUND = " \t\r\n\"'`*_#>“”‘’«»「」『』()[]"
 _END = ".!。！,;:"
-_FULL, _SHORT_QUERY = 0.3, 6
+_SOME, _FULL, _SHORT_QUERY = 0.1, 0.3, 6
+"""Weights from which on a word that is missing counts, and words of a query that needs all of them."""
 _FAILED = {
     CallOutcome.TIMEOUT: RelevanceOutcome.TIMEOUT,
     CallOutcome.TRUNCATED: RelevanceOutcome.UNPARSED,
@@ -115,7 +117,9 @@ def compare(
     subject = [facet for facet in facets if facet.is_subject]
     scores = [met(facet, seen) for facet in subject]
     lacking = any(unmet(facets, [[met(facet, seen) for facet in facets]]))
-    missed = any(facet.weight >= _FULL and score <= 0 for facet, score in zip(subject, scores, strict=True))
+    # What tells the source's subject from the query's may be a frequent word.
+    least = _SOME if seen.names_another(WordText(source.query)) else _FULL
+    missed = any(facet.weight >= least and score <= 0 for facet, score in zip(subject, scores, strict=True))
     is_short = len(subject) <= _SHORT_QUERY and not has_cjk(source.query)
     share = share_of(subject, scores)
     if subject and not lacking and share >= gate.least_coverage and (not is_short or not missed):

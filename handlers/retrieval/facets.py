@@ -55,8 +55,8 @@ def met(facet: Facet, seen: SeenResult) -> float:
 
 
 def repeats(facets: Sequence[Facet], seen: SeenResult) -> bool:
-    """Whether a result only repeats the words of the subject."""
-    return seen.repeats(frozenset(chain.from_iterable(stems_of(facet.text) for facet in facets if facet.is_subject)))
+    """Whether a result only repeats what is asked for."""
+    return seen.repeats(frozenset(chain.from_iterable(stems_of(facet.text) for facet in facets if not facet.is_detail)))
 
 
 def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:

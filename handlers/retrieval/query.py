@@ -340,9 +340,12 @@ class QueryReader:
 
     def _exclusions(self, text: str, language: str | None) -> Iterator[_Stated]:
         """What a query excludes: without eggs. A name such as "Doctors Without Borders" excludes nothing."""
+        words = [word for word in _WORD.findall(fold_words(text)) if len(word) > _FEW_SMALL and word not in _HOMOGRAPHS]
+        is_english = 2 * sum(self._background.rarity(word, "en") >= _UNKNOWN for word in words) <= len(words)
         for term, other in pairwise(_TERM.finditer(text)):
             own = self._stated.exclusions.get(term[0].lower())
-            is_other = own != language and (language is not None or term[0].lower() in _HOMOGRAPHS)
+            is_homograph = is_english and term[0].lower() in _HOMOGRAPHS
+            is_other = own != language and (language is not None or is_homograph)
             if own is None or is_other or (term.start() and term[0][0].isupper() and not other[0][0].isupper()):
                 continue
             for unit in self._units(other[0]):

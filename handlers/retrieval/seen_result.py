@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from urllib.parse import unquote
 
+from handlers.retrieval.copies import NAME
 from handlers.retrieval.stated import BY_PERIOD, Choice, StatedWords
 from handlers.retrieval.weekdays import PARTS, TO
 from handlers.text.evidence import find_evidence
@@ -40,6 +41,8 @@ VARIANT = re.compile(r"(?i:[ -](?:pro|max|plus|ultra|mini|lite|air|xl|fe|se|ti|s
 _BETWEEN = frozenset(("", *" -‐‑–./_\u00a0"))
 """What may be between the letters and the digits of such a name."""
 _MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
+_SMALL = 0.1
+"""Share of small words in sentences."""
 _TERM = re.compile(r"[^\W_]+")
 FREE = re.compile(r"(\w{1,30})[- ]free(?!\w)")
 """A word for what something lacks: egg-free."""
@@ -71,8 +74,11 @@ class SeenResult:
         return WordText(f"{self.text}\n{self._address}")
 
     def repeats(self, stems: Set[str]) -> bool:
-        """Whether its text only repeats some words."""
-        return WordText(self.content).repeats(stems)
+        """Whether its text only repeats some words; a text with hardly any small words has no sentences."""
+        small, words = self._words.details.small_words.values(), self.content.lower().split()
+        least = _SMALL * len(words)
+        has_sentences = any(sum(word in known for word in words) >= least for known in small)
+        return WordText(self.content).repeats(stems, has_sentences=has_sentences)
 
     def has_identifier(self, name: str) -> bool:
         """Whether it names a model, an error, a road or a version: KR-550, kr550, KR 550W; neither KR-5500 nor kr550s.
@@ -118,6 +124,11 @@ class SeenResult:
         """Whether it has a word only where it denies it: not electric, no pets, without a pool."""
         affirmed, denied, _ = self._divided
         return denied.has(unit) and not affirmed.has(unit)
+
+    def names_another(self, known: WordText) -> bool:
+        """Whether its title names what other words lack, with a capital amid the text; in German any noun has one."""
+        names = frozenset(NAME.findall(self.content)) if self.language != "de" else frozenset()
+        return any(term in names and not known.has_word(term) for term in _TERM.findall(self._title))
 
     def lacks(self, unit: Unit) -> bool:
         """Whether it has nothing of a word, or says somewhere that it lacks it."""

@@ -8,6 +8,7 @@ from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 from handlers.retrieval.weekdays import PARTS, Week
+from handlers.text.measures import TIME_UNITS
 from handlers.text.patterns import DetailPatterns, Patterns, joined_words
 from handlers.text.scripts import is_ideographic
 from handlers.text.word_match import fold_words
@@ -57,16 +58,17 @@ class StatedWords:
             *(Choice(expressions, self) for pack in packs for expressions in pack.choices.values()),
             _Languages(patterns, self),
         )
-        before, behind, numbers = (
+        before, behind, numbers, ones = (
             alternatives(joined_words(patterns, name))
-            for name in ("other_prices", "other_prices_behind", "number_words")
+            for name in ("other_prices", "other_prices_behind", "number_words", "one_words")
         )
+        units = alternatives(TIME_UNITS)
         self.other_before = re.compile(
             rf"(?i:\b(?:{before})\W{{0,3}}(?:(?:you|av|von|of|à)\W)?|\d\s?[x×]\s?(?:(?:de|à|a)\s)?)\Z"
         )
         """What is before a price that is not to be paid now, or not for the thing; the number of instalments."""
         self.other_behind = re.compile(rf"(?i:\s?(?:{behind})\b)")
-        self.number = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}|(?i:\b(?:{numbers})\b)")
+        self.number = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}|(?i:\b(?:{numbers}|(?:{ones}) (?:{units}))\b)")
         self.counted = re.compile(
             rf"(?<![\w.,])(?:\d[\d.,]{{0,12}}|(?i:{numbers})) (?:\w{{1,20}} ){{0,2}}\w{{1,30}}"
             r"|(?:\w{1,20} ){0,5}\w{1,30}: ?\d"

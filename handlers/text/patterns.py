@@ -217,6 +217,7 @@ class PatternPack(Section):
     other_prices: WordList = _words("Words before a price that is not to be paid now, or not for the thing: rrp.")
     other_prices_behind: WordList = _words("Words behind such a price: off.")
     number_words: WordList = _words("Numbers from two on in words.")
+    one_words: WordList = _words("Words for one, which are a number before a unit of time: a day.")
     thing_details: dict[str, tuple[tuple[Kind, ...], ...]] = _meanings(
         "Details that make an item such a thing, whatever it is called: alternatives, each of some kinds."
     )

@@ -23,8 +23,9 @@ _GROUPED = re.compile(r"(?<=\d)[,.\u00a0\u202f](?=\d{3}(?!\d))")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 _VOWELS = "aeiou"
 _LEAST_STEM, _LEAST_PREFIX, _LEAST_PLURAL, _LONGEST_ENDING = 4, 5, 3, 2
-_DENSE, _OFTEN, _LEAST_REPETITIVE = 0.7, 2.5, 12
-"""Share of a text's words, times that each occurs, and words of a text, from which on it only repeats some."""
+_DENSE, _DENSE_LIST, _OFTEN, _LEAST_REPETITIVE = 0.7, 0.45, 2, 12
+"""Share of a text's words, with and without sentences, times that each occurs, and words of a text, from which on it
+only repeats some."""
 _IDEOGRAPH = 0.5
 """Weight of an ideograph."""
 
@@ -51,11 +52,11 @@ class WordText:
         """Whether one of the unit's forms occurs, in the same or a longer inflection."""
         return any(self._has(form) for form in unit.forms) or any(self.phrase(other) for other in unit.others)
 
-    def repeats(self, stems: Set[str]) -> bool:
+    def repeats(self, stems: Set[str], *, has_sentences: bool = True) -> bool:
         """Whether the text is little more than some words, again and again: it says nothing about them."""
         found = [stem for stem in self._stems if stem in stems]
         size = len(self._stems) + sum(map(len, _IDEOGRAPHS.findall(self._folded)))
-        is_dense = len(found) >= _DENSE * size and size >= _LEAST_REPETITIVE
+        is_dense = len(found) >= (_DENSE if has_sentences else _DENSE_LIST) * size and size >= _LEAST_REPETITIVE
         return is_dense and len(found) >= _OFTEN * len(set(found))
 
     def has_word(self, word: str) -> bool:
