@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from itertools import islice, pairwise
+from itertools import dropwhile, islice, pairwise, takewhile
 
 from handlers.retrieval import conditions
 from handlers.retrieval.conditions import Meets, Units
@@ -145,8 +145,8 @@ class QueryReader:
         first = _TERM.search(fold_words(query))
         is_question = first is None or first[0] in self._small or "?" in query
         is_open = is_question or FREE.search(query) is not None or bool(self._stated.divide(text)[1])
+        names = frozenset(self._names(text, language)) | (frozenset() if is_open else frozenset(self._had(text)))
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
-        names = frozenset(self._names(text, language))
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
         subject = [facet for facet in stated if facet.is_subject]
@@ -358,6 +358,14 @@ class QueryReader:
                         is_condition=True,
                     ),
                 )
+
+    def _had(self, text: str) -> Iterator[str]:
+        """The stems of what a query wants a thing to have: with a pool. Of several words, which one counts is open."""
+        terms = _TERM.findall(fold_words(text))
+        for place in [place for place, term in enumerate(terms) if term in self._stated.with_words]:
+            behind = dropwhile(self._small.__contains__, terms[place + 1 :])
+            had = list(takewhile(lambda term: term not in self._small, behind))
+            yield from (form for unit in self._units(had[0] if len(had) == 1 else "") for form in unit.forms)
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""

@@ -49,6 +49,7 @@ class StatedWords:
             for word in map(fold_words, words):
                 self._denials.setdefault(word, set()).add(language)
         self._known = frozenset().union(*self._denials.values())
+        self.with_words = joined_words(patterns, "with_words")
         self._affirming, self._needs, self._opposed, self._admitted = (
             frozenset(map(fold_words, joined_words(patterns, name)))
             for name in ("no_denials", "needs", "opposed", "admitted")

@@ -211,6 +211,7 @@ class PatternPack(Section):
     exclusions: dict[str, str] = _meanings("Words that exclude what follows, each with its language: without.")
     denials: dict[str, WordList] = _meanings("Words before what is not so, by language.")
     no_denials: WordList = _words("Words behind these that make it so: not only, not far.")
+    with_words: WordList = _words("Words before what a thing has: with.")
     needs: WordList = _words("Words beside a denial that say that something is not needed, which is no lack of it.")
     opposed: WordList = _words("Words behind a denial after which nothing is denied any more: but.")
     admitted: WordList = _words("Words behind a denial that deny what is before it: not allowed.")
