@@ -158,6 +158,25 @@ def test_the_verb_of_a_goal_changes_no_verdict(goal: str) -> None:
     assert searched(goal, *results).satisfied == searched(recipe, *results).satisfied
 
 
+@pytest.mark.parametrize(
+    ("goal", "kind", "has", "without"),
+    [
+        ("Find a farm stay in Umbria with a pool", "Farm stay", "With a pool.", "No pool, but a sauna."),
+        ("Trovare agriturismo in Umbria con piscina", "Agriturismo", "Con piscina.", "Senza piscina, con sauna."),
+        ("Ferienhof in Umbria mit Pool suchen", "Ferienhof", "Mit Pool.", "Kein Pool, aber Sauna."),
+        ("Trouver un gîte en Umbria avec piscine", "Gîte", "Avec piscine.", "Il n'y a pas de piscine."),
+    ],
+)
+def test_one_result_has_all_that_a_goal_states(goal: str, kind: str, has: str, without: str) -> None:
+    def is_found(*rest: str) -> bool:
+        names = ("Alma", "Fonte", "Olivo")
+        return searched(goal, *(result(f"{kind} {names[at]}, {text}", at) for at, text in enumerate(rest))).satisfied
+
+    assert is_found(*[f"Umbria. {has}"] * 3)
+    assert not is_found(f"Umbria. {without}", *[f"Toscana. {has}"] * 2)
+    assert not is_found(*["Umbria."] * 3)
+
+
 def test_copies_on_other_sites_never_satisfy_a_search() -> None:
     text = "The central bank of Norway raised its key rate to 3.5 per cent on Thursday, the third rise in a year."
     one = searched("Find the key rate of Norway", result(text))
