@@ -62,7 +62,7 @@ def test_a_year_never_completes_a_dependent_claim(claim: str) -> None:
         assert (score(dated) or 0) < POOR, dated
 
 
-@pytest.mark.parametrize("opening", ["Unlike its predecessor", "Despite protests", "Weighing nothing", "Sadly", "As before"])
+@pytest.mark.parametrize("opening", ["Unlike its predecessor", "Despite protests", "Weighing nothing", "Sadly"])
 @pytest.mark.parametrize("claim", [claim for claim in DEPENDENT if claim.startswith("The ")])
 def test_an_opening_phrase_never_completes_a_dependent_claim(opening: str, claim: str) -> None:
     assert (score(f"{opening}, t{claim[1:]}") or 0) < POOR
