@@ -7,6 +7,7 @@ from calendar import monthrange
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import partial
 
 from handlers.retrieval.seen_result import SeenResult
 from handlers.retrieval.stated import Choice
@@ -44,16 +45,6 @@ def having(kind: AskedKind, has_name: Callable[[str, AskedKind], bool], counted:
     if kind == "place":
         return lambda seen: float(seen.has(kind) or has_name(seen.text, kind))
     return lambda seen: float(seen.has(kind) or (kind == "date" and seen.has("time")))
-
-
-def identified(name: str) -> Meets:
-    """The name of a model, an error or a road."""
-    return lambda seen: float(seen.has_identifier(name))
-
-
-def naming(phrase: str) -> Meets:
-    """The number of a model with what names its variant."""
-    return lambda seen: float(seen.has_variant(phrase))
 
 
 def another(stated: str, meets: Meets) -> Callable[[SeenResult], bool]:
@@ -108,11 +99,6 @@ def in_month(month: int, units: Units) -> Meets:
     return lambda seen: float(any(month == at for day in seen.dates for at, _ in _orders(day)) or names(seen, units))
 
 
-def in_year(year: int) -> Meets:
-    """A year that a query states; days without any year may be of that year."""
-    return lambda seen: float(year in seen.years or (bool(seen.dates) and not seen.years))
-
-
 def in_days(name: str, units: Units, today: date | None) -> Meets:
     """Days that a query names from its own day on: "today", "next week", "saturday".
 
@@ -139,21 +125,6 @@ Asked = tuple[Choice, str]
 """A choice, and which of its things a query asks for."""
 
 
-def choosing(choice: Choice, value: str) -> Meets:
-    """One of several things: a result names it, or names none and is taken for it."""
-    return lambda seen: float(value in (seen.named(choice) or choice.implied(seen)))
-
-
-def choosing_any(choice: Choice) -> Meets:
-    """Whether a result says which of several things it is."""
-    return lambda seen: float(bool(seen.named(choice)))
-
-
-def choosing_another(choice: Choice, value: str) -> Callable[[SeenResult], bool]:
-    """Whether a result names other things only."""
-    return lambda seen: value not in (seen.named(choice) or {value})
-
-
 def within(price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool, by_period: bool) -> Meets:
     """A first price within a bound, in a currency that may be that of the bound; others are of parts or months."""
 
@@ -168,12 +139,8 @@ def out_of(
     price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool, by_period: bool
 ) -> Callable[[SeenResult], bool]:
     """Whether all prices of a result in the currency of a bound are outside of it."""
-
-    def contradicts(seen: SeenResult) -> bool:
-        same = list(_amounts(price, asked, seen, by_period))
-        return bool(same) and not any(_is_within(amount, price, is_most=is_most) for amount in same)
-
-    return contradicts
+    same = partial(_amounts, price, asked, by_period=by_period)
+    return lambda seen: {_is_within(amount, price, is_most=is_most) for amount in same(seen)} == {False}
 
 
 def _amounts(price: PriceEvidence, asked: Sequence[Asked], seen: SeenResult, by_period: bool) -> Iterator[Decimal]:

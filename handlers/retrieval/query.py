@@ -164,10 +164,9 @@ class QueryReader:
             spans = list(choice.spans(folded)) if choice.is_asked(folded) else []
             values = {value for *_, value in spans}
             if len(values) == 1 and OPEN not in values:
-                asked = choice, values.pop()
-                chosen.append(asked)
-                meets = conditions.choosing_any(choice) if is_question else conditions.choosing(*asked)
-                other = None if is_question else conditions.choosing_another(*asked)
+                chosen.append((choice, value := values.pop()))
+                meets = choice.is_told if is_question else partial(choice.is_met, value)
+                other = None if is_question else partial(choice.is_contradicted, value)
                 for start, end, _ in spans[:_MOST_CONDITIONS]:
                     yield start, end, Facet(text[start:end], meets, is_condition=True, contradicts=other)
 
@@ -190,22 +189,22 @@ class QueryReader:
                 _of_time(text[start:end], conditions.in_month(month, self._units(text[start:end])), "date"),
             )
         for match in YEAR.finditer(text):
-            yield *match.span(), _of_time(match[0], conditions.in_year(int(match[0])), "year")
+            yield *match.span(), _of_time(match[0], partial(SeenResult.may_be_of, year=int(match[0])), "year")
 
     def _identifiers(self, text: str) -> Iterator[_Stated]:
         """Names of versions, of models with variants, and of models, errors and roads."""
         for match in _VERSION.finditer(text):
             measure = MEASURE.match(text, match.start(3))
             if self._is_version(text, match) and not (measure and measure_of(measure)):
-                yield *match.span(), _named(match[0], conditions.identified(f"{match[1]} {match[3]}"))
+                yield *match.span(), _named(match[0], partial(SeenResult.has_identifier, name=f"{match[1]} {match[3]}"))
                 text = _without(text, *match.span())
         for match in _MODEL.finditer(text):
-            yield *match.span(), _named(match[0], conditions.naming(match[0]))
+            yield *match.span(), _named(match[0], partial(SeenResult.has_variant, name=match[0]))
             text = _without(text, *match.span())
         named = [match for match in IDENTIFIER.finditer(text) if not _NAMED_YEAR.fullmatch(match[0])]
         first = {match[0].casefold(): match for match in reversed(named)}.values()
         for match in islice(reversed(first), _MOST_CONDITIONS):
-            yield *match.span(), _named(match[0], conditions.identified(match[0]))
+            yield *match.span(), _named(match[0], partial(SeenResult.has_identifier, name=match[0]))
 
     def _is_version(self, text: str, match: re.Match[str]) -> bool:
         """Whether a number is marked as a version, or behind a name with a capital and no time, date or rating.
@@ -352,11 +351,7 @@ class QueryReader:
                 yield (
                     term.start(),
                     other.end(),
-                    Facet(
-                        text[term.start() : other.end()],
-                        lambda seen, unit=unit: float(seen.lacks(unit)),
-                        is_condition=True,
-                    ),
+                    Facet(text[term.start() : other.end()], partial(SeenResult.lacks, unit=unit), is_condition=True),
                 )
 
     def _had(self, text: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from urllib.parse import unquote
 
 from handlers.retrieval.copies import NAME
-from handlers.retrieval.stated import BY_PERIOD, Choice, StatedWords
+from handlers.retrieval.stated import BY_PERIOD, StatedWords
 from handlers.retrieval.weekdays import PARTS, TO
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
@@ -145,10 +145,6 @@ class SeenResult:
         """The language of its text."""
         return find_language("", self.content, self._words.details.small_words)
 
-    def named(self, choice: Choice) -> Set[str]:
-        """Which things of a choice it names."""
-        return choice.named(self)
-
     @cached_property
     def weekdays(self) -> frozenset[int]:
         """The days of the week on which something is open or takes place, Monday is 0."""
@@ -219,6 +215,10 @@ class SeenResult:
             if (measure := measure_of(match)) is not None:
                 found.setdefault(measure[1], []).append(measure[0])
         return found
+
+    def may_be_of(self, year: int) -> bool:
+        """Whether it names a year, or days of which none has a year."""
+        return year in self.years or (bool(self.dates) and not self.years)
 
     @cached_property
     def years(self) -> frozenset[int]:

@@ -154,6 +154,18 @@ class Choice:
         """Which things a result names."""
         return {value for *_, value in self.spans(seen.folded)}
 
+    def is_told(self, seen: SeenResult) -> bool:
+        """Whether a result says which of the things it is."""
+        return bool(self.named(seen))
+
+    def is_met(self, value: str, seen: SeenResult) -> bool:
+        """Whether a result names one of the things, or names none and is taken for it."""
+        return value in (self.named(seen) or self.implied(seen))
+
+    def is_contradicted(self, value: str, seen: SeenResult) -> bool:
+        """Whether a result names other things only."""
+        return value not in (self.named(seen) or {value})
+
     def implied(self, _: SeenResult) -> Set[str]:
         """What a result is taken for that names none."""
         return {self._values[0]}
