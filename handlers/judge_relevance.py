@@ -107,28 +107,23 @@ def compare(
     gate = rules.relevance_gate
     facets = rules.queries.read(source.query, source.requested_at)
     seen = rules.queries.see(title, summary, url=source.url)
-    names = {
-        is_met: list(dict.fromkeys(facet.text for facet in facets if (met(facet, seen) > 0) is is_met))
-        for is_met in (True, False)
-    }
-    reasons = tuple(
-        f"{verb} {', '.join(names[is_met])}" for verb, is_met in (("has", True), ("lacks", False)) if names[is_met]
-    )
-    subject = [facet for facet in facets if facet.is_subject]
-    scores = [met(facet, seen) for facet in subject]
-    lacking = any(unmet(facets, [[met(facet, seen) for facet in facets]]))
+    scored = [(facet, met(facet, seen)) for facet in facets]
+    named = {verb: dict[str, None]() for verb in ("has", "lacks")}
+    for facet, score in scored:
+        named["has" if score > 0 else "lacks"][facet.text] = None
+    reasons = tuple(f"{verb} {', '.join(texts)}" for verb, texts in named.items() if texts)
+    lacking = any(unmet(facets, [[score for _, score in scored]]))
+    subject, scores = [facet for facet in facets if facet.is_subject], [score for f, score in scored if f.is_subject]
+    missing = [facet for facet, score in scored if facet.is_subject and score <= 0]
     # What tells the source's subject from the query's may be a frequent word.
     least = _SOME if seen.names_another(WordText(source.query)) else _FULL
-    missed = any(facet.weight >= least and score <= 0 for facet, score in zip(subject, scores, strict=True))
+    missed = any(facet.weight >= least for facet in missing)
     is_short = len(subject) <= _SHORT_QUERY and not has_cjk(source.query)
     share = share_of(subject, scores)
     if subject and not lacking and share >= gate.least_coverage and (not is_short or not missed):
         return (UNDECIDED if repeats(facets, seen) else "Relevant"), reasons
     of_unnamed = share_where(lambda facet: not facet.is_condition, subject, scores)
-    lacks_name = any(
-        facet.is_condition and not facet.text.isdecimal() and score <= 0
-        for facet, score in zip(subject, scores, strict=True)
-    )
+    lacks_name = any(facet.is_condition and not facet.text.isdecimal() for facet in missing)
     is_other = lacks_name and 0 < of_unnamed <= gate.most_irrelevant_coverage
     return ("Irrelevant" if is_other else UNDECIDED), reasons
 

@@ -67,7 +67,9 @@ def on_day(day: DateEvidence, units: Units) -> Meets:
         return None not in found and found == sorted(found, key=str)
 
     return lambda seen: float(
-        any(map(is_same, seen.dates)) or any(is_inside(*ends) for ends in seen.days)
+        any(map(is_same, seen.dates))
+        or any(is_inside(one, last) for one, last in seen.ranges if one.kind == last.kind == "date")
+        or any(is_inside(one, last) for one, last in seen.ranges if one.kind == last.kind == "date")
         if seen.dates
         else names(seen, units)
     )
@@ -90,7 +92,7 @@ def at_time(time: TimeEvidence) -> Meets:
 
     return lambda seen: float(
         any(other.kind == "time" and other.time == asked for other in seen.details)
-        or any(is_open(*hours) for hours in seen.hours)
+        or any(is_open(one.time, last.time) for one, last in seen.ranges if one.kind == last.kind == "time")
     )
 
 

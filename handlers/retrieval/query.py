@@ -10,7 +10,7 @@ from functools import partial
 from itertools import dropwhile, islice, pairwise, takewhile
 
 from handlers.retrieval import conditions
-from handlers.retrieval.conditions import Meets, Units
+from handlers.retrieval.conditions import Meets
 from handlers.retrieval.facets import DENIED, Facet
 from handlers.retrieval.seen_result import FREE, IDENTIFIER, VARIANT, YEAR, SeenResult
 from handlers.retrieval.stated import BY_PERIOD, OPEN, StatedWords
@@ -150,7 +150,7 @@ class QueryReader:
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
         subject = [facet for facet in stated if facet.is_subject]
-        subject += [self._word(unit, names, language, shown, may_be_denied=is_open) for unit in units]
+        subject += [self._word(unit, names, language, shown, is_open=is_open) for unit in units]
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
         others = (facet for facet in (*stated, *asked) if not facet.is_subject)
@@ -183,11 +183,8 @@ class QueryReader:
 
     def _days_and_years(self, text: str) -> Iterator[_Stated]:
         for start, end, month in self._stated.months(text):
-            yield (
-                start,
-                end,
-                _of_time(text[start:end], conditions.in_month(month, self._units(text[start:end])), "date"),
-            )
+            name = text[start:end]
+            yield start, end, _of_time(name, conditions.in_month(month, self._units(name)), "date")
         for match in YEAR.finditer(text):
             yield *match.span(), _of_time(match[0], partial(SeenResult.may_be_of, year=int(match[0])), "year")
 
@@ -249,11 +246,8 @@ class QueryReader:
                 kind = self._kinds[words]
                 if kind == "name" and ((before and not is_open) or _ADVICE.intersection(after[:1])):
                     continue  # "the man who …", "who to call"
-                counted = (
-                    self._counted(after, ignored)
-                    if any(sign in words for sign in _COUNTS) and "temp" not in words
-                    else ()
-                )
+                is_count = any(sign in words for sign in _COUNTS) and "temp" not in words
+                counted = self._units(after[0]) if is_count and after and after[0] not in ignored else ()
                 meets = conditions.having(kind, self._names_beside(query), counted)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
@@ -274,24 +268,24 @@ class QueryReader:
         known = [language for language in self._background.languages if counts.get(language, 0) == most]
         return known[0] if len(known) == 1 else None
 
-    def _counted(self, after: Sequence[str], ignored: Set[str]) -> Units:
-        """The word that directly follows "how many"."""
-        return () if not after or after[0] in ignored else self._units(after[0])
-
     def _ignored_in(self, language: str | None) -> Set[str]:
         """The words that say nothing of a subject: in its language, if that is known, "war" and "die" say something."""
         own = self.patterns.stop_words_of.get(language or "") or self.patterns.details.small_words.get(language or "")
         return self._ignored if own is None else {*own, *self._undivided}
 
     def _word(
-        self, unit: Unit, names: Set[str], language: str | None, shown: Mapping[str, str], *, may_be_denied: bool
+        self, unit: Unit, names: Set[str], language: str | None, shown: Mapping[str, str], *, is_open: bool
     ) -> Facet:
         text = min(unit.forms)
         is_number = text.isdecimal()
         weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else self._background.rarity(text, language) ** 2)
+
+        def meets(seen: SeenResult) -> float:
+            if not is_open and weight >= _LEAST_DENIED and seen.denies(unit):
+                return DENIED
+            return float(seen.words.has(unit) and not (is_number and seen.has_variant_only(text)))
+
         is_condition = is_number or not names.isdisjoint(unit.forms)
-        may_be_denied |= weight < _LEAST_DENIED
-        meets = _word_of(unit, may_be_denied=may_be_denied)
         return Facet(shown.get(text, text), meets, weight, is_subject=True, is_condition=is_condition)
 
     def _price(self, text: str, price: PriceEvidence, asked: Sequence[conditions.Asked]) -> tuple[Facet, int]:
@@ -423,12 +417,6 @@ def _of_time(text: str, meets: Meets, stated: str) -> Facet:
 
 def _named(text: str, meets: Meets) -> Facet:
     return Facet(text, meets, is_subject=True, is_condition=True)
-
-
-def _word_of(unit: Unit, *, may_be_denied: bool) -> Meets:
-    if min(unit.forms).isdecimal():
-        return lambda seen: float(seen.words.has(unit) and not seen.has_variant_only(min(unit.forms)))
-    return lambda seen: DENIED if not may_be_denied and seen.denies(unit) else float(seen.words.has(unit))
 
 
 def _without(text: str, start: int, end: int) -> str:

@@ -167,18 +167,8 @@ class SeenResult:
         return tuple(detail for detail in self.details if detail.kind == "date")
 
     @cached_property
-    def days(self) -> list[tuple[DateEvidence, DateEvidence]]:
-        """The first and the last day of its ranges of days."""
-        return [(day, last) for day, last in self._ranges if day.kind == last.kind == "date"]
-
-    @cached_property
-    def hours(self) -> list[tuple[str, str]]:
-        """Its ranges of times, as hours of opening are."""
-        return [(time.time, end.time) for time, end in self._ranges if time.kind == end.kind == "time"]
-
-    @cached_property
-    def _ranges(self) -> list[tuple[Evidence, Evidence]]:
-        """Details that a word such as "to" joins."""
+    def ranges(self) -> list[tuple[Evidence, Evidence]]:
+        """Details that a word such as "to" joins, as days and hours of opening are."""
         return [
             (one, other)
             for text, details in self._read
@@ -237,25 +227,17 @@ class SeenResult:
 
     def has(self, kind: AskedKind) -> bool:
         """Whether it has a detail of a kind; a year is a date, and hours of opening are a time."""
-        if kind in self._kinds_of_details:
+        if any(detail.kind == kind for detail in self.details):
             return True
         match kind:
             case "date":
-                return bool(self.years) or self._names_dates
+                is_named = _IN_YEAR.search(self.content) or _MONTH.search(self.content)
+                return bool(self.years or is_named) or self._words.name_day(self.content)
             case "time":
                 return self.has_hours
             case "number":
                 return self._words.number.search(YEAR.sub(" ", self.content)) is not None
         return False
-
-    @cached_property
-    def _kinds_of_details(self) -> frozenset[str]:
-        return frozenset(detail.kind for detail in self.details)
-
-    @cached_property
-    def _names_dates(self) -> bool:
-        shapes = (_IN_YEAR, _MONTH)
-        return any(shape.search(self.content) for shape in shapes) or self._words.name_day(self.content)
 
 
 def _names(text: str, runs: Sequence[re.Match[str]], wanted: Sequence[str]) -> bool:

@@ -21,8 +21,8 @@ _TERM = regex.compile(rf"([{CJK}]+)|(\d{{1,30}})|([^\W\d_{CJK}][+#]{{1,3}}|[^\W\
 _IDEOGRAPHS = regex.compile(f"[{CJK}]+")
 _GROUPED = re.compile(r"(?<=\d)[,.\u00a0\u202f](?=\d{3}(?!\d))")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
-_VOWELS = "aeiou"
-_LEAST_STEM, _LEAST_PREFIX, _LEAST_PLURAL, _LONGEST_ENDING = 4, 5, 3, 2
+_VOWELS, _ENDING = "aeiou", re.compile(r"s?\w{0,2}")
+_LEAST_STEM, _LEAST_PREFIX, _LEAST_PLURAL, _LONGEST_ENDING = 4, 5, 3, 3
 _DENSE, _DENSE_LIST, _OFTEN, _LEAST_REPETITIVE = 0.7, 0.45, 2, 12
 """Share of a text's words, with and without sentences, times that each occurs, and words of a text, from which on it
 only repeats some."""
@@ -87,17 +87,13 @@ class WordText:
         """
         if len(form) < _LEAST_PREFIX:
             return False
-        ends = range(max(_LEAST_PREFIX, len(form) - _LONGEST_ENDING - 1), len(form))
-        if any(form[:end] in self._known and _is_ending(form[end:]) for end in ends):
+        ends = range(max(_LEAST_PREFIX, len(form) - _LONGEST_ENDING), len(form))
+        if any(form[:end] in self._known and _ENDING.fullmatch(form[end:]) for end in ends):
             return True
         if form[-1] in _VOWELS and len(form) > _LEAST_PREFIX and any(f"{form[:-1]}{v}" in self._known for v in _VOWELS):
             return True
         following = takewhile(lambda word: word.startswith(form), self._sorted[bisect_left(self._sorted, form) :])
-        return any(_is_ending(word[len(form) :]) for word in following)
-
-
-def _is_ending(rest: str) -> bool:
-    return len(rest.removeprefix("s")) <= _LONGEST_ENDING
+        return any(_ENDING.fullmatch(word, len(form)) for word in following)
 
 
 def units_of(query: str, ignored: Set[str], same_words: Mapping[str, Sequence[str]]) -> tuple[Unit, ...]:
