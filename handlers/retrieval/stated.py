@@ -30,6 +30,7 @@ BY_PERIOD = re.compile(
     r"(?:month|monthly|mo|monat|monatlich|mtl|mes|mois|mese|mês|maand|måned(?:en)?|månad(?:en)?|miesiąc|měsíc)\b)"
 )
 """What is behind a price of one month."""
+_NUMBERED = re.compile(r"\b[Nn]o\. ?(?=\d)")
 _NEAR, _REACH = 3, 40
 """Words before what is named in which it is denied ("not available in English"), and characters."""
 
@@ -97,7 +98,7 @@ class StatedWords:
     def divide(self, text: str, language: str | None = None) -> tuple[str, str, str]:
         """What a text affirms, what it denies (no pets, without a pool, dogs not allowed), and what is not needed."""
         divided = list[str](), list[str](), list[str]()
-        for part in PARTS.split(text):
+        for part in PARTS.split(_NUMBERED.sub("nr ", text)):
             words = _words_of(part)
             group_of = {at: group for place in range(len(words)) for at, group in self._denied(words, place, language)}
             for place, word in enumerate(words):

@@ -9,7 +9,6 @@ from handlers.evaluate_search import EvaluateSearchRules
 from handlers.retrieval.search_rubric import (
     Assessment,
     Bands,
-    CountPoints,
     RelevancePoints,
     assess,
     gaps_of,
@@ -88,19 +87,6 @@ def test_a_sentence_in_chinese_is_met_by_its_words(goal: str, title: str) -> Non
     assert not assessed(result(title=title), goal=goal).off_goal
 
 
-@pytest.mark.parametrize(("hosts", "narrow"), TABLES["results_from_less_domains_than_give_points_are_narrow"])
-def test_results_from_less_domains_than_give_points_are_narrow(hosts: tuple[str, ...], narrow: bool) -> None:
-    assert assessed(*[result(f"https://{host}/x") for host in hosts]).narrow is narrow
-
-
-@pytest.mark.parametrize(
-    ("titles", "off_goal"),
-    [((), False), (("Jazz",), False), (("Weather",), True), (("Review: jazz",), False), (("Review: weather",), True)],
-)
-def test_results_miss_the_goal_by_words_or_by_kind(titles: tuple[str, ...], off_goal: bool) -> None:
-    assert assessed(*[result(title=title) for title in titles]).off_goal is off_goal
-
-
 @pytest.mark.parametrize(("goal", "fields", "shopping"), TABLES["a_goal_is_to_buy_by_its_words_or_by_a_required_field"])
 def test_a_goal_is_to_buy_by_its_words_or_by_a_required_field(
     goal: str, fields: tuple[str, ...], shopping: bool
@@ -114,10 +100,6 @@ def test_results_beside_the_point_are_known_by_their_hosts() -> None:
     results = [result(f"https://{host}/x", "Jazz") for host in hosts]
     assert assessed(*results, goal="buy jazz").rubric.relevance == 0.0
     assert assessed(*results).rubric.relevance == 0.1, "a goal that buys nothing may be met by a forum"
-
-
-def test_a_total_is_at_most_one() -> None:
-    assert assessed(*[result(title="Jazz")] * 5, count=CountPoints(many=5.0)).rubric.total == 1.0
 
 
 def test_a_goal_without_words_of_its_own_is_not_met() -> None:

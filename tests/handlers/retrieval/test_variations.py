@@ -28,13 +28,14 @@ def test_a_result_answers_only_with_what_is_asked_for(subject: str, asked: str, 
 
 
 @pytest.mark.parametrize(("query", "affirmed", "denied"), TABLES["what_a_result_denies"])
-def test_a_result_that_denies_what_is_asked_for_is_none(query: str, affirmed: str, denied: str) -> None:
-    assert [is_answer(query, f"Corva. {text}", "Corva") for text in (affirmed, denied)] == [True, False]
+def test_a_result_that_denies_what_is_asked_for_is_none(query: str, affirmed: str, denied: list[str]) -> None:
+    assert is_answer(f"{query} Corva", f"Corva. {affirmed}", "Corva")
+    assert not [text for text in denied if is_answer(f"{query} Corva", f"Corva. {text}", "Corva")]
 
 
 @pytest.mark.parametrize(("query", "text"), TABLES["what_is_no_denial"])
 def test_a_negation_of_something_else_denies_nothing(query: str, text: str) -> None:
-    assert is_answer(query, f"Corva. {text}", "Corva")
+    assert is_answer(f"{query} Corva", f"Corva. {text}", "Corva")
 
 
 @pytest.mark.parametrize(("one", "other"), TABLES["definite_forms"])
