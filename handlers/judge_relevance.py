@@ -232,7 +232,7 @@ def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRul
 
     def worth(text: str) -> float:
         seen = rules.queries.see("", text)
-        return share_of(facets, [met(facet, seen) for facet in facets])
+        return share_of(facets, [abs(met(facet, seen)) for facet in facets])  # a denial tells as much
 
     text = cleaned(snippet_of(paragraphs, gate.snippet, worth), gate.snippet.max_characters)
     return SnippetExtracted(
