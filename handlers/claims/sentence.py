@@ -159,9 +159,8 @@ class Sentence:
         comma = commas[0] if commas else None
         if "articles" in first.kinds or first.kinds.isdisjoint(("postmodifiers", "clause_starts", *_TIMES)):
             # "Unlike its predecessor, the phone has": two commas would be around a name for the same thing.
-            is_opening = sum(place < (self.verb or 0) for place in commas) == 1 and "articles" not in first.kinds
-            behind = self.words[comma + 1 :][:1] if comma is not None and is_opening else []
-            return comma + 1 if comma is not None and behind and "articles" in behind[0].kinds else 0
+            opening = [place + 1 for place in commas if place < (self.verb or 0) and "articles" not in first.kinds]
+            return opening[0] if len(opening) == 1 and "articles" in self.words[opening[0]].kinds else 0
         for place, (before, word) in enumerate(pairwise(self.words), 1):
             # "In 1986 the company", "In Israel, with a year left, the show": no preposition is before the article.
             is_end = before.text in ",，" or before.text[0].isdigit() or before.may_be_name

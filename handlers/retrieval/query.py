@@ -165,7 +165,7 @@ class QueryReader:
             values = {value for *_, value in spans}
             if len(values) == 1 and OPEN not in values:
                 chosen.append((choice, value := values.pop()))
-                meets = choice.is_told if is_question else partial(choice.is_met, value)
+                meets = partial(choice.is_met, None if is_question else value)
                 other = None if is_question else partial(choice.is_contradicted, value)
                 for start, end, _ in spans[:_MOST_CONDITIONS]:
                     yield start, end, Facet(text[start:end], meets, is_condition=True, contradicts=other)

@@ -155,13 +155,10 @@ class Choice:
         """Which things a result names."""
         return {value for *_, value in self.spans(seen.folded)}
 
-    def is_told(self, seen: SeenResult) -> bool:
-        """Whether a result says which of the things it is."""
-        return bool(self.named(seen))
-
-    def is_met(self, value: str, seen: SeenResult) -> bool:
-        """Whether a result names one of the things, or names none and is taken for it."""
-        return value in (self.named(seen) or self.implied(seen))
+    def is_met(self, value: str | None, seen: SeenResult) -> bool:
+        """Whether a result names one of the things, or names none and is taken for it; whether it names any."""
+        named = self.named(seen)
+        return bool(named) if value is None else value in (named or self.implied(seen))
 
     def is_contradicted(self, value: str, seen: SeenResult) -> bool:
         """Whether a result names other things only."""

@@ -142,6 +142,4 @@ def _is_alone(before: str, behind: str) -> bool:
 
 def _link(between: str) -> re.Pattern[str] | None:
     """What joins two days, if anything does."""
-    if len(between) > _FARTHEST_LINK:
-        return None
-    return next((link for link in (TO, JOIN) if link.fullmatch(between)), None)
+    return next((link for link in (TO, JOIN) if len(between) <= _FARTHEST_LINK and link.fullmatch(between)), None)

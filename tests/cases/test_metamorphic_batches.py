@@ -34,11 +34,7 @@ ROWS = [
     ("combien coûte le ferry pour l'île de Groix", "Le ferry pour l'île de Groix coûte 38 €.", "38 €"),
     ("ラークフィールド プール 料金", "ラークフィールドのプールの料金は大人600円です。", "600円"),
     ("Northfield parkrun on 4 April", "Northfield parkrun on 4 April is at the boat house, at 9am.", "4 April"),
-    (
-        "jazz concert in Bergen today",
-        "A jazz concert in Bergen on 14 May 2026 at 20:00 in the old mill.",
-        "14 May 2026",
-    ),
+    ("jazz concert in Bergen today", "A jazz concert in Bergen on 14 May 2026 at 20:00.", "14 May 2026"),
     ("Galaxy S24 screen repair", "The screen repair of a Galaxy S24 takes an hour.", "S24"),
     ("when was the Preston tram bridge built", "The Preston tram bridge was built in 1802.", "1802"),
     ("when does the Oybin castle open", "The castle in Oybin opens on 1 April.", "1 April"),
@@ -102,12 +98,7 @@ def test_an_unrelated_result_or_a_copy_changes_nothing(query: str, text: str, ne
 @pytest.mark.parametrize(
     ("query", "text", "stated", "other"),
     [
-        (
-            "jazz concert in Bergen on 29 November",
-            "A jazz concert in Bergen on 29 November, 20:00.",
-            "29 November",
-            "28 November",
-        ),
+        ("jazz in Bergen on 29 November", "Jazz in Bergen on 29 November, 20:00.", "29 November", "28 November"),
         ("annual report of Tallow 2025", "The annual report of Tallow for 2025.", "2025", "2019"),
         ("Flohmarkt Nordheim im Juni", "Flohmarkt in Nordheim am 6. Juni, ab 8 Uhr.", "6. Juni", "6. März"),
         ("iPhone 15 battery price", "A battery for the iPhone 15 costs $99.", "15", "14"),

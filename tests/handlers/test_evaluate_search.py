@@ -199,13 +199,6 @@ def test_what_a_judge_says_can_travel() -> None:
     assert [len(text) for text in evaluated.suggested_refinements] == [200]
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(max_size=20) | st.sampled_from(["stop", "continue", 0.5, 0.7]),
-    lambda inner: st.lists(inner, max_size=3),
-    max_leaves=5,
-)
-
-
 GAPS = st.sampled_from(["", "None", "No price.", " ", "n/a", "x" * 2000, "a\x00b"]) | st.text(max_size=30)
 WELL_FORMED = st.fixed_dictionaries(
     {
