@@ -1,6 +1,6 @@
 """The days of the week on which a text says that something is open or takes place.
 
-A sign stands for each word of the week; what is said of days is between their signs.
+Each word of the week is replaced by a sign; what is said of days is between their signs.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def test_a_result_answers_only_with_what_is_asked_for(subject: str, asked: str, 
 
 
 @pytest.mark.parametrize(("query", "affirmed", "denied"), TABLES["what_a_result_denies"])
-def test_a_result_that_denies_what_is_asked_for_is_none(query: str, affirmed: str, denied: list[str]) -> None:
+def test_a_result_that_denies_what_is_asked_for_fails(query: str, affirmed: str, denied: list[str]) -> None:
     assert is_answer(f"{query} Corva", f"Corva. {affirmed}", "Corva")
     assert not [text for text in denied if is_answer(f"{query} Corva", f"Corva. {text}", "Corva")]
 
