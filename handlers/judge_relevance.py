@@ -19,11 +19,12 @@ from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import RelevanceGateSection, completed, content_hash, go_on, settled
-from handlers.retrieval.facets import met, repeats, share_of, share_where
+from handlers.retrieval.facets import met, repeats, share_of, share_where, unmet
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns, compile_details
 from handlers.text.scripts import has_cjk
+from handlers.text.word_match import WordText
 from schemas.event import Event, derive_id
 from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import Ask, Message
@@ -41,7 +42,8 @@ from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 TASK = "judge_relevance"
 _AROUND = " \t\r\n\"'`*_#>“”‘’«»「」『』()[]"
 _END = ".!。！,;:"
-_FULL, _SHORT_QUERY = 0.3, 6
+_SOME, _FULL, _SHORT_QUERY = 0.1, 0.3, 6
+"""Weights from which on a word that is missing counts, and words of a query that needs all of them."""
 _FAILED = {
     CallOutcome.TIMEOUT: RelevanceOutcome.TIMEOUT,
     CallOutcome.TRUNCATED: RelevanceOutcome.UNPARSED,
@@ -105,26 +107,23 @@ def compare(
     gate = rules.relevance_gate
     facets = rules.queries.read(source.query, source.requested_at)
     seen = rules.queries.see(title, summary, url=source.url)
-    names = {
-        is_met: list(dict.fromkeys(facet.text for facet in facets if (met(facet, seen) > 0) is is_met))
-        for is_met in (True, False)
-    }
-    reasons = tuple(
-        f"{verb} {', '.join(names[is_met])}" for verb, is_met in (("has", True), ("lacks", False)) if names[is_met]
-    )
-    subject = [facet for facet in facets if facet.is_subject]
-    scores = [met(facet, seen) for facet in subject]
-    lacking = any(facet.is_condition and met(facet, seen) < 1 for facet in facets)
-    missed = any(facet.weight >= _FULL and not score for facet, score in zip(subject, scores, strict=True))
+    scored = [(facet, met(facet, seen)) for facet in facets]
+    named = {verb: dict[str, None]() for verb in ("has", "lacks")}
+    for facet, score in scored:
+        named["has" if score > 0 else "lacks"][facet.text] = None
+    reasons = tuple(f"{verb} {', '.join(texts)}" for verb, texts in named.items() if texts)
+    lacking = any(unmet(facets, [[score for _, score in scored]]))
+    subject, scores = [facet for facet in facets if facet.is_subject], [score for f, score in scored if f.is_subject]
+    missing = [facet for facet, score in scored if facet.is_subject and score <= 0]
+    # What tells the source's subject from the query's may be a frequent word.
+    least = _SOME if seen.names_another(WordText(source.query)) else _FULL
+    missed = any(facet.weight >= least for facet in missing)
     is_short = len(subject) <= _SHORT_QUERY and not has_cjk(source.query)
     share = share_of(subject, scores)
     if subject and not lacking and share >= gate.least_coverage and (not is_short or not missed):
         return (UNDECIDED if repeats(facets, seen) else "Relevant"), reasons
     of_unnamed = share_where(lambda facet: not facet.is_condition, subject, scores)
-    lacks_name = any(
-        facet.is_condition and not facet.text.isdecimal() and not score
-        for facet, score in zip(subject, scores, strict=True)
-    )
+    lacks_name = any(facet.is_condition and not facet.text.isdecimal() for facet in missing)
     is_other = lacks_name and 0 < of_unnamed <= gate.most_irrelevant_coverage
     return ("Irrelevant" if is_other else UNDECIDED), reasons
 
@@ -233,7 +232,7 @@ def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRul
 
     def worth(text: str) -> float:
         seen = rules.queries.see("", text)
-        return share_of(facets, [met(facet, seen) for facet in facets])
+        return share_of(facets, [abs(met(facet, seen)) for facet in facets])  # a denial tells as much
 
     text = cleaned(snippet_of(paragraphs, gate.snippet, worth), gate.snippet.max_characters)
     return SnippetExtracted(

@@ -155,9 +155,12 @@ class Sentence:
         first = self.words[0]
         if "connectives" in first.kinds:
             return next((place for place, word in enumerate(self.words) if place and word.text not in ",，"), None)
+        commas = [place for place, word in enumerate(self.words) if word.text in ",，"]
+        comma = commas[0] if commas else None
         if "articles" in first.kinds or first.kinds.isdisjoint(("postmodifiers", "clause_starts", *_TIMES)):
-            return 0
-        comma = next((place for place, word in enumerate(self.words) if word.text in ",，"), None)
+            # "Unlike its predecessor, the phone has": two commas would be around a name for the same thing.
+            opening = [place + 1 for place in commas if place < (self.verb or 0) and "articles" not in first.kinds]
+            return opening[0] if len(opening) == 1 and "articles" in self.words[opening[0]].kinds else 0
         for place, (before, word) in enumerate(pairwise(self.words), 1):
             # "In 1986 the company", "In Israel, with a year left, the show": no preposition is before the article.
             is_end = before.text in ",，" or before.text[0].isdigit() or before.may_be_name

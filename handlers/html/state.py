@@ -301,7 +301,9 @@ class StateReader:
         # What a page quotes, it is about.
         read = filterfalse(_QUOTED.search, (*heads, *(lines if is_read else ())))
         told = {line: found for line in read if (found := self._notices.read(line))[1] >= section.possible}
-        left = [line for line in lines if line not in told]
+        # A test of visitors names its site: "a.example must review the security of your connection".
+        site = host_of(url).removeprefix("www.")
+        left = [line for line in lines if line not in told and not (site and site in line.lower())]
         other = self._prose_in(left)
         if other:  # a page at /dictionary/forbidden is about the word
             told = {line: found for line, found in told.items() if not heads.get(line)}

@@ -7,9 +7,10 @@ from calendar import monthrange
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import partial
 
 from handlers.retrieval.seen_result import SeenResult
-from handlers.retrieval.stated import Choice, StatedWords
+from handlers.retrieval.stated import Choice
 from handlers.retrieval.weekdays import WEEKDAYS
 from handlers.text.word_match import Unit, WordText
 from handlers.text.words import AskedKind, Kind
@@ -18,7 +19,6 @@ from schemas.evidence import DateEvidence, PriceEvidence, TimeEvidence
 Meets = Callable[[SeenResult], float]
 Units = tuple[Unit, ...]
 _LONGEST_DATE = 40
-_WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
@@ -47,16 +47,6 @@ def having(kind: AskedKind, has_name: Callable[[str, AskedKind], bool], counted:
     return lambda seen: float(seen.has(kind) or (kind == "date" and seen.has("time")))
 
 
-def identified(name: str) -> Meets:
-    """The name of a model, an error or a road."""
-    return lambda seen: float(seen.has_identifier(name))
-
-
-def naming(phrase: str) -> Meets:
-    """The number of a model with what names its variant."""
-    return lambda seen: float(seen.has_variant(phrase))
-
-
 def another(stated: str, meets: Meets) -> Callable[[SeenResult], bool]:
     """Whether a result has another day or year than a stated one; ``stated``: date or year."""
     if stated == "year":
@@ -77,7 +67,9 @@ def on_day(day: DateEvidence, units: Units) -> Meets:
         return None not in found and found == sorted(found, key=str)
 
     return lambda seen: float(
-        any(map(is_same, seen.dates)) or any(is_inside(*ends) for ends in seen.days)
+        any(map(is_same, seen.dates))
+        or any(is_inside(one, last) for one, last in seen.ranges if one.kind == last.kind == "date")
+        or any(is_inside(one, last) for one, last in seen.ranges if one.kind == last.kind == "date")
         if seen.dates
         else names(seen, units)
     )
@@ -100,18 +92,13 @@ def at_time(time: TimeEvidence) -> Meets:
 
     return lambda seen: float(
         any(other.kind == "time" and other.time == asked for other in seen.details)
-        or any(is_open(*hours) for hours in seen.hours)
+        or any(is_open(one.time, last.time) for one, last in seen.ranges if one.kind == last.kind == "time")
     )
 
 
 def in_month(month: int, units: Units) -> Meets:
     """A month that a query states."""
     return lambda seen: float(any(month == at for day in seen.dates for at, _ in _orders(day)) or names(seen, units))
-
-
-def in_year(year: int) -> Meets:
-    """A year that a query states; days without any year may be of that year."""
-    return lambda seen: float(year in seen.years or (bool(seen.dates) and not seen.years))
 
 
 def in_days(name: str, units: Units, today: date | None) -> Meets:
@@ -140,21 +127,6 @@ Asked = tuple[Choice, str]
 """A choice, and which of its things a query asks for."""
 
 
-def choosing(choice: Choice, value: str) -> Meets:
-    """One of several things: a result names it, or names none and is taken for it."""
-    return lambda seen: float(value in (seen.named(choice) or choice.implied(seen)))
-
-
-def choosing_any(choice: Choice) -> Meets:
-    """Whether a result says which of several things it is."""
-    return lambda seen: float(bool(seen.named(choice)))
-
-
-def choosing_another(choice: Choice, value: str) -> Callable[[SeenResult], bool]:
-    """Whether a result names other things only."""
-    return lambda seen: value not in (seen.named(choice) or {value})
-
-
 def within(price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool, by_period: bool) -> Meets:
     """A first price within a bound, in a currency that may be that of the bound; others are of parts or months."""
 
@@ -169,12 +141,8 @@ def out_of(
     price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool, by_period: bool
 ) -> Callable[[SeenResult], bool]:
     """Whether all prices of a result in the currency of a bound are outside of it."""
-
-    def contradicts(seen: SeenResult) -> bool:
-        same = list(_amounts(price, asked, seen, by_period))
-        return bool(same) and not any(_is_within(amount, price, is_most=is_most) for amount in same)
-
-    return contradicts
+    same = partial(_amounts, price, asked, by_period=by_period)
+    return lambda seen: {_is_within(amount, price, is_most=is_most) for amount in same(seen)} == {False}
 
 
 def _amounts(price: PriceEvidence, asked: Sequence[Asked], seen: SeenResult, by_period: bool) -> Iterator[Decimal]:
@@ -195,21 +163,6 @@ def measuring(amount: Decimal, unit: str, *, is_most: bool) -> Meets:
     def meets(seen: SeenResult) -> float:
         found = seen.measures.get(unit, ())
         return float(bool(found) and all(other <= amount if is_most else other >= amount for other in found))
-
-    return meets
-
-
-def lacking(unit: Unit, words: StatedWords) -> Meets:
-    """Whether a result has nothing of a word, or says that it lacks it."""
-
-    def is_lacking(part: str) -> bool:
-        text = part.casefold()
-        found = (match for match in _WORD.finditer(text) if WordText(match[0]).has(unit))
-        return any(words.lacks(text, *match.span()) for match in found)
-
-    def meets(seen: SeenResult) -> float:
-        said = [part for part, known in seen.parts if known.has(unit)]
-        return float(not said or any(map(is_lacking, said)))
 
     return meets
 

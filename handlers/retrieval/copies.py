@@ -14,7 +14,7 @@ _LEAST_WORDS = 8
 _ALIKE = 0.8
 """Share of the words of two texts that both have."""
 _READ = 2000
-_NAME = re.compile(r"(?<=[^\W_] )[A-ZÀ-ÖØ-ÞΑ-ΩА-Я][\w’'-]+")
+NAME = re.compile(r"(?<=[^\W_] )[A-ZÀ-ÖØ-ÞΑ-ΩА-Я][\w’'-]+")
 _DENIALS = frozenset(("not", "no", "never", "nicht", "kein", "keine", "pas", "ikke", "non", "não", "nie", "niet"))
 _FIGURE = re.compile(r"\d[\d.,:]*\d|\d")
 
@@ -37,7 +37,7 @@ def group_copies(contents: Sequence[RetrievedContent]) -> tuple[Group, ...]:
     texts = [content.content[:_READ] for content in contents]
     words = [frozenset(token for token in tokenize(text) if not token.isdecimal()) for text in texts]
     # Two texts of one template differ in a name or a denial.
-    names = [frozenset(_NAME.findall(text)) | (own & _DENIALS) for text, own in zip(texts, words, strict=True)]
+    names = [frozenset(NAME.findall(text)) | (own & _DENIALS) for text, own in zip(texts, words, strict=True)]
     groups: list[list[int]] = []
     for place, own in enumerate(words):
         alike = (group for group in groups if names[place] == names[group[0]] and _is_alike(own, words[group[0]]))

@@ -22,6 +22,7 @@ from schemas.retrieval import ClassifiedResult, JudgeScores, ResultType, Retriev
 from schemas.states import State
 
 _ROUNDING = 1e-9
+DENIED = -1.0
 _BESIDE = 0.2
 """Share of a query up to which a result has nothing to do with it."""
 
@@ -32,7 +33,7 @@ class Facet:
 
     Attributes:
         text: How the query, or a sentence about what is missing, calls it.
-        meets: How far a result meets it, in [0, 1].
+        meets: How far a result meets it, in [0, 1]; ``DENIED`` if it says that it is not so.
         is_subject: Whether only words can meet it; any other facet needs an item and not a listing.
         is_condition: Whether a result that does not meet it can't answer.
         is_detail: Whether it asks for a kind of detail: how much, when, who.
@@ -49,19 +50,20 @@ class Facet:
 
 
 def met(facet: Facet, seen: SeenResult) -> float:
-    """How far a result meets a facet, in [0, 1]; a listing meets the words of the subject only."""
+    """How far a result meets a facet, as ``Facet.meets`` says; a listing meets the words of the subject only."""
     return 0.0 if seen.is_listing and not facet.is_subject else facet.meets(seen)
 
 
 def repeats(facets: Sequence[Facet], seen: SeenResult) -> bool:
-    """Whether a result only repeats the words of the subject."""
-    return seen.repeats(frozenset(chain.from_iterable(stems_of(facet.text) for facet in facets if facet.is_subject)))
+    """Whether a result only repeats what is asked for."""
+    return seen.repeats(frozenset(chain.from_iterable(stems_of(facet.text) for facet in facets if not facet.is_detail)))
 
 
 def share_of(facets: Sequence[Facet], scores: Sequence[float]) -> float:
     """The weighted mean of the scores; 0 without facets."""
     total = sum(facet.weight for facet in facets)
-    return sum(facet.weight * score for facet, score in zip(facets, scores, strict=True)) / total if total else 0.0
+    met_by = sum(facet.weight * max(0.0, score) for facet, score in zip(facets, scores, strict=True))
+    return met_by / total if total else 0.0
 
 
 def share_where(keep: Callable[[Facet], bool], facets: Sequence[Facet], scores: Sequence[float]) -> float:
@@ -85,10 +87,12 @@ def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> b
 
 
 def unmet(facets: Sequence[Facet], scores: Iterable[Sequence[float]]) -> tuple[str, ...]:
-    """The conditions that no result meets, as texts; ``scores`` has a row for each result."""
+    """The conditions that no result meets, and what all deny, as texts; ``scores`` has a row for each result."""
     best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
     return tuple(
-        facet.text for facet, score in zip(facets, best, strict=True) if facet.is_condition and score < 1 - _ROUNDING
+        facet.text
+        for facet, score in zip(facets, best, strict=True)
+        if score < (1 - _ROUNDING if facet.is_condition else 0)
     )
 
 

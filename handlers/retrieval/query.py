@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from itertools import islice, pairwise
+from itertools import dropwhile, islice, pairwise, takewhile
 
 from handlers.retrieval import conditions
-from handlers.retrieval.conditions import Meets, Units
-from handlers.retrieval.facets import Facet
-from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, YEAR, SeenResult
+from handlers.retrieval.conditions import Meets
+from handlers.retrieval.facets import DENIED, Facet
+from handlers.retrieval.seen_result import FREE, IDENTIFIER, VARIANT, YEAR, SeenResult
 from handlers.retrieval.stated import BY_PERIOD, OPEN, StatedWords
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
@@ -65,7 +65,7 @@ _BOUNDED_TIME = re.compile(
 _MOST_CONDITIONS = 8
 """Measures that are bounded, and words that are excluded."""
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
-_LEAST_WEIGHT, _FEW_SMALL = 0.05, 2
+_LEAST_WEIGHT, _LEAST_DENIED, _FEW_SMALL = 0.05, 0.2, 2
 _LESS_COMMON, _RARE, _UNKNOWN = 0.45, 0.55, 0.97
 """Rarity from which on two words with capitals are a name, one such word is, and one behind a word such as "in" is a
 place."""
@@ -141,12 +141,16 @@ class QueryReader:
                 stated.append(facet)
                 text = _without(text, start, end)
         ignored = self._ignored_in(language)
+        # "Can dogs eat grapes" and "tap does not drain" are answered by "no".
+        first = _TERM.search(fold_words(query))
+        is_question = first is None or first[0] in self._small or "?" in query
+        is_open = is_question or FREE.search(query) is not None or bool(self._stated.divide(text)[1])
+        names = frozenset(self._names(text, language)) | (frozenset() if is_open else frozenset(self._had(text)))
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
-        names = frozenset(self._names(text, language))
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
         subject = [facet for facet in stated if facet.is_subject]
-        subject += [self._word(unit, names, language, shown) for unit in units]
+        subject += [self._word(unit, names, language, shown, is_open=is_open) for unit in units]
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
         others = (facet for facet in (*stated, *asked) if not facet.is_subject)
@@ -160,10 +164,9 @@ class QueryReader:
             spans = list(choice.spans(folded)) if choice.is_asked(folded) else []
             values = {value for *_, value in spans}
             if len(values) == 1 and OPEN not in values:
-                asked = choice, values.pop()
-                chosen.append(asked)
-                meets = conditions.choosing_any(choice) if is_question else conditions.choosing(*asked)
-                other = None if is_question else conditions.choosing_another(*asked)
+                chosen.append((choice, value := values.pop()))
+                meets = partial(choice.is_met, None if is_question else value)
+                other = None if is_question else partial(choice.is_contradicted, value)
                 for start, end, _ in spans[:_MOST_CONDITIONS]:
                     yield start, end, Facet(text[start:end], meets, is_condition=True, contradicts=other)
 
@@ -180,28 +183,25 @@ class QueryReader:
 
     def _days_and_years(self, text: str) -> Iterator[_Stated]:
         for start, end, month in self._stated.months(text):
-            yield (
-                start,
-                end,
-                _of_time(text[start:end], conditions.in_month(month, self._units(text[start:end])), "date"),
-            )
+            name = text[start:end]
+            yield start, end, _of_time(name, conditions.in_month(month, self._units(name)), "date")
         for match in YEAR.finditer(text):
-            yield *match.span(), _of_time(match[0], conditions.in_year(int(match[0])), "year")
+            yield *match.span(), _of_time(match[0], partial(SeenResult.may_be_of, year=int(match[0])), "year")
 
     def _identifiers(self, text: str) -> Iterator[_Stated]:
         """Names of versions, of models with variants, and of models, errors and roads."""
         for match in _VERSION.finditer(text):
             measure = MEASURE.match(text, match.start(3))
             if self._is_version(text, match) and not (measure and measure_of(measure)):
-                yield *match.span(), _named(match[0], conditions.identified(f"{match[1]} {match[3]}"))
+                yield *match.span(), _named(match[0], partial(SeenResult.has_identifier, name=f"{match[1]} {match[3]}"))
                 text = _without(text, *match.span())
         for match in _MODEL.finditer(text):
-            yield *match.span(), _named(match[0], conditions.naming(match[0]))
+            yield *match.span(), _named(match[0], partial(SeenResult.has_variant, name=match[0]))
             text = _without(text, *match.span())
         named = [match for match in IDENTIFIER.finditer(text) if not _NAMED_YEAR.fullmatch(match[0])]
         first = {match[0].casefold(): match for match in reversed(named)}.values()
         for match in islice(reversed(first), _MOST_CONDITIONS):
-            yield *match.span(), _named(match[0], conditions.identified(match[0]))
+            yield *match.span(), _named(match[0], partial(SeenResult.has_identifier, name=match[0]))
 
     def _is_version(self, text: str, match: re.Match[str]) -> bool:
         """Whether a number is marked as a version, or behind a name with a capital and no time, date or rating.
@@ -246,11 +246,8 @@ class QueryReader:
                 kind = self._kinds[words]
                 if kind == "name" and ((before and not is_open) or _ADVICE.intersection(after[:1])):
                     continue  # "the man who …", "who to call"
-                counted = (
-                    self._counted(after, ignored)
-                    if any(sign in words for sign in _COUNTS) and "temp" not in words
-                    else ()
-                )
+                is_count = any(sign in words for sign in _COUNTS) and "temp" not in words
+                counted = self._units(after[0]) if is_count and after and after[0] not in ignored else ()
                 meets = conditions.having(kind, self._names_beside(query), counted)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
@@ -271,21 +268,25 @@ class QueryReader:
         known = [language for language in self._background.languages if counts.get(language, 0) == most]
         return known[0] if len(known) == 1 else None
 
-    def _counted(self, after: Sequence[str], ignored: Set[str]) -> Units:
-        """The word that directly follows "how many"."""
-        return () if not after or after[0] in ignored else self._units(after[0])
-
     def _ignored_in(self, language: str | None) -> Set[str]:
         """The words that say nothing of a subject: in its language, if that is known, "war" and "die" say something."""
         own = self.patterns.stop_words_of.get(language or "") or self.patterns.details.small_words.get(language or "")
         return self._ignored if own is None else {*own, *self._undivided}
 
-    def _word(self, unit: Unit, names: Set[str], language: str | None, shown: Mapping[str, str]) -> Facet:
+    def _word(
+        self, unit: Unit, names: Set[str], language: str | None, shown: Mapping[str, str], *, is_open: bool
+    ) -> Facet:
         text = min(unit.forms)
         is_number = text.isdecimal()
         weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else self._background.rarity(text, language) ** 2)
+
+        def meets(seen: SeenResult) -> float:
+            if not is_open and weight >= _LEAST_DENIED and seen.denies(unit):
+                return DENIED
+            return float(seen.words.has(unit) and not (is_number and seen.has_variant_only(text)))
+
         is_condition = is_number or not names.isdisjoint(unit.forms)
-        return Facet(shown.get(text, text), _word_of(unit), weight, is_subject=True, is_condition=is_condition)
+        return Facet(shown.get(text, text), meets, weight, is_subject=True, is_condition=is_condition)
 
     def _price(self, text: str, price: PriceEvidence, asked: Sequence[conditions.Asked]) -> tuple[Facet, int]:
         """A stated price and where it begins: any price meets it; beside a word such as "under", only one within it."""
@@ -332,17 +333,28 @@ class QueryReader:
 
     def _exclusions(self, text: str, language: str | None) -> Iterator[_Stated]:
         """What a query excludes: without eggs. A name such as "Doctors Without Borders" excludes nothing."""
+        words = [word for word in _WORD.findall(fold_words(text)) if len(word) > _FEW_SMALL and word not in _HOMOGRAPHS]
+        is_english = 2 * sum(self._background.rarity(word, "en") >= _UNKNOWN for word in words) <= len(words)
         for term, other in pairwise(_TERM.finditer(text)):
             own = self._stated.exclusions.get(term[0].lower())
-            is_other = own != language and (language is not None or term[0].lower() in _HOMOGRAPHS)
+            is_homograph = is_english and term[0].lower() in _HOMOGRAPHS
+            is_other = own != language and (language is not None or is_homograph)
             if own is None or is_other or (term.start() and term[0][0].isupper() and not other[0][0].isupper()):
                 continue
             for unit in self._units(other[0]):
                 yield (
                     term.start(),
                     other.end(),
-                    Facet(text[term.start() : other.end()], conditions.lacking(unit, self._stated), is_condition=True),
+                    Facet(text[term.start() : other.end()], partial(SeenResult.lacks, unit=unit), is_condition=True),
                 )
+
+    def _had(self, text: str) -> Iterator[str]:
+        """The stems of what a query wants a thing to have: with a pool. Of several words, which one counts is open."""
+        terms = _TERM.findall(fold_words(text))
+        for place in [place for place, term in enumerate(terms) if term in self._stated.with_words]:
+            behind = dropwhile(self._small.__contains__, terms[place + 1 :])
+            had = list(takewhile(lambda term: term not in self._small, behind))
+            yield from (form for unit in self._units(had[0] if len(had) == 1 else "") for form in unit.forms)
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""
@@ -405,12 +417,6 @@ def _of_time(text: str, meets: Meets, stated: str) -> Facet:
 
 def _named(text: str, meets: Meets) -> Facet:
     return Facet(text, meets, is_subject=True, is_condition=True)
-
-
-def _word_of(unit: Unit) -> Meets:
-    if min(unit.forms).isdecimal():
-        return lambda seen: float(seen.words.has(unit) and not seen.has_variant_only(min(unit.forms)))
-    return lambda seen: float(seen.words.has(unit) and unit.forms.isdisjoint(seen.denied))
 
 
 def _without(text: str, start: int, end: int) -> str:

@@ -9,12 +9,13 @@ from functools import cached_property
 from itertools import pairwise
 from urllib.parse import unquote
 
-from handlers.retrieval.stated import BY_PERIOD, Choice, StatedWords
+from handlers.retrieval.copies import NAME
+from handlers.retrieval.stated import BY_PERIOD, StatedWords
 from handlers.retrieval.weekdays import PARTS, TO
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
 from handlers.text.scripts import find_language
-from handlers.text.word_match import WordText, stems_of
+from handlers.text.word_match import Unit, WordText
 from handlers.text.words import NUMERALS, AskedKind, fold
 from schemas.evidence import DateEvidence, Evidence, PriceEvidence
 
@@ -40,7 +41,11 @@ VARIANT = re.compile(r"(?i:[ -](?:pro|max|plus|ultra|mini|lite|air|xl|fe|se|ti|s
 _BETWEEN = frozenset(("", *" -‐‑–./_\u00a0"))
 """What may be between the letters and the digits of such a name."""
 _MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
+_SMALL = 0.1
+"""Share of small words in sentences."""
 _TERM = re.compile(r"[^\W_]+")
+FREE = re.compile(r"(\w{1,30})[- ]free(?!\w)")
+"""A word for what something lacks: egg-free."""
 
 
 class SeenResult:
@@ -69,8 +74,11 @@ class SeenResult:
         return WordText(f"{self.text}\n{self._address}")
 
     def repeats(self, stems: Set[str]) -> bool:
-        """Whether its text only repeats some words."""
-        return WordText(self.content).repeats(stems)
+        """Whether its text only repeats some words; a text with hardly any small words has no sentences."""
+        small, words = self._words.details.small_words.values(), self.content.lower().split()
+        least = _SMALL * len(words)
+        has_sentences = any(sum(word in known for word in words) >= least for known in small)
+        return WordText(self.content).repeats(stems, has_sentences=has_sentences)
 
     def has_identifier(self, name: str) -> bool:
         """Whether it names a model, an error, a road or a version: KR-550, kr550, KR 550W; neither KR-5500 nor kr550s.
@@ -109,19 +117,23 @@ class SeenResult:
         return bool(found) and all(VARIANT.match(self.text, match.end()) for match in found)
 
     @cached_property
-    def denied(self) -> frozenset[str]:
-        """The stems of words that it has behind "without" only."""
-        without, terms = self._words.exclusions, _TERM.findall(self.folded)
-        if without.keys().isdisjoint(terms):
-            return frozenset()
-        denied = " ".join(term for before, term in pairwise(terms) if before in without)
-        said = " ".join(terms[:1] + [term for before, term in pairwise(terms) if before not in without])
-        return frozenset(stems_of(denied)).difference(stems_of(said))
+    def _divided(self) -> list[WordText]:
+        return list(map(WordText, self._words.divide(self.text, self.language)))
 
-    @cached_property
-    def parts(self) -> list[tuple[str, WordText]]:
-        """Its title, and the parts of its sentences, with their words."""
-        return [(part, WordText(part)) for part in PARTS.split(self.text)]
+    def denies(self, unit: Unit) -> bool:
+        """Whether it has a word only where it denies it: not electric, no pets, without a pool."""
+        affirmed, denied, _ = self._divided
+        return denied.has(unit) and not affirmed.has(unit)
+
+    def names_another(self, known: WordText) -> bool:
+        """Whether its title names what other words lack, with a capital amid the text; in German any noun has one."""
+        names = frozenset(NAME.findall(self.content)) if self.language != "de" else frozenset()
+        return any(term in names and not known.has_word(term) for term in _TERM.findall(self._title))
+
+    def lacks(self, unit: Unit) -> bool:
+        """Whether it has nothing of a word, or says somewhere that it lacks it."""
+        is_free = WordText(" ".join(FREE.findall(self.folded))).has(unit)
+        return is_free or any(part.has(unit) for part in self._divided[1:]) or not self.words.has(unit)
 
     @cached_property
     def folded(self) -> str:
@@ -132,10 +144,6 @@ class SeenResult:
     def language(self) -> str | None:
         """The language of its text."""
         return find_language("", self.content, self._words.details.small_words)
-
-    def named(self, choice: Choice) -> Set[str]:
-        """Which things of a choice it names."""
-        return choice.named(self)
 
     @cached_property
     def weekdays(self) -> frozenset[int]:
@@ -159,18 +167,8 @@ class SeenResult:
         return tuple(detail for detail in self.details if detail.kind == "date")
 
     @cached_property
-    def days(self) -> list[tuple[DateEvidence, DateEvidence]]:
-        """The first and the last day of its ranges of days."""
-        return [(day, last) for day, last in self._ranges if day.kind == last.kind == "date"]
-
-    @cached_property
-    def hours(self) -> list[tuple[str, str]]:
-        """Its ranges of times, as hours of opening are."""
-        return [(time.time, end.time) for time, end in self._ranges if time.kind == end.kind == "time"]
-
-    @cached_property
-    def _ranges(self) -> list[tuple[Evidence, Evidence]]:
-        """Details that a word such as "to" joins."""
+    def ranges(self) -> list[tuple[Evidence, Evidence]]:
+        """Details that a word such as "to" joins, as days and hours of opening are."""
         return [
             (one, other)
             for text, details in self._read
@@ -208,6 +206,10 @@ class SeenResult:
                 found.setdefault(measure[1], []).append(measure[0])
         return found
 
+    def may_be_of(self, year: int) -> bool:
+        """Whether it names a year, or days of which none has a year."""
+        return year in self.years or (bool(self.dates) and not self.years)
+
     @cached_property
     def years(self) -> frozenset[int]:
         """The years that it names."""
@@ -225,25 +227,17 @@ class SeenResult:
 
     def has(self, kind: AskedKind) -> bool:
         """Whether it has a detail of a kind; a year is a date, and hours of opening are a time."""
-        if kind in self._kinds_of_details:
+        if any(detail.kind == kind for detail in self.details):
             return True
         match kind:
             case "date":
-                return bool(self.years) or self._names_dates
+                is_named = _IN_YEAR.search(self.content) or _MONTH.search(self.content)
+                return bool(self.years or is_named) or self._words.name_day(self.content)
             case "time":
                 return self.has_hours
             case "number":
                 return self._words.number.search(YEAR.sub(" ", self.content)) is not None
         return False
-
-    @cached_property
-    def _kinds_of_details(self) -> frozenset[str]:
-        return frozenset(detail.kind for detail in self.details)
-
-    @cached_property
-    def _names_dates(self) -> bool:
-        shapes = (_IN_YEAR, _MONTH)
-        return any(shape.search(self.content) for shape in shapes) or self._words.name_day(self.content)
 
 
 def _names(text: str, runs: Sequence[re.Match[str]], wanted: Sequence[str]) -> bool:

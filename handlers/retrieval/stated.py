@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
-from handlers.retrieval.weekdays import Week
+from handlers.retrieval.weekdays import PARTS, Week
+from handlers.text.measures import TIME_UNITS
 from handlers.text.patterns import DetailPatterns, Patterns, joined_words
 from handlers.text.scripts import is_ideographic
 from handlers.text.word_match import fold_words
@@ -28,6 +30,7 @@ BY_PERIOD = re.compile(
     r"(?:month|monthly|mo|monat|monatlich|mtl|mes|mois|mese|mês|maand|måned(?:en)?|månad(?:en)?|miesiąc|měsíc)\b)"
 )
 """What is behind a price of one month."""
+_NUMBERED = re.compile(r"\b[Nn]o\. ?(?=\d)")
 _NEAR, _REACH = 3, 40
 """Words before what is named in which it is denied ("not available in English"), and characters."""
 
@@ -42,22 +45,32 @@ class StatedWords:
         short = {fold_words(word): name for pack in packs for name, words in pack.week.items() for word in words}
         self.exclusions = {word: language for pack in packs for word, language in pack.exclusions.items()}
         self.opening = {word for word, name in short.items() if name == "open"}
-        self._denials = {fold_words(word) for word in joined_words(patterns, "denials")}
+        self._denials: dict[str, set[str]] = {word: {language} for word, language in self.exclusions.items()}
+        for language, words in ((key, words) for pack in packs for key, words in pack.denials.items()):
+            for word in map(fold_words, words):
+                self._denials.setdefault(word, set()).add(language)
+        self._known = frozenset().union(*self._denials.values())
+        self.with_words = joined_words(patterns, "with_words")
+        self._affirming, self._needs, self._opposed, self._admitted = (
+            frozenset(map(fold_words, joined_words(patterns, name)))
+            for name in ("no_denials", "needs", "opposed", "admitted")
+        )
         self.week = Week(days, short, self.denies)
         self.choices = (
             *(Choice(expressions, self) for pack in packs for expressions in pack.choices.values()),
             _Languages(patterns, self),
         )
-        before, behind, numbers = (
+        before, behind, numbers, ones = (
             alternatives(joined_words(patterns, name))
-            for name in ("other_prices", "other_prices_behind", "number_words")
+            for name in ("other_prices", "other_prices_behind", "number_words", "one_words")
         )
+        units = alternatives(TIME_UNITS)
         self.other_before = re.compile(
             rf"(?i:\b(?:{before})\W{{0,3}}(?:(?:you|av|von|of|à)\W)?|\d\s?[x×]\s?(?:(?:de|à|a)\s)?)\Z"
         )
         """What is before a price that is not to be paid now, or not for the thing; the number of instalments."""
         self.other_behind = re.compile(rf"(?i:\s?(?:{behind})\b)")
-        self.number = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}|(?i:\b(?:{numbers})\b)")
+        self.number = re.compile(rf"\d{{1,30}}|[{NUMERALS}]{{1,10}}|(?i:\b(?:{numbers}|(?:{ones}) (?:{units}))\b)")
         self.counted = re.compile(
             rf"(?<![\w.,])(?:\d[\d.,]{{0,12}}|(?i:{numbers})) (?:\w{{1,20}} ){{0,2}}\w{{1,30}}"
             r"|(?:\w{1,20} ){0,5}\w{1,30}: ?\d"
@@ -79,15 +92,38 @@ class StatedWords:
 
     def denies(self, before: str, reach: int = 1) -> bool:
         """Whether one of the last words of a text is a denial, without those of an earlier clause."""
-        clause = fold_words(_CLAUSES.split(before[-_REACH:])[-1]).replace("’", "'").replace("n't", " not")
-        words = _WORD.findall(clause)[-reach:]
-        return not self._denials.isdisjoint(words) or before.endswith("不")
+        words = _words_of(_CLAUSES.split(before[-_REACH:])[-1])[-reach:]
+        return any(word in self._denials and word not in self.exclusions for word in words) or before.endswith("不")
 
-    def lacks(self, text: str, start: int, end: int) -> bool:
-        """Whether a text says that it lacks what it names at a place: without eggs, no eggs, egg-free."""
-        before = _WORD.findall(text[max(0, start - _REACH) : start])[-1:]
-        is_free = _WORD.findall(text[end : end + _REACH])[:1] == ["free"]
-        return is_free or not self.exclusions.keys().isdisjoint(before) or self.denies(text[:start])
+    def divide(self, text: str, language: str | None = None) -> tuple[str, str, str]:
+        """What a text affirms, what it denies (no pets, without a pool, dogs not allowed), and what is not needed."""
+        divided = list[str](), list[str](), list[str]()
+        for part in PARTS.split(_NUMBERED.sub("nr ", text)):
+            words = _words_of(part)
+            group_of = {at: group for place in range(len(words)) for at, group in self._denied(words, place, language)}
+            for place, word in enumerate(words):
+                divided[group_of.get(place, 0)].append(word)
+        affirmed, denied, unneeded = map(" ".join, divided)
+        return affirmed, denied, unneeded
+
+    def _denied(self, words: Sequence[str], place: int, language: str | None) -> Iterator[tuple[int, int]]:
+        """What a word denies in its clause, with its group: some words behind it, and what is before "not allowed"."""
+        known = self._denials.get(words[place])
+        # A denial of one language is another word of another: "no centro", "sin tax".
+        if known is None or (language in self._known and language not in known):
+            return
+        start, reach = place + 1, _NEAR - 1 if words[place] in self.exclusions else _NEAR + 1
+        behind = list(takewhile(lambda word: word not in self._opposed, words[start : start + reach]))
+        if not self._affirming.isdisjoint(behind[:_NEAR]):
+            return
+        is_needless = not self._needs.isdisjoint((*words[max(0, place - 1) : place], *behind[:_NEAR]))
+        is_last = start == len(words) or not self._admitted.isdisjoint(behind[:2])
+        for at in chain(range(start, start + len(behind)), range(place) if is_last or is_needless else ()):
+            yield at, 1 + is_needless
+
+
+def _words_of(text: str) -> list[str]:
+    return _WORD.findall(fold_words(text).replace("’", "'").replace("n't", " not"))
 
 
 class Choice:
@@ -118,6 +154,15 @@ class Choice:
     def named(self, seen: SeenResult) -> Set[str]:
         """Which things a result names."""
         return {value for *_, value in self.spans(seen.folded)}
+
+    def is_met(self, value: str | None, seen: SeenResult) -> bool:
+        """Whether a result names one of the things, or names none and is taken for it; whether it names any."""
+        named = self.named(seen)
+        return bool(named) if value is None else value in (named or self.implied(seen))
+
+    def is_contradicted(self, value: str, seen: SeenResult) -> bool:
+        """Whether a result names other things only."""
+        return value not in (self.named(seen) or {value})
 
     def implied(self, _: SeenResult) -> Set[str]:
         """What a result is taken for that names none."""

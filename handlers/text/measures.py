@@ -39,6 +39,7 @@ _UNIT_OF = {
     for kind, factor, *units in map(str.split, re.split("[;\n]", _UNITS.strip()))
     for unit in units
 }
+TIME_UNITS = tuple(unit for unit, (kind, _) in _UNIT_OF.items() if kind == "duration")
 
 
 def measure_of(match: re.Match[str]) -> tuple[Decimal, str] | None:

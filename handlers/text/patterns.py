@@ -209,10 +209,16 @@ class PatternPack(Section):
     language_cues_behind: WordList = _words("Words behind such a language: edition.")
     week: dict[str, WordList] = _meanings("Short weekdays, and words for all of them, for exceptions and closing.")
     exclusions: dict[str, str] = _meanings("Words that exclude what follows, each with its language: without.")
-    denials: WordList = _words("Words before what is not so.")
+    denials: dict[str, WordList] = _meanings("Words before what is not so, by language.")
+    no_denials: WordList = _words("Words behind these that make it so: not only, not far.")
+    with_words: WordList = _words("Words before what a thing has: with.")
+    needs: WordList = _words("Words beside a denial that say that something is not needed, which is no lack of it.")
+    opposed: WordList = _words("Words behind a denial after which nothing is denied any more: but.")
+    admitted: WordList = _words("Words behind a denial that deny what is before it: not allowed.")
     other_prices: WordList = _words("Words before a price that is not to be paid now, or not for the thing: rrp.")
     other_prices_behind: WordList = _words("Words behind such a price: off.")
     number_words: WordList = _words("Numbers from two on in words.")
+    one_words: WordList = _words("Words for one, which are a number before a unit of time: a day.")
     thing_details: dict[str, tuple[tuple[Kind, ...], ...]] = _meanings(
         "Details that make an item such a thing, whatever it is called: alternatives, each of some kinds."
     )

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import chain
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 import regex
@@ -21,9 +21,11 @@ _TERM = regex.compile(rf"([{CJK}]+)|(\d{{1,30}})|([^\W\d_{CJK}][+#]{{1,3}}|[^\W\
 _IDEOGRAPHS = regex.compile(f"[{CJK}]+")
 _GROUPED = re.compile(r"(?<=\d)[,.\u00a0\u202f](?=\d{3}(?!\d))")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
-_LEAST_STEM, _LEAST_PREFIX, _LEAST_PLURAL, _LONGEST_ENDING = 4, 5, 3, 2
-_DENSE, _OFTEN, _LEAST_REPETITIVE = 0.7, 2.5, 12
-"""Share of a text's words, times that each occurs, and words of a text, from which on it only repeats some."""
+_VOWELS, _ENDING = "aeiou", re.compile(r"s?\w{0,2}")
+_LEAST_STEM, _LEAST_PREFIX, _LEAST_PLURAL, _LONGEST_ENDING = 4, 5, 3, 3
+_DENSE, _DENSE_LIST, _OFTEN, _LEAST_REPETITIVE = 0.7, 0.45, 2, 12
+"""Share of a text's words, with and without sentences, times that each occurs, and words of a text, from which on it
+only repeats some."""
 _IDEOGRAPH = 0.5
 """Weight of an ideograph."""
 
@@ -50,11 +52,11 @@ class WordText:
         """Whether one of the unit's forms occurs, in the same or a longer inflection."""
         return any(self._has(form) for form in unit.forms) or any(self.phrase(other) for other in unit.others)
 
-    def repeats(self, stems: Set[str]) -> bool:
+    def repeats(self, stems: Set[str], *, has_sentences: bool = True) -> bool:
         """Whether the text is little more than some words, again and again: it says nothing about them."""
         found = [stem for stem in self._stems if stem in stems]
         size = len(self._stems) + sum(map(len, _IDEOGRAPHS.findall(self._folded)))
-        is_dense = len(found) >= _DENSE * size and size >= _LEAST_REPETITIVE
+        is_dense = len(found) >= (_DENSE if has_sentences else _DENSE_LIST) * size and size >= _LEAST_REPETITIVE
         return is_dense and len(found) >= _OFTEN * len(set(found))
 
     def has_word(self, word: str) -> bool:
@@ -79,18 +81,19 @@ class WordText:
         return len(form) >= _LEAST_PLURAL and (f"{form}s" in self._known or form.removesuffix("s") in self._known)
 
     def _has_inflection(self, form: str) -> bool:
-        """Whether the longer of two stems begins with the shorter: renew, renewal; Mietvertrag, Mietvertragen."""
+        """Whether the longer of two stems begins with the shorter, or their last vowels differ: renewal, importi.
+
+        An "s" that was no ending counts with the shorter: plads, pladsen.
+        """
         if len(form) < _LEAST_PREFIX:
             return False
-        shortest = max(_LEAST_PREFIX, len(form) - _LONGEST_ENDING)
-        if any(form[:end] in self._known for end in range(shortest, len(form))):
+        ends = range(max(_LEAST_PREFIX, len(form) - _LONGEST_ENDING), len(form))
+        if any(form[:end] in self._known and _ENDING.fullmatch(form[end:]) for end in ends):
             return True
-        for word in self._sorted[bisect_left(self._sorted, form) :]:
-            if not word.startswith(form):
-                return False
-            if len(word) - len(form) <= _LONGEST_ENDING:
-                return True
-        return False
+        if form[-1] in _VOWELS and len(form) > _LEAST_PREFIX and any(f"{form[:-1]}{v}" in self._known for v in _VOWELS):
+            return True
+        following = takewhile(lambda word: word.startswith(form), self._sorted[bisect_left(self._sorted, form) :])
+        return any(_ENDING.fullmatch(word, len(form)) for word in following)
 
 
 def units_of(query: str, ignored: Set[str], same_words: Mapping[str, Sequence[str]]) -> tuple[Unit, ...]:

@@ -4,8 +4,6 @@ Each table row is a query with one result that answers it, and the words of that
 batches of the everyday situations that pass are varied as well.
 """
 
-import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +17,6 @@ from schemas.outcome import Emit
 from schemas.retrieval import ResultsClassified, RetrievalBatch, RetrievalEvaluated
 from schemas.search import SearchEvaluated
 from streams.llm.tasks import answer_offline
-from tests.cases.situations import lines_of
 from tests.rules import shipped_rules
 from tests.samples import instance
 
@@ -37,11 +34,7 @@ ROWS = [
     ("combien coûte le ferry pour l'île de Groix", "Le ferry pour l'île de Groix coûte 38 €.", "38 €"),
     ("ラークフィールド プール 料金", "ラークフィールドのプールの料金は大人600円です。", "600円"),
     ("Northfield parkrun on 4 April", "Northfield parkrun on 4 April is at the boat house, at 9am.", "4 April"),
-    (
-        "jazz concert in Bergen today",
-        "A jazz concert in Bergen on 14 May 2026 at 20:00 in the old mill.",
-        "14 May 2026",
-    ),
+    ("jazz concert in Bergen today", "A jazz concert in Bergen on 14 May 2026 at 20:00.", "14 May 2026"),
     ("Galaxy S24 screen repair", "The screen repair of a Galaxy S24 takes an hour.", "S24"),
     ("when was the Preston tram bridge built", "The Preston tram bridge was built in 1802.", "1802"),
     ("when does the Oybin castle open", "The castle in Oybin opens on 1 April.", "1 April"),
@@ -105,12 +98,7 @@ def test_an_unrelated_result_or_a_copy_changes_nothing(query: str, text: str, ne
 @pytest.mark.parametrize(
     ("query", "text", "stated", "other"),
     [
-        (
-            "jazz concert in Bergen on 29 November",
-            "A jazz concert in Bergen on 29 November, 20:00.",
-            "29 November",
-            "28 November",
-        ),
+        ("jazz in Bergen on 29 November", "Jazz in Bergen on 29 November, 20:00.", "29 November", "28 November"),
         ("annual report of Tallow 2025", "The annual report of Tallow for 2025.", "2025", "2019"),
         ("Flohmarkt Nordheim im Juni", "Flohmarkt in Nordheim am 6. Juni, ab 8 Uhr.", "6. Juni", "6. März"),
         ("iPhone 15 battery price", "A battery for the iPhone 15 costs $99.", "15", "14"),
@@ -122,23 +110,6 @@ def test_an_unrelated_result_or_a_copy_changes_nothing(query: str, text: str, ne
 def test_a_contradicted_condition_is_not_met(query: str, text: str, stated: str, other: str) -> None:
     assert answers(query, result(text))
     assert not answers(query, result(text.replace(stated, other)))
-
-
-def passing() -> Iterator[tuple[str, RetrievalBatch]]:
-    """The batches of the everyday situations that pass."""
-    for number, line in enumerate(lines_of("everyday_batches"), 1):
-        given = RetrievalBatch.model_validate(json.loads(line))
-        if verdict(given).passed:
-            yield f"{number}", given
-
-
-def test_an_unrelated_result_never_fails_a_batch_that_passed() -> None:
-    found = list(passing())
-    assert len(found) >= 5
-    for number, given in found:
-        more = batch(given.query, UNRELATED).retrieved_content
-        added = given.model_copy(update={"retrieved_content": (*given.retrieved_content, *more)})
-        assert verdict(added).scores.context_precision >= 0.5, number
 
 
 @pytest.mark.parametrize(
@@ -156,6 +127,25 @@ def test_the_verb_of_a_goal_changes_no_verdict(goal: str) -> None:
         result(f"{recipe}: {text}", place) for place, text in enumerate(("with leek", "mit Zwiebeln", "aux lardons"))
     ]
     assert searched(goal, *results).satisfied == searched(recipe, *results).satisfied
+
+
+@pytest.mark.parametrize(
+    ("goal", "kind", "has", "without"),
+    [
+        ("Find a farm stay in Umbria with a pool", "Farm stay", "With a pool.", "No pool, but a sauna."),
+        ("Trovare agriturismo in Umbria con piscina", "Agriturismo", "Con piscina.", "Senza piscina, con sauna."),
+        ("Ferienhof in Umbria mit Pool suchen", "Ferienhof", "Mit Pool.", "Kein Pool, aber Sauna."),
+        ("Trouver un gîte en Umbria avec piscine", "Gîte", "Avec piscine.", "Il n'y a pas de piscine."),
+    ],
+)
+def test_one_result_has_all_that_a_goal_states(goal: str, kind: str, has: str, without: str) -> None:
+    def is_found(*rest: str) -> bool:
+        names = ("Alma", "Fonte", "Olivo")
+        return searched(goal, *(result(f"{kind} {names[at]}, {text}", at) for at, text in enumerate(rest))).satisfied
+
+    assert is_found(*[f"Umbria. {has}"] * 3)
+    assert not is_found(f"Umbria. {without}", *[f"Toscana. {has}"] * 2)
+    assert not is_found(*["Umbria."] * 3)
 
 
 def test_copies_on_other_sites_never_satisfy_a_search() -> None:
@@ -186,15 +176,3 @@ def test_each_day_of_a_query_is_read() -> None:
 )
 def test_a_good_result_meets_what_only_looks_like_a_condition(query: str, text: str) -> None:
     assert answers(query, result(text))
-
-
-@pytest.mark.parametrize(
-    ("query", "text"),
-    [
-        ("standing desk under $300", "Standing desk for $649, or $27 a month."),
-        ("flat with 2 bedrooms", "Flat with 1 bedroom, close to the park; the bedrooms are upstairs."),
-        ("who invented the telephone", "The telephone was invented in Boston."),
-    ],
-)
-def test_a_detail_of_something_else_answers_nothing(query: str, text: str) -> None:
-    assert not answers(query, result(text))

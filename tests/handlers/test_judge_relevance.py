@@ -141,8 +141,11 @@ def test_a_failed_call_keeps_the_source_out_under_its_own_name(ended: CallOutcom
     assert (judged.relevant, judged.outcome, judged.detail) == (False, outcome, "why")
 
 
-@pytest.mark.parametrize(("query", "title", "text", "word"), TABLES["question_words_need_not_occur_in_the_page"])
-def test_question_words_need_not_occur_in_the_page(query: str, title: str, text: str, word: str) -> None:
+@pytest.mark.parametrize(
+    ("query", "title", "text", "word"),
+    TABLES["question_words_need_not_occur_in_the_page"] + TABLES["what_tells_two_subjects_apart_is_needed"],
+)
+def test_the_words_that_a_source_needs(query: str, title: str, text: str, word: str) -> None:
     assert answer(asked(source(query=query, html=None, title=title, content=text)).facts) == word
 
 

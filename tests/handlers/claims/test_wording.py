@@ -62,6 +62,12 @@ def test_a_year_never_completes_a_dependent_claim(claim: str) -> None:
         assert (score(dated) or 0) < POOR, dated
 
 
+@pytest.mark.parametrize("opening", ["Unlike its predecessor", "Despite protests", "Weighing nothing", "Sadly"])
+@pytest.mark.parametrize("claim", [claim for claim in DEPENDENT if claim.startswith("The ")])
+def test_an_opening_phrase_never_completes_a_dependent_claim(opening: str, claim: str) -> None:
+    assert (score(f"{opening}, t{claim[1:]}") or 0) < POOR
+
+
 @pytest.mark.parametrize("name", ["Bilbao", "Clara Voss"])
 def test_a_pronoun_for_a_name_never_raises_the_score(name: str) -> None:
     for rest in TABLES["what_a_name_did"]:

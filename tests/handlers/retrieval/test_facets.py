@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from handlers.evaluate_retrieval import EvaluateRetrievalRules
-from handlers.retrieval.facets import answers, met, repeats, share_of
+from handlers.retrieval.facets import answers, met, share_of
 from tests.rules import shipped_rules
 from tests.tables import tables
 
@@ -46,13 +46,6 @@ def test_details_of_the_title_count() -> None:
 )
 def test_subject_and_conditions_are_met_by_a_text(query: str, text: str, *, expected: bool) -> None:
     assert is_answer(query, text) is expected
-
-
-def test_repeated_words_of_the_query_are_no_answer() -> None:
-    query, words = "winter tyres fitted Oakham", "Winter tyres fitted Oakham. Oakham tyres, fitted winter tyres. "
-    facets = READER.read(query)
-    assert repeats(facets, READER.see(query, words * 3))
-    assert not repeats(facets, READER.see(query, "Winter tyres from 60 pounds, fitted in Oakham while you wait."))
 
 
 @pytest.mark.parametrize(("words", "first", "last"), TABLES["days_that_words_mean_on_wednesday_11_november"])

@@ -82,24 +82,6 @@ def test_points_for_what_results_say(goal: str, titles: tuple[str, ...], points:
     assert found.rubric.relevance == pytest.approx(points)
 
 
-@pytest.mark.parametrize(("goal", "title"), [("找11月北京的爵士音乐会", "北京爵士音乐会 11月29日"), ("找猫", "猫")])
-def test_a_sentence_in_chinese_is_met_by_its_words(goal: str, title: str) -> None:
-    assert not assessed(result(title=title), goal=goal).off_goal
-
-
-@pytest.mark.parametrize(("hosts", "narrow"), TABLES["results_from_less_domains_than_give_points_are_narrow"])
-def test_results_from_less_domains_than_give_points_are_narrow(hosts: tuple[str, ...], narrow: bool) -> None:
-    assert assessed(*[result(f"https://{host}/x") for host in hosts]).narrow is narrow
-
-
-@pytest.mark.parametrize(
-    ("titles", "off_goal"),
-    [((), False), (("Jazz",), False), (("Weather",), True), (("Review: jazz",), False), (("Review: weather",), True)],
-)
-def test_results_miss_the_goal_by_words_or_by_kind(titles: tuple[str, ...], off_goal: bool) -> None:
-    assert assessed(*[result(title=title) for title in titles]).off_goal is off_goal
-
-
 @pytest.mark.parametrize(("goal", "fields", "shopping"), TABLES["a_goal_is_to_buy_by_its_words_or_by_a_required_field"])
 def test_a_goal_is_to_buy_by_its_words_or_by_a_required_field(
     goal: str, fields: tuple[str, ...], shopping: bool

@@ -27,6 +27,23 @@ def test_a_result_answers_only_with_what_is_asked_for(subject: str, asked: str, 
     assert [is_answer(f"{subject} {asked}", text) for text in texts] == [True, False]
 
 
+@pytest.mark.parametrize(("query", "affirmed", "denied"), TABLES["what_a_result_denies"])
+def test_a_result_that_denies_what_is_asked_for_fails(query: str, affirmed: str, denied: list[str]) -> None:
+    assert is_answer(f"{query} Corva", f"Corva. {affirmed}", "Corva")
+    assert not [text for text in denied if is_answer(f"{query} Corva", f"Corva. {text}", "Corva")]
+
+
+@pytest.mark.parametrize(("query", "text"), TABLES["what_is_no_denial"])
+def test_a_negation_of_something_else_denies_nothing(query: str, text: str) -> None:
+    assert is_answer(f"{query} Corva", f"Corva. {text}", "Corva")
+
+
+@pytest.mark.parametrize(("one", "other"), TABLES["definite_forms"])
+def test_forms_of_one_word_meet_each_other(one: str, other: str) -> None:
+    assert is_answer(f"{one} Corva", f"Corva, {other}")
+    assert is_answer(f"{other} Corva", f"Corva, {one}")
+
+
 @pytest.mark.parametrize(("asked", "right", "wrong"), TABLES["what_a_title_names"])
 def test_a_title_that_names_another_one_is_about_that(asked: str, right: str, wrong: str) -> None:
     text = f"Settings for dark mode. More than {wrong}, and later {asked}."
