@@ -215,15 +215,19 @@ def count_external_links(hrefs: Iterable[str], url: str) -> tuple[int, int]:
 def copied_from(lines: Iterable[str], original: str, url: str) -> str:
     """The publication of another owner that a page says that it is copied from; "" without one.
 
-    It says so by its canonical address, ``original``, or in a line at its beginning.
+    It says so by its canonical address, ``original``, or in a line at its beginning. A page whose own address is not
+    known, at a host of the reserved domain ``invalid``, is no copy by its canonical address.
 
     >>> copied_from(["Aarhus", "From Wikipedia, the free encyclopedia"], "", "https://mirror.site/aarhus")
     'Wikipedia'
+    >>> copied_from([], "https://aarhus.example/news", "https://file.invalid/saved.html")
+    ''
     >>> copied_from(["Un article de Wikipédia, l'encyclopédie libre."], "", "https://fr.wikipedia.org/aarhus")
     ''
     """
-    owner, there = owner_name(host_of(url)), host_of(absolute_url(url, original) or "")
-    if owner and registered_domain(there) and owner_name(there) != owner:
+    here, there = host_of(url), host_of(absolute_url(url, original) or "")
+    owner = owner_name(here)
+    if owner and not here.endswith(".invalid") and registered_domain(there) and owner_name(there) != owner:
         return there
     named = (match[1] for line in lines if len(line) < _MAX_NAME and (match := _COPIED.fullmatch(line.strip())))
     return next(
