@@ -243,10 +243,7 @@ def _places(page: CreditedPage, words: BylineWords) -> Iterator[Place]:
         for block in outline.blocks(near.start, near.stop):
             # A heading such as "Interview: Ada Lovelace" is not a credit, nor is a sentence of the text.
             if block.start != layout.heading and (layout.is_near(block.start) or len(block.text) <= _MAX_LINE):
-                # Elements of a line beside the heading are parts of it: a name, a day, the minutes that reading takes.
-                pieces = outline.texts[block.start : block.end] if layout.is_near(block.start) else [block.text]
-                text = "  ".join(map(str.strip, pieces))
-                yield Place("line", "text", [text], block.start, block.element)
+                yield Place("line", "text", [block.text], block.start, block.element)
 
 
 def _linked(layout: Layout, near: range, words: BylineWords) -> Iterator[Place]:

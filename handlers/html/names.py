@@ -25,10 +25,10 @@ _AND = "and|und|et|y|e|og|och|en|i|with"
 # A run of white space before a separator is matched from its beginning only: otherwise the time is quadratic.
 _SPACE_BEFORE = r"(?:(?<!\s)\s+)?"
 _SPLIT = re.compile(
-    rf"{_SPACE_BEFORE}(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·∙\n]|\s[|+]\s|\||\s{{2,}})\s*", re.IGNORECASE
+    rf"{_SPACE_BEFORE}(?:,\s?(?:{_AND})\s|\s(?:{_AND})\s|[,;、，/&•·∙\n]|\s[|+]\s|\|)\s*", re.IGNORECASE
 )
-_BEFORE_CREDIT = re.compile(r"[|·•∙–—,]|\s{2,}|\d[^\s,]*(?:\s[^\W_]{1,4}\b)?")
-"""What may be before a credit in its line: a separator, or a date or time, with what is behind a time: am, Uhr, GMT."""
+_BEFORE_CREDIT = re.compile(r"[|·•∙–—,]|\d[^\s,]*(?:\s[^\W\d_]{1,4}\b){0,2}")
+"""What may be before a credit in its line: a separator, or a number with its unit: 17:32 Uhr, 6 min read."""
 _BLANKS = re.compile(r"[^\S\n]+")
 _EDGE = " \t\n.,:;·∙•-–—|\"'“”„()[]<>*→←»«›‹►▸⁰¹²³⁴⁵⁶⁷⁸⁹†‡§"
 _LABEL = re.compile(r"[^\W\d_][^:：,;|/\n]{0,30}[:：]\s{0,3}(?=[^\W\d_a-z])")
@@ -111,7 +111,9 @@ class NameWords:
             return ()
         introduction = self._introduction.match(head)
         for match in [introduction] if introduction else self._inside.finditer(head[:_MAX_BEFORE]):
-            before = _BEFORE_CREDIT.split(head[: match.start() + 1])[-1].casefold().split() if match.start() else ()
+            # With the sign before the word, if it does not begin the line.
+            ahead = head[: match.start() + 1] if match.start() else ""
+            before = _LETTERS.findall(_BEFORE_CREDIT.split(ahead)[-1].casefold())
             if _BEGINS_NAME.match(head, match.end()) and not (before and self._occasions.isdisjoint(before)):
                 return self._split(head[match.end() :])
         return ()

@@ -35,6 +35,7 @@ _QUERY = re.compile(r"[?#]")
 _META = re.compile(r"dat[eu]|time|publi|modif|upda|creat|issued|revised|parsely|sailthru")
 _CHANGED = re.compile(r"modif|upda|revis|chang")
 _STATED = ("json-ld", "meta", "micro")
+_MARKED = ("time", "class")
 _PROPERTIES = {"itemprop:datepublished": "published", "itemprop:datecreated": ""}
 _BESIDE = ("characters", "lower", "first", "last")
 _NAMED = "date by class name"
@@ -261,8 +262,10 @@ def _is_value(outline: Outline, before: Block, block: Block) -> bool:
 
 
 def _placed(page: DatedPage, one: Candidate, element: int) -> Iterator[Candidate]:
-    """A candidate with the measures of its place; nothing in a part of others or of an event."""
-    if not page.layout.said(one.index, element) & (OTHERS | EVENT):
+    """A candidate with the measures of its place; nothing in a part of others, of an event or of a teaser."""
+    is_below = one.kind in _MARKED and not one.said and one.index >= page.layout.end
+    is_teaser = is_below and page.layout.is_teased(one.index)
+    if not (is_teaser or page.layout.said(one.index, element) & (OTHERS | EVENT)):
         one.measures |= page.layout.measures(one.index, element)
         yield one
 
@@ -337,7 +340,11 @@ class DateWords:
         )
         self._fillers = _any_of(reading.date_line_words)
         self._openings = _any_of([*label_words, *reading.byline_words])
-        self._credit = re.compile(rf"\W*(?:\w+\s)?(?:{alternatives(reading.byline_words)})[\s:]", re.IGNORECASE)
+        occasions = alternatives((*reading.byline_occasions, *reading.byline_labels, *reading.published_words))
+        # "Approved by the council" and "Register by March 15" are no credits.
+        name = rf"(?!(?:{alternatives(moments.patterns.months)})\b)(?-i:[^\W\d_a-z])\w"
+        word = rf"(?:{alternatives(reading.byline_words)})[\s:]{{1,3}}"
+        self._credit = re.compile(rf"\W{{0,5}}(?:(?:{occasions})\s)?{word}{name}", re.IGNORECASE)
 
     def said_by(self, name: str) -> str | None:
         """What the name of a meta tag says of its date; None if the tag has no date."""

@@ -301,9 +301,7 @@ class StateReader:
         # What a page quotes, it is about.
         read = filterfalse(_QUOTED.search, (*heads, *(lines if is_read else ())))
         told = {line: found for line in read if (found := self._notices.read(line))[1] >= section.possible}
-        # A test of visitors names its site: "a.example must review the security of your connection".
-        site = host_of(url).removeprefix("www.")
-        left = [line for line in lines if line not in told and not (site and site in line.lower())]
+        left = [line for line in lines if line not in told]
         other = self._prose_in(left)
         if other:  # a page at /dictionary/forbidden is about the word
             told = {line: found for line, found in told.items() if not heads.get(line)}
@@ -376,10 +374,13 @@ def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, text: str, sec
 
 def _asks_password(tree: LexborHTMLParser) -> bool:
     """Whether there is a field for a password outside of hidden forms, which scripts fill or show on demand."""
-    return any(not any(map(_is_hidden, _around(node))) for node in tree.css(_LOGIN_FIELD)[:_MAX_TAGS])
+    fields = tree.css(_LOGIN_FIELD)
+    return len(fields) > _MAX_TAGS or any(not any(map(_is_hidden, _from_form(field))) for field in fields)
 
 
-def _around(node: LexborNode | None) -> Iterator[LexborNode]:
+def _from_form(field: LexborNode) -> Iterator[LexborNode]:
+    """The form of a field and the elements around it. A field may be hidden in a form that first asks for a name."""
+    node = field.parent
     while node is not None:
         yield node
         node = node.parent

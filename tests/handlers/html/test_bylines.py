@@ -104,3 +104,15 @@ def test_any_chinese_credit_is_read(text: str) -> None:
 @pytest.mark.parametrize(("line", "names"), TABLES["a_line_that_credits"])
 def test_a_line_that_credits(line: str, names: tuple[str, ...]) -> None:
     assert NAMES.line_names(line) == names
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "By <b>Maria</b> Rossi",
+        "By <strong>M</strong>aria Rossi, staff writer",
+        "By <span class=first>Maria</span> <span class=last>Rossi</span> | May 3, 2024",
+    ],
+)
+def test_a_name_may_be_in_several_elements(line: str) -> None:
+    assert credit(f"<h1>Rain</h1><p>{line}</p><p>Words.</p>").names == ("Maria Rossi",)

@@ -61,10 +61,25 @@ STORY = "<p>" + "Words that go on and tell what happened there. " * 8 + "</p>"
         f"<h1>Ada</h1><p>Ada Lovelace (10 December 1995) was a writer. {'She wrote. ' * 30}</p>",
         f"<h1>Plan</h1><p>The book was published on 3 May 2011.</p>{STORY}",
         f"<h1>Drug</h1>{STORY}<p>3 March 2011</p>",
+        f"<h1>Drug</h1>{STORY}<h2>More</h2><a href=/a>Other drug</a> <time datetime=2011-03-03>3 March</time>",
     ],
 )
 def test_other_day_is_not_the_date_of_publication(html: str) -> None:
     assert date_of(html) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Apply by 30 April 2024",
+        "Due by May 3, 2024",
+        "Approved by the FDA on May 3, 2018",
+        "Besuch von Ann Lee am 3.5.2018",
+    ],
+)
+def test_the_day_of_what_somebody_did_is_not_that_of_publication(line: str) -> None:
+    assert date_of(f"<h1>Plan</h1><p>{line}</p>{STORY}") is None
+    assert date_of(f"<h1>Plan</h1><p>{line}</p><p>By Sam Reed | 9 June 2024</p>{STORY}") == "2024-06-09"
 
 
 @pytest.mark.parametrize(
