@@ -16,7 +16,7 @@ _MAX_NAMES = 20
 _MAX_MARK_CHARACTERS = 200
 _MAX_LINE_CHARACTERS = 120
 _MAX_NAME_CHARACTERS = 60
-_MAX_NAME_WORDS = 6
+_FULL_NAME, _MAX_NAME_WORDS = 2, 6
 _MAX_BEFORE = 80
 _MAX_BEFORE_HAN = 24
 _ADDRESS = re.compile("://|@")
@@ -170,6 +170,8 @@ class NameWords:
     def _person(self, text: str, *, is_first: bool) -> str:
         """A part of a credit without roles; "" for a later part with a role, such as "Senior Health Writer"."""
         words = text.strip(_EDGE).split()
+        while len(words) > _FULL_NAME and words[0].casefold() in self._roles:
+            words.pop(0)
         count = len(words)
         while words and words[-1].casefold() in self._roles:
             words.pop()
