@@ -1,6 +1,5 @@
 """Every screen and object by its address: what it shows, both themes, a narrow screen, and the keyboard."""
 
-import re
 from itertools import product
 from pathlib import Path
 from urllib.parse import urlencode
@@ -72,14 +71,3 @@ def test_all_entries_and_actions_are_on_a_narrow_screen(visits: Visits, tmp_path
     assert verdict is not None
     assert title is not None
     assert verdict["y"] < title["y"]  # the verdict is first
-
-
-def test_a_batch_leads_to_its_attempts_and_its_pages(visits: Visits) -> None:
-    page = visits().open("/batch/events-in-aarhus")
-    expect(page.get_by_role("heading", name="Before the loop, attempt 1")).to_be_visible()
-    expect(page.get_by_role("heading", name="After the loop, attempt 2")).to_be_visible()
-    assert page.locator("mark.date").count() > 0
-    page.get_by_role("link", name="attempt 2").click()
-    expect(page.locator('[aria-current="true"]')).to_have_text("attempt 2")
-    page.locator(".result a").first.click()
-    expect(page).to_have_url(re.compile(r"/page\?url="))

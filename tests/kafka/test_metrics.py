@@ -13,16 +13,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from schemas.dead import dead_letter_topic
 from streams.app.application import Application
-from streams.cli.lag import lag_exporter
 from streams.demo.run import running
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
-from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, load_settings
 from streams.telemetry.labels import TASKS
 from streams.telemetry.metrics import METRICS, MetricDef
 from streams.topology import HANDLERS
-from tests.kafka.installation import CRAWLED, Installation, Installing, installed, page
+from tests.kafka.installation import CRAWLED, Installation, installed
 from tests.kafka.malformed import good_page, malformed
 from tests.streams.llm.model_server import model_server, says
 from tests.streams.telemetry.labels import label_rows
@@ -106,14 +104,6 @@ async def test_demo_shows_every_metric_except_models_and_faults(kafka: str, topi
     assert not strays(registry, models(demo.application))
     elsewhere = WITH_MODELS | SECOND_TIME | FAULTS | ELSEWHERE.keys()
     assert shown(registry) == {metric.name for metric in METRICS} - elsewhere
-
-
-async def test_lag_metrics_use_the_topologys_handlers_and_topics(installing: Installing) -> None:
-    place = await installing()
-    await place.feed([page(number) for number in range(9)])
-    families = await scraped_from(lag_exporter(place.settings, HANDLERS, SystemClock()))
-    assert not strays(families, {})
-    assert shown(families) >= {name for name, source in ELSEWHERE.items() if source == "cli/lag"}
 
 
 async def write_hostile(place: Installation) -> int:
