@@ -14,10 +14,7 @@ from typing import IO
 from urllib.parse import urlsplit  # noqa: TID251 - a Docker engine has no web address
 
 from streams.local_kafka.broker import LocalKafka
-from streams.local_kafka.install import KAFKA_VERSION
 
-IMAGE = f"apache/kafka:{KAFKA_VERSION}"
-"""As in the composition."""
 NAMED = "ASSAY_KAFKA__BOOTSTRAP_SERVERS"
 ENGINE_SECONDS = 1.0
 

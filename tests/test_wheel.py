@@ -148,19 +148,6 @@ def test_every_command_has_its_help_without_extras(base: Path, tmp_path: Path) -
             assert f"Usage: assay {command} {name}" in run([program, command, name, "--help"], tmp_path)
 
 
-def test_doctor_works_without_extras(base: Path, tmp_path: Path) -> None:
-    shown = ended([base / "bin" / "assay", "doctor"], tmp_path).stdout
-    assert "! Kafka         aiokafka is not installed; pip install" in shown
-
-
-def test_pages_are_scored_by_the_base_install(base: Path, tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text("<title>T</title><p>The storm closed two harbours.", "utf-8")
-    [line] = run([base / "bin" / "python", "-m", "assay", "score", "page.html"], tmp_path).splitlines()
-    assert json.loads(line)["title"] == "T"
-    table = run([base / "bin" / "assay", "score", "page.html", "page.html", "--table"], tmp_path)
-    assert table.splitlines()[-1] == "2 pages: A 0, B 0, C 2, refused 0"
-
-
 PAGE = "https://news.example.org/harbour"
 USES: tuple[tuple[str, str], ...] = (
     ("init --country dk", "assay.local.yaml is written"),
@@ -231,10 +218,6 @@ def shows_the_console(assay: Path, folder: Path, variables: dict[str, str]) -> N
             assert b"Assay" in answer.read()
         console.terminate()
     assert console.returncode == 0
-
-
-def test_the_version_is_printed(assay: Path, tmp_path: Path) -> None:
-    assert run([assay, "--version"], tmp_path) == f"{version('assay')}\n"
 
 
 def test_files_are_generated_for_the_settings_in_force(assay: Path, tmp_path: Path) -> None:

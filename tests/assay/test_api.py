@@ -118,48 +118,6 @@ def test_an_address_without_a_page_is_unlisted(url: str) -> None:
     assert {classified.reasons[-1], ranked.reasons[-1], judged.detail} == {"the address opens no web page"}
 
 
-def test_detail_pages_need_no_extraction() -> None:
-    item = {"url": "https://a.example/jazz", "title": "Jazz", "content": "Jazz at 20:00 on 2025-05-02, 12 EUR."}
-    classified = instance(assay.Classification, assay.classify([item], query="jazz"))
-    assert not classified.needs_extraction
-    assert classified.reasons == ("1 detail pages, 0 listings, 0 navigation",)
-
-
-def test_snippet_of_a_relevant_page_and_none_of_another() -> None:
-    page = "<title>Repair of brakes</title><p>To repair bicycle brakes, loosen the cable and replace both pads.</p>"
-    found = instance(assay.Snippet, assay.snippet(page, url=URL, query="repair of bicycle brakes"))
-    assert found.relevant
-    assert "replace both pads" in found.text
-    assert found.reasons == ("the offline judge: relevant",)
-    other = instance(assay.Snippet, assay.snippet(page.encode(), url=URL, query="wedding cakes of brakes in Paris"))
-    assert (other.relevant, other.text) == (False, "")
-
-
-def test_claims() -> None:
-    dependent = instance(assay.Claim, assay.claim("He was elected in May."))
-    clear = instance(assay.Claim, assay.claim("Angela Merkel was elected Chancellor of Germany in 2005."))
-    assert dependent.score is not None
-    assert clear.score is not None
-    assert dependent.score < 0.5 < clear.score
-    assert {"the offline judge: poor", "incomplete_scores"} < set(dependent.reasons)
-    three = assay.claim(
-        "Angela Merkel was elected Chancellor of Germany in 2005.", entailed_score=0.9, coverage_score=0.9
-    )
-    assert instance(assay.Claim, three).promotable
-
-
-def test_ranking() -> None:
-    candidates = [
-        {"url": "https://a.example/tea", "title": "Tea", "content": "Tea is hot."},
-        {"url": "https://a.example/brakes", "title": "Brakes", "content": "Repair bicycle brakes with new pads."},
-    ]
-    ranking = instance(assay.Ranking, assay.rank("repair bicycle brakes", candidates))
-    assert [result.url for result in ranking.results] == [candidates[1]["url"], candidates[0]["url"]]
-    assert not ranking.nothing_relevant
-    assert "new pads" in ranking.context
-    assert any(reason.startswith("bm25: ") for reason in ranking.reasons)
-
-
 @pytest.mark.parametrize(
     "result",
     [

@@ -7,19 +7,6 @@ from playwright.sync_api import expect
 from tests.console.conftest import Visits
 
 
-def test_signs_dots_flow_and_table_are_shown(visits: Visits) -> None:
-    page = visits().open("/")
-    expect(page.locator("#dots-count")).to_have_text(re.compile(r"\d+ decisions"))
-    more_than_50 = re.compile(r"^(5[1-9]|[6-9]\d|\d{3,})$")
-    expect(page.locator("#dots canvas")).to_have_attribute("data-painted", more_than_50)
-    expect(page.locator(".flow tbody tr")).to_have_count(11)
-    expect(page.locator(".tile")).to_have_count(4)
-    last = page.locator(".tile").last.bounding_box()
-    assert last is not None
-    assert last["y"] + last["height"] < 800  # above the fold
-    assert page.locator("#rows tr").count() == 40
-
-
 def test_a_click_on_a_dot_opens_the_decision(visits: Visits) -> None:
     page = visits().open("/?span=all&topic=pages.scored.v1")
     canvas = page.locator("#dots canvas")

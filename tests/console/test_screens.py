@@ -1,6 +1,5 @@
 """Every screen and object by its address: what it shows, both themes, a narrow screen, and the keyboard."""
 
-import re
 from itertools import product
 from pathlib import Path
 from urllib.parse import urlencode
@@ -72,38 +71,3 @@ def test_all_entries_and_actions_are_on_a_narrow_screen(visits: Visits, tmp_path
     assert verdict is not None
     assert title is not None
     assert verdict["y"] < title["y"]  # the verdict is first
-
-
-def test_the_content_is_beside_what_was_left_out(visits: Visits) -> None:
-    visit = visits()
-    page = visit.open(PAGE)
-    content = page.get_by_role("region", name="Content")
-    # A busy machine may not find the record in the seconds that the console searches for it; a reload searches again.
-    for _ in range(3):
-        expect(page.locator(".page-text").or_(page.locator(".alert")).first).to_be_visible()
-        if content.is_visible():
-            break
-        visit.open(PAGE)
-    expect(content.locator(".is-heading").first).to_have_text("Jazz at the Harbour House")
-    expect(content).to_contain_text("The quartet of saxophonist")
-    expect(page.get_by_role("region", name="What was left out")).to_contain_text("navigation")
-
-
-def test_a_batch_leads_to_its_attempts_and_its_pages(visits: Visits) -> None:
-    page = visits().open("/batch/events-in-aarhus")
-    expect(page.get_by_role("heading", name="Before the loop, attempt 1")).to_be_visible()
-    expect(page.get_by_role("heading", name="After the loop, attempt 2")).to_be_visible()
-    assert page.locator("mark.date").count() > 0
-    page.get_by_role("link", name="attempt 2").click()
-    expect(page.locator('[aria-current="true"]')).to_have_text("attempt 2")
-    page.locator(".result a").first.click()
-    expect(page).to_have_url(re.compile(r"/page\?url="))
-
-
-def test_a_signed_in_user_asks_a_query(visits: Visits) -> None:
-    visit = visits()
-    visit.sign_in()
-    page = visit.open("/query")
-    page.get_by_label("Query", exact=True).fill("harbour jazz concert")
-    page.get_by_role("button", name="Ask").click()
-    expect(page.get_by_role("heading", name="Order after each stage")).to_be_visible()

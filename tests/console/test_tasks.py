@@ -81,17 +81,6 @@ def test_a_page_of_a_host_that_is_low_because_of_its_source(visit: Visit) -> Non
     assert hand.actions <= MOST
 
 
-def test_the_batch_for_a_query_with_a_word(visit: Visit) -> None:
-    hand = Hand(visit.open("/batch"))
-    hand.search("copenhagen")
-    row = hand.page.locator("tr[data-row]")
-    expect(row).to_have_count(1)
-    hand.click(row.locator("[data-open]"))
-    expect(hand.page.get_by_role("heading", level=1)).to_contain_text("Copenhagen")
-    expect(hand.page.locator(".head .badge")).to_contain_text("attempt 2")
-    assert hand.actions <= MOST
-
-
 @pytest.mark.usefixtures("ledger")
 def test_all_pages_that_need_a_browser(visit: Visit) -> None:
     hand = Hand(visit.open("/page"))
@@ -103,27 +92,6 @@ def test_all_pages_that_need_a_browser(visit: Visit) -> None:
     with hand.page.expect_download() as download:
         hand.click(hand.page.get_by_role("link", name="Export as JSON lines"))
     assert HOST in download.value.path().read_text("utf-8")
-    assert hand.actions <= MOST
-
-
-def points_of(visit: Visit) -> str:
-    """The points of an unlisted source in the replay of a test, each with others."""
-    size = visit.page.viewport_size
-    assert size is not None
-    return "15" if size["width"] > 1000 else "20"
-
-
-@pytest.mark.usefixtures("ledger")
-def test_what_a_replay_changed_on_a_page(visit: Visit, demonstration: Demonstration) -> None:
-    points = {"ASSAY_SOURCE_RULES__BASE_SCORES__TIER_3": points_of(visit)}
-    live = ("--to-live", "--readers-dedupe")
-    assay(demonstration, "replay", "score_page", "--key", URL, "--from", "earliest", *live, **points)
-    hand = Hand(visit.open("/"))
-    hand.search(URL)
-    table = hand.page.get_by_role("region", name="Earlier and new decision 1")
-    eventually(hand.page, lambda: expect(table.locator("th .badge")).to_have_text("replay", timeout=3000))
-    expect(table.locator("tr", has_text="base")).to_contain_text(f"+{points_of(visit)}")
-    expect(table.locator("tr", has_text="score").locator("td").last).to_have_text(points_of(visit))
     assert hand.actions <= MOST
 
 

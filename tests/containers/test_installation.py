@@ -15,7 +15,6 @@ from tests.kafka.installation import CRAWLED, SCORED, page, until
 
 pytestmark = pytest.mark.timeout(1200)
 WORKERS = [service_name(handler) for handler in HANDLERS]
-INDEXED = "documents.indexed.v1"
 SCRAPED = [*WORKERS, "lag"]
 
 
@@ -71,14 +70,3 @@ async def test_a_replay_writes_to_a_topic_of_its_own_and_is_scraped(composition:
     assert told["replayed"] == len(pages) >= 300
     replayed = [record.key for record in await installation.read(f"{SCORED}.replay.again")]
     assert Counter(replayed) == Counter(pages)
-
-
-async def test_a_scored_page_is_indexed(composition: Composition) -> None:
-    installation = composition.installation()
-    key, value = page(2)
-    await installation.feed([(key, value)])
-
-    async def indexed() -> bool:
-        return key in {record.key for record in await installation.read(INDEXED)}
-
-    await until(indexed)

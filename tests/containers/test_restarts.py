@@ -2,16 +2,14 @@
 
 import asyncio
 import os
-import random
 import re
 import signal
 
 import pytest
 
-from schemas.pages import CrawledPage
 from tests.containers.composition import Composition
 from tests.containers.load import Load
-from tests.kafka.installation import DEAD, SCORED, page, until
+from tests.kafka.installation import until
 
 pytestmark = pytest.mark.timeout(1200)
 SERVICE = "score-page"
@@ -30,26 +28,6 @@ async def test_the_only_worker_that_dies_comes_back_by_itself(composition: Compo
         await until(lambda: load.published >= at_the_kill + 500)
     assert await load.results() == load.expected()
     assert composition.inspect(container)["RestartCount"] == restarts + 1
-
-
-async def test_the_largest_pages_fit_into_a_workers_memory(composition: Composition) -> None:
-    await asyncio.to_thread(composition.scale, SERVICE, 1)
-    [container] = composition.containers(SERVICE)
-    restarts = composition.inspect(container)["RestartCount"]
-    words = random.Random(1)
-    text = " ".join(f"w{words.randrange(50_000)}" for _ in range(1_100_000))
-    pages = [page(number)[0] for number in range(5000, 5040)]
-    installation = composition.installation()
-    for key in pages:
-        event = CrawledPage(url=key.decode(), html=f"<article><p>{text}</p></article>")
-        await installation.feed([(key, event.to_json())])
-
-    async def answered() -> bool:
-        return set(pages) <= {record.key for record in await installation.read(SCORED, DEAD)}
-
-    await until(answered, seconds=300)
-    state = composition.inspect(container)
-    assert (state["RestartCount"], state["State"]["OOMKilled"]) == (restarts, False)
 
 
 async def test_a_rolling_restart_loses_and_doubles_nothing(composition: Composition) -> None:

@@ -154,30 +154,6 @@ async def test_ctrl_c_says_how_to_resume_and_a_finished_run_is_empty(
     assert await numbers(installation) == everything(520)
 
 
-async def test_refused_lines_are_kept_once_across_resumes(
-    installation: Installation, publish: Publish, tmp_path: Path
-) -> None:
-    settings, kept = installation.settings, tmp_path / "refused.jsonl"
-    lines = [
-        b'{"url": "https://a.example/%d", "html": "<p>%d"}' % (n, n) if n % 3 else b"bad %d" % n for n in range(900)
-    ]
-    (tmp_path / "a.jsonl").write_bytes(b"\n".join(lines) + b"\n\xff\n")
-    arguments = (str(tmp_path / "a.jsonl"), "--run-id", "bad", "--refused", str(kept))
-    async with assay_command(settings, "publish", PAGES, *arguments, "--rate", "200") as process:
-        await begun(settings, "bad")
-        await asyncio.sleep(0.3)
-        process.send_signal(signal.SIGKILL)
-        await process.wait()
-    status, told, err = await publish(settings, *arguments)
-    assert (status, told["run_published"], told["run_refused"]) == (1, 600, 301)
-    assert len(err.splitlines()) <= 22
-    found = [json.loads(line) for line in kept.read_bytes().splitlines()]
-    assert [line.get("line", "").encode() for line in found] == [line for line in lines if b"bad" in line] + [b""]
-    assert found[0]["reason"].startswith("undecodable")
-    assert found[-1]["line_base64"] == "/w=="
-    assert found[-1]["place"].endswith("a.jsonl:901")
-
-
 def record(number: int) -> OutputRecord:
     return OutputRecord(PAGES, b"k", str(number).encode(), ())
 

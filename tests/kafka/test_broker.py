@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -86,34 +85,6 @@ async def test_a_killed_broker_comes_back_where_it_was(topic_prefix: str) -> Non
         assert await read(address, topic_prefix, 1) == [b"kept"]
     assert not folder.exists()
     assert not kafka.running
-
-
-@pytest.mark.slow
-def test_no_broker_outlives_a_parent_that_was_killed() -> None:
-    """Started from a thread that has ended by then, which a parent death signal alone would not survive."""
-    parent = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import threading, time\n"
-            "from streams.local_kafka.broker import LocalKafka\n"
-            "kafka = LocalKafka()\n"
-            "thread = threading.Thread(target=kafka.start)\n"
-            "thread.start(); thread.join(); time.sleep(0.5)\n"
-            "print(kafka.pid, kafka.data_dir, flush=True)\n"
-            "time.sleep(600)",
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert parent.stdout is not None
-    pid, folder = parent.stdout.readline().split()
-    os.kill(int(pid), 0)
-    parent.kill()
-    parent.wait()
-    parent.stdout.close()
-    while not gone(int(pid)) or Path(folder).exists():
-        time.sleep(0.05)
 
 
 @pytest.mark.slow

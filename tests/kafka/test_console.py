@@ -12,13 +12,11 @@ import pytest
 from schemas.claims import ClaimEvaluated
 from schemas.event import Envelope
 from streams.console.entries import Position
-from streams.console.flow import Flow
 from streams.console.follow import Feed, Follower
 from streams.console.objects import Records
 from streams.console.store import Store
 from streams.kafka.clients import make_producer, opened
-from streams.runtime.clock import SystemClock
-from streams.topology import CLAIMS_EVALUATED, HANDLERS
+from streams.topology import CLAIMS_EVALUATED
 from streams.topology.codec import encode
 from tests.kafka.installation import Installation, Installing, until
 from tests.samples import EXAMPLES
@@ -106,19 +104,3 @@ async def test_records_are_read_by_their_position(installing: Installing) -> Non
         assert await records.at(nowhere) is None
     [newest, _] = await records.newest(CLAIMS_EVALUATED, {b"k"}, 2)
     assert newest.position.offset == 2
-
-
-async def test_the_flow_has_lag_and_rate(installing: Installing) -> None:
-    handler = HANDLERS[0]
-    assay = await installing(handlers=(handler,))
-    flow = Flow(assay.settings.kafka, Store(100), SystemClock())
-    await flow.look()
-    await assay.feed([(b"https://a.example/", b'{"url": "https://a.example/", "html": "<p>x</p>"}')])
-    await flow.look()
-    assert flow.handlers[handler.name].lag_records == 1
-    await assay.drain(handler)
-    await flow.look()
-    its = flow.handlers[handler.name]
-    assert its.lag_records == 0
-    assert its.rate_per_second is not None
-    assert its.rate_per_second > 0

@@ -67,21 +67,6 @@ def marked(records: list[ConsumerRecord]) -> list[ConsumerRecord]:
     return [record for record in records if is_marker(record.headers)]
 
 
-async def test_letters_are_counted_by_handler_and_reason(
-    with_letters: Installation, capfd: pytest.CaptureFixture[str]
-) -> None:
-    told = await dlq(with_letters, capfd, "list")
-    assert told["waiting"] == 30
-    assert [(row["handler"], row["reason"], row["waiting"], row["redriven"]) for row in told["letters"]] == [
-        ("score_page", "handler_bug", 20, 0),
-        ("score_page", "unreadable_page", 10, 0),
-    ]
-    assert all(row["oldest"] <= row["newest"] and row["bytes"] > 0 for row in told["letters"])
-    one = await dlq(with_letters, capfd, "list", *BUGS)
-    assert one["waiting"] == 20
-    assert (await dlq(with_letters, capfd, "list", "--until", "1h"))["waiting"] == 0
-
-
 async def test_redriven_records_get_the_ids_of_the_first_attempt(
     with_letters: Installation, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,12 +3,11 @@
 import asyncio
 
 from streams.doctor.kafka import check_kafka
-from streams.kafka.lookups import read_latest_decisions
 from streams.kafka.topics import plan_topics
 from streams.llm.checks import Check
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, TOPICS
-from tests.kafka.installation import Installation, Installing, install, installed, page, scorer
+from tests.kafka.installation import Installing, install, installed, page
 
 SCORE_PAGE = HANDLERS[0]
 
@@ -39,16 +38,3 @@ async def test_missing_topics_and_waiting_records_are_reported(kafka: str, topic
     bare = await findings(install(kafka, topic_prefix + "bare."))
     assert bare["topics"].state == "warn"
     assert bare["clocks"].state == bare["rules"].state == bare["dead letters"].state == "ok"
-
-
-async def test_decisions_under_other_rules_are_reported(assay: Installation) -> None:
-    await assay.feed(page(number) for number in range(20))
-    await assay.drain(SCORE_PAGE)
-    assert (await findings(assay.settings))["rules"].state == "ok"
-    # The test's own handler decides under rules that are not those of the configuration.
-    await assay.feed([page(1)])
-    await assay.drain(scorer())
-    latest = await read_latest_decisions(assay.settings.kafka, HANDLERS)
-    assert list(latest.of) == ["score_page"]
-    rules = (await findings(assay.settings))["rules"]
-    assert (rules.state, rules.detail[:47]) == ("warn", "score_page last decided under other rules, at 2")

@@ -6,11 +6,8 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
 
-from schemas.outcome import Dead, DeadReason, Outcome
-from schemas.pages import CrawledPage
-from schemas.rules import Rules
 from streams.kafka.clients import make_admin, opened
-from streams.kafka.groups import GroupLag, read_dead_letters, read_lags
+from streams.kafka.groups import GroupLag, read_lags
 from streams.runtime.clock import SystemClock
 from streams.topology import HANDLERS
 from tests.kafka.installation import CRAWLED, GROUP, Installation, page, scorer, until
@@ -64,19 +61,3 @@ async def test_caught_up_group_has_no_lag_behind_transaction_markers(assay: Inst
     await assay.feed([], transactional=True)
     lag = await lag_of(assay, ahead=9 * DAY)
     assert (lag.records, lag.seconds, lag.retention_left_seconds, lag.members) == (0, 0.0, None, 0)
-
-
-def refused(crawled: CrawledPage, rules: Rules) -> Outcome:
-    return Dead(DeadReason.UNREADABLE_PAGE, "looks like nothing")
-
-
-async def test_dead_letters_are_counted_with_their_age(assay: Installation) -> None:
-    [none] = await read_dead_letters(assay.settings.kafka, [SCORE_PAGE], SystemClock())
-    assert (none.records, none.oldest_seconds) == (0, 0.0)
-    await assay.feed([page(number) for number in range(5)])
-    await assay.drain(scorer(refused))
-    [standing] = await read_dead_letters(assay.settings.kafka, [SCORE_PAGE], Later(100))
-    assert standing.handler == "score_page"
-    # Each partition's transactions leave a marker or more behind the letters.
-    assert 5 <= standing.records <= 5 + 2 * 6
-    assert standing.oldest_seconds >= 100

@@ -1,4 +1,4 @@
-"""The loop on a real Kafka and a real web server on loopback: a batch of listings, their details, a better batch."""
+"""An extraction on a real Kafka and a real web server on loopback, with a kill between fetch and commit."""
 
 import asyncio
 from collections import Counter
@@ -11,7 +11,6 @@ import pytest
 from aiokafka import ConsumerRecord
 
 from schemas.extraction import ExtractionCompleted, ExtractionNeeded, ExtractionTrigger
-from schemas.retrieval import ResultsClassified, ResultType, RetrievalBatch, RetrievalEvaluated
 from tests.kafka.installation import CRAWLED, Installation, Installing, handlers_named, process, until, until_killed
 from tests.streams.fetch.web import Web, response, serving
 
@@ -43,18 +42,9 @@ def offer(web: Web) -> None:
 
 BATCHES = "retrieval.batches.v1"
 NEEDED, COMPLETED = "extraction.needed.v1", "extraction.completed.v1"
-LOOP = handlers_named("classify_results", "fetch_page", "evaluate_retrieval")
 [FETCH] = handlers_named("fetch_page")
 HOST = "kalender.example"
 QUERY = "concerts in Harbour Town this week"
-
-
-def batch(*urls: str) -> tuple[bytes, bytes]:
-    """A first attempt that found listings only."""
-    text = "All concerts. View event. Read more. View event. Read more. View event. Next page."
-    contents = [{"url": url, "title": "All concerts", "content": text} for url in urls]
-    event = RetrievalBatch.model_validate({"batchId": "b1", "query": QUERY, "retrievedContent": contents})
-    return b"b1", event.to_json()
 
 
 def needed(host: str) -> tuple[bytes, bytes]:
@@ -96,32 +86,7 @@ def fetching(web: Web, tmp_path: Path, *hosts: str, **changes: Any) -> dict[str,
 
 
 async def install(installing: Installing, fetch: dict[str, Any]) -> Installation:
-    return await installing(LOOP, fetch=fetch)
-
-
-async def test_listing_leads_to_details_and_a_better_second_attempt(
-    installing: Installing, web: Web, tmp_path: Path
-) -> None:
-    assay = await install(installing, fetching(web, tmp_path))
-    await assay.feed([batch(f"http://{HOST}/concerts")], BATCHES)
-    await assay.drain(*LOOP)
-    first, second = sorted(await assay.events(ResultsClassified), key=lambda event: event.attempt)
-    assert (first.counts.aggregator, first.needs_extraction) == (1, True)
-    assert (second.attempt, second.parent_batch_id, second.needs_extraction) == (2, "b1", False)
-    assert {result.result_type for result in second.results} == {ResultType.SPECIFIC_CONTENT}
-    assert second.improvement == pytest.approx(second.actionable_information - first.actionable_information, abs=1e-4)
-    assert (second.improvement or 0.0) > 0.3
-    evaluated = {event.attempt: event for event in await assay.events(RetrievalEvaluated)}
-    assert evaluated[2].overall_score > evaluated[1].overall_score
-    assert not evaluated[1].passed
-    [completed] = await assay.events(ExtractionCompleted)
-    assert (completed.status, len(completed.fetched), completed.skipped) == ("ok", 3, ())
-    pages = await assay.read(CRAWLED)
-    sent = {detail(number).partition(b"\r\n\r\n")[2] for number in (11, 12, 13)}
-    assert {page.value for page in pages} == sent, "the pages go out raw, as they came"
-    assert {dict(page.headers)["content-type"] for page in pages} == {b"text/html; charset=utf-8"}
-    assert set(asked_for(web).values()) == {1}
-    assert web.seen["/robots.txt"] == 1
+    return await installing([FETCH], fetch=fetch)
 
 
 async def test_what_was_fetched_before_a_kill_is_not_fetched_again(

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +12,17 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from schemas.dead import dead_letter_topic
-from schemas.extraction import ExtractionNeeded, ExtractionTrigger
-from schemas.outcome import Drop, DropReason, Outcome, Retry, RetryReason
-from schemas.pages import CrawledPage, Tier
-from schemas.rules import Rules
 from streams.app.application import Application
-from streams.cli.lag import lag_exporter
 from streams.demo.run import running
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
-from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, load_settings
 from streams.telemetry.labels import TASKS
 from streams.telemetry.metrics import METRICS, MetricDef
 from streams.topology import HANDLERS
-from tests.handlers.indexing.pages import LONG, scored_page
-from tests.kafka.installation import CRAWLED, SCORED, Installation, Installing, installed, page, scorer, until
+from tests.kafka.installation import CRAWLED, Installation, installed
 from tests.kafka.malformed import good_page, malformed
-from tests.samples import the_handler
-from tests.streams.fetch.web import response, serving
-from tests.streams.llm.judges import SOURCE
-from tests.streams.llm.model_server import model_server, says, status
+from tests.streams.llm.model_server import model_server, says
 from tests.streams.telemetry.labels import label_rows
 from tests.streams.telemetry.setters import ELSEWHERE
 from tests.tables import tables
@@ -65,7 +55,6 @@ def _is_allowed(metric: MetricDef, labels: Mapping[str, str], models: Mapping[st
 
 TABLES = tables(__file__)
 
-MODEL = "vendor/small-1"
 WITH_MODELS = set(TABLES["with_models"])
 """What the demonstration doesn't need, since it asks no model; a judge that does shows all of it."""
 SECOND_TIME = {"assay_retries_total", "assay_index_points_removed_total", "assay_fetches_cached_total"}
@@ -115,102 +104,6 @@ async def test_demo_shows_every_metric_except_models_and_faults(kafka: str, topi
     assert not strays(registry, models(demo.application))
     elsewhere = WITH_MODELS | SECOND_TIME | FAULTS | ELSEWHERE.keys()
     assert shown(registry) == {metric.name for metric in METRICS} - elsewhere
-
-
-async def test_model_judge_shows_calls_tokens_cost_waits_and_breakers(
-    kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
-    handler = the_handler("judge_relevance")
-    async with model_server(says("Relevant")) as server:
-        place = await installed(
-            kafka,
-            topic_prefix,
-            [handler],
-            llm={
-                "base_url": server.base_url,
-                "model": MODEL,
-                "cache_path": tmp_path / "llm.sqlite",
-                "budget_usd_per_day": 5.0,
-            },
-            models={"limits": {MODEL: {"price_in": 1.0, "price_out": 2.0, "requests_per_minute": 60_000}}},
-        )
-        topic = handler.consumes.name
-        async with place.running(handler) as application:
-            for number in range(2):
-                again = SOURCE.model_copy(update={"request_id": f"request-{number}"})
-                await place.feed([(b"", again.to_json())], topic)
-                await until(application.caught_up, times=2)
-            server.behave = status(401)
-            other = SOURCE.model_copy(update={"request_id": "request-2", "query": "something else"})
-            await place.feed([(b"", other.to_json())], topic)
-            await until(lambda: application.registry.get_sample_value("assay_llm_breaker_open", {"model": MODEL}) == 1)
-            server.behave = says("Irrelevant")
-            await until(application.caught_up, times=2)
-            families = await scraped(application)
-    assert shown(families) >= WITH_MODELS
-    assert not strays(families, models(application))
-    samples = {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value for f in families for sample in f.samples
-    }
-    asked = (("model", MODEL), ("task", "judge_relevance"))
-    assert samples["assay_llm_cached_total", (("task", "judge_relevance"),)] == 1
-    assert samples["assay_llm_requests_total", (asked[0], ("outcome", "ok"), asked[1])] == 2
-    tokens = {way: samples["assay_llm_tokens_total", (("direction", way), *asked)] for way in ("in", "out")}
-    cost = samples["assay_llm_cost_usd_total", asked]
-    assert cost == pytest.approx((1.0 * tokens["in"] + 2.0 * tokens["out"]) / 1_000_000)
-    assert samples["assay_llm_budget_left_usd", ()] == pytest.approx(5.0 - cost)
-    assert samples["assay_llm_breaker_open", (("model", MODEL),)] == 0, "it answers again"
-
-
-def flaky() -> Callable[[CrawledPage, Rules], Outcome]:
-    """Fails once for every page, then has nothing to say."""
-    seen: Counter[str] = Counter()
-
-    def decide(event: CrawledPage, _: Rules) -> Outcome:
-        seen[event.url] += 1
-        return Retry(RetryReason.UNAVAILABLE, event.url) if seen[event.url] == 1 else Drop(DropReason.NOTHING_TO_DO)
-
-    return decide
-
-
-async def test_what_comes_a_second_time_is_counted_as_that(installing: Installing, tmp_path: Path) -> None:
-    handlers = (scorer(flaky()), the_handler("index_page"), the_handler("fetch_page"))
-    async with serving() as web:
-        web.routes["/tides"] = response(
-            "<title>Tides</title><main><h1>Tides</h1><p>High tide is at half past four.</p>"
-        )
-        fetch = {"resolve": {"harbour.example": web.place}, "min_delay_seconds": 0.0, "cache_path": tmp_path / "f.db"}
-        place = await installing(handlers, fetch=fetch)
-        async with place.running(*handlers) as application:
-            await place.feed([page(0)])
-            tiers: tuple[Tier, ...] = ("A", "C")
-            for number, tier in enumerate(tiers):
-                crossing = scored_page(tier, LONG, fetched_at=f"2026-01-0{number + 1}T00:00:00Z")
-                await place.feed([(b"", crossing.to_json())], SCORED)
-                wanted = ExtractionNeeded(
-                    extraction_id=f"e{number}",
-                    query="high tide",
-                    reason=ExtractionTrigger.AGGREGATOR_DETECTED,
-                    target_url="http://harbour.example/tides",
-                    follow=False,
-                )
-                await place.feed([(b"", wanted.to_json())], handlers[2].consumes.name)
-                await place.quiet(application)
-            families = await scraped(application)
-    assert shown(families) >= SECOND_TIME
-    assert not strays(families, models(application))
-    counted = {(sample.name, *sample.labels.values()): sample.value for f in families for sample in f.samples}
-    assert counted["assay_retries_total", "score_page", "live", "unavailable"] == 2, "and the one that was fetched"
-    assert counted["assay_fetches_total", "ok"] == counted["assay_fetches_cached_total",] == 1
-    assert counted["assay_index_points_removed_total",] > 1
-
-
-async def test_lag_metrics_use_the_topologys_handlers_and_topics(installing: Installing) -> None:
-    place = await installing()
-    await place.feed([page(number) for number in range(9)])
-    families = await scraped_from(lag_exporter(place.settings, HANDLERS, SystemClock()))
-    assert not strays(families, {})
-    assert shown(families) >= {name for name, source in ELSEWHERE.items() if source == "cli/lag"}
 
 
 async def write_hostile(place: Installation) -> int:

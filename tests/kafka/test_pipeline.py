@@ -55,32 +55,6 @@ async def test_every_record_is_handled_once(assay: Installation, delivery: str, 
     assert await assay.committed() == {number: end for number, end in (await assay.ends()).items() if end}
 
 
-@IN_BOTH_WAYS
-async def test_bad_records_become_dead_letters_and_block_no_others(
-    assay: Installation, workers: WorkersSettings
-) -> None:
-    bug_in_handler = CrawledPage(url="https://site.example/13", html="raise a bug")
-    bad: list[tuple[bytes | None, bytes | None]] = [
-        (b"k", b"\xff{not json"),
-        (b"k", None),
-        (None, b'{"url": 7}'),
-        (None, b""),
-        (b"k", b"[" * 20_000),
-    ]
-    await assay.feed([*(page(n) for n in range(29)), (b"13", bug_in_handler.to_json()), *bad])
-    await assay.drain(SCORER, workers=workers)
-    letters = await assay.read(DEAD)
-    notes = [{name: (value or b"").decode() for name, value in letter.headers} for letter in letters]
-    assert Counter(note["x-reason"] for note in notes) == {"undecodable": 4, "invalid": 1, "handler_bug": 1}
-    assert sorted((letter.value or b"") for letter in letters if letter.key == b"k") == sorted(
-        value or b"" for key, value in bad if key == b"k"
-    )
-    bug = next(note for note in notes if note["x-reason"] == "handler_bug")
-    assert bug["x-error-message"] == "ValueError: a bug"
-    assert bug["x-orig-topic"].endswith(CRAWLED)
-    assert len(await assay.read(SCORED)) == 29
-
-
 async def test_records_of_a_key_keep_their_order(assay: Installation) -> None:
     records = [
         (f"key-{n % 7}".encode(), CrawledPage(url=f"https://x.example/{n % 7}", html="", context=str(n)).to_json())

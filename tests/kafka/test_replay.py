@@ -117,20 +117,6 @@ async def test_live_replay_needs_readers_dedupe_and_fetches_nothing(assay: Insta
     assert len(await assay.read("extraction.needed.v1")) == 1
 
 
-async def test_two_processes_share_a_plan(assay: Installation) -> None:
-    await assay.feed([page(n) for n in range(120)])
-    await planned(assay.settings, "score_page", rate=4.0)
-    one, two = Watched(), Watched()
-    runs = [asyncio.create_task(carried_out(assay.settings, report=watched)) for watched in (one, two)]
-    # So slow that there is work left for the second process when it has joined.
-    await until(lambda: all(watched.last is not None and watched.last.replayed for watched in (one, two)))
-    async with PlanStore(assay.settings, SystemClock()) as store:
-        await store.change("again", lambda plan: plan and plan.model_copy(update={"rate": None}))
-    assert [plan.state for plan in await asyncio.gather(*runs)] == [ReplayState.FINISHED] * 2
-    shadow = await assay.read(SHADOW)
-    assert len(shadow) == len(set(ids(shadow))) == 120
-
-
 async def test_a_plan_is_cancelled_from_elsewhere_and_dropped(assay: Installation) -> None:
     await assay.feed([page(n) for n in range(200)])
     await planned(assay.settings, "score_page", rate=10.0)

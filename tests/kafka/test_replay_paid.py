@@ -10,12 +10,9 @@ from structlog.testing import capture_logs
 from schemas.relevance import RelevanceJudged, RelevanceRequested
 from schemas.replays import ReplayPlan, ReplayState
 from streams.cli.replay_run import show_estimate
-from streams.replay.admin import plan_status
 from streams.replay.budget import spent_by
 from streams.replay.estimate import Estimate, PaidEstimate, estimate
 from streams.replay.plan import ReplayError
-from streams.replay.plan_store import PlanStore
-from streams.runtime.clock import SystemClock
 from streams.topology import REPLAYS
 from streams.topology.topics import replay_dead_letters
 from tests.kafka.installation import Installation, Installing, handlers_named, until
@@ -164,34 +161,3 @@ async def test_two_plans_don_t_ask_the_same_models_at_a_time(installing: Install
         assert (await working).state is ReplayState.FINISHED
         assert (await carried_out(place.settings, "second")).state is ReplayState.FINISHED
         assert len(server.asked) == 20
-
-
-async def test_cost_bound_holds_across_processes(installing: Installing, tmp_path: Path) -> None:
-    """Without the journal, or without prices, the rest of the limit is unknown, so no model is asked."""
-    async with model_server(judge) as server:
-        place = await settled(installing, server, tmp_path)
-        await place.feed([source(number) for number in range(ALL)], SOURCES)
-        plan = await planned(place.settings, "judge_relevance", max_cost_usd=0.02)
-        assert (await carried_out(place.settings)).state is ReplayState.PAUSED
-        asked = len(server.asked)
-        settings = place.settings
-        elsewhere = settings.model_copy(
-            update={"llm": settings.llm.model_copy(update={"cache_path": tmp_path / "another.sqlite"})}
-        )
-        with pytest.raises(ReplayError, match="the journal here does not know what the plan again has spent"):
-            await carried_out(elsewhere, terms={"max_cost_usd": 5.0, "rate": 9.0})
-        free = settings.models.limits_of("judge", settings.llm).model_copy(update={"price_in": None, "price_out": None})
-        unpriced = settings.model_copy(
-            update={"models": settings.models.model_copy(update={"limits": {"default": free}})}
-        )
-        with pytest.raises(ReplayError, match="judge has no prices"):
-            await carried_out(unpriced)
-        async with PlanStore(settings, SystemClock()) as store:
-            [here] = await plan_status(settings, store.plans.values())
-            [there] = await plan_status(elsewhere, store.plans.values())
-            shown = store.plans["again"]
-        assert shown.state is ReplayState.PAUSED
-        assert (shown.max_cost_usd, shown.rate) == (0.02, None), "who is refused changes nothing"
-        assert here.spent_usd == pytest.approx(await spent(place, plan))
-        assert there.spent_usd is None
-    assert len(server.asked) == asked

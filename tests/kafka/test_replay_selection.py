@@ -44,22 +44,6 @@ async def whole(place: Installation, topic: str) -> tuple[OffsetRange, ...]:
     return (await find_ranges(place.settings, topic)).ranges
 
 
-async def test_a_range_is_read_to_its_end_over_transaction_markers(installing: Installing) -> None:
-    place = await installing()
-    for at in range(0, 60, 20):
-        await place.feed([page(number) for number in range(at, at + 20)], transactional=True)
-    ranges = await whole(place, CRAWLED)
-    await place.feed([page(number) for number in range(60, 70)])
-    found = await read(place, CRAWLED, ranges)
-    assert sorted(int(record.key.rpartition(b"/")[2]) for record in found) == list(range(60))
-    part = [its.model_copy(update={"start": its.start + 2, "end": its.end - 3}) for its in ranges if its.end > 8]
-    some = await read(place, CRAWLED, part)
-    bounds = {its.partition: its for its in part}
-    assert some
-    assert all(bounds[record.partition].start <= record.offset < bounds[record.partition].end for record in some)
-    assert await read(place, CRAWLED, [OffsetRange(partition=0, start=5, end=5)]) == []
-
-
 async def test_a_range_ends_before_what_is_not_committed(installing: Installing, topic_prefix: str) -> None:
     place = await installing()
     await place.feed([page(number) for number in range(10)])

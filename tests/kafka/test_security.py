@@ -26,7 +26,7 @@ from streams.settings.model import Settings, load_settings
 from streams.topology import HANDLERS, TOPICS
 from tests.kafka.installation import CRAWLED, SCORED, Installation, page, scorer, until
 from tests.kafka.secured_kafka import MECHANISMS, PROTOCOLS, USERS, SecuredKafka, secured_kafka
-from tests.samples import ROOT, run_assay
+from tests.samples import run_assay
 from tests.tables import tables
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,6 @@ pytestmark = pytest.mark.slow
 TABLES = tables(__file__)
 
 OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Describe": 8, "DescribeConfigs": 10}
-RESOURCES = {"topics": 2, "groups": 3, "transactional ids": 5}
 LITERAL, PREFIXED, ALLOW = 3, 4, 3
 PAGE_TOPICS = [topic for topic in TOPICS if topic.name in (CRAWLED, SCORED)]
 
@@ -88,17 +87,6 @@ async def test_every_kind_of_client_is_let_in(
     assert "fail" not in {finding.state for finding in findings}
 
 
-def rights() -> Iterator[tuple[int, int]]:
-    """Resources and operations as docs/operations.md lists them."""
-    text = " ".join((ROOT / "docs/operations.md").read_text("utf-8").split())
-    worker, _, topics = text.partition("With ACLs, a worker needs")[2].partition("The account that makes topics")
-    for passage in (worker, topics.partition(".")[0]):
-        for part in passage.split(";"):
-            resource = next(number for name, number in RESOURCES.items() if f"on {name}" in part)
-            for operation in re.findall(r"`(\w+)`", part):
-                yield resource, OPERATIONS[operation]
-
-
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = TABLES["refused"]
 
 
@@ -130,19 +118,6 @@ def test_a_refused_client_says_why_and_what_to_do(
     [finding] = check_kafka(settings_of(section))
     assert (finding.what, finding.state) == ("Kafka", "fail")
     assert re.search(expected, finding.detail)
-
-
-@pytest.mark.parametrize(
-    ("command", "missing"),
-    [("run score_page", "TopicAuthorization"), ("publish pages.crawled.v1 pages.jsonl", "ClusterAuthorization")],
-)
-def test_a_user_without_rights_reads_which_one_is_missing(
-    secured: SecuredKafka, run: Callable[..., int], capsys: pytest.CaptureFixture[str], command: str, missing: str
-) -> None:
-    stranger: dict[str, Any] = {"sasl_username": "stranger", "sasl_password": USERS["stranger"], "create_topics": False}
-    assert run(client(secured, "SASLTLS", **stranger), *command.split()) == 1
-    [line] = capsys.readouterr().err.splitlines()
-    assert re.search(f"{missing}.*; the cluster's ACLs do not give the user 'stranger' the right", line)
 
 
 async def grant(every: Settings, users: dict[str, str], *, without: tuple[str, str, str] | None = None) -> None:

@@ -1,66 +1,18 @@
-"""Traces over a real Kafka: from a page to its document, from a batch to the next, and as a collector gets them."""
+"""Traces over a real Kafka, as a collector gets them."""
 
-from collections.abc import Sequence
 from typing import Any
 
-import pytest
-from aiokafka import ConsumerRecord
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.sdk.trace import ReadableSpan
 
-from streams.app.application import Application
 from streams.http.server import HttpServer
 from streams.kafka.clients import make_producer, opened
 from streams.settings.model import HttpSettings
-from tests.kafka.installation import CRAWLED, SCORE_PAGE, SCORED, Installation, Installing, handlers_named, installed
-from tests.streams.telemetry.spans import Spans, ids, parent
-
-TRACE, ABOVE = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+from tests.kafka.installation import CRAWLED, SCORE_PAGE, Installation, installed
 
 
 async def write(place: Installation, topic: str, value: bytes, *headers: tuple[str, bytes]) -> None:
     async with opened(make_producer(place.settings.kafka, None, "tracer")) as producer:
         await producer.send_and_wait(place.prefix + topic, value, b"key", headers=list(headers))
-
-
-async def run(place: Installation, spans: Spans, *names: str) -> None:
-    application = Application(place.settings, handlers_named(*names), tracer=spans)
-    try:
-        await application.start()
-        await place.quiet(application)
-    finally:
-        await application.stop()
-
-
-def traces(records: Sequence[ConsumerRecord]) -> list[str]:
-    return [dict(record.headers)["traceparent"].decode().split("-")[1] for record in records]
-
-
-def attributes(span: ReadableSpan) -> dict[str, Any]:
-    return dict(span.attributes or {})
-
-
-@pytest.mark.parametrize("header", [f"00-{TRACE}-{ABOVE}-01", "00-of-no-use"])
-async def test_one_trace_leads_from_a_crawled_page_to_its_document(installing: Installing, header: str) -> None:
-    place = await installing(handlers_named("score_page", "index_page"))
-    value = b'{"url": "https://harbour.example/1", "html": "<title>Tides</title><p>High tide is at 4:30.</p>"}'
-    await write(place, CRAWLED, value, ("traceparent", header.encode()), ("ce_id", b"page-1"))
-    spans = Spans()
-    await run(place, spans, "score_page", "index_page")
-    [scoring] = spans.named(f"process {place.prefix}{CRAWLED}")
-    [indexing] = spans.named(f"process {place.prefix}{SCORED}")
-    trace, above = ids(scoring)
-    assert (
-        (trace, parent(scoring)) == (TRACE, ABOVE) if TRACE in header else (trace != TRACE, parent(scoring))[1] is None
-    )
-    assert (ids(indexing)[0], parent(indexing)) == (trace, above)
-    assert traces(await place.read(SCORED, "documents.indexed.v1")) == [trace] * 2
-    for span, handler in ((scoring, "score_page"), (indexing, "index_page")):
-        told = attributes(span)
-        assert told["messaging.system"] == "kafka"
-        assert told["messaging.consumer.group.name"] == f"{place.prefix}assay.{handler}"
-        assert (told["assay.handler"], told["assay.outcome"]) == (handler, "emit")
-        assert told["messaging.kafka.offset"] == 0
 
 
 class Collector:

@@ -1,17 +1,16 @@
-"""Feedback improves the order, on a real Kafka: queries are served, rated, trained on, ranked in shadow, then live."""
+"""Feedback on a real Kafka: queries are served, rated, and trained on."""
 
 import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from handlers.ranking.model import VERSION_PHASE_C, Feature
 from schemas.ranking import RankingCompleted
 from streams.topology import HANDLERS, RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED
-from tests.kafka.installation import Installation, Installing, install, installed, ran
+from tests.kafka.installation import Installation, Installing, install, ran
 
 pytestmark = pytest.mark.slow
 
@@ -72,29 +71,12 @@ async def answered(assay: Installation, requests: range, run: str) -> list[Ranki
     return sorted((a for a in answers if a.request_id.startswith(f"{run}-")), key=lambda a: a.request_id)
 
 
-async def answered_with(
-    assay: Installation, requests: range, run: str, trees: dict[str, Any]
-) -> list[RankingCompleted]:
-    """The same under another section ``trees``, from a configuration that is loaded anew."""
-    kafka = assay.settings.kafka
-    names = (kafka.bootstrap_servers, kafka.topic_prefix)
-    other = await installed(*names, (RANK_RESULTS,), ranking={"trees": trees})
-    return await answered(other, requests, run)
-
-
 async def train(assay: Installation, out: Path, *options: str) -> tuple[int | None, str, str]:
     """``assay train`` as a user runs it."""
     return await ran(assay.settings, "train", "--output", out, *options, training__least_judged=5)
 
 
-def signed_first(answers: Sequence[RankingCompleted]) -> float:
-    """Share of the queries whose first result is signed."""
-    return sum(is_signed(answer.results[0].url) for answer in answers) / len(answers)
-
-
-async def test_feedback_trains_a_model_for_shadow_and_then_use(
-    installing: Installing, kafka: str, topic_prefix: str, tmp_path: Path
-) -> None:
+async def test_feedback_trains_a_model(installing: Installing, kafka: str, topic_prefix: str, tmp_path: Path) -> None:
     assay = await installing((RANK_RESULTS,), [RANKING_FEEDBACK])
     out = tmp_path / "model"
     # Where the topics were never made, and where they are empty.
@@ -126,23 +108,6 @@ async def test_feedback_trains_a_model_for_shadow_and_then_use(
     against_served = report["compared"][0]
     assert against_served["order"] == "order as served"
     assert against_served["difference"]["verdict"] == "better"
-
-    new = range(100, 112)
-    trees = {"mode": "off", "model": str(out / "manifest.json"), "confidence": 0.5}
-    before = await answered(assay, new, "off")
-    shadow = await answered_with(assay, new, "shadow", {**trees, "mode": "shadow"})
-    force = await answered_with(assay, new, "on", {**trees, "mode": "on"})
-
-    assert [[r.url for r in a.results] for a in shadow] == [[r.url for r in a.results] for a in before]
-    for answer in shadow:
-        assert answer.trees is not None
-        assert answer.trees.model == f"feedback {report['model']['version']}"
-        assert answer.trees.agreement is not None
-        assert "trees" not in answer.stages
-        assert all(result.stage_scores["trees"] is not None for result in answer.results)
-    assert signed_first(before) < 0.8
-    assert signed_first(force) == 1.0
-    assert all("trees" in answer.stages for answer in force)
 
     status, said, told = await train(assay, tmp_path / "next", "--seed", "2", "--json")
     assert status == 0, told

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from tests.faults.bugs import BUGS
-from tests.simulation import __main__ as simulation
-from tests.simulation.schedule import Result
 
 FIRST_SEEDS = {
     "doubt_is_failure": 95, "end_sent_again": 123, "offsets_sent_again": 1024, "one_id": 22, "read_anywhere": 1615,
@@ -45,24 +43,6 @@ def test_a_seed_repeats_its_run() -> None:
     """That of seed 5 has two brokers, and the bug makes a name that decides which of them coordinates."""
     first, again, other = (simulated("--bug", "one_id", "--seed", seed, "--schedules", "1")["digest"] for seed in "556")
     assert first == again != other
-
-
-def test_an_error_of_the_simulation_names_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(seed: int, bug: str, keep_trace: bool) -> Result:
-        raise KeyError("no such topic")
-
-    monkeypatch.setattr(simulation, "simulate", fail)
-    result, *_ = simulation._timed(7, "", keep_trace=False)
-    assert result.seed == 7
-    assert "no such topic" in result.findings["simulation"][0]
-
-
-def test_a_run_that_is_only_slow_proves_no_bug() -> None:
-    clean = Result(7, {}, (), "", 1.0)
-    lost, slow = (Result(7, findings, (), "", 1.0) for findings in ({"lost": ["k"]}, {"lost": ["k"], "stuck": ["t"]}))
-    assert simulation.proves("old_poll", lost, clean)
-    assert not simulation.proves("old_poll", lost, lost)
-    assert not simulation.proves("old_poll", slow, clean)
 
 
 @pytest.mark.slow

@@ -16,9 +16,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from streams.telemetry.setup import configure_logs
 from tests.brokers import Brokers, may_mount
@@ -36,36 +35,8 @@ _IN_SYNC_SECONDS = 90.0
 """For so long replicas may take to be in sync after a fault."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run does: rounds ``first`` to ``rounds`` with a seed, of all kinds of faults or of one."""
-
-    brokers: int
-    first: int
-    rounds: int
-    seed: int
-    only: str | None
-
-    def fault(self, number: int) -> str:
-        """The fault of a round: every kind as often as every other, in an order that the seed decides."""
-        if self.only is not None:
-            return self.only
-        kinds = sorted(FAULTS if self.brokers == 1 else EVERY_FAULT)
-        if self.brokers == 3 and not may_mount():
-            kinds.remove("disk full")
-        turn, place = divmod(number - 1, len(kinds))
-        return random.Random(f"{self.seed}/turn {turn}").sample(kinds, len(kinds))[place]
-
-
-@dataclass(frozen=True, slots=True)
-class RoundResult:
-    """What a round did and what the checker found.
-
-    Attributes:
-        reached: Whether the fault happened.
-        complete: Whether every input had an output in time.
-        findings: How many of each kind.
-    """
+class RoundResult(NamedTuple):
+    """Whether a round's fault happened, whether every input had an output in time, and what the checker found."""
 
     number: int
     fault: str
@@ -79,6 +50,17 @@ class RoundResult:
     def clean(self) -> bool:
         """Whether nothing was lost, doubled, torn or out of order."""
         return self.complete and not any(self.findings.values())
+
+
+def fault_of(options: argparse.Namespace, number: int) -> str:
+    """The fault of a round: every kind as often as every other, in an order that the seed decides."""
+    if options.only is not None:
+        return str(options.only)
+    kinds = sorted(FAULTS if options.brokers == 1 else EVERY_FAULT)
+    if options.brokers == 3 and not may_mount():
+        kinds.remove("disk full")
+    turn, place = divmod(number - 1, len(kinds))
+    return random.Random(f"{options.seed}/turn {turn}").sample(kinds, len(kinds))[place]
 
 
 def main() -> int:
@@ -96,44 +78,35 @@ def main() -> int:
     configure_logs("error", "console")
     # Its reader and feeder find brokers away all the time.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    plan = Plan(options.brokers, options.first, options.rounds, options.seed, options.only)
     # With --json the standard output has the summary alone.
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
-        summary = run_with_cleanup(run(plan, here if options.bugs is None else options.bugs))
+        summary = run_with_cleanup(run(options, here if options.bugs is None else options.bugs))
     if options.json:
         print(json.dumps(summary))
     return 0 if summary["well"] else 1
 
 
-async def run(plan: Plan, bugs: list[str]) -> dict[str, Any]:
+async def run(options: argparse.Namespace, bugs: list[str]) -> dict[str, Any]:
     """The whole run: its summary."""
-    again = f"--brokers {plan.brokers} --rounds {plan.rounds} --seed {plan.seed}"
+    again = f"--brokers {options.brokers} --rounds {options.rounds} --seed {options.seed}"
     print(again, flush=True)
     results: list[RoundResult] = []
     complaints: list[str] = []
     found: dict[str, bool] = {}
     with tempfile.TemporaryDirectory(prefix="assay-faults-") as name:
         folder = Path(name)
-        async with Brokers(plan.brokers) as brokers:
-            if plan.first <= plan.rounds:
+        async with Brokers(options.brokers) as brokers:
+            if options.first <= options.rounds:
                 async with cluster(brokers, folder, "rounds") as made:
-                    late = await do_rounds(made, plan, results)
+                    late = await do_rounds(made, options, results)
                     complaints = [*late, *made.complaints]
             for bug in bugs:
-                found[bug] = await find(brokers, folder, bug, plan.seed)
-    summary = sum_up(results) | {"complaints": complaints, "bugs_found": found}
-    done = len(results) >= plan.rounds - plan.first + 1 and all(one.clean and one.reached for one in results)
-    summary["well"] = done and not complaints and all(found.values())
-    print(*(f"{name} {value}" for name, value in summary.items()), f"again: {again}", sep="\n")
-    return {"brokers": plan.brokers, "seed": plan.seed, **summary}
-
-
-def sum_up(results: list[RoundResult]) -> dict[str, Any]:
-    """The rounds in numbers."""
+                found[bug] = await find(brokers, folder, bug, options.seed)
     findings: Counter[str] = Counter()
     for result in results:
         findings.update(result.findings)
-    return {
+    done = len(results) >= options.rounds - options.first + 1 and all(one.clean and one.reached for one in results)
+    summary = {
         "rounds": len(results),
         "fed": sum(result.fed for result in results),
         **findings,
@@ -141,17 +114,22 @@ def sum_up(results: list[RoundResult]) -> dict[str, Any]:
         "faults": dict(Counter(result.fault for result in results)),
         "not_reached": [f"round {result.number}: {result.fault}" for result in results if not result.reached],
         "seconds": round(sum(result.seconds for result in results)),
+        "complaints": complaints,
+        "bugs_found": found,
+        "well": done and not complaints and all(found.values()),
     }
+    print(*(f"{name} {value}" for name, value in summary.items()), f"again: {again}", sep="\n")
+    return {"brokers": options.brokers, "seed": options.seed, **summary}
 
 
-async def do_rounds(made: Cluster, plan: Plan, results: list[RoundResult]) -> list[str]:
+async def do_rounds(made: Cluster, options: argparse.Namespace, results: list[RoundResult]) -> list[str]:
     """Does rounds up to the first one in which something is wrong; returns what was wrong after the last one."""
-    for number in range(plan.first, plan.rounds + 1):
-        result = await do_round(made, plan, number)
+    for number in range(options.first, options.rounds + 1):
+        result = await do_round(made, options, number)
         results.append(result)
         verdict = "ok" if result.clean else f"WRONG {result.findings}{'' if result.complete else ' INCOMPLETE'}"
         print(
-            f"round {number:3} of {plan.rounds}  {result.fault:26} fed {result.fed:6}  {result.seconds:5.1f} s"
+            f"round {number:3} of {options.rounds}  {result.fault:26} fed {result.fed:6}  {result.seconds:5.1f} s"
             f"  {verdict}{'' if result.reached else '  (the fault was not reached)'}",
             flush=True,
         )
@@ -159,7 +137,7 @@ async def do_rounds(made: Cluster, plan: Plan, results: list[RoundResult]) -> li
             tell(made.found or made.ledger.check(), made.places)
             for worker in made.workers:
                 print(f"worker {worker.number}: {worker.log.read_text('utf-8', 'replace')[-3000:]}")
-            print(f"again: --brokers {plan.brokers} --seed {plan.seed} --first {number} --rounds {number}")
+            print(f"again: --brokers {options.brokers} --seed {options.seed} --first {number} --rounds {number}")
             return []
         made.settle()
     await made.dismiss_all()
@@ -169,10 +147,10 @@ async def do_rounds(made: Cluster, plan: Plan, results: list[RoundResult]) -> li
     return [] if late.clean else [f"after the last round: {late.counts}"]
 
 
-async def do_round(made: Cluster, plan: Plan, number: int) -> RoundResult:
+async def do_round(made: Cluster, options: argparse.Namespace, number: int) -> RoundResult:
     """Does one round."""
-    began, kind = time.monotonic(), plan.fault(number)
-    chance = random.Random(f"{plan.seed}/{number}")
+    began, kind = time.monotonic(), fault_of(options, number)
+    chance = random.Random(f"{options.seed}/{number}")
     await made.keep(2)
     reached = False
     for _ in range(_TRIES):
@@ -184,7 +162,7 @@ async def do_round(made: Cluster, plan: Plan, number: int) -> RoundResult:
     complete = await made.comes_out(PATIENCE_SECONDS)
     await made.thin_out(2)
     await made.expect_no_orphans()
-    if plan.brokers > 1 and not await made.brokers.settled(made.topics, _IN_SYNC_SECONDS):
+    if options.brokers > 1 and not await made.brokers.settled(made.topics, _IN_SYNC_SECONDS):
         made.complaints.append(f"the replicas were not in sync after {_IN_SYNC_SECONDS:g} s")
     await made.read_on(0.3)
     findings = made.found or made.ledger.check()

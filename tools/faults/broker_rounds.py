@@ -12,9 +12,7 @@ from contextlib import asynccontextmanager
 
 from aiokafka.errors import KafkaError
 
-from streams.kafka.topics import make_topics, plan_topics
 from tests.brokers import COORDINATION, DISK_OF
-from tests.faults.chain import HANDLERS, TOPICS
 from tests.processes import freezes
 from tools.faults.cluster import Cluster
 from tools.faults.rounds import Fault
@@ -23,30 +21,21 @@ _APART_SECONDS = (3.0, 10.0)
 """Shorter and longer than the session of a broker, after which others lead its partitions."""
 _CHANGED_SECONDS = 20.0
 _FULL_SECONDS = 30.0
-_ADMIN_SECONDS = 60.0
 
 
 @asynccontextmanager
 async def under_load(cluster: Cluster, chance: random.Random, seconds: float) -> AsyncIterator[None]:
-    """Feeds while the block does its harm, from a moment within the first second on.
-
-    An admin client asks for all topics at the same time. What the cluster refuses, it asks again.
-    """
+    """Feeds while the block does its harm, from a moment within the first second on."""
     await cluster.keep(2)
     feeding = asyncio.ensure_future(
         cluster.feed(chance, count=max(160, int(40 * seconds) // 10 * 10), seconds=seconds, transactions=False)
     )
-    asking = asyncio.ensure_future(_ask(cluster))
     try:
         await asyncio.sleep(chance.uniform(0.2, 1))
         yield
         await feeding
     finally:
         feeding.cancel()
-        asking.cancel()
-        for outcome in await asyncio.gather(asking, return_exceptions=True):
-            if isinstance(outcome, Exception):
-                cluster.complaints.append(f"the admin client: {outcome!r}")
 
 
 async def rolling_bounce(cluster: Cluster, chance: random.Random) -> bool:
@@ -172,20 +161,6 @@ async def _replaced(cluster: Cluster, victim: int, before: dict[tuple[str, int],
             if any(after[place] not in (victim, -1) for place in places):
                 return True
         await asyncio.sleep(0.3)
-
-
-async def _ask(cluster: Cluster) -> None:
-    """Asks for the topics again and again, as a start of a worker does; what is refused for too long is an error."""
-    kafka = cluster.settings.kafka
-    wanted = plan_topics(kafka, TOPICS, HANDLERS)
-    while True:
-        async with asyncio.timeout(_ADMIN_SECONDS):
-            while True:
-                with contextlib.suppress(KafkaError, OSError):
-                    assert await make_topics(kafka, wanted) == []
-                    break
-                await asyncio.sleep(0.2)
-        await asyncio.sleep(0.5)
 
 
 FAULTS_OF_THREE: dict[str, Fault] = {

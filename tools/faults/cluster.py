@@ -110,14 +110,14 @@ class Cluster:
         """
         self.started += 1
         log = self._folder / f"worker-{self.started}.log"
-        arguments = ["--bootstrap", self.brokers.bootstrap_servers, "--prefix", self._prefix, "--fail", fail]
-        arguments += ["--journal", str(self._folder / "journal.sqlite"), "--stage", self._stage]
-        if through_proxy:
-            arguments += ["--through", json.dumps(self.brokers.ways)]
-            arguments += ["--only-consumers"] if through_proxy == "consumers" else []
+        options = {
+            "bootstrap": self.brokers.bootstrap_servers, "prefix": self._prefix, "fail": fail, "stage": self._stage,
+            "journal": str(self._folder / "journal.sqlite"), "through": self.brokers.ways if through_proxy else {},
+            "only_consumers": through_proxy == "consumers",
+        }  # fmt: skip
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", _PROGRAM, *arguments, stdout=asyncio.subprocess.PIPE, stderr=errors,
+                sys.executable, "-c", _PROGRAM, json.dumps(options), stdout=asyncio.subprocess.PIPE, stderr=errors,
                 env=os.environ | {_MARK: f"{self._prefix}{self.started}"},
             )  # fmt: skip
         worker = Worker(self.started, process, log, armed=bool(fail))

@@ -14,6 +14,7 @@ from tests.processes import freezes
 from tests.proxy import Weather
 from tools.faults.cluster import DEAD, PATIENCE_SECONDS, Cluster, hold, wake
 from tools.faults.points import AFTER_LOST_END, POINTS
+from tools.faults.worker_process import Worker
 
 Fault = Callable[[Cluster, random.Random], Awaitable[bool]]
 """Does its harm while it feeds; whether the harm was done."""
@@ -72,19 +73,25 @@ def dies_at(point: str) -> Fault:
     return fault
 
 
+async def arrives(cluster: Cluster, chance: random.Random, victim: Worker, seconds: float = 1.5) -> bool:
+    """Feeds until a worker is at its fail point, three times at most."""
+    for _ in range(3):
+        await cluster.feed(chance, seconds=seconds)
+        if await victim.says("at ", 3):
+            return True
+    return False
+
+
 async def zombie(cluster: Cluster, chance: random.Random) -> bool:
     """A worker freezes between its work and its transaction, loses its partitions, and wakes."""
     victim = await cluster.start(
         fail=f"{chance.choice(('before_begin', 'before_offsets'))}:{chance.randint(1, 4)}:stop"
     )
-    for _ in range(3):
-        await cluster.feed(chance)
-        if await victim.says("at ", 3):
-            await asyncio.sleep(_SILENCE)
-            victim.send(signal.SIGCONT)
-            await asyncio.sleep(1)
-            return True
-    return False
+    if reached := await arrives(cluster, chance, victim):
+        await asyncio.sleep(_SILENCE)
+        victim.send(signal.SIGCONT)
+        await asyncio.sleep(1)
+    return reached
 
 
 async def frozen(cluster: Cluster, chance: random.Random) -> bool:
@@ -129,12 +136,9 @@ async def storm(cluster: Cluster, chance: random.Random) -> bool:
 async def rebalance_in_transaction(cluster: Cluster, chance: random.Random) -> bool:
     """A worker joins while another one is between its sends and its offsets."""
     slow = await cluster.start(fail=f"before_offsets:{chance.randint(1, 4)}:pause=4")
-    for _ in range(3):
-        await cluster.feed(chance)
-        if await slow.says("at ", 3):
-            await cluster.start()
-            return True
-    return False
+    if reached := await arrives(cluster, chance, slow):
+        await cluster.start()
+    return reached
 
 
 async def broker_killed(cluster: Cluster, chance: random.Random) -> bool:
@@ -178,16 +182,14 @@ def network(weather: Weather, resets: int) -> Fault:
 async def cut_off(cluster: Cluster, chance: random.Random) -> bool:
     """The group no longer hears a worker, which continues and whose producers still reach the broker."""
     victim = await cluster.start(fail=f"before_begin:{chance.randint(1, 4)}:pause=6", through_proxy="consumers")
-    for _ in range(3):
-        await cluster.feed(chance, seconds=0.3)
-        if await victim.says("at ", 3):
-            held = cluster.brokers.held
-            cluster.brokers.turn("half_open")
-            await asyncio.sleep(7)
-            cluster.brokers.turn("fair")
-            cluster.brokers.reset()
-            return cluster.brokers.held > held
-    return False
+    if not await arrives(cluster, chance, victim, seconds=0.3):
+        return False
+    held = cluster.brokers.held
+    cluster.brokers.turn("half_open")
+    await asyncio.sleep(7)
+    cluster.brokers.turn("fair")
+    cluster.brokers.reset()
+    return cluster.brokers.held > held
 
 
 async def late_commit(cluster: Cluster, chance: random.Random) -> bool:

@@ -37,15 +37,7 @@ MODES = {"exactly_once": True, "at_least_once": False} | {name: bug.transactiona
 
 def main() -> int:
     """Runs until SIGTERM; 0 if all records in work were committed in time."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--prefix", required=True)
-    parser.add_argument("--journal", type=Path, required=True)
-    parser.add_argument("--fail", default="")
-    parser.add_argument("--stage", default="exactly_once", choices=sorted(MODES))
-    parser.add_argument("--through", type=json.loads, default={})
-    parser.add_argument("--only-consumers", action="store_true")
-    options = parser.parse_args()
+    options = argparse.Namespace(**json.loads(sys.argv[1]))
     configure_logs("warning", "console")
     if options.through:
         connect_through({int(port): proxy for port, proxy in options.through.items()}, options.only_consumers)
@@ -58,7 +50,7 @@ async def work(options: argparse.Namespace) -> int:
     stop = stop_on_signals()
     print("up", flush=True)
     arm = Arm(options.fail)
-    journal = Journal(options.journal, arm.passed)
+    journal = Journal(Path(options.journal), arm.passed)
     settings = settings_of(options.bootstrap, options.prefix)
     application = Application(settings, HANDLERS, services=journal, commits=_Commits(MODES[options.stage], arm))
     arm_pool(arm, application.pool)

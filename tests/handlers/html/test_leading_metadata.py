@@ -1,6 +1,5 @@
 """Date and authors of whole pages, as a reader would say them: a head, a byline, a story, and what surrounds them."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,11 +26,6 @@ def read(head: str = "", byline: str = "", below: str = "", above: str = "", **f
     )
     page = CrawledPage(url=fields.pop("url", "https://news.example.com/a"), html=html, **fields)
     return emitted(ScoredPage, score_page(page, RULES))
-
-
-def ld(*items: dict[str, Any]) -> str:
-    graph = {"@context": "https://schema.org", "@graph": items}
-    return f'<script type="application/ld+json">{json.dumps(graph)}</script>'
 
 
 def meta(name: str, content: str) -> str:

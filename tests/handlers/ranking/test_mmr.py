@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from handlers.ranking.mmr import diversify, weight_of
 from schemas.ranking import Intent
@@ -12,10 +11,6 @@ from tests.rules import RankingRules, shipped_rules
 
 SECTION = shipped_rules(RankingRules).ranking.mmr
 SCORES = st.lists(st.floats(-1e6, 1e6), max_size=12)
-
-
-def unlike(size: int) -> NDArray[np.float64]:
-    return np.eye(size)
 
 
 def order(chosen: tuple[tuple[int, float], ...]) -> list[int]:

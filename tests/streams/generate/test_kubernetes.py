@@ -1,10 +1,8 @@
-"""The Kubernetes manifests against the schemas of Kubernetes and KEDA, the topology, and a model of the autoscaler."""
+"""The Kubernetes manifests against the schemas of Kubernetes and KEDA, and the topology."""
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import yaml
 
 from schemas.needs import AskModel, FetchPages, IndexDocument, SearchVectors
 from streams.cli.commands import run_command_line
-from streams.generate.kubernetes import BASE, EXAMPLE, FOLDER, Installation, manifests, records_at_once, scaled_object
+from streams.generate.kubernetes import BASE, EXAMPLE, FOLDER, Installation, manifests, scaled_object
 from streams.generate.templates import HTTP_PORT, service_name
 from streams.runtime.settings_files import read_document
 from streams.settings.model import load_settings
@@ -181,62 +179,3 @@ def test_manifests_are_written_for_the_settings_in_force(tmp_path: Path, monkeyp
     policy = yaml.safe_load((base / "network.yaml").read_text("utf-8").split("---")[0])
     assert [port["port"] for port in policy["spec"]["egress"][1]["ports"]] == [9093, 9094]
     assert run_command_line(["generate", "--kubernetes", str(tmp_path), "--check"]) == 2
-
-
-STEP = 15  # seconds between two decisions of the autoscaler
-PAGES_PER_SECOND = 150.0  # of one replica
-
-
-def replicas(arrivals: list[float]) -> tuple[list[int], float]:
-    """The replicas of ``score_page`` at each step for pages a second at each step, and the longest lag in seconds."""
-    handler = handler_named("score_page")
-    assert handler is not None
-    written = scaled_object(handler, Installation.shipped(read_document(ROOT / "config")))
-    assert written is not None
-    spec = written["spec"]
-    behavior = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
-    lag_target, work_target = (float(trigger["metadata"]["threshold"]) for trigger in spec["triggers"])
-    window = behavior["scaleDown"]["stabilizationWindowSeconds"] // STEP
-    pause_up, pause_down = (behavior[way]["policies"][0]["periodSeconds"] // STEP for way in ("scaleUp", "scaleDown"))
-    recommended: deque[int] = deque(maxlen=window)
-    history, longest, waiting, oldest = [1], 0.0, 0.0, 0.0
-    changed_up = changed_down = -1000
-    for step, arriving in enumerate(arrivals):
-        now = history[-1]
-        capacity = now * PAGES_PER_SECOND
-        waiting = max(0.0, waiting + (arriving - capacity) * STEP)
-        oldest = waiting / arriving if arriving else (oldest + STEP if waiting else 0.0)
-        longest = max(longest, oldest)
-        used = min(1.0, arriving / capacity) if not waiting else 1.0
-        work = used * now * records_at_once(handler)
-        wanted = max(ceil(now * oldest / lag_target), ceil(work / work_target))
-        recommended.append(max(spec["minReplicaCount"], min(spec["maxReplicaCount"], wanted)))
-        if recommended[-1] > now and step - changed_up >= pause_up:
-            changed_up = step
-            history.append(min(recommended[-1], 2 * now))
-        elif max(recommended) < now and len(recommended) == window and step - changed_down >= pause_down:
-            changed_down = step
-            history.append(now - 1)
-        else:
-            history.append(now)
-    return history, longest
-
-
-def test_steady_load_ends_with_a_steady_number() -> None:
-    history, longest = replicas([400.0] * 400)
-    assert set(history[-200:]) == {4}
-    assert longest < 60 * 5
-
-
-def test_no_load_leaves_one_replica_slowly() -> None:
-    history, _ = replicas([700.0] * 200 + [0.0] * 300)
-    assert max(history) == 6
-    assert history[-1] == 1
-    assert all(before - after <= 1 for before, after in pairwise(history))
-    removals = [step for step, (before, after) in enumerate(pairwise(history)) if after < before]
-    assert all(later - earlier >= 300 // STEP for earlier, later in pairwise(removals))
-
-
-def test_a_stuck_group_stops_at_its_partitions() -> None:
-    history, _ = replicas([10_000.0] * 100)
-    assert history[-1] == max(history) == 6

@@ -2,10 +2,7 @@
 
 import asyncio
 import hashlib
-import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -88,21 +85,6 @@ def test_a_model_that_was_written_in_part_is_refused(folder: Path, cut: slice) -
         read_ranking_model(str(folder))
 
 
-def test_a_model_in_another_format_is_refused(folder: Path) -> None:
-    (folder / "model.json").write_bytes(b"{L\x00\x00\x00\xff binary")
-    with pytest.raises(ModelMismatchError, match="not the JSON that XGBoost writes"):
-        read_ranking_model(str(folder))
-
-
-def test_missing_xgboost_is_reported_on_load(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def find_spec(name: str) -> None:
-        assert name == "xgboost"
-
-    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
-    with pytest.raises(ModelMismatchError, match=r"pip install .*\[rank\]'"):
-        read_ranking_model(str(folder))
-
-
 # --- in the settings -------------------------------------------------------------------------------------------------
 
 
@@ -141,13 +123,3 @@ def test_features_of_another_configuration_are_reported(folder: Path, capsys: py
     assert list(check_trees(load_settings())) == []
     [finding] = check_trees(load_settings(**trees(unreadable(folder), "on")))
     assert finding.state == "fail"
-
-
-def test_reading_settings_costs_no_xgboost(folder: Path) -> None:
-    """A model is checked by its JSON; only who asks it waits for the library."""
-    program = (
-        "import sys; from streams.settings.model import load_settings; "
-        f"load_settings(ranking={{'trees': {{'mode': 'on', 'model': {str(folder)!r}}}}}); "
-        "sys.exit('xgboost' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
