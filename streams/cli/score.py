@@ -156,7 +156,7 @@ async def _pages(
 async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledPage | Refused]:
     from schemas.needs import FetchPages
     from schemas.replies import FetchedPage
-    from streams.fetch.worker import FetchWorker
+    from streams.fetch.worker import FetchWorker, crawled_fields
     from streams.runtime.process import structlog_to_logging
 
     structlog_to_logging()
@@ -164,9 +164,7 @@ async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledP
     async with FetchWorker(settings) as worker:
         for reply in (await worker.fetch(FetchPages(tuple(dict.fromkeys(urls)), ""))).pages:
             if isinstance(reply, FetchedPage):
-                fields = {"url": reply.url, "html_base64": reply.body, "content_type": reply.content_type}
-                others = {"final_url": reply.final_url, "status": reply.status, "fetched_at": reply.fetched_at}
-                pages[reply.url] = _page(reply.url, fields | others)
+                pages[reply.url] = _page(reply.url, crawled_fields(reply))
             else:
                 pages[reply.url] = Refused(reply.url, reply.reason, reply.detail)
     return pages

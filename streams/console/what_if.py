@@ -27,7 +27,7 @@ from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from schemas.replies import FetchedPage
 from streams.console.context import Context, Screen
 from streams.console.guard import form_too_large
-from streams.fetch.worker import FetchWorker
+from streams.fetch.worker import FetchWorker, crawled_fields
 from streams.replay.comparisons import emitted
 from streams.runtime.settings_files import SettingsError
 from streams.settings.changes import as_yaml, changed, differences
@@ -200,9 +200,7 @@ class _WhatIf:
             [reply] = (await fetcher.fetch(FetchPages((url,), ""))).pages
         if not isinstance(reply, FetchedPage):
             raise _PageError(f"The page can't be fetched: {reply.reason}{f', {reply.detail}' if reply.detail else ''}")
-        fields = {"url": reply.url, "html_base64": reply.body, "content_type": reply.content_type}
-        others = {"final_url": reply.final_url, "status": reply.status, "fetched_at": reply.fetched_at}
-        return _crawled(fields | others), "a fetch just now"
+        return _crawled(crawled_fields(reply)), "a fetch just now"
 
     def _begin(self) -> asyncio.Task[Trials]:
         """The start of the child; another one after a failure."""
