@@ -15,7 +15,6 @@ from typer import Option
 from streams.cli.console import console_http
 from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say_json, stop_on_signals, tell
 from streams.cli.run import summary_lines, summary_of
-from streams.runtime.extras import missing_extra
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 from streams.topology import HANDLERS
@@ -125,24 +124,13 @@ def _progress(demo: Demo) -> Text:
 
 @contextlib.asynccontextmanager
 async def _console(say: Callable[[str], None], settings: Settings, application: str) -> AsyncIterator[None]:
-    try:
-        from streams.console.app import make_context, served
-        from streams.http.server import PortTakenError
-        from streams.query.access import RemoteQueries
-    except ModuleNotFoundError as error:
-        say(f"no console: {missing_extra(error) or error}")
-        yield
-        return
+    from streams.console.app import make_context, served
+    from streams.query.access import RemoteQueries
+
     token = settings.http.token.get_secret_value()
     queries = RemoteQueries(f"http://{application}", token, settings.query.seconds) if application else None
-    async with contextlib.AsyncExitStack() as stack:
-        try:
-            serving = served(make_context(settings, queries), console_http(settings))
-            address = await stack.enter_async_context(serving)
-        except PortTakenError:
-            if "port" in settings.console.model_fields_set:
-                raise
-            http = console_http(settings, port=0)
-            address = await stack.enter_async_context(served(make_context(settings, queries), http))
+    # Another console may have the usual port.
+    http = console_http(settings, port=None if "port" in settings.console.model_fields_set else 0)
+    async with served(make_context(settings, queries), http) as address:
         say(f"the console is at {address}")
         yield

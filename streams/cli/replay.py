@@ -16,7 +16,7 @@ from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
 from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
-from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, run_with_kafka, say, show, tell
+from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, run_with_kafka, show, tell
 from streams.replay.plan import ReplayError, ReplayRequest, existing, routes, stage_of
 from streams.runtime.clock import SystemClock
 from streams.runtime.terminal import printable
@@ -160,7 +160,7 @@ def replay_list(
         print_rows(columns, rows, right=("left", "processes", "cost"))
         return 0
 
-    return _with_store("replay list", settings, listed, without='{"plans": []}' if as_json else "there are no replays")
+    return _with_store("replay list", settings, listed)
 
 
 @replay.command("show")
@@ -259,12 +259,9 @@ def _values(given: list[str] | None) -> tuple[str, ...]:
     return tuple(part.strip() for text in given or () for part in text.split(",") if part.strip())
 
 
-def _with_store(
-    command: str, settings: Settings, work: Callable[[PlanStore], Awaitable[int]], without: str | None = None
-) -> int:
-    """Runs work on the plan store; if its topic is missing, prints ``without`` or, where None, the error."""
+def _with_store(command: str, settings: Settings, work: Callable[[PlanStore], Awaitable[int]]) -> int:
     from streams.cli.replay_run import refused
-    from streams.replay.plan_store import NoPlanTopicError, PlanStore
+    from streams.replay.plan_store import PlanStore
 
     async def opened() -> int:
         async with PlanStore(settings, SystemClock()) as store:
@@ -273,10 +270,7 @@ def _with_store(
     try:
         return run_with_kafka(command, settings, opened())
     except ReplayError as error:
-        if without is None or not isinstance(error, NoPlanTopicError):
-            return refused(command, error)
-        say(without)
-        return 0
+        return refused(command, error)
 
 
 def _money(usd: float | None) -> str:
