@@ -7,15 +7,17 @@ import contextlib
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.text import Text
 from typer import Option
 
 from streams.cli.console import console_http
 from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say_json, stop_on_signals, tell
-from streams.runtime.extras import missing_extra
+from streams.cli.run import summary_lines, summary_of
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
+from streams.topology import HANDLERS
 from streams.views.screen import Screen
 
 if TYPE_CHECKING:
@@ -56,8 +58,8 @@ def run_demo(settings: Settings, *, once: bool, as_json: bool) -> int:
 async def _demo(settings: Settings, once: bool, as_json: bool, console: Screen) -> int:
     from rich.live import Live
 
-    from streams.demo.run import live_table, running
-    from streams.demo.tally import faults, tell_decisions
+    from streams.demo.run import running
+    from streams.demo.tally import tell_decisions
 
     stop = stop_on_signals()
     asked = asyncio.create_task(stop.wait())
@@ -77,7 +79,7 @@ async def _demo(settings: Settings, once: bool, as_json: bool, console: Screen) 
             try:
                 while not (work.done() or stop.is_set()):
                     if live is not None:
-                        live.update(live_table(demo, done=False))
+                        live.update(_progress(demo))
                     await asyncio.wait({work, asked}, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 if not work.done():
                     return None
@@ -87,7 +89,7 @@ async def _demo(settings: Settings, once: bool, as_json: bool, console: Screen) 
                 await asyncio.wait({work}, timeout=_CLOSE_SECONDS)
             if not as_json:
                 tell_decisions(console, demo.tally)
-                (console.print if live is None else live.update)(live_table(demo, done=True))
+                (console.print if live is None else live.update)(_progress(demo))
             if not once:
                 say("done; Ctrl-C ends the demonstration")
                 await stop.wait()
@@ -105,34 +107,30 @@ async def _demo(settings: Settings, once: bool, as_json: bool, console: Screen) 
     if demo is None:
         tell("demo", "interrupted before everything was done")
         return _INTERRUPTED
-    balances = demo.balances()
     if as_json:
-        say_json(demo.tally.summary(balances, demo.seconds))
-    if lost := faults(balances):
-        return tell("demo", f"not every input is accounted for: {'; '.join(lost)}", 1)
+        say_json(demo.tally.summary() | {"handlers": _outcomes(demo), "seconds": round(demo.seconds, 2)})
     return 0
+
+
+def _outcomes(demo: Demo) -> dict[str, Any]:
+    return summary_of(demo.application.metrics, [handler.name for handler in HANDLERS])
+
+
+def _progress(demo: Demo) -> Text:
+    """The inputs and outcomes of each handler, as ``assay run --drain`` tells them."""
+    metrics = f"; http://{demo.address}/metrics" if demo.address else ""
+    return Text("\n".join(["", *summary_lines(_outcomes(demo)), f"{demo.seconds:.1f} s{metrics}"]))
 
 
 @contextlib.asynccontextmanager
 async def _console(say: Callable[[str], None], settings: Settings, application: str) -> AsyncIterator[None]:
-    try:
-        from streams.console.app import make_context, served
-        from streams.http.server import PortTakenError
-        from streams.query.access import RemoteQueries
-    except ModuleNotFoundError as error:
-        say(f"no console: {missing_extra(error) or error}")
-        yield
-        return
+    from streams.console.app import make_context, served
+    from streams.query.access import RemoteQueries
+
     token = settings.http.token.get_secret_value()
     queries = RemoteQueries(f"http://{application}", token, settings.query.seconds) if application else None
-    async with contextlib.AsyncExitStack() as stack:
-        try:
-            serving = served(make_context(settings, queries), console_http(settings))
-            address = await stack.enter_async_context(serving)
-        except PortTakenError:
-            if "port" in settings.console.model_fields_set:
-                raise
-            http = console_http(settings, port=0)
-            address = await stack.enter_async_context(served(make_context(settings, queries), http))
+    # Another console may have the usual port.
+    http = console_http(settings, port=None if "port" in settings.console.model_fields_set else 0)
+    async with served(make_context(settings, queries), http) as address:
         say(f"the console is at {address}")
         yield

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,69 +36,66 @@ def estimate(
         return tell("estimate", "--input takes mix and chunks from the pages; leave --mix and --chunks out", 2)
     if articles is not None and articles < 1:
         return tell("estimate", f"--articles takes a number of at least 1, not {articles}", 2)
-    dimensions = settings.index.embedder.dimensions
-    if sample is not None:
-        return _estimate_from(sample, articles, settings, dimensions, as_json)
-    chunks = settings.index.planned_chunks if chunks is None else chunks
-    if not (isfinite(chunks) and chunks > 0):
-        return tell("estimate", f"--chunks takes a number above 0, not {chunks:g}", 2)
     try:
-        shares = parse_mix(ASSUMED_MIX if mix is None else mix)
+        found, in_words, basis = (
+            _sampled(sample, articles, settings) if sample else _assumed(articles, mix, chunks, settings)
+        )
     except ValueError as error:
-        return tell("estimate", f"--mix {error}", 2)
-    found = estimate_points(articles or ASSUMED_ARTICLES, shares, chunks, settings.tiered_indexing)
-    basis = {"assumed": {"chunks": chunks}, "sampled": None}
-    return _report(found, f", {chunks:g} chunks each on average", basis, dimensions, as_json)
-
-
-def _estimate_from(sample: Path, articles: int | None, settings: Settings, dimensions: int, as_json: bool) -> int:
-    seen = SampledPages(settings.tiered_indexing, settings.index_points)
-    passed_over = 0
-    try:
-        for line in read_events("estimate", sample, PAGES_SCORED):
-            if isinstance(line.event, ScoredPage):
-                seen.add(line.event)
-            else:
-                passed_over += 1
+        return tell("estimate", str(error), 2)
     except OSError as error:
-        return tell("estimate", f"{sample}: {error.strerror}", 1)
-    count = seen.pages.total()
-    if not count:
-        return tell("estimate", f"{sample}: no line holds a scored page (see `assay try score_page`)", 1)
-    basis = {"assumed": None, "sampled": {"pages": count, "passed_over": passed_over}}
-    pages = "scored page" if count == 1 else f"{count:,} scored pages"
-    left = f" (lines without one: {passed_over:,})" if passed_over else ""
-    found = seen.estimate(articles or count)
-    return _report(found, f" like the {pages} of the sample{left}", basis, dimensions, as_json)
-
-
-def _report(found: IndexEstimate, in_words: str, basis: dict[str, Any], dimensions: int, as_json: bool) -> int:
+        return tell("estimate", f"{sample}: {error.strerror or error}", 1)
+    dimensions = settings.index.embedder.dimensions
     if not as_json:
         show_estimate(found, in_words, dimensions)
         return 0
-
-    def counted(points: int) -> dict[str, Any]:
-        saved = found.saved(points)
-        vectors = {"vector_bytes": points * dimensions * FLOAT_BYTES}
-        return {"points": points, "saved": None if saved is None else round(saved, 6)} | vectors
-
-    tiers = {
-        tier.tier: {
-            "chunking": tier.chunking,
-            "articles": tier.articles,
-            "share": tier.articles / found.articles,
-            "full_chunks": tier.full_chunks,
-            "points": tier.points,
-            "article_embeddings": tier.article_embeddings,
-            "points_with_article_embeddings": tier.points_with_articles,
-        }
-        for tier in found.tiers
+    tiers = {tier.tier: asdict(tier) | {"share": tier.articles / found.articles} for tier in found.tiers}
+    totals = {
+        name: {"points": points, "vector_bytes": points * dimensions * FLOAT_BYTES}
+        | ({} if name == "untiered" else {"saved": found.saved(points)})
+        for name, _, points, _ in _totals(found)
     }
-    full = {"points": found.full_chunks, "vector_bytes": found.full_chunks * dimensions * FLOAT_BYTES}
-    document = {"articles": found.articles, **basis, "dimensions": dimensions, "tiers": tiers, "untiered": full}
-    with_articles = {"tiered_with_article_embeddings": counted(found.points_with_articles)}
-    say_json(document | {"tiered": counted(found.points)} | with_articles)
+    say_json({"articles": found.articles, **basis, "dimensions": dimensions, "tiers": tiers, **totals})
     return 0
+
+
+Basis = tuple[IndexEstimate, str, dict[str, Any]]
+"""An estimate, and what it is based on: in words, and for programs."""
+
+
+def _assumed(articles: int | None, mix: str | None, chunks: float | None, settings: Settings) -> Basis:
+    chunks = settings.index.planned_chunks if chunks is None else chunks
+    if not (isfinite(chunks) and chunks > 0):
+        raise ValueError(f"--chunks takes a number above 0, not {chunks:g}")
+    found = estimate_points(
+        articles or ASSUMED_ARTICLES, parse_mix(mix or ASSUMED_MIX), chunks, settings.tiered_indexing
+    )
+    return found, f", {chunks:g} chunks each on average", {"assumed": {"chunks": chunks}, "sampled": None}
+
+
+def _sampled(sample: Path, articles: int | None, settings: Settings) -> Basis:
+    seen = SampledPages(settings.tiered_indexing, settings.index_points)
+    passed_over = 0
+    for line in read_events("estimate", sample, PAGES_SCORED):
+        if isinstance(line.event, ScoredPage):
+            seen.add(line.event)
+        else:
+            passed_over += 1
+    count = seen.pages.total()
+    if not count:
+        raise OSError("no line holds a scored page (see `assay try score_page`)")
+    pages = "scored page" if count == 1 else f"{count:,} scored pages"
+    left = f" (lines without one: {passed_over:,})" if passed_over else ""
+    basis = {"assumed": None, "sampled": {"pages": count, "passed_over": passed_over}}
+    return seen.estimate(articles or count), f" like the {pages} of the sample{left}", basis
+
+
+def _totals(found: IndexEstimate) -> Sequence[tuple[str, str, int, str]]:
+    """The points of the index by what is indexed: its name for programs and for people, and the style of its row."""
+    return (
+        ("untiered", "every article in full", found.full_chunks, "dim"),
+        ("tiered", "by tier", found.points, "bold"),
+        ("tiered_with_article_embeddings", "  + article embeddings", found.points_with_articles, ""),
+    )
 
 
 _BAR_WIDTH = 20
@@ -124,17 +123,13 @@ def show_estimate(estimate: IndexEstimate, in_words: str, dimensions: int) -> No
     console.print()
     table = plain_table("the index", numbers=("points", "", "vectors"))
     table.add_column(no_wrap=True)
-    most = estimate.points_with_articles
-    longest = max(estimate.full_chunks, most)
-    for name, points, saved, style in (
-        ("every article in full", estimate.full_chunks, None, "dim"),
-        ("by tier", estimate.points, estimate.saved(estimate.points), "bold"),
-        ("  + article embeddings", most, estimate.saved(most), ""),
-    ):
+    longest = max(points for _, _, points, _ in _totals(estimate))
+    for _, name, points, style in _totals(estimate):
+        saved = estimate.saved(points)
         table.add_row(
             name,
             f"{points:,}",
-            "" if saved is None else Text(f"{-100 * saved:+.3g} %", style="green" if saved > 0 else "red"),
+            "" if not saved else Text(f"{-100 * saved:+.3g} %", style="green" if saved > 0 else "red"),
             in_bytes(points * dimensions * FLOAT_BYTES),
             Text("█" * round(_BAR_WIDTH * points / longest), style="dim"),
             style=style,

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,15 +15,14 @@ from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
 from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
-from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, run_with_kafka, say, show, tell
-from streams.replay.plan import ReplayError, ReplayRequest, existing, routes, stage_of
+from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, run_with_kafka, show, tell
+from streams.replay.plan import ReplayError, ReplayRequest, existing, make_plan, routes, stage_of
 from streams.runtime.clock import SystemClock
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.views.amounts import in_money
 
 if TYPE_CHECKING:
-    from streams.cli.replay_run import Work
     from streams.replay.admin import PlanStatus
     from streams.replay.plan_store import PlanStore
 
@@ -94,7 +92,7 @@ def replay_run(
     config: Config = None,
 ) -> int:
     """Make a plan and carry it out: read a part of the handler's topic, write to topics of its own."""
-    from streams.cli.replay_run import RunOptions, preview, refused, run_replay
+    from streams.cli.replay_run import NewPlan, RunOptions, carry_out, preview, refused
     from streams.replay.ranges import bounds_of
 
     if diff and config is None:
@@ -122,7 +120,8 @@ def replay_run(
         bounds, options = bounds_of(start, end, since, now), RunOptions(allow_missing, http, as_json)
         if dry_run or diff:
             return run_with_kafka("replay", settings, preview(settings, other, request, bounds, options, limit))
-        return run_replay(settings, request, bounds, now, options)
+        # Refuses wrong usage before Kafka is needed.
+        return carry_out("replay", settings, NewPlan(make_plan(request, settings, now), bounds), options)
     except ReplayError as error:
         return refused("replay", error)
 
@@ -160,7 +159,7 @@ def replay_list(
         print_rows(columns, rows, right=("left", "processes", "cost"))
         return 0
 
-    return _with_store("replay list", settings, listed, without='{"plans": []}' if as_json else "there are no replays")
+    return _with_store("replay list", settings, listed)
 
 
 @replay.command("show")
@@ -189,15 +188,10 @@ def replay_resume(
 ) -> int:
     """Continue a plan, or share it with the processes that work on it."""
     from streams.cli.replay_run import RunOptions, carry_out
-    from streams.replay.run import run_plan
 
     terms = {name: value for name, value in (("max_cost_usd", max_cost), ("rate", rate)) if value is not None}
 
-    async def prepare() -> Work:
-        return partial(run_plan, terms=terms)
-
-    settings = _settings(config)
-    return carry_out("replay resume", settings, plan, prepare, RunOptions(allow_missing, http, as_json))
+    return carry_out("replay resume", _settings(config), plan, RunOptions(allow_missing, http, as_json), terms)
 
 
 @replay.command("cancel")
@@ -259,12 +253,9 @@ def _values(given: list[str] | None) -> tuple[str, ...]:
     return tuple(part.strip() for text in given or () for part in text.split(",") if part.strip())
 
 
-def _with_store(
-    command: str, settings: Settings, work: Callable[[PlanStore], Awaitable[int]], without: str | None = None
-) -> int:
-    """Runs work on the plan store; if its topic is missing, prints ``without`` or, where None, the error."""
+def _with_store(command: str, settings: Settings, work: Callable[[PlanStore], Awaitable[int]]) -> int:
     from streams.cli.replay_run import refused
-    from streams.replay.plan_store import NoPlanTopicError, PlanStore
+    from streams.replay.plan_store import PlanStore
 
     async def opened() -> int:
         async with PlanStore(settings, SystemClock()) as store:
@@ -273,10 +264,7 @@ def _with_store(
     try:
         return run_with_kafka(command, settings, opened())
     except ReplayError as error:
-        if without is None or not isinstance(error, NoPlanTopicError):
-            return refused(command, error)
-        say(without)
-        return 0
+        return refused(command, error)
 
 
 def _money(usd: float | None) -> str:

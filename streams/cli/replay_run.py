@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -57,9 +57,6 @@ _POLITE = 10  # the niceness that a replay adds, so that live traffic on the sam
 _GOES_ON = (ReplayState.PAUSED, ReplayState.RUNNING)
 
 Bounds = tuple[Bound, Bound]
-Work = Callable[[PlanSession], Awaitable[ReplayPlan]]  # carries a plan out
-Prepare = Callable[[], Awaitable[Work | None]]
-"""Returns the work, or None for an empty range; until then nothing is made."""
 
 
 class RunOptions(NamedTuple):
@@ -68,26 +65,6 @@ class RunOptions(NamedTuple):
     allow_missing: bool = False
     http: bool = False
     as_json: bool = False
-
-
-def run_replay(settings: Settings, request: ReplayRequest, bounds: Bounds, now: datetime, options: RunOptions) -> int:
-    plan = make_plan(request, settings, now)  # refuses wrong usage before Kafka is needed
-
-    async def prepare() -> Work | None:
-        made = await _resolved(settings, plan, bounds, options)
-        if not count(stage_of(made).ranges):
-            if options.as_json:
-                nothing = dict.fromkeys(("replayed", "passed_over", "dead", "deleted", "outdated", "remaining"), 0)
-                say_json({"plan": plan.plan, "run": None, "state": None, **nothing, "topics": []})
-            return None
-
-        async def work(session: PlanSession) -> ReplayPlan:
-            await begin(settings, session.store, made, now)
-            return await run_plan(session)
-
-        return work
-
-    return carry_out("replay", settings, request.plan, prepare, options)
 
 
 async def preview(
@@ -112,20 +89,36 @@ async def _resolved(settings: Settings, plan: ReplayPlan, bounds: Bounds, option
     return plan
 
 
-def carry_out(command: str, settings: Settings, name: str, prepare: Prepare, options: RunOptions) -> int:
+class NewPlan(NamedTuple):
+    """A plan that is made now, without its ranges."""
+
+    plan: ReplayPlan
+    bounds: Bounds
+
+
+def carry_out(
+    command: str, settings: Settings, of: str | NewPlan, options: RunOptions, terms: Mapping[str, float] | None = None
+) -> int:
+    """Carries out a new plan, or goes on with the plan of that name, under new terms."""
     configure_logs("warning", settings.logs.format)
     os.nice(_POLITE)
     try:
-        return run_with_kafka(command, settings, _carry_out(command, settings, name, prepare, options))
+        return run_with_kafka(command, settings, _carry_out(command, settings, of, options, terms))
     except ReplayError as error:
         return refused(command, error)
     except (IndexSettingsError, PortTakenError, JournalError) as error:
         return tell(command, str(error), 1)
 
 
-async def _carry_out(command: str, settings: Settings, name: str, prepare: Prepare, options: RunOptions) -> int:
-    work = await prepare()
-    if work is None:
+async def _carry_out(
+    command: str, settings: Settings, of: str | NewPlan, options: RunOptions, terms: Mapping[str, float] | None
+) -> int:
+    made = await _resolved(settings, *of, options) if isinstance(of, NewPlan) else None
+    name = made.plan if made is not None else str(of)
+    if made is not None and not count(stage_of(made).ranges):
+        if options.as_json:
+            nothing = dict.fromkeys(("replayed", "passed_over", "dead", "deleted", "outdated", "remaining"), 0)
+            say_json({"plan": name, "run": None, "state": None, **nothing, "topics": []})
         return 0
     stop, began = stop_on_signals(), time.monotonic()
     if settings.kafka.create_topics:
@@ -147,7 +140,9 @@ async def _carry_out(command: str, settings: Settings, name: str, prepare: Prepa
         report = partial(show_progress, open_now.enter_context(ProgressLine(command, "waiting for partitions")))
         session = PlanSession(settings, store, name, SystemClock(), metrics, stop, report)
         try:
-            plan = await work(session)
+            if made is not None:
+                await begin(settings, store, made, made.created_at)
+            plan = await run_plan(session, terms)
         finally:
             if plan is None and (last := store.plans.get(name)) is not None and _status(sys.exception()) != 2:
                 # Whatever failed, the plan exists by now: print its name and its progress.

@@ -61,7 +61,7 @@ def run(
     except (PortTakenError, IndexSettingsError) as error:
         return tell("run", str(error), 1)
     if drain and "summary" in result:
-        for line in _summary_lines(result["summary"]):
+        for line in summary_lines(result["summary"]):
             tell("run", line)
     if as_json:
         seconds = round(time.monotonic() - began, 2)
@@ -93,7 +93,7 @@ async def _run(handlers: Sequence[Handler], settings: Settings, drain: bool) -> 
         finally:
             drained = await _stop(application, settings)
     log.info("stopped", caught_up=caught_up)
-    summary = _summary_of(application.metrics, [handler.name for handler in handlers])
+    summary = summary_of(application.metrics, [handler.name for handler in handlers])
     return (status if drained else 1), caught_up, summary
 
 
@@ -158,7 +158,7 @@ def _out_of_patience(application: Application) -> Sequence[str]:
     return waiting.problems
 
 
-def _summary_of(metrics: Metrics, handlers: Sequence[str]) -> dict[str, Any]:
+def summary_of(metrics: Metrics, handlers: Sequence[str]) -> dict[str, Any]:
     """For each handler its inputs and outcomes, with the reasons; for ``score_page`` also the tiers of its pages."""
     found: dict[str, Any] = {name: {"in": 0, "outcomes": Counter()} for name in handlers}
     for labels, count in counted(metrics.handler_events_total):
@@ -179,7 +179,7 @@ def _summary_of(metrics: Metrics, handlers: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _summary_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+def summary_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     for name, done in summary.items():
         if not done["in"]:
             continue

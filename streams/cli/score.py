@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -86,24 +87,25 @@ def score(
     write = _markdown_writer(len(sources) > 1 or Path(sources[0]).is_dir()) if as_markdown else _write_json
     refused, passed = 0, Counter[str]()
     line = ProgressLine("score", "scoring", unit="pages", quiet=sys.stdout.isatty())
-    with asyncio.Runner() as runner, line as advance:
-        results = scored_pages(_pages(sources, url, sections.fetch, passed), rules, sections.workers)
-        try:
-            while (result := runner.run(_next(results))) is not None:
+
+    async def work() -> None:
+        nonlocal refused
+        pages = _pages(sources, url, sections.fetch, passed)
+        async with aclosing(scored_pages(pages, rules, sections.workers)) as results:
+            async for result in results:
                 refused += isinstance(result, Refused) or (strict and result.state is not State.CONTENT)
                 (table.add if table else write)(result)
                 advance()
+
+    with line as advance:
+        try:
+            asyncio.run(work())
         finally:
-            runner.run(results.aclose())
             if table is not None:
                 table.close()
             if kinds := in_kinds(passed):
                 tell("score", kinds)
     return 1 if refused else 0
-
-
-async def _next(results: AsyncIterator[Result]) -> Result | None:
-    return await anext(results, None)
 
 
 async def scored_pages(
@@ -156,7 +158,7 @@ async def _pages(
 async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledPage | Refused]:
     from schemas.needs import FetchPages
     from schemas.replies import FetchedPage
-    from streams.fetch.worker import FetchWorker
+    from streams.fetch.worker import FetchWorker, crawled_fields
     from streams.runtime.process import structlog_to_logging
 
     structlog_to_logging()
@@ -164,9 +166,7 @@ async def _fetch(urls: list[str], settings: FetchSettings) -> dict[str, CrawledP
     async with FetchWorker(settings) as worker:
         for reply in (await worker.fetch(FetchPages(tuple(dict.fromkeys(urls)), ""))).pages:
             if isinstance(reply, FetchedPage):
-                fields = {"url": reply.url, "html_base64": reply.body, "content_type": reply.content_type}
-                others = {"final_url": reply.final_url, "status": reply.status, "fetched_at": reply.fetched_at}
-                pages[reply.url] = _page(reply.url, fields | others)
+                pages[reply.url] = _page(reply.url, crawled_fields(reply))
             else:
                 pages[reply.url] = Refused(reply.url, reply.reason, reply.detail)
     return pages

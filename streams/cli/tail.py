@@ -76,18 +76,13 @@ def no_topic(topic: str, kafka: KafkaSettings) -> NoTopicError:
 
 async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition]:
     """The partitions of a topic, named with or without the prefix. Raises NoTopicError."""
-    from aiokafka import TopicPartition
+    from streams.kafka.log_reader import existing_partitions
 
-    from streams.kafka.clients import make_admin, opened
-
-    async with opened(make_admin(kafka)) as admin:
-        existing = set(await admin.list_topics())
-        prefix = kafka.topic_prefix
-        name = next((name for name in (prefix + topic, topic) if name in existing), None)
-        if name is None:
-            raise no_topic(topic, kafka)
-        [described] = await admin.describe_topics([name])
-        return [TopicPartition(name, partition["partition"]) for partition in described["partitions"]]
+    found = await existing_partitions(kafka, (kafka.topic_prefix + topic, topic))
+    prefixed = [at for at in found if at.topic == kafka.topic_prefix + topic]
+    if not found:
+        raise no_topic(topic, kafka)
+    return prefixed or found
 
 
 def as_json_line(record: ConsumerRecord) -> bytes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from operator import itemgetter
+from itertools import groupby
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
@@ -65,23 +66,20 @@ async def _create(settings: Settings, *, as_json: bool, dry_run: bool) -> int:
 
 async def _list(settings: Settings, *, as_json: bool) -> int:
     """Lists the planned topics; the records that it counts include transaction markers."""
-    from aiokafka import TopicPartition
-
-    from streams.kafka.clients import make_admin, make_reader, opened
+    from streams.kafka.clients import make_reader, opened
+    from streams.kafka.log_reader import existing_partitions
     from streams.kafka.topics import plan_topics
 
     planned = {topic.name for topic in plan_topics(settings.kafka)}
-    async with opened(make_admin(settings.kafka)) as admin:
-        existing = sorted(planned & set(await admin.list_topics()))
-        described = await admin.describe_topics(existing) if existing else []
-    rows: list[dict[str, Any]] = []
+    partitions = await existing_partitions(settings.kafka, planned)
     async with opened(make_reader(settings.kafka)) as reader:
-        for topic in sorted(described, key=itemgetter("topic")):
-            partitions = [TopicPartition(topic["topic"], p["partition"]) for p in topic["partitions"]]
-            ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
-            records = sum(ends.values()) - sum(begins.values())
-            rows.append({"topic": topic["topic"], "partitions": len(partitions), "records": records})
-    missing = sorted(planned.difference(existing))
+        ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
+    rows: list[dict[str, Any]] = [
+        {"topic": name, "partitions": len(own), "records": sum(ends[at] - begins[at] for at in own)}
+        for name, group in groupby(partitions, attrgetter("topic"))
+        for own in (list(group),)
+    ]
+    missing = sorted(planned.difference(row["topic"] for row in rows))
     if as_json:
         say_json({"topics": rows, "missing": missing})
         return 0

@@ -28,7 +28,7 @@ from streams.kafka.topics import TopicsError
 from streams.llm.journal import JournalError
 from streams.replay.admin import PlanStatus, cancel, plan_status
 from streams.replay.plan import UNFINISHED, ReplayError, existing
-from streams.replay.plan_store import NoPlanTopicError, PlanSession, PlanStore, ReplayProgress
+from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress
 from streams.replay.run import run_plan
 from streams.runtime.settings_files import SettingsError
 from streams.telemetry.metrics import Metrics
@@ -151,11 +151,8 @@ class _Replays:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def _plans(self) -> dict[str, ReplayPlan]:
-        try:
-            async with PlanStore(self._context.settings, self._context.clock) as store:
-                return dict(store.plans)
-        except NoPlanTopicError:
-            return {}
+        async with PlanStore(self._context.settings, self._context.clock) as store:
+            return dict(store.plans)
 
 
 def _back_to(name: str) -> RedirectResponse:

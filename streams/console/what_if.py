@@ -27,7 +27,7 @@ from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from schemas.replies import FetchedPage
 from streams.console.context import Context, Screen
 from streams.console.guard import form_too_large
-from streams.fetch.worker import FetchWorker
+from streams.fetch.worker import FetchWorker, crawled_fields
 from streams.replay.comparisons import emitted
 from streams.runtime.settings_files import SettingsError
 from streams.settings.changes import as_yaml, changed, differences
@@ -122,15 +122,14 @@ class _WhatIf:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._settings = context.settings
-        self._started: asyncio.Task[Trials] | None = None
+        self._started: Trials | None = None
+        self._starting = asyncio.Lock()
         self._trying = asyncio.Semaphore(2)
         """A pasted page may have 8 MB, and several copies of it exist while it is scored."""
         self._last: tuple[str, float, tuple[CrawledPage, str]] | None = None
-        context.resources.push_async_callback(self._end)
 
     async def page(self, request: Request) -> Response:
-        """The form; its values come from the address. The child starts now, so that the first answer is fast."""
-        self._begin()
+        """The form; its values come from the address."""
         change, settings = change_of(request.query_params, self._settings), self._settings
         url = request.query_params.get("url", "")[:8192]
         sliders = [(slider, change.get(slider.name, slider.value(settings))) for slider in SLIDERS]
@@ -153,7 +152,7 @@ class _WhatIf:
                 source, origin = await self._page(request, url, html)
             except (SettingsError, _PageError) as error:
                 return self._context.render(request, "what_if_result.html", problem=str(error))
-            trials, differing = await asyncio.shield(self._begin()), differences(self._settings, other)
+            trials, differing = await self._trials(), differences(self._settings, other)
             outcomes = await trials.outcomes(source, {name: getattr(other, name) for name in differing})
             sides = [_side(outcome) for outcome in outcomes]
             told: dict[str, Any] = {"origin": origin, "sides": sides, "yaml": as_yaml(differing)}
@@ -200,22 +199,15 @@ class _WhatIf:
             [reply] = (await fetcher.fetch(FetchPages((url,), ""))).pages
         if not isinstance(reply, FetchedPage):
             raise _PageError(f"The page can't be fetched: {reply.reason}{f', {reply.detail}' if reply.detail else ''}")
-        fields = {"url": reply.url, "html_base64": reply.body, "content_type": reply.content_type}
-        others = {"final_url": reply.final_url, "status": reply.status, "fetched_at": reply.fetched_at}
-        return _crawled(fields | others), "a fetch just now"
+        return _crawled(crawled_fields(reply)), "a fetch just now"
 
-    def _begin(self) -> asyncio.Task[Trials]:
-        """The start of the child; another one after a failure."""
-        if self._started is None or (self._started.done() and self._started.exception() is not None):
-            trials = Trials(_SCORER, self._settings.rules(ScorePageRules), self._settings.workers)
-            self._started = asyncio.create_task(self._context.resources.enter_async_context(trials), name="what if")
+    async def _trials(self) -> Trials:
+        """The child, which starts with the first page and ends with the console."""
+        async with self._starting:
+            if self._started is None:
+                trials = Trials(_SCORER, self._settings.rules(ScorePageRules), self._settings.workers)
+                self._started = await self._context.resources.enter_async_context(trials)
         return self._started
-
-    async def _end(self) -> None:
-        """Gives a start up that is not done; what was started is closed by the context."""
-        if self._started is not None:
-            self._started.cancel()
-            await asyncio.gather(self._started, return_exceptions=True)
 
 
 _ATTACHED = 'attachment; filename="what-if.yaml"'

@@ -21,10 +21,10 @@ from aiokafka.errors import KafkaTimeoutError
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, dead_letter_topic, is_marker
 from streams.dlq.selection import Selection
-from streams.kafka.clients import make_admin, make_reader, opened
-from streams.kafka.log_reader import assign_paused, await_open_transactions, records_between
+from streams.kafka.clients import make_reader, opened
+from streams.kafka.log_reader import assign_paused, await_open_transactions, existing_partitions, records_between
 from streams.settings.model import Settings
-from streams.topology import HANDLERS
+from streams.topology import HANDLERS, Handler
 from streams.topology.topics import replay_dead_letters
 
 
@@ -62,9 +62,14 @@ class DeadLetterReader:
 
     async def __aenter__(self) -> Self:
         """Finds the partitions and opens the readers: one for records, one that knows of uncommitted ones."""
-        self.partitions = await self._find()
+        kafka = self._settings.kafka
+        handlers = {
+            kafka.topic_prefix + self._topic_of(handler): handler.name
+            for handler in HANDLERS
+            if self._selection.wants(handler.name)
+        }
+        self.partitions = [(handlers[at.topic], at) for at in await existing_partitions(kafka, handlers)]
         async with AsyncExitStack() as opening:
-            kafka = self._settings.kafka
             self._reader = await opening.enter_async_context(opened(make_reader(kafka)))
             self._whole = await opening.enter_async_context(opened(make_reader(kafka, uncommitted=True)))
             self._open = opening.pop_all()
@@ -73,6 +78,11 @@ class DeadLetterReader:
 
     async def __aexit__(self, *_: object) -> None:
         await self._open.aclose()
+
+    def _topic_of(self, handler: Handler) -> str:
+        if self._plan:
+            return replay_dead_letters(handler, self._plan)
+        return dead_letter_topic(handler.consumes.name, handler.group)
 
     async def settle(self, partition: TopicPartition) -> None:
         """Waits until all records that are written by now can be read: a redrive must read all markers.
@@ -133,20 +143,6 @@ class DeadLetterReader:
         async with aclosing(records_between(self._reader, {partition: (max(first, start), end)})) as records:
             async for record in records:
                 yield record
-
-    async def _find(self) -> list[tuple[str, TopicPartition]]:
-        async with opened(make_admin(self._settings.kafka)) as admin:
-            existing = set(await admin.list_topics())
-            found = []
-            for handler in HANDLERS:
-                live = dead_letter_topic(handler.consumes.name, handler.group)
-                name = replay_dead_letters(handler, self._plan) if self._plan else live
-                topic = self._settings.kafka.topic_prefix + name
-                if topic in existing and self._selection.wants(handler.name):
-                    [described] = await admin.describe_topics([topic])
-                    numbers = sorted(partition["partition"] for partition in described["partitions"])
-                    found += [(handler.name, TopicPartition(topic, number)) for number in numbers]
-            return found
 
 
 @dataclass(slots=True)

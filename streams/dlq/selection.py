@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from schemas.outcome import DeadReason, Stage
+from streams.runtime.clock import instant_of
 from streams.topology import HANDLERS
 
 if TYPE_CHECKING:
     from streams.dlq.dead_letters import DeadLetterRecord
-
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class SelectionError(Exception):
@@ -39,7 +37,7 @@ class Selection:
         return not self.handlers or handler in self.handlers
 
     def means(self, letter: DeadLetterRecord) -> bool:
-        note, died = letter.note, _instant(letter.note.died_at)
+        note, died = letter.note, instant_of(letter.note.died_at, datetime.now(UTC))
         return (
             self.wants(letter.handler)
             and (not self.reasons or note.reason in self.reasons)
@@ -71,19 +69,9 @@ def _known(what: str, given: list[str], known: list[str]) -> None:
 
 
 def moment(option: str, text: str, now: datetime) -> datetime | None:
-    """The instant of ``2026-11-21T08:00``, or of a time ago such as ``90m`` or ``7d``."""
-    if not text:
-        return None
-    if (ago := re.fullmatch(r"(\d{1,6})([smhdw])", text)) is not None:
-        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    if (instant := _instant(text)) is None:
+    """The instant of an option, as of ``instant_of``; None if it is not given. Raises SelectionError."""
+    if text and (instant := instant_of(text, now)) is not None:
+        return instant
+    if text:
         raise SelectionError(f"{option} takes a time such as 2026-11-21T08:00 (UTC), or how long ago: 90m, 7d")
-    return instant
-
-
-def _instant(text: str) -> datetime | None:
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return None

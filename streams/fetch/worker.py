@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from handlers.html.links import canonical_url, host_of, registrable_domain
 from schemas.needs import FetchPages
@@ -264,6 +264,12 @@ class FetchWorker:
     def _count(self, result: FetchedPage | FetchRefused) -> None:
         outcome = result.reason if isinstance(result, FetchRefused) else "ok"
         self._metrics.fetches_total.labels(outcome).inc()
+
+
+def crawled_fields(page: FetchedPage) -> dict[str, Any]:
+    """The fields of the event of a page that was fetched."""
+    fields = {"url": page.url, "html_base64": page.body, "content_type": page.content_type}
+    return fields | {"final_url": page.final_url, "status": page.status, "fetched_at": page.fetched_at}
 
 
 @dataclass(slots=True)

@@ -78,7 +78,7 @@ def parse_mix(text: str) -> tuple[float, ...]:
         mix = ()
     if len(mix) != len(TIERS) or min(mix) < 0 or not isclose(sum(mix), 100):
         wanted = "three percentages of the tiers A, B and C that sum to 100, such as 10/50/40"
-        raise ValueError(f"takes {wanted}, not {text[:100]!r}")
+        raise ValueError(f"--mix takes {wanted}, not {text[:100]!r}")
     return mix
 
 

@@ -83,26 +83,17 @@ class QdrantStore:
     async def write(self, points: Sequence[StoredPoint]) -> None:
         """Writes points in one operation; returns when they can be read."""
         records = [self._access.struct(point, self._embedder) for point in points]
-        await self._change([point.id for point in points], lambda client: client.upsert(self._name, records, wait=True))
+        await self._call(lambda client: client.upsert(self._name, records, wait=True))
 
     async def amend(self, point_id: str, payload: Mapping[str, Any]) -> None:
         """Sets keys of a point's payload; the others remain."""
         keys = dict(payload)
-        await self._change(
-            [point_id], lambda client: client.set_payload(self._name, keys, points=[point_id], wait=True)
-        )
+        await self._call(lambda client: client.set_payload(self._name, keys, points=[point_id], wait=True))
 
     async def remove(self, ids: Sequence[str]) -> None:
         """Removes points; missing ones are no error."""
         selected = models.PointIdsList(points=list(ids))
-        await self._change(ids, lambda client: client.delete(self._name, selected, wait=True))
-
-    async def _change(self, ids: Sequence[str], operation: Callable[[QdrantClient], object]) -> None:
-        def noted(client: QdrantClient) -> None:
-            self._access.changed(ids)
-            operation(client)
-
-        await self._call(noted)
+        await self._call(lambda client: client.delete(self._name, selected, wait=True))
 
     async def search(self, vector: Vector, limit: int, filters: SearchFilters | None = None) -> Found:
         """Cosine and payload of the nearest points that match the filters, nearest first.

@@ -23,6 +23,7 @@ from schemas.outcome import Dead
 from streams.kafka.clients import make_producer, make_reader, opened
 from streams.kafka.log_reader import await_open_transactions, existing_partitions
 from streams.kafka.settings import KafkaSettings
+from streams.kafka.topics import no_topic
 from streams.kafka.transactions import FENCED, RecordWriter
 from streams.runtime.backoff import Chance, full_jitter
 from streams.runtime.clock import Clock
@@ -163,7 +164,7 @@ class TopicTable(Generic[V]):
     ) -> V | None:
         """Changes a value once: fences, reads what was written before the fence, and writes."""
         if self._reader is None:
-            raise UnknownTopicOrPartitionError(f"there is no topic {self._kafka.topic_prefix}{self._topic.name}")
+            raise UnknownTopicOrPartitionError(no_topic(self._kafka.topic_prefix + self._topic.name))
         deadline = self._kafka.transaction_timeout_seconds
         writer = RecordWriter(lambda: make_producer(self._kafka, transactional_id, self._client_id), deadline)
         async with opened(make_reader(self._kafka, client_id=self._client_id, uncommitted=True)) as uncommitted:

@@ -31,7 +31,7 @@ from schemas.queries import RankingCandidate, RankingRequested
 from schemas.replies import FetchedPage, FetchFailure
 from schemas.retrieval import RetrievedContent
 from streams.fetch.guard import Resolver
-from streams.fetch.worker import FetchWorker
+from streams.fetch.worker import FetchWorker, crawled_fields
 from streams.pipeline.local import LocalHandler
 from streams.pipeline.services import LiveServices
 from streams.query.access import NoQueriesError, open_queries
@@ -212,9 +212,7 @@ class Tools:
             is_address = reply.reason not in (FetchFailure.FORBIDDEN_SCHEME, FetchFailure.INVALID_URL)
             remedy = "try another page" if is_address else "give the whole address, with https://"
             return _refused(reply.reason, reply.detail, remedy)
-        fields = {"url": reply.url, "html_base64": reply.body, "content_type": reply.content_type}
-        others = {"final_url": reply.final_url, "status": reply.status, "fetched_at": reply.fetched_at}
-        return await self._decide(_SCORE_PAGE, fields | others)
+        return await self._decide(_SCORE_PAGE, crawled_fields(reply))
 
     async def _decide(self, handler: Handler, given: Event | dict[str, Any]) -> Any:
         """The first event of a handler's decision on an event or a client's arguments, or a refusal."""

@@ -39,6 +39,7 @@ class Subscription:
 
     handler: Handler
     retry_topic: RetryTopic | None = None
+    own_group: str = ""  # the group of a replay's plan; by default that of the handler or of the retry topic
 
     @property
     def topic(self) -> str:
@@ -48,7 +49,7 @@ class Subscription:
     @property
     def group(self) -> str:
         """The consumer group."""
-        return self.retry_topic.group if self.retry_topic else self.handler.group
+        return self.own_group or (self.retry_topic or self.handler).group
 
 
 def subscriptions(handler: Handler) -> tuple[Subscription, ...]:

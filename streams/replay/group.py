@@ -36,15 +36,6 @@ _START_POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class PlanSubscription(Subscription):
-    own_group: str = ""
-
-    @property
-    def group(self) -> str:
-        return self.own_group
-
-
-@dataclass(frozen=True, slots=True)
 class PlanGroup:
     kafka: KafkaSettings
     plan: ReplayPlan
@@ -53,7 +44,7 @@ class PlanGroup:
     def subscription(self) -> Subscription:
         """What the group reads. A replay has no retry topics."""
         handler = replace(handler_of(self.plan), retry_later=())
-        return PlanSubscription(handler, own_group=run_group(handler.name, self.plan))
+        return Subscription(handler, own_group=run_group(handler.name, self.plan))
 
     @property
     def name(self) -> str:

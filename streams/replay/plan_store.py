@@ -18,7 +18,6 @@ from aiokafka.errors import KafkaError
 from schemas.event import Envelope, Run, derive_id
 from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka.topic_table import NO_OFFSETS, GroupOffsets, TopicTable
-from streams.kafka.topics import no_topic
 from streams.replay.plan import ReplayError, ReplayTroubleError, moved
 from streams.runtime.backoff import Chance
 from streams.runtime.clock import Clock
@@ -32,10 +31,6 @@ _LOOKS_PER_REFRESH = 3  # an operator may have cancelled or dropped the plan, so
 Transition = Callable[[ReplayPlan | None], ReplayPlan | None]
 
 
-class NoPlanTopicError(ReplayTroubleError):
-    """The cluster has no topic for plans, so there are no plans."""
-
-
 class PlanStore(TopicTable[ReplayPlan]):
     """All plans, open for reading and writing: ``async with``."""
 
@@ -43,14 +38,12 @@ class PlanStore(TopicTable[ReplayPlan]):
         super().__init__(settings.kafka, REPLAYS, "assay-replay", clock, chance)
 
     async def __aenter__(self) -> Self:
-        """Opens the store and reads all plans. Raises NoPlanTopicError if there is no topic for plans."""
+        """Opens the store and reads all plans: none without the topic."""
         try:
             await self.refresh()
         except BaseException:
             await self.aclose()
             raise
-        if self._reader is None:
-            raise NoPlanTopicError(no_topic(self._kafka.topic_prefix + REPLAYS.name))
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
@@ -20,11 +20,10 @@ from streams.kafka.clients import make_admin, make_reader, opened
 from streams.kafka.groups import read_topics
 from streams.kafka.topics import no_topic
 from streams.replay.plan import ReplayError
+from streams.runtime.clock import instant_of
 from streams.settings.model import Settings
 
-_FIRST = datetime(1970, 1, 1, tzinfo=UTC)  # the earliest time of Kafka
 _NAMED = 6  # partitions that a message names
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +196,9 @@ def _bound(option: str, text: str, now: datetime) -> Bound:
     if re.fullmatch(r"\d{1,6}:\d{1,18}(,\d{1,6}:\d{1,18})*", text):
         pairs = (pair.split(":") for pair in text.split(","))
         return Bound(offsets={int(partition): int(offset) for partition, offset in pairs})
-    if (ago := re.fullmatch(r"(\d{1,6})([smhdw])", text)) is not None:
-        with contextlib.suppress(OverflowError):
-            return Bound(at=max(_FIRST, now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})))
-        return Bound(at=_FIRST)
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        raise ReplayError(
-            f"{option} takes a time such as 2026-11-21T08:00 (UTC), how long ago (90m, 7d), earliest, latest, an "
-            f"offset, or PARTITION:OFFSET,…; not {text!r}"
-        ) from None
-    return Bound(at=max(_FIRST, instant if instant.tzinfo else instant.replace(tzinfo=UTC)))
+    if (instant := instant_of(text, now)) is not None:
+        return Bound(at=instant)
+    raise ReplayError(
+        f"{option} takes a time such as 2026-11-21T08:00 (UTC), how long ago (90m, 7d), earliest, latest, an "
+        f"offset, or PARTITION:OFFSET,…; not {text!r}"
+    )

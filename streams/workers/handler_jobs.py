@@ -7,7 +7,6 @@ state of the ask is part of the job. The parent does not read that state, so it 
 from __future__ import annotations
 
 import pickle
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -156,10 +155,6 @@ def _answer(handlers: Mapping[str, tuple[Handler, Rules]], job: HandlerJob) -> A
     return answer
 
 
-_KEPT_RULES = 8
-"""Compiled rules that are kept: a user moves a slider back and forth, and each compilation takes 0.1 s."""
-
-
 TrialJob = tuple[Event | RawRecord, Mapping[str, Section]]
 """An event or a record, and the sections that the other configuration has in place of those in force."""
 
@@ -174,10 +169,9 @@ class Trials:
     def __init__(self, handler: Handler, rules: Rules, settings: WorkersSettings) -> None:
         if handler.read is not None:
             raise ValueError(f"{handler.name} makes requests, which a trial does not answer")
-        self._here = None if settings.processes else _Trial(handler, rules)
+        self._here = None if settings.processes else partial(_outcomes, handler, rules)
         # A copy has no cached properties, which a child computes faster than it reads them.
-        make = partial(_Trial, handler, rules.model_copy())
-        self._pool = WorkerPool(make, 1, settings.limits)
+        self._pool = WorkerPool(partial(_make_trial, handler, rules.model_copy()), 1, settings.limits)
 
     async def __aenter__(self) -> Self:
         if self._here is None:
@@ -195,29 +189,19 @@ class Trials:
         return (answer, answer) if isinstance(answer, Dead) else answer
 
 
-class _Trial:
-    def __init__(self, handler: Handler, rules: Rules) -> None:
-        self._handler = handler
-        self._now = rules
-        self._others: OrderedDict[tuple[tuple[str, str], ...], Rules] = OrderedDict()
-        warm_up(handler, rules)
+def _make_trial(handler: Handler, rules: Rules) -> Work:
+    warm_up(handler, rules)
+    return partial(_outcomes, handler, rules)
 
-    def __call__(self, job: TrialJob) -> tuple[Outcome, Outcome]:
-        source, changes = job
-        return self._outcome(self._now, source), self._outcome(self._rules(changes), source)
 
-    def _outcome(self, rules: Rules, source: Event | RawRecord) -> Outcome:
-        answer = answer_of(self._handler, rules, source).of
-        if isinstance(answer, Ask):
-            return Dead(DeadReason.HANDLER_BUG, f"{self._handler.name} has no reader and asks")
-        return answer
+def _outcomes(handler: Handler, rules: Rules, job: TrialJob) -> tuple[Outcome, Outcome]:
+    source, changes = job
+    other = rules.model_copy(update=dict(changes)) if changes else rules
+    return _outcome(handler, rules, source), _outcome(handler, other, source)
 
-    def _rules(self, changes: Mapping[str, Section]) -> Rules:
-        if not changes:
-            return self._now
-        key = tuple(sorted((name, section.model_dump_json()) for name, section in changes.items()))
-        rules = self._others.pop(key, None) or self._now.model_copy(update=dict(changes))
-        self._others[key] = rules
-        if len(self._others) > _KEPT_RULES:
-            self._others.popitem(last=False)
-        return rules
+
+def _outcome(handler: Handler, rules: Rules, source: Event | RawRecord) -> Outcome:
+    answer = answer_of(handler, rules, source).of
+    if isinstance(answer, Ask):
+        return Dead(DeadReason.HANDLER_BUG, f"{handler.name} has no reader and asks")
+    return answer
