@@ -24,22 +24,18 @@ from handlers.html.styles import (
     background_of,
     colour_in,
     doubt,
-    hiding,
+    hiding_of,
     read_style,
 )
 from schemas.pages import HiddenKind as Kind
-from schemas.pages import HiddenOutcome as Outcome
 
 _MAY_HIDE = "[style],[hidden],[popover],noscript,dialog"
-_MAX_STYLED, _MAX_STYLE, _MAX_PARTS, _MOST_GROUNDS, _MAX_INSIDE = 40_000, 2_000, 20_000, 40, 200
-"""Elements that are looked at, characters of their style, parts that are judged, backgrounds, and elements inside."""
-_WHOLE, _SHORT, _FEW = 1_500, 250, 2
-"""Characters of an element that is taken out as a whole if a part is written to a machine, or else is no article."""
+_MAX_STYLED, _MAX_STYLE, _MOST_GROUNDS, _MAX_INSIDE = 40_000, 2_000, 40, 200
+"""Elements that are looked at, characters of their style, backgrounds, and elements inside."""
+_SHORT, _FEW = 250, 2
+"""Characters of a hidden element that is no article, and elements of one make that are no template."""
 _MAIN_SHARE, _MAIN_CHARACTERS, _MOST = 0.2, 400, 0.5
-"""A hidden element with more, and with this share of the page's text, is its main text until a script shows it.
-
-Of an element with most of the page's text only parts that are written to a machine are taken out.
-"""
+"""A hidden element with this share of the page's text, or of a short page, and with more characters is main text."""
 _SHORT_PAGE, _HIDDEN_SHARE = 6_000, 0.25
 """Characters of visible text, of which a longer page has tabs and accordions."""
 _LOOKS = {"bgcolor": "background-color", "text": "color", "color": "color", "opacity": "opacity"}
@@ -64,8 +60,7 @@ class Styles:
         for node in self._root.css(_MAY_HIDE)[:_MAX_STYLED]:
             attributes = node.attributes
             style = attributes.get("style")
-            said = read_style(style) if style else {}
-            how = hiding(said) or self._like_paper(said)
+            how = (hiding_of(style) or self._like_paper(style)) if style else None
             how = None if how and self._is_shown_inside(node, how) else how
             if "hidden" in attributes:
                 yield node, "hidden_attribute", how or _KEPT
@@ -84,11 +79,11 @@ class Styles:
             if not is_shown:
                 yield node, "style_sheet" if how.kind == "style" else how.kind, how
 
-    def _like_paper(self, said: Mapping[str, str]) -> Hiding | None:
+    def _like_paper(self, style: str) -> Hiding | None:
         """White text of a page whose backgrounds are all white: it has no sheets, and no element sets another."""
-        if "color" not in said or background_of(said) is not None or self._has_sheets:
+        if self._has_sheets or background_of(said := read_style(style)) is not None:
             return None
-        colour = colour_in(said["color"])
+        colour = colour_in(said.get("color", ""))
         is_white = (
             isinstance(colour, tuple)
             and are_near(colour, (WHITE,))
@@ -163,42 +158,43 @@ class Styles:
 
 
 def take_out_hidden(tree: LexborHTMLParser, styles: Styles, addressed: Addressed) -> list[Hidden]:
-    """Removes what is surely hidden from a tree without scripts; returns it with the text that was kept."""
+    """Removes what is surely hidden from a tree without scripts; returns it with the text that was kept.
+
+    What is kept is judged after the walk, as all text that may be hidden.
+    """
     seen: set[int] = set()
-    hidden: list[tuple[LexborNode, Kind, Hiding, str]] = []
+    outermost: dict[int, tuple[LexborNode, Kind, Hiding, str]] = {}
     for node, kind, how in styles.hidden():
         if node.mem_id not in seen and node.first_child and (text := node.text(separator=" ").strip()):
-            hidden.append((node, kind, how, text))
-            seen.update(one.mem_id for one in node.traverse())
-    if not hidden:
-        return []
+            inside = {one.mem_id for one in node.traverse()}
+            for one in outermost.keys() & inside:
+                del outermost[one]
+            outermost[node.mem_id] = node, kind, how, text
+            seen |= inside
+    hidden = list(outermost.values())
     makes = Counter(_make(node) for node, *_ in hidden)
     faded = sum(how.by == "opacity" for _, _, how, _ in hidden)
-    characters = len(tree.body.text_lexbor()) if tree.body is not None else 0
+    characters = len(tree.body.text_lexbor()) if hidden and tree.body is not None else 0
     unseen = sum(len(text) for *_, text in hidden)
     # A short page that has little hidden text has no tabs.
     is_short = unseen < _HIDDEN_SHARE * (characters - unseen) < _HIDDEN_SHARE * _SHORT_PAGE
-    judged = judge((text for *_, text in hidden), addressed, margin=DOUBTFUL)
-    found: list[Hidden] = []
-    removed: dict[int, tuple[LexborNode, Hidden]] = {}
-    for (node, kind, how, text), said in zip(hidden, judged, strict=True):
-        is_page = _is_main(text, characters, _MOST)
-        # A long text has some words by chance.
-        if said and (said[0] == "quarantined" or said == TOO_MUCH or len(text) <= _SHORT):
-            is_whole = not _is_main(text, characters) if said == TOO_MUCH else not is_page and len(text) <= _WHOLE
-            for part, (outcome, reason) in [(node, said)] if is_whole else list(_parts(node, addressed)):
-                taken = Hidden(kind, place_of(part), part.text(separator=" "), outcome, reason)
-                removed.setdefault(part.mem_id, (part, taken))
-            if is_whole:
-                continue
+    out, found = list[tuple[LexborNode, Kind, str]](), list[Hidden]()
+    for node, kind, how, text in hidden:
         is_alone = is_short or (len(text) <= _SHORT and makes[_make(node)] <= _FEW)
         is_out = how.is_gone or (is_alone and not (how.by == "opacity" and faded > _FEW))
-        if is_out and not _is_main(text, characters, _MOST if is_short else _MAIN_SHARE):
-            taken = Hidden(kind, place_of(node), text, "left_out", "no visitor sees it")
-            removed.setdefault(node.mem_id, (node, taken))
+        # A script may show what is a large part of the page.
+        if is_out and len(text) <= max(_MAIN_CHARACTERS, (_MOST if is_short else _MAIN_SHARE) * characters):
+            out.append((node, kind, text))
         else:
             found.append(Hidden(kind, place_of(node), text, "kept"))
-    return _remove(removed) + found
+    judged = judge((text for *_, text in out), addressed, margin=DOUBTFUL)
+    gone = [
+        Hidden(kind, place_of(node), text, *(said or ("left_out", "no visitor sees it")))
+        for (node, kind, text), said in zip(out, judged, strict=True)
+    ]
+    for node, *_ in out:
+        node.decompose()
+    return gone + found
 
 
 def take_out_doubtful(outline: Outline, styles: Styles, addressed: Addressed) -> list[Hidden]:
@@ -261,54 +257,6 @@ def _presented(attributes: Mapping[str, str | None]) -> str:
     return ";".join(
         [*(f"{declared}:{attributes[name]}" for name, declared in _LOOKS.items() if attributes.get(name)), style]
     )
-
-
-def _remove(removed: dict[int, tuple[LexborNode, Hidden]]) -> list[Hidden]:
-    """Removes nodes from their tree; one inside of another counts only if it is quarantined, and the other is not."""
-    known: dict[int, frozenset[Outcome]] = {}
-    found: list[Hidden] = []
-    outer: list[LexborNode] = []
-    for node, hidden in removed.values():
-        path: list[int] = []
-        above = node.parent
-        while above is not None and above.mem_id not in known:
-            path.append(above.mem_id)
-            above = above.parent
-        around = known[above.mem_id] if above is not None else frozenset()
-        for identity in reversed(path):
-            around |= {removed[identity][1].outcome} if identity in removed else frozenset()
-            known[identity] = around
-        if not around:
-            outer.append(node)
-        if not around or (hidden.outcome == "quarantined" and "quarantined" not in around):
-            found.append(hidden)
-    for node in outer:
-        node.decompose()
-    return found
-
-
-def _parts(node: LexborNode, addressed: Addressed) -> Iterator[tuple[LexborNode, tuple[Outcome, str]]]:
-    """The smallest parts of a long hidden element that are written to a machine."""
-    stack, parts = [node], list[tuple[LexborNode, str]]()
-    for _ in range(_MAX_PARTS):
-        if not stack:
-            break
-        part = stack.pop()
-        text = part.text(separator=" ")
-        inner = [] if len(text) <= _SHORT else list(part.iter(include_text=True))
-        if inner:
-            stack += reversed(inner)
-        elif text.strip():
-            parts.append((part, text))
-    for (part, _), said in zip(parts, judge((text for _, text in parts), addressed), strict=True):
-        if said:
-            yield part, said
-    yield from ((part, TOO_MUCH) for part in stack)
-
-
-def _is_main(text: str, characters: int, share: float = _MAIN_SHARE) -> bool:
-    """Whether a hidden text is so large a part of a page's characters that a script shows it as the main text."""
-    return len(text) > max(_MAIN_CHARACTERS, share * characters)
 
 
 def _make(node: LexborNode) -> str:

@@ -135,6 +135,16 @@ def _filled(value: str, variables: Said) -> str:
     return value.strip()
 
 
+@lru_cache(maxsize=10_000)
+def _hiding(style: str) -> Hiding | None:
+    return hiding(read_style(style))
+
+
+def hiding_of(style: str) -> Hiding | None:
+    """How a style surely hides the text of its element; kept for the next one."""
+    return _hiding(style) if len(style) <= _USUAL else _hiding.__wrapped__(style)
+
+
 def hiding(said: Said) -> Hiding | None:
     """How declarations surely hide the text of their element, in one of the usual ways.
 
