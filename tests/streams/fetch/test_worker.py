@@ -142,7 +142,7 @@ async def test_a_silent_server_ends_in_a_timeout(web: Web) -> None:
     assert web.seen["/a"] == 2
 
 
-async def test_cancelling_in_the_middle_leaves_nothing_open(web: Web) -> None:
+async def test_cancelling_leaves_nothing_open_and_counts_as_a_visit(web: Web) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def endless(writer: asyncio.StreamWriter) -> None:
@@ -157,7 +157,8 @@ async def test_cancelling_in_the_middle_leaves_nothing_open(web: Web) -> None:
             ended.set()
 
     web.routes["/a"], web.routes["/b"] = endless, PAGE
-    async with FetchWorker(settings(web)) as worker:
+    time = VirtualClock()
+    async with FetchWorker(settings(web, robots=False, min_delay_seconds=3.0), clock=time) as worker:
         fetching = asyncio.create_task(fetch(worker, "http://site.example/a"))
         await begun.wait()
         fetching.cancel()
@@ -165,6 +166,7 @@ async def test_cancelling_in_the_middle_leaves_nothing_open(web: Web) -> None:
             await fetching
         await asyncio.wait_for(ended.wait(), 5)
         assert await reason(worker, "http://site.example/b") is None
+    assert sum(time.pauses) >= 3.0, "the host got a request"
 
 
 async def test_host_gets_one_request_at_a_time_and_others_do_not_wait(web: Web) -> None:
