@@ -351,7 +351,9 @@ async def test_status_429_doubles_the_pause_and_is_retried_once(web: Web) -> Non
         assert await reason(worker, "http://site.example/a") is None
         assert time.pauses == [4.0]
         assert await reason(worker, "http://site.example/b") is FetchFailure.RATE_LIMITED
-    assert web.seen["/b"] == 2
+        web.routes["/b"] = in_turn(response("", status=429, Retry_After="7"), PAGE)
+        assert await reason(worker, "http://site.example/b") is None, "a short wait is waited for"
+    assert web.seen["/b"] == 4
 
 
 @pytest.mark.parametrize(
@@ -397,7 +399,7 @@ DATE = ("Last_Modified", "If-Modified-Since", "Tue, 03 Nov 2026 11:00:00 GMT")
 
 
 @pytest.mark.parametrize("marks", [(TAG,), (DATE,), (TAG, DATE)])
-async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tuple[tuple[str, str, str], ...]) -> None:
+async def test_only_a_page_that_has_changed_is_sent_again(web: Web, marks: tuple[tuple[str, str, str], ...]) -> None:
     versions = Versions(web, *marks)
     web.routes["/a"] = versions.answer
     web.routes["/moved"] = response("", status=301, Location="/a")
@@ -412,9 +414,14 @@ async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tu
             assert (again.url, again.final_url) == (url, first.final_url)
             assert (again.body, again.status, again.content_type) == (first.body, 200, first.content_type)
             assert again.fetched_at > first.fetched_at
-    assert versions.sent == 1
-    assert registry.get_sample_value("assay_fetches_total", {"outcome": "ok"}) == 3
-    assert registry.get_sample_value("assay_fetch_bytes_total") == len(versions.body), "brought home once"
+        assert versions.sent == 1
+        versions.body, versions.marks = "<p>changed", (("ETag", "If-None-Match", '"v2"'),)
+        for query in "bc":
+            [page] = await fetch(worker, "http://site.example/a", query=query)
+            assert isinstance(page, FetchedPage)
+            assert (page.body, versions.sent) == (b"<p>changed", 2)
+    assert registry.get_sample_value("assay_fetches_total", {"outcome": "ok"}) == 5
+    assert registry.get_sample_value("assay_fetch_bytes_total") == len("<p>one<p>changed"), "each brought home once"
 
 
 @pytest.mark.parametrize("tag", ["no quotes", '"' + "x" * 300 + '"', '"a", "b"', '"\x80"'])
