@@ -138,7 +138,8 @@ async def test_a_dripping_body_ends_in_a_timeout(web: Web) -> None:
 
 async def test_a_silent_server_ends_in_a_timeout(web: Web) -> None:
     web.routes["/a"] = hangs
-    assert await outcome(web, first_byte_seconds=0.2, attempts=2) is FetchFailure.TIMEOUT
+    async with asyncio.timeout(5):  # sooner than by the time for a whole page
+        assert await outcome(web, first_byte_seconds=0.2, attempts=2) is FetchFailure.TIMEOUT
     assert web.seen["/a"] == 2
 
 
