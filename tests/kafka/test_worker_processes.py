@@ -15,10 +15,8 @@ import pytest
 
 from schemas.pages import CrawledPage, ScoredPage
 from streams.app.application import Application
-from streams.workers.pool import WorkerPool
 from tests.kafka.installation import DEAD, SCORED, Installation, Installing, until, until_killed
 from tests.processes import below, end_of, running
-from tests.samples import instance
 from tests.streams.workers.page_handlers import SCORER
 
 KEYS = 12
@@ -113,21 +111,6 @@ async def test_faulty_pages_are_dead_and_all_others_handled_once(assay: Installa
     assert await dead(assay) == {number: (reason, "handle") for number, (_, reason) in FAULTY.items()}
     await assert_once_and_in_order(assay, set(numbers) - set(FAULTY))
     assert await assay.committed() == {number: end for number, end in (await assay.ends()).items() if end}
-
-
-async def test_a_killed_child_loses_and_doubles_no_page(assay: Installation) -> None:
-    async with assay.running(SCORER) as application:
-        pool = instance(WorkerPool, application.pool)
-        await assay.feed(pages(["sleep 0.02"] * 300))
-        await until(lambda: more_than(assay, 0))
-        for killed in range(1, 5):
-            at_work = max(pool._children, key=lambda child: len(child.jobs))
-            os.kill(at_work.pid, signal.SIGKILL)
-            await until(lambda killed=killed: ended(application) == killed)  # type: ignore[misc]
-        assert not await application.caught_up(), "the children were killed at work"
-        await assay.quiet(application)
-    assert await dead(assay) == {}
-    await assert_once_and_in_order(assay, range(300))
 
 
 async def count_of(assay: Installation) -> int:
