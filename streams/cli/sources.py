@@ -113,7 +113,7 @@ def sources_import(
         float | None, Option(help="A rating from which a source is listed: --kind, else rated_reliable.")
     ] = None,
     contested_below: Annotated[float | None, Option(help="A rating below which a source is contested.")] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Validate and count; write nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show changes of tier and counts; write nothing.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
@@ -321,7 +321,9 @@ def _print_import(
         "replaced": sum(before[domain] != entry for domain, entry in entries.items() if domain in before),
         "unchanged": sum(before.get(domain) == entry for domain, entry in entries.items()),
     }
-    if out.resolve() == (config_dir() / OWN_SOURCES).resolve():
+    if dry_run:
+        use = "nothing was written"
+    elif out.resolve() == (config_dir() / OWN_SOURCES).resolve():
         use = f"Assay reads {out} when it starts: restart running workers"
     else:
         use = f"use it with --config {out}, or as {OWN_SOURCES} in the directory ASSAY_CONFIG_DIR"

@@ -171,33 +171,48 @@ async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """The lag of a group on one partition."""
+    """The lag of a group on one partition.
+
+    Attributes:
+        committed: The group's offset; None if it has none and will begin at the first record.
+        end: The last stable offset.
+        records: Offsets from the first unread record to the end. Transaction markers and aborted records occupy offsets
+            too, so there may be fewer records to read.
+        seconds: Age of the first unread record by its timestamp; 0 without one.
+        lost: Offsets that retention deleted before the group read them.
+    """
 
     partition: int
-    committed: int | None  # the group's offset; None if it has none and will begin at the first record
-    end: int  # the last stable offset
-    # Offsets from the first unread record to the end. Transaction markers and aborted records occupy offsets too, so
-    # there may be fewer records to read.
+    committed: int | None
+    end: int
     records: int
-    seconds: float  # age of the first unread record by its timestamp; 0 without one
-    lost: int  # offsets that retention deleted before the group read them
+    seconds: float
+    lost: int
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLag:
-    """The lag of a group on one topic."""
+    """The lag of a group on one topic.
+
+    Attributes:
+        topic: Before the prefix.
+        group: The group's name on the cluster.
+        seconds: Of the partition with the oldest unread record.
+        retention_left_seconds: Until Kafka may delete the first unread record by ``retention.ms``; None if there is no
+            such record, or records are not deleted by age. Kafka deletes whole segments, so it may stay longer.
+        members: Subscriptions in the group.
+        delay_seconds: Delay of a retry topic; 0 for other topics.
+    """
 
     handler: str
-    topic: str  # before the prefix
-    group: str  # the group's name on the cluster
+    topic: str
+    group: str
     exists: bool
     records: int
-    seconds: float  # of the partition with the oldest unread record
-    # Until Kafka may delete the first unread record by ``retention.ms``; None if there is no such record, or records
-    # are not deleted by age. Kafka deletes whole segments, so it may stay longer.
+    seconds: float
     retention_left_seconds: float | None
-    members: int  # subscriptions in the group
-    delay_seconds: int = 0  # delay of a retry topic; 0 for other topics
+    members: int
+    delay_seconds: int = 0
     partitions: tuple[PartitionLag, ...] = ()
 
     @property
@@ -213,12 +228,18 @@ class GroupLag:
 
 @dataclass(frozen=True, slots=True)
 class DeadLettersStanding:
-    """The content of a handler's dead letter topic."""
+    """The content of a handler's dead letter topic.
+
+    Attributes:
+        topic: Before the prefix.
+        records: Offsets from the first dead letter to the end, markers included; ``assay dlq list`` counts exactly.
+        oldest_seconds: Age of the first dead letter; 0 without one.
+    """
 
     handler: str
-    topic: str  # before the prefix
-    records: int  # offsets from the first dead letter to the end, markers included; ``assay dlq list`` counts exactly
-    oldest_seconds: float  # age of the first dead letter; 0 without one
+    topic: str
+    records: int
+    oldest_seconds: float
 
 
 @dataclass(frozen=True, slots=True)

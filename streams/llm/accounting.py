@@ -45,6 +45,7 @@ class Budget:
     """Keeps the costs of a UTC day below a bound, as far as prices are known."""
 
     def __init__(self, usd_per_day: float | None, journal: AnswerJournal, clock: Clock, metrics: Metrics) -> None:
+        """Without ``usd_per_day`` there is no bound."""
         self._most = usd_per_day
         self._journal = journal
         self._clock = clock

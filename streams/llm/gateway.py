@@ -86,6 +86,8 @@ _LEAST_TRY_SECONDS = 0.1  # no server answers in less time
 
 
 class Gateway:
+    """Asks models within limits, deadlines and a budget."""
+
     def __init__(
         self,
         llm: LlmSettings,

@@ -120,12 +120,18 @@ _OUTCOMES = {Trouble.LIMITED: CallOutcome.RATE_LIMITED, Trouble.TIMEOUT: CallOut
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A request without an answer."""
+    """A request without an answer.
+
+    Attributes:
+        cause: The failure in our own words, with advice. It may be logged and shown to other callers.
+        after_seconds: How long the server asked to wait; None if it did not.
+        server_text: The server's own text, or "". It may repeat the question, so only its caller may see it.
+    """
 
     kind: Trouble
-    cause: str  # The failure in our own words, with advice. It may be logged and shown to other callers.
-    after_seconds: float | None = None  # how long the server asked to wait; None if it did not
-    server_text: str = ""  # The server's own text, or "". It may repeat the question, so only its caller may see it.
+    cause: str
+    after_seconds: float | None = None
+    server_text: str = ""
     usage: ClassVar[None] = None
 
     @property

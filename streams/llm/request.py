@@ -19,7 +19,7 @@ from streams.telemetry.metrics import Metrics
 log = structlog.get_logger(__name__)
 
 
-_BYTES_PER_TOKEN = 4  # english has about 4 characters in a token
+_BYTES_PER_TOKEN = 4  # English has about 4 characters in a token
 _WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+")
 """Ideographs, kana, hangul and their marks: about one token each."""
 _TOKENS_PER_MESSAGE = 8
@@ -106,28 +106,37 @@ class ModelAccess:
 
 @dataclass(slots=True)
 class Question:
-    """One question and what its calls have used so far."""
+    """One question and what its calls have used so far.
+
+    Attributes:
+        breaker_key: The same for all tries of the question, so the circuit breaker counts it once.
+        day: The day on which ``booked`` USD are booked ahead; "" if none are booked.
+        spent: Used seconds of the deadline: calls, pauses between them, and waits for the journal.
+        adapted: Requests after which the client left a parameter out.
+        unanswered: Requests without an answer that may have been paid.
+        timeouts: Requests cut off at the deadline; the server may still write the longest reply.
+        rejected_reply: A reply outside the task's protocol, after which the question was asked once more.
+        rejected_tokens: Tokens of the prompt and the reply of ``rejected_reply``, while the second request is open.
+    """
 
     need: AskModel
     model: str
     key: str  # the key of its answer in the journal
-    breaker_key: str  # the same for all tries of the question, so the circuit breaker counts it once
+    breaker_key: str
     limits: ModelLimits
     policy: TaskPolicy
     access: ModelAccess
     prompt_tokens: int  # an estimate
-    day: str = ""  # the day on which ``booked`` USD are booked ahead; "" if none are booked
+    day: str = ""
     booked: float = 0.0
-    spent: float = 0.0  # used seconds of the deadline: calls, pauses between them, and waits for the journal
+    spent: float = 0.0
     latency: float = 0.0  # seconds of calls
     waited: float = 0.0  # used seconds of the patience
     attempts: int = 0
-    adapted: int = 0  # requests after which the client left a parameter out
-    unanswered: int = 0  # requests without an answer that may have been paid
-    timeouts: int = 0  # requests cut off at the deadline; the server may still write the longest reply
-    # A reply outside the task's protocol, after which the question was asked once more.
+    adapted: int = 0
+    unanswered: int = 0
+    timeouts: int = 0
     rejected_reply: Completion | None = None
-    # Tokens of the prompt and the reply of ``rejected_reply``, while the second request is open.
     rejected_tokens: tuple[int, int] = (0, 0)
 
     @property

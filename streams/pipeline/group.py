@@ -68,27 +68,35 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
     """This process's part of the consumer group of a handler, or of one of its retry topics.
 
     Partitions come with the first rebalance.
+
+    Attributes:
+        work: What is done with each record.
+        committers: How partitions commit.
+        breaker: Pauses intake while a dependency of the handler is down.
+        on_assignment: Called after each rebalance with the number of the topic's partitions held here, and in all.
+        ends: For each partition the first offset that is not read; None to read on for ever.
+        pause: Seconds for which no record may be started.
+        on_gap: As of ``Partition``.
+        lag: Records up to the end of the topic that are not committed yet, as of the last ``measure_lag``.
     """
 
     subscription: Subscription
-    work: RecordWork  # what is done with each record
-    committers: CommitterFactory  # how partitions commit
+    work: RecordWork
+    committers: CommitterFactory
     settings: PipelineSettings
     clock: Clock
     observer: PipelineMetrics
-    breaker: Breaker  # pauses intake while a dependency of the handler is down
-    # Called after each rebalance with the number of the topic's partitions held here, and in all.
+    breaker: Breaker
     on_assignment: AssignmentListener | None = None
-    # For each partition the first offset that is not read; None to read on for ever.
     ends: Mapping[TopicPartition, int] | None = None
-    pause: Callable[[], float] | None = None  # seconds for which no record may be started
-    on_gap: GapListener | None = None  # as of ``Partition``
+    pause: Callable[[], float] | None = None
+    on_gap: GapListener | None = None
 
     def __post_init__(self) -> None:
         self.handler = self.subscription.handler
         self.partitions: dict[TopicPartition, Partition] = {}
         self.rebalancing = True
-        self.lag = 0  # records up to the end of the topic that are not committed yet, as of the last ``measure_lag``
+        self.lag = 0
         self._rebalancing_since = self.clock.monotonic()
         self._consumer: Callable[[], CountingConsumer | None] = lambda: None
         self._ready: deque[tuple[Partition, Held]] = deque()

@@ -57,18 +57,22 @@ class HandlerRunner:
     ``decide`` returns the handler's first answer in this process. If that is not final, ``finish`` continues with it.
     The split spares the hot path an event loop round trip for each record. A handler in a child process has ``finish``
     only.
+
+    Attributes:
+        rules: The configuration of the handler's decisions.
+        retry: Its retries in place; ``chance`` makes their pauses random.
+        on_retry: Called before a retry in place; its flag says whether a run wrote the input.
+        pool: Child processes for a handler that runs in one; None to run every handler in this process.
     """
 
     handler: Handler
-    rules: Rules  # the configuration of the handler's decisions
-    retry: RetrySettings  # its retries in place; ``chance`` makes their pauses random
+    rules: Rules
+    retry: RetrySettings
     services: Services
     clock: Clock
     chance: Chance
     breaker: Breaker
-    # Called before a retry in place; its flag says whether a run wrote the input.
     on_retry: Callable[[Retry, bool], None] = lambda _, __: None
-    # Child processes for a handler that runs in one; None to run every handler in this process.
     pool: WorkerPool | None = None
 
     def __post_init__(self) -> None:

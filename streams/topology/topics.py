@@ -40,21 +40,33 @@ DEAD_LETTER_RETENTION_DAYS = 30  # longer than that of events: an operator has t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic and its events."""
+    """A topic and its events.
 
-    name: str  # before the prefix of the settings
-    event: type[Event]  # the event type; every event type has exactly one topic
-    keyed_by: str  # the field whose value is the record key of an event; with ``key_of`` the key in words
-    meaning: str  # one sentence for the documentation
-    key_of: Callable[[Any], str] | None = None  # makes the key that is not a field
-    written_by: tuple[str, ...] = ()  # producers outside Assay; handlers that write are derived
-    read_by: tuple[str, ...] = ()  # consumers outside Assay
-    raw_pages: bool = False  # whether a record may be a page's bytes instead of JSON
-    partitions: int = 6  # at creation
-    # Whether Kafka keeps the newest event of each key for ever, instead of all events for some days.
+    Attributes:
+        name: Before the prefix of the settings.
+        event: The event type; every event type has exactly one topic.
+        keyed_by: The field whose value is the record key of an event; with ``key_of`` the key in words.
+        key_of: Makes the key that is not a field.
+        meaning: One sentence for the documentation.
+        written_by: Producers outside Assay; handlers that write are derived.
+        read_by: Consumers outside Assay.
+        raw_pages: Whether a record may be a page's bytes instead of JSON.
+        partitions: At creation.
+        compacted: Whether Kafka keeps the newest event of each key for ever, instead of all events for some days.
+        readers_dedupe: Whether all consumers ignore a second copy of an event with the same id. If false, a replay
+            writes here only after the operator confirms that all consumers do.
+    """
+
+    name: str
+    event: type[Event]
+    keyed_by: str
+    meaning: str
+    key_of: Callable[[Any], str] | None = None
+    written_by: tuple[str, ...] = ()
+    read_by: tuple[str, ...] = ()
+    raw_pages: bool = False
+    partitions: int = 6
     compacted: bool = False
-    # Whether all consumers ignore a second copy of an event with the same id. If false, a replay writes here only
-    # after the operator confirms that all consumers do.
     readers_dedupe: bool = False
 
     def key(self, event: Event) -> str:

@@ -38,6 +38,12 @@ class Process(Protocol):
 
 
 class Deadlines:
+    """Deadlines of processes that owe an answer: one that is stopped, or stuck in the kernel, does not end itself.
+
+    The time counts only while this process runs: a machine that slept, or a worker that was stopped, gives its
+    processes the rest of their time.
+    """
+
     def __init__(self) -> None:
         self._left: dict[Process, float] = {}  # seconds, by process
 
@@ -46,6 +52,7 @@ class Deadlines:
         self._left[process] = seconds
 
     def end(self, process: Process) -> None:
+        """Forgets the deadline of a process that has answered or ended, if it has one."""
         self._left.pop(process, None)
 
     async def watch(self) -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.samples import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+CODE = ("config", "handlers", "schemas", "streams", "tests", "tools")
 _LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]+)?\)")
 _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 
@@ -38,7 +39,24 @@ def _broken(page: Path) -> list[str]:
 def test_the_tests_that_a_page_names_exist(page: str) -> None:
     named = re.findall(r"`([\w/]+/test_\w+\.py|test_\w+\.py)", (ROOT / "docs" / page).read_text("utf-8"))
     assert len(named) > 30
-    assert [name for name in named if not (ROOT / "tests" / name).is_file() and not (ROOT / name).is_file()] == []
+    assert [name for name in named if not _is_test(name)] == []
+
+
+def _is_test(name: str) -> bool:
+    return (ROOT / "tests" / name).is_file() or (ROOT / name).is_file()
+
+
+def test_requirements_are_listed_and_named_in_code_or_tests() -> None:
+    page = (ROOT / "docs/requirements.md").read_text("utf-8")
+    rows = dict(re.findall(r"^- (R-\d{3}): .+? ((?:`[\w/.]+`(?:, )?)+)$", page, re.MULTILINE))
+    assert [name for names in rows.values() for name in names.split("`")[1::2] if not _is_test(name)] == []
+    files = [path for folder in CODE for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".yaml"}]
+    code = "\n".join(path.read_text("utf-8") for path in sorted(files))
+    named = set(re.findall(r"\bR-\d{3}\b", code))
+    assert named - set(rows) == set()
+    for first, last in re.findall(r"\bR-(\d{3}) to R-(\d{3})\b", code):
+        named |= {f"R-{number:03}" for number in range(int(first), int(last))}
+    assert set(rows) - named == set()
 
 
 def test_the_comparison_of_the_first_page_is_the_measured_one() -> None:

@@ -24,4 +24,5 @@ def test_every_limit_is_the_one_in_force(monkeypatch: pytest.MonkeyPatch) -> Non
         module, _, constant = name.rpartition(".")
         in_force[name] = getattr(import_module(module), constant) if constant.isupper() else attrgetter(name)(settings)
     assert {"http.connections", "schemas.pages.MAX_PAGE_BYTES", "llm.budget_usd_per_day"} <= set(written)
+    assert len(written) == len(LIMITS), "no name twice"
     assert in_force == written

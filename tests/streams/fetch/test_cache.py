@@ -72,6 +72,15 @@ async def test_the_oldest_make_room() -> None:
     assert kept == [False, False, True, True, True, False]
 
 
+async def test_invalid_cache_file_is_replaced_by_memory(tmp_path: Path) -> None:
+    file = tmp_path / "c.sqlite"
+    file.write_bytes(b"no database at all " * 100)
+    time = VirtualClock()
+    async with caching(time, cache_path=file) as cache:
+        await cache.put("q", URL, page(time))
+        assert await cache.get("q", URL) == page(time)
+
+
 @pytest.mark.parametrize("damage", TABLES["damaged_row_is_a_miss_and_other_rows_stay"])
 async def test_damaged_row_is_a_miss_and_other_rows_stay(tmp_path: Path, damage: str) -> None:
     time, file = VirtualClock(), tmp_path / "c.sqlite"

@@ -5,6 +5,7 @@ import gzip
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,9 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 PAGE = response("<h1>Hello</h1>")
-GZIPPED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+GZIPPED = HEAD + b"Content-Encoding: gzip\r\n\r\n"
+CHUNK = b"400\r\n" + b"x" * 1024 + b"\r\n"
 
 
 @pytest.fixture
@@ -65,6 +68,20 @@ async def page_of(web: Web, **changes: Any) -> FetchedPage:
     return page
 
 
+async def test_what_was_fetched_for_a_query_is_not_fetched_again(web: Web, tmp_path: Path) -> None:
+    web.routes["/a"] = PAGE
+    file = tmp_path / "deep" / "cache.sqlite"
+    for _ in range(2):
+        async with FetchWorker(settings(web, cache_path=file)) as worker:
+            pages = await fetch(worker, "http://site.example/a", "http://SITE.example:80/a#x")
+            assert all(isinstance(page, FetchedPage) for page in pages)
+            assert [page.url for page in pages] == ["http://site.example/a", "http://SITE.example:80/a#x"]
+    assert web.seen["/a"] == 1
+    async with FetchWorker(settings(web, cache_path=file)) as worker:
+        await fetch(worker, "http://site.example/a", query="another")
+    assert web.seen["/a"] == 2
+
+
 async def test_redirects_are_followed_within_limits_and_checked(web: Web) -> None:
     web.routes["/a"] = response("", status=302, Location="/b")
     web.routes["/b"] = PAGE
@@ -91,6 +108,9 @@ async def test_redirects_are_followed_within_limits_and_checked(web: Web) -> Non
         (response("", status=304), FetchFailure.CLIENT_ERROR),
         (response("", status=502), FetchFailure.SERVER_ERROR),
         (GZIPPED + gzip.compress(b"") * 10_000, FetchFailure.TOO_LARGE),
+        # Neither is read to its end: the chunks have none, so a reader of all of them finds a broken connection.
+        (HEAD + b"\r\n" + b"x" * 65_537, FetchFailure.TOO_LARGE),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK * 80, FetchFailure.TOO_LARGE),
     ],
 )
 async def test_other_answers_are_refused_with_their_reason(web: Web, answer: bytes, expected: FetchFailure) -> None:
@@ -114,6 +134,40 @@ async def test_a_dripping_body_ends_in_a_timeout(web: Web) -> None:
 
     web.routes["/a"] = drip
     assert await outcome(web, total_seconds=0.3, attempts=1) is FetchFailure.TIMEOUT
+
+
+async def test_a_silent_server_ends_in_a_timeout(web: Web) -> None:
+    web.routes["/a"] = hangs
+    async with asyncio.timeout(5):  # sooner than by the time for a whole page
+        assert await outcome(web, first_byte_seconds=0.2, attempts=2) is FetchFailure.TIMEOUT
+    assert web.seen["/a"] == 2
+
+
+async def test_cancelling_leaves_nothing_open_and_counts_as_a_visit(web: Web) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def endless(writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + b"\r\n")
+        try:
+            while True:
+                writer.write(b"x")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+                begun.set()
+        finally:
+            ended.set()
+
+    web.routes["/a"], web.routes["/b"] = endless, PAGE
+    time = VirtualClock()
+    async with FetchWorker(settings(web, robots=False, min_delay_seconds=3.0), clock=time) as worker:
+        fetching = asyncio.create_task(fetch(worker, "http://site.example/a"))
+        await begun.wait()
+        fetching.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await fetching
+        await asyncio.wait_for(ended.wait(), 5)
+        assert await reason(worker, "http://site.example/b") is None
+    assert sum(time.pauses) >= 3.0, "the host got a request"
 
 
 async def test_host_gets_one_request_at_a_time_and_others_do_not_wait(web: Web) -> None:
@@ -298,7 +352,9 @@ async def test_status_429_doubles_the_pause_and_is_retried_once(web: Web) -> Non
         assert await reason(worker, "http://site.example/a") is None
         assert time.pauses == [4.0]
         assert await reason(worker, "http://site.example/b") is FetchFailure.RATE_LIMITED
-    assert web.seen["/b"] == 2
+        web.routes["/b"] = in_turn(response("", status=429, Retry_After="7"), PAGE)
+        assert await reason(worker, "http://site.example/b") is None, "a short wait is waited for"
+    assert web.seen["/b"] == 4
 
 
 @pytest.mark.parametrize(
@@ -344,7 +400,7 @@ DATE = ("Last_Modified", "If-Modified-Since", "Tue, 03 Nov 2026 11:00:00 GMT")
 
 
 @pytest.mark.parametrize("marks", [(TAG,), (DATE,), (TAG, DATE)])
-async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tuple[tuple[str, str, str], ...]) -> None:
+async def test_only_a_page_that_has_changed_is_sent_again(web: Web, marks: tuple[tuple[str, str, str], ...]) -> None:
     versions = Versions(web, *marks)
     web.routes["/a"] = versions.answer
     web.routes["/moved"] = response("", status=301, Location="/a")
@@ -359,9 +415,14 @@ async def test_a_page_that_has_not_changed_is_not_sent_again(web: Web, marks: tu
             assert (again.url, again.final_url) == (url, first.final_url)
             assert (again.body, again.status, again.content_type) == (first.body, 200, first.content_type)
             assert again.fetched_at > first.fetched_at
-    assert versions.sent == 1
-    assert registry.get_sample_value("assay_fetches_total", {"outcome": "ok"}) == 3
-    assert registry.get_sample_value("assay_fetch_bytes_total") == len(versions.body), "brought home once"
+        assert versions.sent == 1
+        versions.body, versions.marks = "<p>changed", (("ETag", "If-None-Match", '"v2"'),)
+        for query in "bc":
+            [page] = await fetch(worker, "http://site.example/a", query=query)
+            assert isinstance(page, FetchedPage)
+            assert (page.body, versions.sent) == (b"<p>changed", 2)
+    assert registry.get_sample_value("assay_fetches_total", {"outcome": "ok"}) == 5
+    assert registry.get_sample_value("assay_fetch_bytes_total") == len("<p>one<p>changed"), "each brought home once"
 
 
 @pytest.mark.parametrize("tag", ["no quotes", '"' + "x" * 300 + '"', '"a", "b"', '"\x80"'])
@@ -457,10 +518,12 @@ async def test_a_page_that_is_announced_as_too_large_is_not_read(web: Web) -> No
         assert await reason(worker, "http://site.example/b") is None
 
 
-async def test_robots_txt_that_is_moved_for_ever_or_to_nowhere(web: Web) -> None:
+async def test_robots_txt_moved_for_ever_or_to_a_forbidden_place(web: Web) -> None:
     web.routes["/a"] = PAGE
     web.routes["/robots.txt"] = response("", status=302, Location="/robots.txt")
     async with FetchWorker(settings(web)) as worker:
         assert await reason(worker, "http://site.example/a") is None, "as if there were none (RFC 9309, 2.3.1.2)"
-    web.routes["/robots.txt"] = response("", status=302, Location="ftp://site.example/robots.txt")
-    assert await outcome(web) is FetchFailure.ROBOTS
+    for location in ("ftp://site.example/", "http://169.254.169.254/robots.txt", f"http://{web.place}/inside"):
+        web.routes["/robots.txt"] = response("", status=302, Location=location)
+        assert await outcome(web) is FetchFailure.ROBOTS
+    assert (web.seen["/a"], web.seen["/inside"]) == (1, 0)

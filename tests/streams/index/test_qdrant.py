@@ -1,5 +1,6 @@
 """The store: embedded in memory, embedded in files, and on a server it behaves alike; faults have their own error."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ from streams.index.settings import IndexSettings, has_collection
 from streams.index.worker import IndexWorker
 from tests.handlers.indexing.pages import LONG, scored_page
 from tests.rules import shipped_rules
+from tests.samples import instance
 from tests.streams.doubles import VirtualClock
 from tests.streams.index.qdrant_server import QdrantServer
 
@@ -211,6 +213,31 @@ async def test_an_embedder_that_is_down_leaves_the_index_as_it_was(bench: Bench)
     assert await bench.points() == first.points
     bench.embedder.fails = False
     assert (await bench.put("C", 1)).removed == first.points - 1
+
+
+async def test_a_disk_that_is_full_loses_nothing(tmp_path: Path) -> None:
+    bench = Bench(IndexSettings(path=tmp_path))
+    await bench.put("C", url="https://a.example/0")
+    local: Any = bench.store._client and bench.store._client._client
+    database = local.collections["documents"].storage.storage
+
+    async def pragma(text: str) -> Any:
+        # SQLite keeps its file to the thread of the store.
+        run = asyncio.get_running_loop().run_in_executor
+        return (await run(bench.store._threads, database.execute, f"PRAGMA {text}")).fetchone()[0]
+
+    await pragma(f"max_page_count={await pragma('page_count') + 6}")
+    page = scored_page("A", url="https://a.example/1")
+    points = points_of(page, RULES.tiered_indexing, RULES.index_points)
+    document = IndexDocument(document_id_of(page.url), points, START)
+    assert "full" in instance(IndexUnavailable, await bench.worker.index(document, None)).detail
+    assert 1 < await bench.points() < 1 + len(points)
+    await pragma("max_page_count=100000")
+    assert instance(IndexReply, await bench.worker.index(document, None)).written == len(points)
+    await bench.worker.aclose()
+    again = Bench(IndexSettings(path=tmp_path))
+    assert await again.points() == 1 + len(points)
+    await again.worker.aclose()
 
 
 async def test_what_is_there_is_counted_when_it_is_opened(bench: Bench) -> None:
