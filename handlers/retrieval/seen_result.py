@@ -120,10 +120,11 @@ class SeenResult:
     def _divided(self) -> list[WordText]:
         return list(map(WordText, self._words.divide(self.text, self.language)))
 
-    def denies(self, unit: Unit) -> bool:
-        """Whether it has a word only where it denies it: not electric, no pets, without a pool."""
-        affirmed, denied, _ = self._divided
-        return denied.has(unit) and not affirmed.has(unit)
+    def denies(self, unit: Unit, *, is_alone: bool = False) -> bool:
+        """Whether it has a word only where it denies it, or denies it outright: not electric, no pets."""
+        affirmed, in_phrase, _, alone = self._divided
+        is_denied = alone.has(unit) or (not is_alone and in_phrase.has(unit))
+        return is_denied and not affirmed.has(unit)
 
     def names_another(self, known: WordText) -> bool:
         """Whether its title names what other words lack, with a capital amid the text; in German any noun has one."""
