@@ -90,7 +90,7 @@ def unmet(facets: Sequence[Facet], scores: Iterable[Sequence[float]]) -> tuple[s
     """The conditions that no result meets, and what all deny, as texts; ``scores`` has a row for each result."""
     best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
     return tuple(
-        facet.text
+        facet.text if score >= 0 else f"{facet.text}, which is denied"
         for facet, score in zip(facets, best, strict=True)
         if score < (1 - _ROUNDING if facet.is_condition else 0)
     )

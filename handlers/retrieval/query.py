@@ -12,8 +12,8 @@ from itertools import chain, islice, pairwise
 from handlers.retrieval import conditions
 from handlers.retrieval.conditions import Meets
 from handlers.retrieval.facets import DENIED, Facet
-from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, YEAR, SeenResult
-from handlers.retrieval.stated import BY_PERIOD, OPEN, StatedWords
+from handlers.retrieval.seen_result import FREE, IDENTIFIER, VARIANT, YEAR, SeenResult
+from handlers.retrieval.stated import BE, BY_PERIOD, OPEN, StatedWords
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
@@ -45,9 +45,9 @@ _HOW_MUCH = (
 )  # fmt: skip
 """Beginnings of questions that ask for a price if a word for costs follows."""
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
-_YES_OR_NO = frozenset(("is", "are", "ist", "sind", "est", "esta", "e", "er", "ar", "czy", "je"))
+_YES_OR_NO = BE | {"czy"}
 """Beginnings of questions that either thing of a choice answers."""
-_AND = frozenset(("and", "und", "et", "y", "e", "en", "og", "och", "i"))
+_AND = frozenset(("and", "und", "et", "y", "e", "og", "och"))
 """Words that join two things that are asked for."""
 _ARTICLES = frozenset(
     "a an the ein eine einen einem einer der die das den dem un une una le la les los las il lo gli uma um o os as de het "
@@ -152,16 +152,20 @@ class QueryReader:
         # "Can dogs eat grapes" is answered by "no".
         first = _TERM.search(fold_words(query))
         is_question = "?" in query or (first is not None and first[0] in self._small - _ARTICLES)
-        denied = [WordText(part) for part in self._stated.divide(text)[1:]]
+        is_yes_or_no = first is not None and first[0] in _YES_OR_NO
+        free = [] if is_question else FREE.findall(fold_words(query))
+        denied = [WordText(part) for part in (*self._stated.divide(text)[1:], *free)]
         names = set(self._names(text, language))
         had = list(self._had(folded, names))
+        # "Egg-free" is met without eggs, and denied by "not egg-free".
+        features = {*chain.from_iterable(had), *(["free"] if free else [])}
         # Of several words behind "with", which one counts is open.
         names |= {of_one[0] for of_one in had if len(of_one) == 1 and not any(part.has_word(of_one[0]) for part in denied)}
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
         subject = [facet for facet in stated if facet.is_subject]
         for unit in units:
-            is_feature = not unit.forms.isdisjoint(chain.from_iterable(had))
+            is_feature = not is_yes_or_no and not unit.forms.isdisjoint(features)
             is_open = any(part.has(unit) for part in denied) or (is_question and not is_feature)
             subject.append(self._word(unit, names, language, shown, is_feature=is_feature, is_open=is_open))
         # What is asked for counts as much as the word that says most.
@@ -244,6 +248,8 @@ class QueryReader:
             before, after = folded[: match.start()].split(), folded[match.end() :].split()
             is_open = any(map(is_ideographic, words)) or not after
             if words in self._things:
+                if named and not self._stated.with_words.isdisjoint(before):
+                    continue  # "hotel with restaurant"
                 named.setdefault(self._things[words], []).append(words)
             elif words in self._days:
                 beside = {*before[-1:], *after[:1]}
@@ -301,7 +307,7 @@ class QueryReader:
         weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else self._background.rarity(text, language) ** 2)
 
         def meets(seen: SeenResult) -> float:
-            if is_open or weight < _LEAST_DENIED or not seen.denies(unit):
+            if is_open or (weight < _LEAST_DENIED and not is_feature) or not seen.denies(unit):
                 return float(seen.words.has(unit) and not (is_number and seen.has_variant_only(text)))
             return DENIED if is_feature or seen.denies(unit, is_alone=True) else _IN_PHRASE
 
@@ -375,7 +381,8 @@ class QueryReader:
             if term and term not in self._small and term not in self._stated.with_words:
                 had += [stem_of(term)] * (is_had and stem_of(term) not in names)
                 continue
-            is_had = term in self._stated.with_words or (is_had and (not had or term in _AND))
+            goes_on = term in _AND if had else term not in _AND or term in _ARTICLES  # "with price and" names no feature
+            is_had = term in self._stated.with_words or (is_had and goes_on)
             if had:
                 yield had
                 had = []

@@ -38,7 +38,9 @@ _REACH_WORDS, _LONGEST_PHRASE, _ADMITS = 5, 2, 5
 _JOINED = re.compile(r"[^\W_]+(?:-(?=\w))?")
 """A word, with the hyphen behind it: "zero-cost" denies no cost of something else."""
 _LISTS = ("no_denials", "needs", "opposed", "admitted", "one_words", "number_words", "question_fillers")
-_BE = frozenset(("is", "are", "ist", "sind", "est", "sont", "es", "son", "e", "sono", "sao", "zijn", "er", "ar", "jest", "sa"))
+BE = frozenset("is are ist sind est sont es son esta e sono sao zijn er ar jest sa je tiene tenemos tem temos ma mamy".split())
+"""Folded forms of "is", "are" and "have"."""
+_OR = frozenset("or nor oder noch ou ni nem eller lub ani".split())
 
 
 class StatedWords:
@@ -67,10 +69,11 @@ class StatedWords:
                 self._denials.setdefault(word, set()).add(language)
         self._known = frozenset().union(*self._denials.values())
         self.with_words = joined_words(patterns, "with_words")
-        self._affirming, self._needs, self._opposed, self._admitted, self._one, self._counts, fillers = (
+        self._affirming, self._needs, self._opposed, self._admitted, one, self._counts, fillers = (
             frozenset(map(fold_words, joined_words(patterns, name)))
             for name in _LISTS
         )
+        self._joining = one.difference(("en", "et")) | _OR  # "and", "in"
         self._admitting = {word[:_ADMITS] for word in self._admitted}
         self._ends = {*places.difference(self._denials), *self.with_words, *self.exclusions, *self._opposed}
         self._small = {*map(fold_words, small), *fillers, *self._ends, *self._denials}
@@ -131,11 +134,12 @@ class StatedWords:
         no word before a place or "with".
         """
         known = self._denials.get(words[place])
+        if known is None:
+            return
         before, behind = words[max(0, place - _REACH_WORDS) : place][::-1], words[place + 1 : place + 1 + _REACH_WORDS]
         # A denial of one language is another word of another: "no centro", "sin tax"; "deux pas" are steps.
         if (
-            known is None
-            or (language in self._known and language not in known)
+            (language in self._known and language not in known)
             or not self._affirming.isdisjoint(behind[:_NEAR])
             or not self._counts.isdisjoint(before[:1])
         ):
@@ -145,21 +149,24 @@ class StatedWords:
         if words[place] in self.exclusions and any(word in self._denials for word in near):
             return
         lead = list(takewhile(self._leads, behind))
-        phrase = self._phrase(behind, len(lead), self._one)
-        earlier = self._phrase(before, len(list(takewhile(self._leads, before))), _BE)
+        phrase = self._phrase(behind, len(lead), self._joining)
+        earlier = self._phrase(before, len(list(takewhile(self._leads, before))), BE)
         is_admitted = not self._admitted.isdisjoint(lead)
         if earlier and (is_admitted or not (phrase or self._needs.isdisjoint(lead)) or not behind):
             found, is_alone = [place - 1 - at for at in earlier], True
         else:
             found = [place + 1 + at for at in phrase]
             beside = (*before[:1], *lead)
-            is_alone = not before or before[0] in _BE or any(map(self._goes_with, beside))
+            # "The bike is not electric" denies it, and "there is no tip" tells of a custom.
+            subject = next((word for word in before if word not in BE), "")
+            is_said = not BE.isdisjoint(beside) and subject not in self._small
+            is_alone = not before or is_said or any(map(self._goes_with, beside))
         is_needless = not self._needs.isdisjoint((*before[:1], *behind[:_NEAR]))
         for at in found:
-            yield at, 2 if is_needless else 3 if is_alone and len(found) == 1 else 1
+            yield at, 2 if is_needless else 3 if is_alone and abs(found[-1] - found[0]) != 1 else 1
 
     def _leads(self, word: str) -> bool:
-        return word not in self._ends and (word in self._small or word in _BE or self._goes_with(word))
+        return word not in self._ends and (word in self._small or word in BE or self._goes_with(word))
 
     def _goes_with(self, word: str) -> bool:
         return word in self._needs or self.admits(word)
