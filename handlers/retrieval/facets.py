@@ -81,6 +81,12 @@ def is_about(facets: Sequence[Facet], scores: Sequence[float], least: float) -> 
     return not has_subject or share_where(lambda facet: facet.is_subject, facets, scores) >= enough
 
 
+def is_named(facets: Sequence[Facet], scores: Sequence[float]) -> bool:
+    """Whether a result has more of the subject than names."""
+    kept = [facet.is_subject and not facet.is_condition for facet in facets]
+    return not any(kept) or share_of(list(compress(facets, kept)), list(compress(scores, kept))) > _BESIDE
+
+
 def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:
     """Whether a result is about the query and meets each of its conditions."""
     return is_about(facets, scores, least) and not any(unmet(facets, [scores]))

@@ -19,7 +19,7 @@ from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
 from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
 from handlers.text.scripts import counts_by_language, is_ideographic
-from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
+from handlers.text.word_match import Unit, WordText, fold_words, stem_of, stems_of, units_of
 from handlers.text.words import AskedKind, Kind, fold, one_of
 from schemas.evidence import Evidence, PriceEvidence
 
@@ -47,12 +47,13 @@ _HOW_MUCH = (
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
 _YES_OR_NO = BE | {"czy"}
 """Beginnings of questions that either thing of a choice answers."""
-_AND = frozenset(("and", "und", "et", "y", "e", "og", "och"))
+_AND = frozenset(("and", "e", "et", "och", "og", "und", "y"))
 """Words that join two things that are asked for."""
-_ARTICLES = frozenset(
-    "a an the ein eine einen einem einer der die das den dem un une una le la les los las il lo gli uma um o os as de het "
-    "een et en ett".split()
-)
+_ARTICLES = frozenset((
+    "a", "an", "as", "das", "de", "dem", "den", "der", "die", "een", "ein", "eine", "einem", "einen", "einer",
+    "en", "ett", "gli", "het", "il", "la", "las", "le", "les", "lo", "los", "o", "os", "the", "um", "uma",
+    "un", "una", "une",
+))  # fmt: skip
 """Small words that begin no question."""
 _MODEL = re.compile(rf"(?<![\w-])[A-Za-z]{{0,12}}-?\d[\w]{{0,10}}(?:{VARIANT.pattern}){{1,3}}")
 """The number of a model with what names a variant of it: 15 Pro Max."""
@@ -154,19 +155,19 @@ class QueryReader:
         is_question = "?" in query or (first is not None and first[0] in self._small - _ARTICLES)
         is_yes_or_no = first is not None and first[0] in _YES_OR_NO
         free = [] if is_question else FREE.findall(fold_words(query))
-        denied = [WordText(part) for part in (*self._stated.divide(text)[1:], *free)]
+        excluded = self._stated.divide(text)[1:]
+        denied = WordText(" ".join((*excluded, *free)))
         names = set(self._names(text, language))
-        had = list(self._had(folded, names))
+        had = list(self._had(folded, names.union(*map(stems_of, excluded))))
         # "Egg-free" is met without eggs, and denied by "not egg-free".
         features = {*chain.from_iterable(had), *(["free"] if free else [])}
-        # Of several words behind "with", which one counts is open.
-        names |= {of_one[0] for of_one in had if len(of_one) == 1 and not any(part.has_word(of_one[0]) for part in denied)}
+        names.update(of_one[0] for of_one in had if len(of_one) == 1)  # Of several, which one counts is open.
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
         subject = [facet for facet in stated if facet.is_subject]
         for unit in units:
             is_feature = not is_yes_or_no and not unit.forms.isdisjoint(features)
-            is_open = any(part.has(unit) for part in denied) or (is_question and not is_feature)
+            is_open = denied.has(unit) or (is_question and not is_feature)
             subject.append(self._word(unit, names, language, shown, is_feature=is_feature, is_open=is_open))
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
@@ -381,7 +382,8 @@ class QueryReader:
             if term and term not in self._small and term not in self._stated.with_words:
                 had += [stem_of(term)] * (is_had and stem_of(term) not in names)
                 continue
-            goes_on = term in _AND if had else term not in _AND or term in _ARTICLES  # "with price and" names no feature
+            # "With price and" names no feature.
+            goes_on = term in _AND if had else term not in _AND or term in _ARTICLES
             is_had = term in self._stated.with_words or (is_had and goes_on)
             if had:
                 yield had

@@ -38,9 +38,12 @@ _REACH_WORDS, _LONGEST_PHRASE, _ADMITS = 5, 2, 5
 _JOINED = re.compile(r"[^\W_]+(?:-(?=\w))?")
 """A word, with the hyphen behind it: "zero-cost" denies no cost of something else."""
 _LISTS = ("no_denials", "needs", "opposed", "admitted", "one_words", "number_words", "question_fillers")
-BE = frozenset("is are ist sind est sont es son esta e sono sao zijn er ar jest sa je tiene tenemos tem temos ma mamy".split())
+BE = frozenset((
+    "ar", "are", "e", "er", "es", "est", "esta", "is", "ist", "je", "jest", "ma", "mamy", "sa", "sao", "sind",
+    "son", "sono", "sont", "tem", "temos", "tenemos", "tiene", "zijn",
+))  # fmt: skip
 """Folded forms of "is", "are" and "have"."""
-_OR = frozenset("or nor oder noch ou ni nem eller lub ani".split())
+_OR = frozenset(("ani", "eller", "lub", "nem", "ni", "noch", "nor", "oder", "or", "ou"))
 
 
 class StatedWords:
@@ -70,12 +73,11 @@ class StatedWords:
         self._known = frozenset().union(*self._denials.values())
         self.with_words = joined_words(patterns, "with_words")
         self._affirming, self._needs, self._opposed, self._admitted, one, self._counts, fillers = (
-            frozenset(map(fold_words, joined_words(patterns, name)))
-            for name in _LISTS
+            frozenset(map(fold_words, joined_words(patterns, name))) for name in _LISTS
         )
         self._joining = one.difference(("en", "et")) | _OR  # "and", "in"
         self._admitting = {word[:_ADMITS] for word in self._admitted}
-        self._ends = {*places.difference(self._denials), *self.with_words, *self.exclusions, *self._opposed}
+        self._ends = {*(places - self._denials.keys()), *self.with_words, *self.exclusions, *self._opposed}
         self._small = {*map(fold_words, small), *fillers, *self._ends, *self._denials}
         self.week = Week(days, short, self.denies)
         self.choices = (
@@ -157,7 +159,7 @@ class StatedWords:
         else:
             found = [place + 1 + at for at in phrase]
             beside = (*before[:1], *lead)
-            # "The bike is not electric" denies it, and "there is no tip" tells of a custom.
+            # "The bike is not electric" denies it, and "there is no tip" is a custom.
             subject = next((word for word in before if word not in BE), "")
             is_said = not BE.isdisjoint(beside) and subject not in self._small
             is_alone = not before or is_said or any(map(self._goes_with, beside))
@@ -169,16 +171,13 @@ class StatedWords:
         return word not in self._ends and (word in self._small or word in BE or self._goes_with(word))
 
     def _goes_with(self, word: str) -> bool:
-        return word in self._needs or self.admits(word)
+        """Whether a word is a form of "need", "allow" or "accept"."""
+        return word in self._needs or word[:_ADMITS] in self._admitting
 
     def _phrase(self, words: Sequence[str], start: int, within: Set[str]) -> list[int]:
         """Where the words of a phrase are; it goes on behind some small words."""
         ends = takewhile(lambda at: words[at] not in self._small or words[at] in within, range(start, len(words)))
         return [at for at in ends if words[at] not in within and not self._goes_with(words[at])][:_LONGEST_PHRASE]
-
-    def admits(self, word: str) -> bool:
-        """Whether a word is a form of "allow" or "accept"."""
-        return word[:_ADMITS] in self._admitting
 
 
 def _words_of(text: str) -> list[str]:
