@@ -82,9 +82,9 @@ def is_about(facets: Sequence[Facet], scores: Sequence[float], least: float) -> 
 
 
 def is_named(facets: Sequence[Facet], scores: Sequence[float]) -> bool:
-    """Whether a result has more of the subject than names."""
-    kept = [facet.is_subject and not facet.is_condition for facet in facets]
-    return not any(kept) or share_of(list(compress(facets, kept)), list(compress(scores, kept))) > _BESIDE
+    """Whether a result has more of the subject than names with a capital."""
+    kept = [facet.is_subject and (not facet.is_condition or facet.text.islower()) for facet in facets]
+    return not any(kept) or share_of(list(compress(facets, kept)), list(compress(scores, kept))) > 0
 
 
 def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:

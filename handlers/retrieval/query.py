@@ -19,7 +19,7 @@ from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
 from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
 from handlers.text.scripts import counts_by_language, is_ideographic
-from handlers.text.word_match import Unit, WordText, fold_words, stem_of, stems_of, units_of
+from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
 from handlers.text.words import AskedKind, Kind, fold, one_of
 from schemas.evidence import Evidence, PriceEvidence
 
@@ -155,13 +155,13 @@ class QueryReader:
         is_question = "?" in query or (first is not None and first[0] in self._small - _ARTICLES)
         is_yes_or_no = first is not None and first[0] in _YES_OR_NO
         free = [] if is_question else FREE.findall(fold_words(query))
-        excluded = self._stated.divide(text)[1:]
-        denied = WordText(" ".join((*excluded, *free)))
+        denied = WordText(" ".join((*self._stated.divide(text)[1:], *free)))
         names = set(self._names(text, language))
-        had = list(self._had(folded, names.union(*map(stems_of, excluded))))
+        had = list(self._had(folded, names))
         # "Egg-free" is met without eggs, and denied by "not egg-free".
         features = {*chain.from_iterable(had), *(["free"] if free else [])}
-        names.update(of_one[0] for of_one in had if len(of_one) == 1)  # Of several, which one counts is open.
+        # Of several, which one counts is open.
+        names.update(of_one[0] for of_one in had if len(of_one) == 1 and not denied.has_word(of_one[0]))
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
         subject = [facet for facet in stated if facet.is_subject]
@@ -380,7 +380,7 @@ class QueryReader:
         is_had, had = False, list[str]()
         for term in (*_TERM.findall(text), ""):
             if term and term not in self._small and term not in self._stated.with_words:
-                had += [stem_of(term)] * (is_had and stem_of(term) not in names)
+                had += [stem_of(term)] * (is_had and not (had and stem_of(term) in names))
                 continue
             # "With price and" names no feature.
             goes_on = term in _AND if had else term not in _AND or term in _ARTICLES
