@@ -108,15 +108,16 @@ def compare(
     facets = rules.queries.read(source.query, source.requested_at)
     seen = rules.queries.see(title, summary, url=source.url)
     scored = [(facet, met(facet, seen)) for facet in facets]
-    named = {verb: dict[str, None]() for verb in ("has", "lacks")}
+    named = {verb: dict[str, None]() for verb in ("has", "denies", "lacks")}
     for facet, score in scored:
-        named["has" if score > 0 else "lacks"][facet.text] = None
+        named["has" if score > 0 else "denies" if score < 0 else "lacks"][facet.text] = None
     reasons = tuple(f"{verb} {', '.join(texts)}" for verb, texts in named.items() if texts)
     lacking = any(unmet(facets, [[score for _, score in scored]]))
     subject, scores = [facet for facet in facets if facet.is_subject], [score for f, score in scored if f.is_subject]
     missing = [facet for facet, score in scored if facet.is_subject and score <= 0]
     # What tells the source's subject from the query's may be a frequent word.
-    least = _SOME if seen.names_another(WordText(source.query)) else _FULL
+    names = [facet.text for facet in subject if facet.is_condition]
+    least = _SOME if seen.names_another(names, WordText(source.query)) else _FULL
     missed = any(facet.weight >= least for facet in missing)
     is_short = len(subject) <= _SHORT_QUERY and not has_cjk(source.query)
     share = share_of(subject, scores)

@@ -69,7 +69,6 @@ def on_day(day: DateEvidence, units: Units) -> Meets:
     return lambda seen: float(
         any(map(is_same, seen.dates))
         or any(is_inside(one, last) for one, last in seen.ranges if one.kind == last.kind == "date")
-        or any(is_inside(one, last) for one, last in seen.ranges if one.kind == last.kind == "date")
         if seen.dates
         else names(seen, units)
     )

@@ -81,6 +81,12 @@ def is_about(facets: Sequence[Facet], scores: Sequence[float], least: float) -> 
     return not has_subject or share_where(lambda facet: facet.is_subject, facets, scores) >= enough
 
 
+def is_named(facets: Sequence[Facet], scores: Sequence[float]) -> bool:
+    """Whether a result has more of the subject than names with a capital."""
+    kept = [facet.is_subject and (not facet.is_condition or facet.text.islower()) for facet in facets]
+    return not any(kept) or share_of(list(compress(facets, kept)), list(compress(scores, kept))) > 0
+
+
 def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:
     """Whether a result is about the query and meets each of its conditions."""
     return is_about(facets, scores, least) and not any(unmet(facets, [scores]))
@@ -90,7 +96,7 @@ def unmet(facets: Sequence[Facet], scores: Iterable[Sequence[float]]) -> tuple[s
     """The conditions that no result meets, and what all deny, as texts; ``scores`` has a row for each result."""
     best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
     return tuple(
-        facet.text
+        facet.text if score >= 0 else f"{facet.text}, which is denied"
         for facet, score in zip(facets, best, strict=True)
         if score < (1 - _ROUNDING if facet.is_condition else 0)
     )

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from itertools import dropwhile, islice, pairwise, takewhile
+from itertools import chain, islice, pairwise
 
 from handlers.retrieval import conditions
 from handlers.retrieval.conditions import Meets
 from handlers.retrieval.facets import DENIED, Facet
 from handlers.retrieval.seen_result import FREE, IDENTIFIER, VARIANT, YEAR, SeenResult
-from handlers.retrieval.stated import BY_PERIOD, OPEN, StatedWords
+from handlers.retrieval.stated import BE, BY_PERIOD, OPEN, StatedWords
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
@@ -45,8 +45,16 @@ _HOW_MUCH = (
 )  # fmt: skip
 """Beginnings of questions that ask for a price if a word for costs follows."""
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
-_YES_OR_NO = frozenset(("is", "are", "ist", "sind", "est", "esta", "e", "er", "ar", "czy", "je"))
+_YES_OR_NO = BE | {"czy"}
 """Beginnings of questions that either thing of a choice answers."""
+_AND = frozenset(("and", "e", "et", "och", "og", "und", "y"))
+"""Words that join two things that are asked for."""
+_ARTICLES = frozenset((
+    "a", "an", "as", "das", "de", "dem", "den", "der", "die", "een", "ein", "eine", "einem", "einen", "einer",
+    "en", "ett", "gli", "het", "il", "la", "las", "le", "les", "lo", "los", "o", "os", "the", "um", "uma",
+    "un", "una", "une",
+))  # fmt: skip
+"""Small words that begin no question."""
 _MODEL = re.compile(rf"(?<![\w-])[A-Za-z]{{0,12}}-?\d[\w]{{0,10}}(?:{VARIANT.pattern}){{1,3}}")
 """The number of a model with what names a variant of it: 15 Pro Max."""
 _VERSION = re.compile(
@@ -65,7 +73,7 @@ _BOUNDED_TIME = re.compile(
 _MOST_CONDITIONS = 8
 """Measures that are bounded, and words that are excluded."""
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
-_LEAST_WEIGHT, _LEAST_DENIED, _FEW_SMALL = 0.05, 0.2, 2
+_LEAST_WEIGHT, _LEAST_DENIED, _IN_PHRASE, _FEW_SMALL = 0.05, 0.2, 0.5, 2
 _LESS_COMMON, _RARE, _UNKNOWN = 0.45, 0.55, 0.97
 """Rarity from which on two words with capitals are a name, one such word is, and one behind a word such as "in" is a
 place."""
@@ -113,7 +121,7 @@ class QueryReader:
         self._english = self.patterns.details.small_words.get("en", frozenset()) - own
         self._questions = frozenset(word for word, kind in self._kinds.items() if kind in ("name", "number", "date"))
         self._phrases = one_of({**self._things, **self._kinds, **self._days})
-        self._stated = StatedWords(patterns, self.patterns.details, self._days)
+        self._stated = StatedWords(patterns, self.patterns.details, self._days, self._small, self._places)
         self.see = partial(SeenResult, self._stated)
         """A result to look facets up in."""
 
@@ -141,16 +149,26 @@ class QueryReader:
                 stated.append(facet)
                 text = _without(text, start, end)
         ignored = self._ignored_in(language)
-        # "Can dogs eat grapes" and "tap does not drain" are answered by "no".
-        first = _TERM.search(fold_words(query))
-        is_question = first is None or first[0] in self._small or "?" in query
-        is_open = is_question or FREE.search(query) is not None or bool(self._stated.divide(text)[1])
-        names = frozenset(self._names(text, language)) | (frozenset() if is_open else frozenset(self._had(text)))
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
+        # "Can dogs eat grapes" is answered by "no".
+        first = _TERM.search(fold_words(query))
+        is_question = "?" in query or (first is not None and first[0] in self._small - _ARTICLES)
+        is_yes_or_no = first is not None and first[0] in _YES_OR_NO
+        free = [] if is_question else FREE.findall(fold_words(query))
+        denied = WordText(" ".join((*self._stated.divide(text)[1:], *free)))
+        names = set(self._names(text, language))
+        had = list(self._had(folded, names))
+        # "Egg-free" is met without eggs, and denied by "not egg-free".
+        features = {*chain.from_iterable(had), *(["free"] if free else [])}
+        # Of several, which one counts is open.
+        names.update(of_one[0] for of_one in had if len(of_one) == 1 and not denied.has_word(of_one[0]))
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
         subject = [facet for facet in stated if facet.is_subject]
-        subject += [self._word(unit, names, language, shown, is_open=is_open) for unit in units]
+        for unit in units:
+            is_feature = not is_yes_or_no and not unit.forms.isdisjoint(features)
+            is_open = denied.has(unit) or (is_question and not is_feature)
+            subject.append(self._word(unit, names, language, shown, is_feature=is_feature, is_open=is_open))
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
         others = (facet for facet in (*stated, *asked) if not facet.is_subject)
@@ -231,6 +249,8 @@ class QueryReader:
             before, after = folded[: match.start()].split(), folded[match.end() :].split()
             is_open = any(map(is_ideographic, words)) or not after
             if words in self._things:
+                if named and not self._stated.with_words.isdisjoint(before):
+                    continue  # "hotel with restaurant"
                 named.setdefault(self._things[words], []).append(words)
             elif words in self._days:
                 beside = {*before[-1:], *after[:1]}
@@ -274,16 +294,23 @@ class QueryReader:
         return self._ignored if own is None else {*own, *self._undivided}
 
     def _word(
-        self, unit: Unit, names: Set[str], language: str | None, shown: Mapping[str, str], *, is_open: bool
+        self,
+        unit: Unit,
+        names: Set[str],
+        language: str | None,
+        shown: Mapping[str, str],
+        *,
+        is_feature: bool,
+        is_open: bool,
     ) -> Facet:
         text = min(unit.forms)
         is_number = text.isdecimal()
         weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else self._background.rarity(text, language) ** 2)
 
         def meets(seen: SeenResult) -> float:
-            if not is_open and weight >= _LEAST_DENIED and seen.denies(unit):
-                return DENIED
-            return float(seen.words.has(unit) and not (is_number and seen.has_variant_only(text)))
+            if is_open or (weight < _LEAST_DENIED and not is_feature) or not seen.denies(unit):
+                return float(seen.words.has(unit) and not (is_number and seen.has_variant_only(text)))
+            return DENIED if is_feature or seen.denies(unit, is_alone=True) else _IN_PHRASE
 
         is_condition = is_number or not names.isdisjoint(unit.forms)
         return Facet(shown.get(text, text), meets, weight, is_subject=True, is_condition=is_condition)
@@ -348,13 +375,19 @@ class QueryReader:
                     Facet(text[term.start() : other.end()], partial(SeenResult.lacks, unit=unit), is_condition=True),
                 )
 
-    def _had(self, text: str) -> Iterator[str]:
-        """The stems of what a query wants a thing to have: with a pool. Of several words, which one counts is open."""
-        terms = _TERM.findall(fold_words(text))
-        for place in [place for place, term in enumerate(terms) if term in self._stated.with_words]:
-            behind = dropwhile(self._small.__contains__, terms[place + 1 :])
-            had = list(takewhile(lambda term: term not in self._small, behind))
-            yield from (form for unit in self._units(had[0] if len(had) == 1 else "") for form in unit.forms)
+    def _had(self, text: str, names: Set[str]) -> Iterator[list[str]]:
+        """The stems of what a query wants a thing to have, one list for each: with a pool and a gym."""
+        is_had, had = False, list[str]()
+        for term in (*_TERM.findall(text), ""):
+            if term and term not in self._small and term not in self._stated.with_words:
+                had += [stem_of(term)] * (is_had and not (had and stem_of(term) in names))
+                continue
+            # "With price and" names no feature.
+            goes_on = term in _AND if had else term not in _AND or term in _ARTICLES
+            is_had = term in self._stated.with_words or (is_had and goes_on)
+            if had:
+                yield had
+                had = []
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""

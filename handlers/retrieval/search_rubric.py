@@ -17,7 +17,7 @@ from handlers.html.citations import CitationWords, is_wire_report
 from handlers.html.links import host_of, registrable_domain
 from handlers.html.names import NameWords
 from handlers.retrieval.copies import Group, group_copies
-from handlers.retrieval.facets import Facet, answers, is_about, met, repeats, unmet
+from handlers.retrieval.facets import Facet, answers, is_about, is_named, met, repeats, unmet
 from handlers.retrieval.query import QueryReader
 from handlers.retrieval.seen_result import SeenResult
 from handlers.text.patterns import WordList as Words
@@ -392,9 +392,10 @@ def _on_goal(
     about = [found for found in scores if is_about(facets, found, least)]
     if not about or len(about) < points.keywords_share * len(results):
         return False, unmet(facets, scores)
-    if any(answers(facets, found, least) for found in about):
+    # A place or name alone is not what is looked for.
+    if any(answers(facets, found, least) and is_named(facets, found) for found in about):
         return True, ()
-    return True, unmet(facets, about) or tuple(facet.text for facet in facets if facet.is_condition)
+    return True, unmet(facets, about) or tuple(facet.text for facet in facets if facet.is_condition or facet.is_subject)
 
 
 def _task_word(facets: Sequence[Facet], scores: Sequence[Sequence[float]]) -> int | None:

@@ -44,6 +44,8 @@ _MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
 _SMALL = 0.1
 """Share of small words in sentences."""
 _TERM = re.compile(r"[^\W_]+")
+_SITE = re.compile(r"\s[|–—·•»-]\s")
+"""What is before the name of a site in a title."""
 FREE = re.compile(r"(\w{1,30})[- ]free(?!\w)")
 """A word for what something lacks: egg-free."""
 
@@ -120,15 +122,22 @@ class SeenResult:
     def _divided(self) -> list[WordText]:
         return list(map(WordText, self._words.divide(self.text, self.language)))
 
-    def denies(self, unit: Unit) -> bool:
-        """Whether it has a word only where it denies it: not electric, no pets, without a pool."""
-        affirmed, denied, _ = self._divided
-        return denied.has(unit) and not affirmed.has(unit)
+    def denies(self, unit: Unit, *, is_alone: bool = False) -> bool:
+        """Whether it has a word only where it denies it, or denies it outright: not electric, no pets."""
+        affirmed, in_phrase, _, alone = self._divided
+        is_denied = alone.has(unit) or (not is_alone and in_phrase.has(unit))
+        return is_denied and not affirmed.has(unit)
 
-    def names_another(self, known: WordText) -> bool:
-        """Whether its title names what other words lack, with a capital amid the text; in German any noun has one."""
-        names = frozenset(NAME.findall(self.content)) if self.language != "de" else frozenset()
-        return any(term in names and not known.has_word(term) for term in _TERM.findall(self._title))
+    def names_another(self, names: Sequence[str], known: WordText) -> bool:
+        """Whether its title, without the site's name, names what other words lack, and not all of some names.
+
+        A name has a capital amid the text; in German any noun has one.
+        """
+        title = _SITE.split(self._title)[0]
+        if self.language == "de" or (names and all(map(WordText(title).phrase, names))):
+            return False
+        others = frozenset(NAME.findall(self.content))
+        return any(term in others and not known.has_word(term) for term in _TERM.findall(title))
 
     def lacks(self, unit: Unit) -> bool:
         """Whether it has nothing of a word, or says somewhere that it lacks it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from handlers.retrieval.weekdays import PARTS, Week
@@ -33,13 +33,34 @@ BY_PERIOD = re.compile(
 _NUMBERED = re.compile(r"\b[Nn]o\. ?(?=\d)")
 _NEAR, _REACH = 3, 40
 """Words before what is named in which it is denied ("not available in English"), and characters."""
+_REACH_WORDS, _LONGEST_PHRASE, _ADMITS = 5, 2, 5
+"""Words beside a denial among which a denied phrase is, words of it, and letters that forms of "allow" share."""
+_JOINED = re.compile(r"[^\W_]+(?:-(?=\w))?")
+"""A word, with the hyphen behind it: "zero-cost" denies no cost of something else."""
+_LISTS = ("no_denials", "needs", "opposed", "admitted", "one_words", "number_words", "question_fillers")
+BE = frozenset((
+    "ar", "are", "e", "er", "es", "est", "esta", "is", "ist", "je", "jest", "ma", "mamy", "sa", "sao", "sind",
+    "son", "sono", "sont", "tem", "temos", "tenemos", "tiene", "zijn",
+))  # fmt: skip
+"""Folded forms of "is", "are" and "have"."""
+_OR = frozenset(("ani", "eller", "lub", "nem", "ni", "noch", "nor", "oder", "or", "ou"))
 
 
 class StatedWords:
     """The words of all packs that these are read with; compiled once."""
 
-    def __init__(self, patterns: Patterns, details: DetailPatterns, days: Mapping[str, str]) -> None:
-        """Compiles the packs; ``days``: folded names of days, with what they mean."""
+    def __init__(
+        self, patterns: Patterns, details: DetailPatterns, days: Mapping[str, str], small: Set[str], places: Set[str]
+    ) -> None:
+        """Compiles the packs.
+
+        Args:
+            patterns: The packs.
+            details: What is compiled of them.
+            days: Folded names of days, with what they mean.
+            small: Words that say nothing of a subject.
+            places: Words before a place.
+        """
         packs = patterns.values()
         self.details, self._days = details, one_of(days)
         short = {fold_words(word): name for pack in packs for name, words in pack.week.items() for word in words}
@@ -51,10 +72,13 @@ class StatedWords:
                 self._denials.setdefault(word, set()).add(language)
         self._known = frozenset().union(*self._denials.values())
         self.with_words = joined_words(patterns, "with_words")
-        self._affirming, self._needs, self._opposed, self._admitted = (
-            frozenset(map(fold_words, joined_words(patterns, name)))
-            for name in ("no_denials", "needs", "opposed", "admitted")
+        self._affirming, self._needs, self._opposed, self._admitted, one, self._counts, fillers = (
+            frozenset(map(fold_words, joined_words(patterns, name))) for name in _LISTS
         )
+        self._joining = one.difference(("en", "et")) | _OR  # "and", "in"
+        self._admitting = {word[:_ADMITS] for word in self._admitted}
+        self._ends = {*(places - self._denials.keys()), *self.with_words, *self.exclusions, *self._opposed}
+        self._small = {*map(fold_words, small), *fillers, *self._ends, *self._denials}
         self.week = Week(days, short, self.denies)
         self.choices = (
             *(Choice(expressions, self) for pack in packs for expressions in pack.choices.values()),
@@ -95,35 +119,69 @@ class StatedWords:
         words = _words_of(_CLAUSES.split(before[-_REACH:])[-1])[-reach:]
         return any(word in self._denials and word not in self.exclusions for word in words) or before.endswith("不")
 
-    def divide(self, text: str, language: str | None = None) -> tuple[str, str, str]:
-        """What a text affirms, what it denies (no pets, without a pool, dogs not allowed), and what is not needed."""
-        divided = list[str](), list[str](), list[str]()
+    def divide(self, text: str, language: str | None = None) -> tuple[str, ...]:
+        """What a text affirms, what it denies as part of a phrase, what is not needed, and what it denies outright."""
+        divided = [list[str]() for _ in range(4)]
         for part in PARTS.split(_NUMBERED.sub("nr ", text)):
             words = _words_of(part)
             group_of = {at: group for place in range(len(words)) for at, group in self._denied(words, place, language)}
             for place, word in enumerate(words):
                 divided[group_of.get(place, 0)].append(word)
-        affirmed, denied, unneeded = map(" ".join, divided)
-        return affirmed, denied, unneeded
+        return tuple(map(" ".join, divided))
 
     def _denied(self, words: Sequence[str], place: int, language: str | None) -> Iterator[tuple[int, int]]:
-        """What a word denies in its clause, with its group: some words behind it, and what is before "not allowed"."""
+        """What a word denies in its clause, with its group: the phrase behind it, or the one before "not allowed".
+
+        A phrase has two words that are not small and ends at a small one. Small words and "allow" may be before it, and
+        no word before a place or "with".
+        """
         known = self._denials.get(words[place])
-        # A denial of one language is another word of another: "no centro", "sin tax".
-        if known is None or (language in self._known and language not in known):
+        if known is None:
             return
-        start, reach = place + 1, _NEAR - 1 if words[place] in self.exclusions else _NEAR + 1
-        behind = list(takewhile(lambda word: word not in self._opposed, words[start : start + reach]))
-        if not self._affirming.isdisjoint(behind[:_NEAR]):
+        before, behind = words[max(0, place - _REACH_WORDS) : place][::-1], words[place + 1 : place + 1 + _REACH_WORDS]
+        # A denial of one language is another word of another: "no centro", "sin tax"; "deux pas" are steps.
+        if (
+            (language in self._known and language not in known)
+            or not self._affirming.isdisjoint(behind[:_NEAR])
+            or not self._counts.isdisjoint(before[:1])
+        ):
             return
-        is_needless = not self._needs.isdisjoint((*words[max(0, place - 1) : place], *behind[:_NEAR]))
-        is_last = start == len(words) or not self._admitted.isdisjoint(behind[:2])
-        for at in chain(range(start, start + len(behind)), range(place) if is_last or is_needless else ()):
-            yield at, 1 + is_needless
+        # "Never without", "no room without": two denials cancel.
+        near = takewhile(lambda word: word not in self._ends, before)
+        if words[place] in self.exclusions and any(word in self._denials for word in near):
+            return
+        lead = list(takewhile(self._leads, behind))
+        phrase = self._phrase(behind, len(lead), self._joining)
+        earlier = self._phrase(before, len(list(takewhile(self._leads, before))), BE)
+        is_admitted = not self._admitted.isdisjoint(lead)
+        if earlier and (is_admitted or not (phrase or self._needs.isdisjoint(lead)) or not behind):
+            found, is_alone = [place - 1 - at for at in earlier], True
+        else:
+            found = [place + 1 + at for at in phrase]
+            beside = (*before[:1], *lead)
+            # "The bike is not electric" denies it, and "there is no tip" is a custom.
+            subject = next((word for word in before if word not in BE), "")
+            is_said = not BE.isdisjoint(beside) and subject not in self._small
+            is_alone = not before or is_said or any(map(self._goes_with, beside))
+        is_needless = not self._needs.isdisjoint((*before[:1], *behind[:_NEAR]))
+        for at in found:
+            yield at, 2 if is_needless else 3 if is_alone and abs(found[-1] - found[0]) != 1 else 1
+
+    def _leads(self, word: str) -> bool:
+        return word not in self._ends and (word in self._small or word in BE or self._goes_with(word))
+
+    def _goes_with(self, word: str) -> bool:
+        """Whether a word is a form of "need", "allow" or "accept"."""
+        return word in self._needs or word[:_ADMITS] in self._admitting
+
+    def _phrase(self, words: Sequence[str], start: int, within: Set[str]) -> list[int]:
+        """Where the words of a phrase are; it goes on behind some small words."""
+        ends = takewhile(lambda at: words[at] not in self._small or words[at] in within, range(start, len(words)))
+        return [at for at in ends if words[at] not in within and not self._goes_with(words[at])][:_LONGEST_PHRASE]
 
 
 def _words_of(text: str) -> list[str]:
-    return _WORD.findall(fold_words(text).replace("’", "'").replace("n't", " not"))
+    return _JOINED.findall(fold_words(text).replace("’", "'").replace("n't", " not"))
 
 
 class Choice:

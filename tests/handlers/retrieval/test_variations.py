@@ -29,13 +29,24 @@ def test_a_result_answers_only_with_what_is_asked_for(subject: str, asked: str, 
 
 @pytest.mark.parametrize(("query", "affirmed", "denied"), TABLES["what_a_result_denies"])
 def test_a_result_that_denies_what_is_asked_for_fails(query: str, affirmed: str, denied: list[str]) -> None:
-    assert is_answer(f"{query} Corva", f"Corva. {affirmed}", "Corva")
-    assert not [text for text in denied if is_answer(f"{query} Corva", f"Corva. {text}", "Corva")]
+    for asked in (query, f"the {query}"):
+        assert is_answer(f"{asked} Corva", f"Corva. {affirmed}", "Corva")
+        assert not [text for text in denied if is_answer(f"{asked} Corva", f"Corva. {text}", "Corva")]
 
 
 @pytest.mark.parametrize(("query", "text"), TABLES["what_is_no_denial"])
 def test_a_negation_of_something_else_denies_nothing(query: str, text: str) -> None:
     assert is_answer(f"{query} Corva", f"Corva. {text}", "Corva")
+
+
+@pytest.mark.parametrize("feature", ["balcony", "swimming pool", "gym and sauna"])
+def test_only_the_feature_itself_is_denied(feature: str) -> None:
+    query, rooms = f"hotel with {feature} in Corva", "Corva. A hotel."
+    assert not is_answer(query, f"{rooms} It has no {feature}.")
+    for place in ("on", "for", "without"):
+        assert is_answer(query, f"{rooms} No smoking {place} the {feature}.")
+    for said in ("where smoking is not allowed", "if dogs are not accepted", "but no garage"):
+        assert is_answer(query, f"{rooms} It has the {feature} {said}.")
 
 
 @pytest.mark.parametrize(("one", "other"), TABLES["definite_forms"])
@@ -73,7 +84,8 @@ def test_a_text_may_date_an_older_version() -> None:
     assert is_answer("Kubernetes 1.29 release date", text, "Kubernetes 1.30")
 
 
-def test_many_days_of_closing_take_linear_time() -> None:
+@pytest.mark.parametrize("text", ["closed " * 3571 + "1 " + "monday " * 3571, "no need " * 6000])
+def test_many_signs_take_linear_time(text: str) -> None:
     started = process_time()
-    is_answer("Corva shop open monday", "closed " * 3571 + "1 " + "monday " * 3571)
+    is_answer("Corva shop with garden open monday", text)
     assert process_time() - started < 5
