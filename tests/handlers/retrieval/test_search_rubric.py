@@ -181,3 +181,8 @@ def test_an_agency_and_then_the_earliest_day_is_first_of_copies() -> None:
     dated = [result(content=f"{day} May 2026. {report}") for day in (9, 7)]
     assert assessed(*dated).copies[0].places == (1, 0)
     assert assessed(*dated, result(content=f"OSLO, 11 May (Reuters) - {report}")).copies[0].places == (2, 1, 0)
+
+
+@pytest.mark.parametrize(("goal", "title"), [("找11月北京的爵士音乐会", "北京爵士音乐会 11月29日"), ("找猫", "猫")])
+def test_a_sentence_in_chinese_is_met_by_its_words(goal: str, title: str) -> None:
+    assert not assessed(result(title=title), goal=goal).off_goal
