@@ -77,7 +77,7 @@ def test_other_day_is_not_the_date_of_publication(html: str) -> None:
         "Besuch von Ann Lee am 3.5.2018",
     ],
 )
-def test_the_day_of_what_somebody_did_is_not_that_of_publication(line: str) -> None:
+def test_the_day_of_an_approval_or_a_deadline_dates_no_page(line: str) -> None:
     assert date_of(f"<h1>Plan</h1><p>{line}</p>{STORY}") is None
     assert date_of(f"<h1>Plan</h1><p>{line}</p><p>By Sam Reed | 9 June 2024</p>{STORY}") == "2024-06-09"
 
