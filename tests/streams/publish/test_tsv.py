@@ -1,3 +1,5 @@
+"""Pages as TSV keep tabs and line ends, and may have four columns (R-201)."""
+
 import contextlib
 import json
 from functools import partial
