@@ -25,9 +25,9 @@ _DAY, _SHORT, _IDEOGRAPH, _OTHERS = 0xE000, 0xE010, 0xE020, 0xE030
 """Where the signs of days begin: with their names, with short ones, with ideographs; those of the other words."""
 _OTHER_WORDS = ("daily", "except", "open", "closed")
 _DAILY, _EXCEPT, _OPEN, _CLOSED = (chr(_OTHERS + place) for place in range(len(_OTHER_WORDS)))
-_DAYS = re.compile("([\ue000-\ue026])")
+_SHUT, _DAYS = re.compile(_CLOSED), re.compile("([\ue000-\ue026])")
 _HOUR = re.compile(r"\.?,?:?\s?(?:\|\s)?\d{1,2}\s?(?:[:.h]\d\d|[ap]m\b|uhr|h\b|[-–])")
-_TOLD = re.compile(rf"{_HOUR.pattern}|[ .:|\n]*{_CLOSED}")
+_TOLD = re.compile(rf"{_HOUR.pattern}|[ .:|\n]{{0,5}}{_CLOSED}")
 """What is behind a short name of a weekday, which may be another word elsewhere."""
 _DATED_BEFORE = re.compile(r"(?:(?<![\d:.h–-])\d{1,2}|(?:19|20)\d\d)\.?\s\Z")
 _YEAR_BEHIND = re.compile(r"\.?\s(?:19|20)\d\d(?!\d)")
@@ -64,7 +64,7 @@ class Week:
         is_exception = False
         for place, part in enumerate(between):
             has_next = place < len(groups)
-            for mark in re.finditer(_CLOSED, part):
+            for mark in _SHUT.finditer(part):
                 before, behind = part[: mark.start()], part[mark.end() :]
                 near = [place - 1] if place and (_is_near(before) or _is_alone(before, behind)) else []
                 # "Sunday closed Monday 10-18" closes the day before it, and "Closed Monday, Tuesday 10-18" the first.
