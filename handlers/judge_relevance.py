@@ -19,7 +19,7 @@ from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import RelevanceGateSection, completed, content_hash, go_on, settled
-from handlers.retrieval.facets import met, repeats, share_of, share_where, unmet
+from handlers.retrieval.facets import met, repeats, share_of, share_where, told, unmet
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns, compile_details
@@ -233,7 +233,7 @@ def _read(source: RelevanceRequested, page: SourcePage, rules: JudgeRelevanceRul
 
     def worth(text: str) -> float:
         seen = rules.queries.see("", text)
-        return share_of(facets, [abs(met(facet, seen)) for facet in facets])  # a denial tells as much
+        return share_of(facets, [told(facet, seen) for facet in facets])
 
     text = cleaned(snippet_of(paragraphs, gate.snippet, worth), gate.snippet.max_characters)
     return SnippetExtracted(

@@ -35,7 +35,6 @@ _QUERY = re.compile(r"[?#]")
 _META = re.compile(r"dat[eu]|time|publi|modif|upda|creat|issued|revised|parsely|sailthru")
 _CHANGED = re.compile(r"modif|upda|revis|chang")
 _STATED = ("json-ld", "meta", "micro")
-_MARKED = ("time", "class")
 _PROPERTIES = {"itemprop:datepublished": "published", "itemprop:datecreated": ""}
 _BESIDE = ("characters", "lower", "first", "last")
 _NAMED = "date by class name"
@@ -263,7 +262,7 @@ def _is_value(outline: Outline, before: Block, block: Block) -> bool:
 
 def _placed(page: DatedPage, one: Candidate, element: int) -> Iterator[Candidate]:
     """A candidate with the measures of its place; nothing in a part of others, of an event or of a teaser."""
-    is_below = one.kind in _MARKED and not one.said and one.index >= page.layout.end
+    is_below = one.kind in ("time", "class") and not one.said and one.index >= page.layout.end
     is_teaser = is_below and page.layout.is_teased(one.index)
     if not (is_teaser or page.layout.said(one.index, element) & (OTHERS | EVENT)):
         one.measures |= page.layout.measures(one.index, element)
@@ -421,8 +420,8 @@ class DateWords:
     def _size(self, segment: str, *, names: bool = True) -> int:
         """Words of a segment without labels and what goes with dates; ideographs count as a third of a word.
 
-        Without ``names``, words with a capital do not count, nor do those of a credit, with a few others: "and",
-        "4 min read".
+        Numbers do not count. Without ``names``, no word with a capital counts. Of a credit, words with a capital and
+        a few others ("and", "min read") do not count.
         """
         if not segment or segment.isspace():
             return 0

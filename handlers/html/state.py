@@ -17,7 +17,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.links import absolute_url, canonical_url, host_of
 from handlers.html.notices import NoticesSection
-from handlers.html.styles import hiding, read_style
+from handlers.html.styles import hiding_of
 from handlers.text.evidence import find_evidence
 from handlers.text.patterns import DetailPatterns
 from handlers.text.patterns import WordList as Words
@@ -387,8 +387,7 @@ def _from_form(field: LexborNode) -> Iterator[LexborNode]:
 
 
 def _is_hidden(node: LexborNode) -> bool:
-    attributes = node.attributes
-    return "hidden" in attributes or hiding(read_style(attributes.get("style") or "")) is not None
+    return "hidden" in node.attributes or hiding_of(node.attributes.get("style") or "") is not None
 
 
 def _code_in(shown: Shown, url: str) -> int:

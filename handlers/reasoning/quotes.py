@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from handlers.reasoning.context import AnswerSection, Source
-from handlers.retrieval.facets import Facet, met, share_of
+from handlers.retrieval.facets import Facet, share_of, told
 from handlers.retrieval.query import QueryReader
 from handlers.retrieval.seen_result import SeenResult
 from handlers.text.sentences import count_words, sentences
@@ -55,8 +55,8 @@ def _best(source: Source, facets: Sequence[Facet], section: AnswerSection, reade
     wanted = [facet for facet in facets if facet.is_detail]
     whole = reader.see(source.title, source.passage)
     # A single word, such as a town's name, occurs on pages about anything; a page about it has it in its title.
-    is_elsewhere = len(subject) == 1 and source.title and not _met(subject[0], reader.see(source.title, ""))
-    if not facets or is_elsewhere or not all(_met(facet, whole) for facet in subject if facet.is_condition):
+    is_elsewhere = len(subject) == 1 and source.title and not told(subject[0], reader.see(source.title, ""))
+    if not facets or is_elsewhere or not all(told(facet, whole) for facet in subject if facet.is_condition):
         return []
     least = max(min(limits.least_shared, len(subject)), limits.least_covered * len(subject))
     least_alone = limits.least_in_sentence * len(subject)
@@ -69,13 +69,13 @@ def _best(source: Source, facets: Sequence[Facet], section: AnswerSection, reade
         before, shared_before = text, alone
         if len(text) > section.max_characters or text.endswith(_QUESTION_MARKS):
             continue
-        if count_words(text) < limits.least_words or not all(_met(facet, own) for facet in wanted):
+        if count_words(text) < limits.least_words or not all(told(facet, own) for facet in wanted):
             continue
-        if _shared(subject, near) < least or not all(_met(facet, near) for facet in stated):
+        if _shared(subject, near) < least or not all(told(facet, near) for facet in stated):
             continue
         is_direct = alone >= least_alone and _shared(subject, reader.see(source.title, text)) >= least
         if is_direct or follows:
-            share = share_of(subject, [_met(facet, own if is_direct else near) for facet in subject])
+            share = share_of(subject, [told(facet, own if is_direct else near) for facet in subject])
             quote = Quote(source.number, LABELS.index(source.label), text, share)
             (direct if is_direct else following).append(quote)
     quotes = direct or following
@@ -85,7 +85,7 @@ def _best(source: Source, facets: Sequence[Facet], section: AnswerSection, reade
 
 def _shared(subject: Sequence[Facet], seen: SeenResult) -> float:
     """How many words of the question a text has."""
-    return sum(_met(facet, seen) for facet in subject)
+    return sum(told(facet, seen) for facet in subject)
 
 
 def _sentences(passage: str, title: str) -> Iterator[str]:
@@ -93,7 +93,3 @@ def _sentences(passage: str, title: str) -> Iterator[str]:
     rest = passage.removeprefix(title)
     is_heading = rest[:1].isspace() and not rest.lstrip()[:1].islower()
     return (" ".join(text.split()) for text in sentences(rest if is_heading else passage))
-
-
-def _met(facet: Facet, seen: SeenResult) -> float:
-    return abs(met(facet, seen))  # What denies it answers as well.

@@ -54,6 +54,11 @@ def met(facet: Facet, seen: SeenResult) -> float:
     return 0.0 if seen.is_listing and not facet.is_subject else facet.meets(seen)
 
 
+def told(facet: Facet, seen: SeenResult) -> float:
+    """How far a result says something of a facet: what denies it tells as much as what meets it."""
+    return abs(met(facet, seen))
+
+
 def repeats(facets: Sequence[Facet], seen: SeenResult) -> bool:
     """Whether a result only repeats what is asked for."""
     return seen.repeats(frozenset(chain.from_iterable(stems_of(facet.text) for facet in facets if not facet.is_detail)))

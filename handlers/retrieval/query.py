@@ -151,10 +151,11 @@ class QueryReader:
         ignored = self._ignored_in(language)
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
         # "Can dogs eat grapes" is answered by "no".
-        first = _TERM.search(fold_words(query))
-        is_question = "?" in query or (first is not None and first[0] in self._small - _ARTICLES)
-        is_yes_or_no = first is not None and first[0] in _YES_OR_NO
-        free = [] if is_question else FREE.findall(fold_words(query))
+        whole = fold_words(query)
+        opening = next(iter(_TERM.findall(whole)), "")
+        is_question = "?" in query or opening in self._small - _ARTICLES
+        is_yes_or_no = opening in _YES_OR_NO
+        free = [] if is_question else FREE.findall(whole)
         denied = WordText(" ".join((*self._stated.divide(text)[1:], *free)))
         names = set(self._names(text, language))
         had = list(self._had(folded, names))

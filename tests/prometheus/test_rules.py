@@ -69,7 +69,7 @@ def _no_worker() -> Case:
         )
         for service in services()
     )
-    return Case("nobody knows of any worker", {up(service): then("1", 10, "_") for service in services()}, tuple(told))
+    return Case("no worker is known", {up(service): then("1", 10, "_") for service in services()}, tuple(told))
 
 
 def promtool(folder: Path, alerts: Sequence[Alert], cases: Sequence[Case]) -> str:

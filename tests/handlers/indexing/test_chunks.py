@@ -37,8 +37,8 @@ CUT: dict[str, tuple[str, int, tuple[str, ...]]] = {
         "One one.\nTwo two.\nThree three three.", 18, ("One one.\nTwo two.", "Three three three."),
     ),
     "a long paragraph is cut between sentences": (
-        "The river rose in the night. By noon it had reached the mill. Nobody was hurt.", 62,
-        ("The river rose in the night. By noon it had reached the mill.", "Nobody was hurt."),
+        "The river rose in the night. By noon it had reached the mill. No one was hurt.", 62,
+        ("The river rose in the night. By noon it had reached the mill.", "No one was hurt."),
     ),
     "sentences keep their closing marks": (
         "他說：「河水在夜裡上漲。」隔天中午，水已到磨坊。沒有人受傷！", 15,
