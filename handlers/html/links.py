@@ -116,7 +116,9 @@ def registered_domain(host: str) -> str:
     >>> registered_domain("www.ox.ac.uk"), registered_domain("ac.uk"), registered_domain("shop.ac.cc")
     ('ox.ac.uk', '', 'ac.cc')
     """
-    return _suffixes().privatesuffix(host) or ""
+    known = _suffixes().privatesuffix(_in_letters(host))
+    # The labels of the host as it is written, in letters or as "xn--".
+    return ".".join(host.split(".")[-known.count(".") - 1 :]) if known else ""
 
 
 @lru_cache(maxsize=8192)
@@ -138,12 +140,23 @@ def is_public_suffix(host: str) -> bool:
     >>> [is_public_suffix(host) for host in ("com", "gov.tw", "example.com", "localhost")]
     [True, True, False, False]
     """
-    return _suffixes().publicsuffix(host, accept_unknown=False) == host
+    letters = _in_letters(host)
+    return _suffixes().publicsuffix(letters, accept_unknown=False) == letters
 
 
 @lru_cache(maxsize=1)
 def _suffixes() -> PublicSuffixList:
-    return PublicSuffixList()
+    # To encode each suffix as "xn--" takes a tenth of the first score.
+    return PublicSuffixList(accept_encoded_idn=False)
+
+
+def _in_letters(host: str) -> str:
+    if "xn--" not in host:
+        return host
+    try:
+        return host.encode("ascii").decode("idna")
+    except UnicodeError:
+        return host
 
 
 def _is_tracking(parameter: str) -> bool:
