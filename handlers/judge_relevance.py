@@ -42,7 +42,7 @@ from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 TASK = "judge_relevance"
 _AROUND = " \t\r\n\"'`*_#>“”‘’«»「」『』()[]"
 _END = ".!。！,;:"
-_SOME, _FULL, _SHORT_QUERY = 0.1, 0.3, 6
+_SOME, _FULL, _SHORT_QUERY = 0.1, 0.2, 6
 """Weights from which on a word that is missing counts, and words of a query that needs all of them."""
 _FAILED = {
     CallOutcome.TIMEOUT: RelevanceOutcome.TIMEOUT,

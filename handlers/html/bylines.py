@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 from handlers.html.hints import OTHERS
 from handlers.html.layout import Layout
@@ -41,6 +42,9 @@ _LIKELY = -0.6
 """Log-odds from which on a name is believed."""
 _FELLOWS = 2.0  # taken from the log-odds of the likeliest name of a list for the others
 _ORGANIZATION = "json-ld organisation"
+_MAX_HOME = 200
+"""Texts of a page among which links to its site's first page are."""
+_HOME = re.compile(r"^https?://|/$")
 _PARTS = re.compile(r"[/,;|·\n]")
 
 
@@ -232,7 +236,7 @@ def _places(page: CreditedPage, words: BylineWords) -> Iterator[Place]:
     marks = [mark for mark in (*layout.stated, *layout.named) if mark.name in _KIND_OF][:_MAX_MARKS]
     for mark in marks:
         text = (mark.value if mark.name == "itemprop:author" else "") or mark.text
-        if text and len(text) <= _MAX_CHARACTERS:
+        if text and len(text) <= _MAX_CHARACTERS and not (mark.name == "rel:author" and _is_home(page, mark.index)):
             yield Place(_KIND_OF[mark.name], mark.name, [text], mark.index, mark.element)
     for index, text in outline.asides:
         if layout.is_near(index) and len(text) < _MAX_CHARACTERS:
@@ -261,9 +265,10 @@ def _linked(layout: Layout, near: range, words: BylineWords) -> Iterator[Place]:
 
 def measured(found: list[Candidate], page: CreditedPage, words: BylineWords) -> list[dict[str, float]]:
     """What the trees ask about each candidate: its credits, the nearest place, its form, and better ones."""
-    meta = page.layout.outline.meta
-    publishers = (text[:_MAX_CHARACTERS] for name in words.publishers for text in meta.get(name, ())[:2])
-    own = {letters_of(page.site), letters_of(page.data.publisher)}
+    outline = page.layout.outline
+    publishers = (text[:_MAX_CHARACTERS] for name in words.publishers for text in outline.meta.get(name, ())[:2])
+    home = (letters_of(outline.texts[at]) for at in compress(range(_MAX_HOME), outline.links) if _is_home(page, at))
+    own = {letters_of(page.site), letters_of(page.data.publisher), *home}
     own_texts = " ".join(map(letters_of, (page.host, *publishers)))
     rows: list[dict[str, float]] = []
     for one in found:
@@ -301,6 +306,12 @@ def measured(found: list[Candidate], page: CreditedPage, words: BylineWords) -> 
             "page persons": float(min(len(persons), _MOST)),
         }
     return rows
+
+
+def _is_home(page: CreditedPage, index: int) -> bool:
+    """Whether a text is in a link to the site's first page, such as its logo."""
+    address = page.layout.outline.href(index) if index >= 0 else None
+    return address is not None and (address == "/" or _HOME.sub("", address) == page.host)
 
 
 def _path(segments: tuple[str, ...]) -> re.Pattern[str]:

@@ -215,7 +215,8 @@ def _lines(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
     places = {index for place in layout.near for index in place if index <= end}
     shown, far = [], []
     for number, block in enumerate(lines):
-        if len(block.text) <= _MAX_CHARACTERS and _DATED.search(block.text) is not None:
+        is_dated = len(block.text) <= _MAX_CHARACTERS and _DATED.search(block.text) is not None
+        if is_dated and not is_labelled(block.text, words.person_labels):
             if block.start in places:
                 shown.append((layout.distance(block.start), number))
             elif words.may_be_labelled(lines, number):
@@ -327,6 +328,7 @@ class DateWords:
         self.moments = moments
         self.earliest_year = reading.earliest_year
         self.forest = reading.date_forest
+        self.person_labels = tuple(label.casefold() for label in reading.person_labels)
         self.thing_labels = tuple(label.casefold() for label in reading.thing_labels)
         self._said_by = dict.fromkeys(reading.updated_names, "updated") | dict.fromkeys(reading.date_names, "published")
         label_words = [word.lower() for word in (*reading.published_words, *reading.updated_words)]

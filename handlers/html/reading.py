@@ -63,6 +63,7 @@ class PageReadingSection(Section):
     thing_labels: Words = Field(
         description="Words of lines beside the data of a book or a record, whose day of publication is not the page's."
     )
+    person_labels: Words = Field(description="Words before the day on which the writer of a post joined the site.")
     event_labels: Words = Field(
         description="Words of lines beside the heading of an event: alone, or before a colon or a number."
     )

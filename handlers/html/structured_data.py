@@ -15,7 +15,7 @@ from typing import Any
 
 from handlers.html.encoding import whole
 from handlers.html.hidden_text import visible
-from handlers.html.outline import Outline
+from handlers.html.outline import HEADING_NAMES, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.walk import short_text
 
@@ -43,6 +43,8 @@ _MAIN = frozenset(("@graph", "mainEntity", "mainEntityOfPage"))
 _THING, _PART, _CONTAINER = 10_000, 20_000, 50_000
 _TITLE_SEPARATOR = re.compile(r"(\s[|–—·•»«-]\s)")
 _MAX_TITLE_CHARACTERS = 500
+_DIVIDES = re.compile(r"\s?[^\w\s,.'’!?]")
+"""What is behind the page's own part of a title."""
 _MAX_HEADINGS = 30
 _MAX_SITE_WORDS, _MAX_SECTION, _MAX_GENERIC = 4, 2, 3
 _TAG = re.compile(r"</?[a-z][a-z0-9]{0,10}(?:\s[^<>]{0,200})?/?>", re.IGNORECASE)
@@ -280,7 +282,13 @@ def find_title(page: Outline, data: StructuredData, stated: str, heading: str, s
             titles = [heading]
     title = next(iter(titles), "")
     least, lower = _MIN_SHARE * len(title), title.casefold()
-    repeated = [text for text in headings if least <= len(text) < len(title) and text.casefold() in lower]
+    repeated = [text for text in headings if text.casefold() in lower]
+    for line in page.lines_with_links():
+        text = line.text.casefold()
+        is_heading = line.tag in HEADING_NAMES and lower.endswith(text)
+        if is_heading or (lower.startswith(text) and _DIVIDES.match(lower, len(text))):
+            repeated.append(line.text)
+    repeated = [text for text in repeated if least <= len(text) < len(title)]
     return (max(repeated, key=len, default="") or title or heading or page.title)[:_MAX_TITLE_CHARACTERS]
 
 

@@ -18,7 +18,9 @@ from schemas.evidence import DateEvidence, PriceEvidence, TimeEvidence
 
 Meets = Callable[[SeenResult], float]
 Units = tuple[Unit, ...]
-_LONGEST_DATE = 40
+Asked = tuple[Choice, str]
+"""A choice, and which of its things a query asks for."""
+_LONGEST_DATE, _MANY = 40, 3
 _NUMBER = re.compile(r"\d+")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
@@ -36,8 +38,15 @@ def being(named: tuple[Units, ...], details: tuple[frozenset[Kind], ...]) -> Mee
     )
 
 
-def having(kind: AskedKind, has_name: Callable[[str, AskedKind], bool], counted: Units) -> Meets:
-    """A detail of a kind; a place is also a name ("it is in Alcântara"), and a number one of what is counted."""
+def having(
+    kind: AskedKind, has_name: Callable[[str, AskedKind], bool], counted: Units, asked: Sequence[Asked]
+) -> Meets:
+    """A detail of a kind; a place is also a name ("it is in Alcântara"), and a number one of what is counted.
+
+    A price is not one of another choice: for adults, if that for children is asked for.
+    """
+    if kind == "price" and asked:
+        return lambda seen: float(any(_of_choice(asked, seen, by_period=False)))
     if kind == "number" and counted:
         return lambda seen: float(any(WordText(words).has(unit) for words in seen.counted for unit in counted))
     if kind == "name":
@@ -45,6 +54,13 @@ def having(kind: AskedKind, has_name: Callable[[str, AskedKind], bool], counted:
     if kind == "place":
         return lambda seen: float(seen.has(kind) or has_name(seen.text, kind))
     return lambda seen: float(seen.has(kind) or (kind == "date" and seen.has("time")))
+
+
+def for_each(meets: Meets, units: Units) -> Meets:
+    """A price, of which a result with many names the things: each word of the thing that is asked for is needed."""
+    return lambda seen: (
+        meets(seen) if len(seen.prices(by_period=True)) < _MANY or all(map(seen.words.has, units)) else 0.0
+    )
 
 
 def another(stated: str, meets: Meets) -> Callable[[SeenResult], bool]:
@@ -122,10 +138,6 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
     return meets
 
 
-Asked = tuple[Choice, str]
-"""A choice, and which of its things a query asks for."""
-
-
 def within(price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool, by_period: bool) -> Meets:
     """A first price within a bound, in a currency that may be that of the bound; others are of parts or months."""
 
@@ -146,10 +158,16 @@ def out_of(
 
 def _amounts(price: PriceEvidence, asked: Sequence[Asked], seen: SeenResult, by_period: bool) -> Iterator[Decimal]:
     """The prices of a result that may be in the currency of a price, without those of another choice: £9 plus VAT."""
-    for other, beside in seen.prices(by_period=by_period):
+    yield from (
+        Decimal(other.amount) for other in _of_choice(asked, seen, by_period=by_period) if _may_be_same(price, other)
+    )
+
+
+def _of_choice(asked: Sequence[Asked], seen: SeenResult, *, by_period: bool) -> Iterator[PriceEvidence]:
+    for price, beside in seen.prices(by_period=by_period):
         named = (({found for *_, found in choice.spans(beside)}, value) for choice, value in asked)
-        if _may_be_same(price, other) and all(value in (found or {value}) for found, value in named):
-            yield Decimal(other.amount)
+        if all(value in (found or {value}) for found, value in named):
+            yield price
 
 
 def _is_within(amount: Decimal, price: PriceEvidence, *, is_most: bool) -> bool:

@@ -22,7 +22,7 @@ from schemas.retrieval import ClassifiedResult, JudgeScores, ResultType, Retriev
 from schemas.states import State
 
 _ROUNDING = 1e-9
-DENIED = -1.0
+DENIED, ANOTHER = -1.0, -0.5
 _BESIDE = 0.2
 """Share of a query up to which a result has nothing to do with it."""
 
@@ -33,7 +33,8 @@ class Facet:
 
     Attributes:
         text: How the query, or a sentence about what is missing, calls it.
-        meets: How far a result meets it, in [0, 1]; ``DENIED`` if it says that it is not so.
+        meets: How far a result meets it, in [0, 1]; ``DENIED`` if it says that it is not so, ``ANOTHER`` if it names
+            another in its place.
         is_subject: Whether only words can meet it; any other facet needs an item and not a listing.
         is_condition: Whether a result that does not meet it can't answer.
         is_detail: Whether it asks for a kind of detail: how much, when, who.
@@ -98,10 +99,10 @@ def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> b
 
 
 def unmet(facets: Sequence[Facet], scores: Iterable[Sequence[float]]) -> tuple[str, ...]:
-    """The conditions that no result meets, and what all deny, as texts; ``scores`` has a row for each result."""
+    """The conditions that no result meets, and what all deny or replace; ``scores`` has a row for each result."""
     best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
     return tuple(
-        facet.text if score >= 0 else f"{facet.text}, which is denied"
+        f"{facet.text}, which is denied" if score == DENIED else facet.text
         for facet, score in zip(facets, best, strict=True)
         if score < (1 - _ROUNDING if facet.is_condition else 0)
     )

@@ -11,7 +11,7 @@ from itertools import chain, islice, pairwise
 
 from handlers.retrieval import conditions
 from handlers.retrieval.conditions import Meets
-from handlers.retrieval.facets import DENIED, Facet
+from handlers.retrieval.facets import ANOTHER, DENIED, Facet
 from handlers.retrieval.seen_result import FREE, IDENTIFIER, VARIANT, YEAR, SeenResult
 from handlers.retrieval.stated import BE, BY_PERIOD, OPEN, StatedWords
 from handlers.text.background import Background
@@ -149,7 +149,7 @@ class QueryReader:
                 stated.append(facet)
                 text = _without(text, start, end)
         ignored = self._ignored_in(language)
-        asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored)
+        asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored, chosen)
         # "Can dogs eat grapes" is answered by "no".
         whole = fold_words(query)
         opening = next(iter(_TERM.findall(whole)), "")
@@ -165,15 +165,23 @@ class QueryReader:
         names.update(of_one[0] for of_one in had if len(of_one) == 1 and not denied.has_word(of_one[0]))
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
+        beside = _beside(query)
+        known = WordText(query)
         subject = [facet for facet in stated if facet.is_subject]
         for unit in units:
             is_feature = not is_yes_or_no and not unit.forms.isdisjoint(features)
             is_open = denied.has(unit) or (is_question and not is_feature)
-            subject.append(self._word(unit, names, language, shown, is_feature=is_feature, is_open=is_open))
+            near = set(chain.from_iterable(beside.get(form, ()) for form in unit.forms))
+            subject.append(
+                self._word(unit, names, language, shown, near, known, is_feature=is_feature, is_open=is_open)
+            )
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
+        told = tuple(
+            unit for unit, facet in zip(units, subject[len(subject) - len(units) :], strict=True) if facet.weight > _LEAST_WEIGHT
+        )
         others = (facet for facet in (*stated, *asked) if not facet.is_subject)
-        return (*(replace(facet, weight=most) for facet in others), *subject)
+        return (*(_weighed(facet, most, told) for facet in others), *subject)
 
     def _choices(self, text: str, chosen: list[conditions.Asked]) -> Iterator[_Stated]:
         """What a query chooses of several things; two of one kind are no choice."""
@@ -237,7 +245,14 @@ class QueryReader:
         least = _UNKNOWN if is_first else _RARE
         return not is_date and not is_time and self._background.rarity(fold_words(name)) >= least
 
-    def _asked(self, folded: str, query: str, now: datetime | None, ignored: Set[str]) -> tuple[list[Facet], str]:
+    def _asked(
+        self,
+        folded: str,
+        query: str,
+        now: datetime | None,
+        ignored: Set[str],
+        chosen: Sequence[conditions.Asked],
+    ) -> tuple[list[Facet], str]:
         """The kinds of things, the details and the days that a query asks for, and the rest of the query.
 
         A word such as "address" is a condition at an end of a query, or before a small word at its beginning: not in
@@ -269,7 +284,7 @@ class QueryReader:
                     continue  # "the man who …", "who to call"
                 is_count = any(sign in words for sign in _COUNTS) and "temp" not in words
                 counted = self._units(after[0]) if is_count and after and after[0] not in ignored else ()
-                meets = conditions.having(kind, self._names_beside(query), counted)
+                meets = conditions.having(kind, self._names_beside(query), counted, chosen)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
                 is_asked |= kind == "price" and folded.startswith(_HOW_MUCH) and words.startswith(_COSTS)
@@ -300,15 +315,24 @@ class QueryReader:
         names: Set[str],
         language: str | None,
         shown: Mapping[str, str],
+        near: Set[str],
+        known: WordText,
         *,
         is_feature: bool,
         is_open: bool,
     ) -> Facet:
         text = min(unit.forms)
         is_number = text.isdecimal()
-        weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else self._background.rarity(text, language) ** 2)
+        rarity = self._background.rarity(text, language)
+        weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else rarity**2)
+
+        def is_another(name: str) -> bool:
+            return self._background.rarity(fold_words(name), language) >= _RARE and not known.has_word(name)
 
         def meets(seen: SeenResult) -> float:
+            if rarity >= _UNKNOWN and not is_number and not seen.words.has(unit):
+                beside = chain.from_iterable(seen.beside.get(stem, ()) for stem in near)
+                return ANOTHER if any(map(is_another, beside)) else 0.0
             if is_open or (weight < _LEAST_DENIED and not is_feature) or not seen.denies(unit):
                 return float(seen.words.has(unit) and not (is_number and seen.has_variant_only(text)))
             return DENIED if is_feature or seen.denies(unit, is_alone=True) else _IN_PHRASE
@@ -451,6 +475,23 @@ def _of_time(text: str, meets: Meets, stated: str) -> Facet:
 
 def _named(text: str, meets: Meets) -> Facet:
     return Facet(text, meets, is_subject=True, is_condition=True)
+
+
+def _weighed(facet: Facet, weight: float, told: conditions.Units) -> Facet:
+    """What is asked for, with its weight; a price is that of a thing."""
+    meets = conditions.for_each(facet.meets, told) if facet.text == "price" else facet.meets
+    return replace(facet, weight=weight, meets=meets)
+
+
+def _beside(text: str) -> dict[str, set[str]]:
+    """The stems of the words before and behind each word with a capital amid a text, by its stem."""
+    terms = _TERM.findall(text)
+    stems = [stem_of(fold_words(term)) for term in terms]
+    found: dict[str, set[str]] = {}
+    for place, term in enumerate(terms[1:], 1):
+        if term[0].isupper():
+            found.setdefault(stems[place], set()).update((stems[place - 1], *stems[place + 1 : place + 2]))
+    return found
 
 
 def _without(text: str, start: int, end: int) -> str:

@@ -15,7 +15,7 @@ from handlers.retrieval.weekdays import PARTS, TO
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
 from handlers.text.scripts import find_language
-from handlers.text.word_match import Unit, WordText
+from handlers.text.word_match import Unit, WordText, fold_words, stem_of
 from handlers.text.words import NUMERALS, AskedKind, fold
 from schemas.evidence import DateEvidence, Evidence, PriceEvidence
 
@@ -30,8 +30,8 @@ _IN_YEAR = re.compile(
 _LONGEST_TEXT = 50_000
 IDENTIFIER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{1,12}-?\d(?:-?[A-Za-z0-9]){0,20}(?![A-Za-z0-9])")
 """A name of letters before digits: of a model, an error or a road."""
-_LONGEST_JOINT, _BESIDE, _MOST_PLACES = 8, 40, 8
-_CLAUSE = re.compile(r"[;()|\n]|, ")
+_LONGEST_JOINT, _BESIDE, _CLAUSES, _MOST_PLACES = 8, 40, 80, 8
+_CLAUSE = re.compile(r"[;()|\n。、]|[,.] ")
 """What divides what is said of a price from what is said of others."""
 _RUN = re.compile("[A-Za-z]+|[0-9]+")
 _DECIMALS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,9}")
@@ -145,6 +145,17 @@ class SeenResult:
         return is_free or any(part.has(unit) for part in self._divided[1:]) or not self.words.has(unit)
 
     @cached_property
+    def beside(self) -> dict[str, set[str]]:
+        """The words with a capital before and behind each word, by its stem."""
+        found: dict[str, set[str]] = {}
+        for one, other in pairwise(_TERM.finditer(self.text)):
+            if self.text[one.end() : other.start()] == " ":
+                for word, near in ((one[0], other[0]), (other[0], one[0])):
+                    if near[0].isupper():
+                        found.setdefault(stem_of(fold_words(word)), set()).add(near)
+        return found
+
+    @cached_property
     def folded(self) -> str:
         """Title and text in small letters."""
         return fold(self.text)
@@ -197,8 +208,8 @@ class SeenResult:
             ends = (0, *(price.end for price in prices))
             starts = (*(price.start for price in prices[1:]), len(text))
             for since, price, until in zip(ends, prices, starts, strict=False):
-                before = _CLAUSE.split(text[max(since, price.start - _BESIDE) : price.start])[-1]
-                behind = _CLAUSE.split(text[price.end : min(until, price.end + _BESIDE)])[0]
+                before = _CLAUSE.split(text[max(since, price.start - _CLAUSES) : price.start])[-1]
+                behind = _CLAUSE.split(text[price.end : min(until, price.end + _CLAUSES)])[0]
                 every.append((price, fold(f"{before} {behind}")))
                 is_other = self._words.other_before.search(text[max(0, price.start - _BESIDE) : price.start])
                 is_part = not by_period and BY_PERIOD.match(text[price.end : price.end + _BESIDE].lstrip())

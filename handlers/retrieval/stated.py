@@ -37,6 +37,8 @@ _REACH_WORDS, _LONGEST_PHRASE, _ADMITS = 5, 2, 5
 """Words beside a denial among which a denied phrase is, words of it, and letters that forms of "allow" share."""
 _JOINED = re.compile(r"[^\W_]+(?:-(?=\w))?")
 """A word, with the hyphen behind it: "zero-cost" denies no cost of something else."""
+_DENYING = re.compile(r"(?:un|non)(?=\w{4})")
+"""What denies the rest of its word: uncooked."""
 _LISTS = ("no_denials", "needs", "opposed", "admitted", "one_words", "number_words", "question_fillers")
 BE = frozenset((
     "ar", "are", "e", "er", "es", "est", "esta", "is", "ist", "je", "jest", "ma", "mamy", "sa", "sao", "sind",
@@ -127,6 +129,8 @@ class StatedWords:
             group_of = {at: group for place in range(len(words)) for at, group in self._denied(words, place, language)}
             for place, word in enumerate(words):
                 divided[group_of.get(place, 0)].append(word)
+                if prefix := _DENYING.match(word):
+                    divided[3].append(word[prefix.end() :])
         return tuple(map(" ".join, divided))
 
     def _denied(self, words: Sequence[str], place: int, language: str | None) -> Iterator[tuple[int, int]]:

@@ -176,3 +176,20 @@ def test_each_day_of_a_query_is_read() -> None:
 )
 def test_a_good_result_meets_what_only_looks_like_a_condition(query: str, text: str) -> None:
     assert answers(query, result(text))
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "asked", "other"),
+    [
+        ("Öffnungszeiten Wertstoffhof {}", "Der Wertstoffhof {} ist von 9 bis 13 Uhr offen.", "Kempten", "Memmingen"),
+        ("opening times Ravelin {}", "Ravelin {} is open from 9 am to 5 pm.", "Thornmere", "Oakvale"),
+        ("calories of {} brown rice", "100 g of {} brown rice have 362 calories.", "cooked", "uncooked"),
+        ("Blackthorn Tennis Club {} fee", "Blackthorn Tennis Club: {} fee £95 a year.", "junior", "adult"),
+        ("musée de Brennac prix {}", "Musée de Brennac : {} 12 €.", "enfant", "adulte"),
+        ("粗大ごみ 手数料 {}", "粗大ごみの手数料は{}が1,200円、自転車が400円、布団が300円です。朝8時までに出してください。", "ソファ", "ベッド"),
+        ("price of a {} at Fern Nursery", "At Fern Nursery a {} is £9, a rowan is £12 and a hazel is £15 this week.", "birch", "aspen"),
+    ],
+)
+def test_what_is_said_of_another_is_no_answer(query: str, text: str, asked: str, other: str) -> None:
+    assert answers(query.format(asked), result(text.format(asked)))
+    assert not answers(query.format(asked), result(text.format(other)))
