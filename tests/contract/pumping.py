@@ -94,7 +94,7 @@ def _is_too_fast(expression: Expression, text: Pumped, at_start: bool) -> bool:
     if seconds(middle) < max(_SUSPECT * small, _MEASURABLE):
         return False
     most = max(_TOO_MUCH * seconds(middle, 3), _NOTICEABLE)
-    return most == inf or (seconds(long) > most and seconds(long) > most)
+    return most == inf or seconds(long, 4) > most
 
 
 def _seconds(expression: Expression, text: str, at_start: bool) -> float:
