@@ -12,7 +12,8 @@ from itertools import groupby
 from selectolax.lexbor import LexborNode
 
 from handlers.html.displayed import language_of
-from handlers.html.outline import HEADING_NAMES, Block, Outline
+from handlers.html.nodes import HEADING_NAMES, ancestors
+from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from schemas.pages import MAX_BLOCKS, MAX_CELLS, BlockKind, ContentBlock
 
@@ -21,9 +22,9 @@ _LONG_CELL = 300
 """Characters of a cell; where longer ones have most of the text, a table only lays out the page."""
 _MAX_SPAN, _DIGITS = 100, 7
 _LISTS = frozenset(("ul", "ol"))
+_ITEMS = _LISTS | {"li"}
 Around = tuple[int, int, bool, int]
 """Lists and quotations around an element, whether a definition is around it, and the nearest list."""
-_MAX_ABOVE = 30
 
 
 @dataclass(slots=True)
@@ -242,12 +243,8 @@ def _around(outline: Outline, element: int) -> Around:
 
 def _item_of(outline: Outline, block: Block) -> LexborNode | None:
     """The item of a list around a line."""
-    node = outline.nodes[block.start].parent
-    for _ in range(_MAX_ABOVE):
-        if node is None or node.tag == "li":
-            break
-        node = None if node.tag in _LISTS else node.parent
-    return node
+    found = next((node for node in ancestors(outline.nodes[block.start]) if node.tag in _ITEMS), None)
+    return found if found is not None and found.tag == "li" else None
 
 
 def _numbered(items: LexborNode, item: LexborNode, last: int | None) -> int:

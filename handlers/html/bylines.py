@@ -16,10 +16,9 @@ from itertools import compress
 from handlers.html.hints import OTHERS
 from handlers.html.layout import Layout
 from handlers.html.names import NameWords
-from handlers.html.outline import A
+from handlers.html.nodes import short_text
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData, letters_of
-from handlers.html.walk import short_text
 from handlers.text.patterns import DetailPatterns
 from handlers.text.scripts import has_cjk
 from handlers.text.words import alternatives
@@ -29,7 +28,7 @@ KINDS = ("json-ld", "meta", "twitter", "itemprop", "rel", "class", "link", "line
 _STATED = frozenset(("json-ld", "meta", "twitter", "itemprop"))
 _LOOSE = frozenset(("class", "link", "line"))
 _KIND_OF = {"itemprop:author": "itemprop", "rel:author": "rel", "hint:byline": "class"}
-_MAX_NAMES, _MAX_MARKS, _MAX_CANDIDATES, _MAX_CHARACTERS, _MAX_ABOVE = 20, 24, 40, 200, 4
+_MAX_NAMES, _MAX_MARKS, _MAX_CANDIDATES, _MAX_CHARACTERS = 20, 24, 40, 200
 _BEFORE_END, _AFTER_END = 6, 10
 """Texts before and after the end of the content whose lines may be credits."""
 _MAX_LINE = 80
@@ -254,12 +253,8 @@ def _linked(layout: Layout, near: range, words: BylineWords) -> Iterator[Place]:
     """Links to a person's page."""
     outline = layout.outline
     for index in near:
-        node = outline.nodes[index].parent if outline.links[index] else None
-        for _ in range(_MAX_ABOVE):
-            if node is None or node.tag_id == A:
-                break
-            node = node.parent
-        if node is not None and node.tag_id == A and words.path.search(node.attributes.get("href") or ""):
+        node = outline.link(index) if outline.links[index] else None
+        if node is not None and words.path.search(node.attributes.get("href") or ""):
             yield Place("link", "author's link", [short_text(node)], index, outline.element_of(index))
 
 

@@ -15,7 +15,8 @@ from unicodedata import normalize
 from selectolax.lexbor import LexborNode
 
 from handlers.html.links import absolute_url, host_of, owner_name, registered_domain, registrable_domain
-from handlers.html.outline import HEADING_NAMES, Block
+from handlers.html.nodes import HEADING_NAMES
+from handlers.html.outline import Block
 from handlers.html.reading import PageReadingSection
 from handlers.text.scripts import has_cjk
 

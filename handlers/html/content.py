@@ -29,12 +29,13 @@ from handlers.html.citations import (
 )
 from handlers.html.encoding import whole
 from handlers.html.entries import find_entries
-from handlers.html.hidden_text import Hidden, judge, judge_stated, visible
+from handlers.html.hidden import Hidden, judge, judge_stated, visible
 from handlers.html.hints import OTHERS, Hints
 from handlers.html.layout import EventWords, Layout, is_event
 from handlers.html.links import absolute_url, host_of
 from handlers.html.main_content import Content, find_content
-from handlers.html.outline import HEADING_NAMES, Block, Outline
+from handlers.html.nodes import HEADING_NAMES
+from handlers.html.outline import Block, Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.state import CONTENT, PageState
@@ -130,7 +131,7 @@ class PageReader:
         self._hints = Hints(reading)
         self._types = SchemaTypes(reading)
         self._bylines = BylineWords(reading, patterns)
-        self._dates = DateWords(reading, MomentReader(patterns))
+        self._dates = DateWords(reading, MomentReader(patterns), self._bylines.names)
         self._events = EventWords(reading)
         self._citations = CitationWords(reading)
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Set
-from itertools import islice
+from itertools import chain, islice, takewhile
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from handlers.html.outline import NAME_OF, TEXT, empty
+from handlers.html.nodes import DEEPEST, NAME_OF, TEXT, ancestors, empty
 
 _MARKUP = re.compile(rb"</(?:su[bp]|math)>", re.IGNORECASE)
 _MOST = 5_000
@@ -53,6 +53,7 @@ _NEVER_INSIDE = _PRE | frozenset(("a", "h1", "h2", "h3", "h4", "h5", "h6", "dt",
 """Elements that make a line of their own, or lead somewhere: code in them names something."""
 _BLOCKS_OF_TEXT = "a,p,h1,h2,h3,h4,h5,h6,ul,ol,table,img"
 _WRAPPERS = frozenset(("div", "span", "figure", "section", "p"))
+_HOLDERS = frozenset(("div", "figure", "td", "tr", "tbody", "table", "section"))
 _CONTROLS = "button,select,textarea,clipboard-copy"
 
 
@@ -269,19 +270,12 @@ def _write_loose_code(tree: LexborHTMLParser, root: LexborNode) -> None:
 
 def _is_inside(node: LexborNode, tags: Set[str], elements: Set[int] = frozenset()) -> bool:
     """Whether an element of some tags, or one of some elements, is around an element."""
-    above = node.parent
-    while above is not None and above.tag not in tags and above.mem_id not in elements:
-        above = above.parent
-    return above is not None
+    return any(above.tag in tags or above.mem_id in elements for above in ancestors(node, DEEPEST))
 
 
-def _nearest(node: LexborNode | None, tag: str) -> LexborNode | None:
-    """The nearest of an element and a few around it that has a tag."""
-    for _ in range(_MAX_AROUND):
-        if node is None or node.tag == tag:
-            break
-        node = node.parent
-    return node if node is not None and node.tag == tag else None
+def _nearest(node: LexborNode, tag: str) -> LexborNode | None:
+    """The nearest of a few elements around one that has a tag."""
+    return next((above for above in ancestors(node, _MAX_AROUND) if above.tag == tag), None)
 
 
 def _numbered_table(number: LexborNode, known: dict[int, bool]) -> LexborNode | None:
@@ -355,10 +349,7 @@ def _write(node: LexborNode) -> None:
 
 def _remove_buttons(node: LexborNode) -> None:
     """Removes the buttons beside code, such as "Copy", in elements that hold nothing else."""
-    for _ in range(_MAX_AROUND):
-        above = node.parent
-        if above is None or above.tag not in _WRAPPERS:
-            break
+    for above in takewhile(lambda above: above.tag in _WRAPPERS, ancestors(node, _MAX_AROUND)):
         others = [part for part in above.iter(include_text=True) if part.mem_id != node.mem_id]
         buttons = [part for part in others if part.tag == "button"]
         if len(others) > _MAX_AROUND or any(
@@ -388,7 +379,7 @@ def language_of(node: LexborNode) -> str:
 
 def _cell_before_code(node: LexborNode) -> LexborNode | None:
     """The first cell of a row, if it is around an element and another cell of the row has code."""
-    above = _nearest(node.parent, "td")
+    above = _nearest(node, "td")
     if above is None or above.parent is None:
         return None
     cells = [cell for cell in above.parent.iter() if cell.tag == "td"]
@@ -450,14 +441,8 @@ def _text(node: LexborNode) -> str:
 def _language(node: LexborNode) -> str:
     """The language that ``pre``, its ``code`` or an element around it states; "" without one."""
     code = node.css_first("code")
-    around: list[LexborNode] = [found for found in (code, node) if found is not None]
-    above = node.parent
-    for _ in range(_MAX_AROUND):
-        if above is None or above.tag not in ("div", "figure", "td", "tr", "tbody", "table", "section"):
-            break
-        around.append(above)
-        above = above.parent
-    for element in around:
+    holders = takewhile(lambda above: above.tag in _HOLDERS, ancestors(node, _MAX_AROUND))
+    for element in chain(filter(None, (code, node)), holders):
         attributes = element.attributes
         stated = attributes.get(LANGUAGE) or attributes.get("data-lang") or ""
         named = _NAMED.search(attributes.get("class") or "")

@@ -14,9 +14,9 @@ from itertools import accumulate, islice, zip_longest
 from selectolax.lexbor import LexborNode
 
 from handlers.html.hints import BYLINE
-from handlers.html.outline import HEADING_NAMES, Block, Outline
+from handlers.html.nodes import HEADING_NAMES, short_text
+from handlers.html.outline import Block, Outline
 from handlers.html.template import extents
-from handlers.html.walk import short_text
 from schemas.pages import MAX_ENTRIES, ContentEntry, EntryKind
 
 _MOST = 0.5

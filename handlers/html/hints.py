@@ -6,6 +6,7 @@ Names are split into words (``entry-date``, ``pubDate``), which are looked up in
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from selectolax.lexbor import LexborNode
 
@@ -73,7 +74,10 @@ class Hints:
     def of_node(self, node: LexborNode) -> int:
         """What an element's class names and its id say together."""
         # All attributes at once: to ask for one that an element lacks takes twice as long.
-        attributes = node.attributes
+        return self.of_attributes(node.attributes)
+
+    def of_attributes(self, attributes: Mapping[str, str | None]) -> int:
+        """What a class attribute and an id say together."""
         names, identity = attributes.get("class"), attributes.get("id")
         found = self.of(names) if names else 0
         return found | self.of(identity) if identity else found
@@ -140,12 +144,8 @@ class Regions:
 
     def add(self, node: LexborNode, tag: str, outer: int) -> None:
         """Adds an element, after those around it."""
-        # All attributes at once: to ask for one that an element lacks takes twice as long.
-        attributes, of = node.attributes, self._hints.of
-        names, identity = attributes.get("class"), attributes.get("id")
-        said = of(names) if names else 0
-        if identity:
-            said |= of(identity)
+        attributes = node.attributes
+        said = self._hints.of_attributes(attributes)
         if attributes.get("role") in _DIALOGS:
             said |= BOILERPLATE | CONSENT
         element = len(self.tags)
@@ -162,7 +162,7 @@ class Regions:
         self.nodes.append(node)
         self.said.append(said)
         self.around.append(around | said)
-        self.names.append(names or "")
+        self.names.append(attributes.get("class") or "")
         self.inside.append(inside | LANDMARKS.get(tag, 0))
         self.depth.append(depth)
         self._claims.append((BOILERPLATE if tag == "form" else said) if is_named else 0)

@@ -11,17 +11,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 
 from selectolax.lexbor import LexborNode
 
 from handlers.html.hints import BESIDE, BOILERPLATE, BYLINE, DATE, EVENT, OTHERS
 from handlers.html.main_content import Content
-from handlers.html.outline import HEADING_NAMES, NAME_OF, TEXT, Outline
+from handlers.html.nodes import DEEPEST, HEADING_NAMES, MARK_CHARACTERS, NAME_OF, ancestors, short_text, texts_in
+from handlers.html.outline import Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
 from handlers.html.template import below_others
-from handlers.html.walk import MARK_CHARACTERS, short_text
 from schemas.addresses import web_address
 from schemas.pages import ContentEntry
 
@@ -180,17 +180,13 @@ class Layout:
     def _said_inside(self, index: int) -> int:
         """The hints of the elements that hold only the line of a text."""
         outline, of_node, found = self.outline, self._of_node, 0
-        node = outline.nodes[index].parent if 0 <= index < len(outline.nodes) else None
-        for _ in range(_MAX_INSIDE):
-            if node is None:
-                break
+        for node in ancestors(outline.nodes[index], _MAX_INSIDE) if 0 <= index < len(outline.nodes) else ():
             said = of_node.get(node.mem_id)
             if said is None:
                 said = of_node[node.mem_id] = _own_names(outline.hints.of_node(node))
             found |= said
             if node.tag_id in NAME_OF:
                 break
-            node = node.parent
         return found
 
     @cached_property
@@ -250,12 +246,10 @@ class Layout:
         """The elements around a text, the innermost first, each with its hints and the text's block element."""
         outline = self.outline
         element = outline.element_of(index)
-        node = outline.nodes[index].parent
-        while node is not None and node.tag_id not in NAME_OF:
+        for node in takewhile(lambda node: node.tag_id not in NAME_OF, ancestors(outline.nodes[index], DEEPEST)):
             yield node, outline.hints.of_node(node), element
-            node = node.parent
-        for around in outline.around(element):
-            yield outline.elements[around], outline.regions.said[around], element
+        for block in outline.around(element):
+            yield outline.elements[block], outline.regions.said[block], element
 
 
 def is_event(layout: Layout, data: StructuredData, url: str, words: EventWords) -> bool:
@@ -325,8 +319,7 @@ def _name_in(author: LexborNode) -> str:
 
 def _apart(node: LexborNode) -> str:
     """The beginning of an element's text, one line for each text in it: names are in elements of their own."""
-    texts = islice(node.traverse(include_text=True, skip_empty=True), _MAX_NODES)
-    lines = (" ".join((part.text_content or "")[:MARK_CHARACTERS].split()) for part in texts if part.tag_id == TEXT)
+    lines = (" ".join(text[:MARK_CHARACTERS].split()) for text in texts_in(node, _MAX_NODES))
     return "\n".join(line for line in lines if line)[:MARK_CHARACTERS]
 
 

@@ -15,6 +15,7 @@ from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.encoding import parse_bytes
+from handlers.html.nodes import DEEPEST, ancestors
 from handlers.html.reading import PageReadingSection
 
 MAX_ATTRIBUTES = 400
@@ -130,12 +131,7 @@ def _why_refused(root: LexborNode | None, limits: PageReadingSection) -> str | N
     for number, node in enumerate(islice(elements, 0, None, step)):
         if number * step > limits.max_elements:
             return f"it has more than {limits.max_elements} elements"
-        depth = 0
-        above = node.parent
-        while above is not None:
-            depth += 1
-            above = above.parent
-        if depth > limits.max_depth:
+        if sum(1 for _ in ancestors(node, DEEPEST)) > limits.max_depth:
             return f"more than {limits.max_depth} elements are nested"
     return None
 

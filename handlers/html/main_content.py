@@ -14,7 +14,8 @@ from itertools import islice, pairwise
 from math import exp
 
 from handlers.html.blocks import Table, tables_of, type_blocks
-from handlers.html.outline import HEADING_NAMES, Block, Outline
+from handlers.html.nodes import HEADING_NAMES
+from handlers.html.outline import Block, Outline
 from handlers.html.template import OF_MARKS, OF_PAGE, OF_PLACE, Place, marks, measured
 from handlers.trees.forest import Forest
 from schemas.pages import ContentBlock

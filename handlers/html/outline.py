@@ -12,60 +12,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
-from handlers.html.hidden_text import Hidden
+from handlers.html.hidden import Hidden
 from handlers.html.hints import Hints, Regions
+from handlers.html.nodes import HEADINGS, LEAVES, NAME_OF, PRE, TEXT, A, ancestors
 from handlers.text.scripts import has_cjk
 
-TEXT = 2
-"""Tag number of a text node."""
-COMMENT = 4
-"""Tag number of a comment."""
-_BLOCKS = (
-    "html body div section article main td th tr table tbody thead tfoot ul ol li dl dt dd p h1 h2 h3 h4 h5 h6 "
-    "blockquote pre header address figure figcaption form fieldset details summary center caption button label "
-    "nav menu dialog aside footer"
-)
-STARTS_LINE, LINK, ROW, NO_TEXT, NO_SCRIPT, META, TITLE, TIME, FURNITURE = range(9)
-_EFFECTS = {
-    STARTS_LINE: _BLOCKS + " br hr",
-    NO_TEXT: "script style svg iframe object canvas audio video textarea datalist map select template rp noframes "
-    "meter progress",
-    FURNITURE: "nav menu dialog aside footer",
-    NO_SCRIPT: "noscript",
-    META: "meta",
-    TITLE: "title",
-    TIME: "time",
-    LINK: "a",
-    ROW: "tr",
-}
-
-
-def _numbers(tags: str) -> dict[int, str]:
-    tree = LexborHTMLParser("<p>")
-    return {tree.create_node(tag).tag_id: tag for tag in tags.split()}
-
-
-NAME_OF = _numbers(_BLOCKS)
-"""Names of the block elements by tag number; all other elements are inline."""
-LEAVES = frozenset(_numbers("p li h1 h2 h3 h4 h5 h6 dt dd caption figcaption summary"))
-"""Block elements that mostly hold a single line."""
-HEADING_NAMES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-HEADINGS = frozenset(number for number, name in NAME_OF.items() if name in HEADING_NAMES)
-EFFECT_OF = {number: effect for effect, tags in _EFFECTS.items() for number in _numbers(tags)}
-"""What a walk does at an element, by tag number."""
-PRE = next(iter(_numbers("pre")))
-"""Tag number of preformatted text."""
-A = next(iter(_numbers("a")))
-"""Tag number of a link."""
-STYLE = next(iter(_numbers("style")))
-"""Tag number of a style sheet."""
 DIRECT = 2
 _MAX_COMMENTS = 4
 """Comments in a row; frameworks put one on each side of a blank."""
-_MAX_ABOVE = 30
-"""Elements within a line between a text and the link around it."""
 _MARKS_OF_LINKS = " ¶↩\ufe0e"
 """Signs that are all of the text of a link to the place of a heading or back from a note."""
 _LONGEST_MARK = 40
@@ -253,12 +209,7 @@ class Outline:
 
     def link(self, index: int) -> LexborNode | None:
         """The link around a text; None without one."""
-        node = self.nodes[index].parent
-        for _ in range(_MAX_ABOVE):
-            if node is None or node.tag_id == A:
-                break
-            node = node.parent
-        return node
+        return next((node for node in ancestors(self.nodes[index]) if node.tag_id == A), None)
 
     def around(self, element: int) -> Iterator[int]:
         """A block element and those around it, the innermost first."""
@@ -391,9 +342,3 @@ def _is_blank(text: LexborNode, side: Literal["next", "prev"]) -> bool:
             return beside.tag_id == TEXT and beside.is_empty_text_node
         above = above.parent
     return False
-
-
-def empty(node: LexborNode) -> None:
-    """Removes the children of an element; elements below them can still be read."""
-    while (child := node.first_child) is not None:
-        child.decompose(recursive=False)

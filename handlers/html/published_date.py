@@ -19,10 +19,11 @@ import regex
 
 from handlers.html.hints import EVENT, OTHERS
 from handlers.html.layout import Layout, is_labelled
+from handlers.html.names import NameWords
+from handlers.html.nodes import MARK_CHARACTERS, short_text
 from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import StructuredData
-from handlers.html.walk import MARK_CHARACTERS, short_text
 from handlers.text.dates import Moment, MomentReader, Origin, calendar_day, day_of, instant_at, is_plausible
 from handlers.text.scripts import HAN, KANA
 from handlers.text.words import alternatives
@@ -324,8 +325,9 @@ def _in_url(url: str, words: DateWords) -> Iterator[Candidate]:
 class DateWords:
     """Reads the words beside dates, under one configuration: "By Jane Doe | Published 3 May 2024, updated 9 June"."""
 
-    def __init__(self, reading: PageReadingSection, moments: MomentReader) -> None:
+    def __init__(self, reading: PageReadingSection, moments: MomentReader, names: NameWords) -> None:
         self.moments = moments
+        self._names = names
         self.earliest_year = reading.earliest_year
         self.forest = reading.date_forest
         self.person_labels = tuple(label.casefold() for label in reading.person_labels)
@@ -341,11 +343,6 @@ class DateWords:
         )
         self._fillers = _any_of(reading.date_line_words)
         self._openings = _any_of([*label_words, *reading.byline_words])
-        occasions = alternatives((*reading.byline_occasions, *reading.byline_labels, *reading.published_words))
-        # "Approved by the council" and "Register by March 15" are no credits.
-        name = rf"(?!(?:{alternatives(moments.patterns.months)})\b)(?-i:[^\W\d_a-z])\w"
-        word = rf"(?:{alternatives(reading.byline_words)})[\s:]{{1,3}}"
-        self._credit = re.compile(rf"\W{{0,5}}(?:(?:{occasions})\s)?{word}{name}", re.IGNORECASE)
 
     def said_by(self, name: str) -> str | None:
         """What the name of a meta tag says of its date; None if the tag has no date."""
@@ -431,7 +428,7 @@ class DateWords:
         if han := len(_HAN_SIGNS.findall(left)):
             return (han + 2) // 3
         words = _WORD.findall(left)
-        if self._credit.match(segment):
+        if self._names.line_names(segment.strip()):
             return max(0, sum(1 for word in words if word[0].islower()) - _IN_CREDIT)
         return sum(1 for word in words if word[0].islower() or (names and not word.isdigit()))
 

@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.content import ExtractedReader, PageFacts, PageReader
 from handlers.html.encoding import not_a_page, page_bytes
-from handlers.html.hidden_text import judge
+from handlers.html.hidden import judge
 from handlers.html.limits import parse_within
 from handlers.html.links import session_of
 from handlers.html.reading import PageReadingSection

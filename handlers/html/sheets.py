@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode, SelectolaxError
 
+from handlers.html.nodes import ancestors
 from handlers.html.styles import (
     SCREEN,
     WHITE,
@@ -180,13 +181,10 @@ class Sheet:
 
 def _is_around(node: LexborNode, asked: frozenset[str], names: Names) -> bool:
     """Whether the nearest elements around an element have all names that a selector asks for."""
-    above = node.parent
-    for _ in range(_MOST_AROUND):
-        if above is None or not asked:
+    for above in ancestors(node, _MOST_AROUND) if asked else ():
+        asked -= names(above)
+        if not asked:
             break
-        own = names(above)
-        asked = frozenset(name for name in asked if name not in own)
-        above = above.parent
     return not asked
 
 

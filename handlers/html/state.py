@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import filterfalse
 from urllib.parse import unquote
@@ -16,6 +16,7 @@ from pydantic import Field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.links import absolute_url, canonical_url, host_of
+from handlers.html.nodes import DEEPEST, ancestors
 from handlers.html.notices import NoticesSection
 from handlers.html.styles import hiding_of
 from handlers.text.evidence import find_evidence
@@ -373,17 +374,12 @@ def find_machinery(tree: LexborHTMLParser, utf8: bytes, url: str, text: str, sec
 
 
 def _asks_password(tree: LexborHTMLParser) -> bool:
-    """Whether there is a field for a password outside of hidden forms, which scripts fill or show on demand."""
+    """Whether there is a field for a password outside of hidden forms, which scripts fill or show on demand.
+
+    A field itself may be hidden in a form that first asks for a name.
+    """
     fields = tree.css(_LOGIN_FIELD)
-    return len(fields) > _MAX_TAGS or any(not any(map(_is_hidden, _from_form(field))) for field in fields)
-
-
-def _from_form(field: LexborNode) -> Iterator[LexborNode]:
-    """The form of a field and the elements around it. A field may be hidden in a form that first asks for a name."""
-    node = field.parent
-    while node is not None:
-        yield node
-        node = node.parent
+    return len(fields) > _MAX_TAGS or any(not any(map(_is_hidden, ancestors(field, DEEPEST))) for field in fields)
 
 
 def _is_hidden(node: LexborNode) -> bool:

@@ -9,7 +9,7 @@ from html import unescape
 from typing import Any
 
 from handlers.html.addressed import Addressed, sentence_bounds
-from handlers.html.hidden_text import Hidden, judge_stated
+from handlers.html.hidden import Hidden, judge_stated
 from handlers.html.structured_data import StructuredData
 
 _TAG = re.compile(r"<[^<>]{0,500}>")

@@ -14,10 +14,10 @@ from html import unescape
 from typing import Any
 
 from handlers.html.encoding import whole
-from handlers.html.hidden_text import visible
-from handlers.html.outline import HEADING_NAMES, Outline
+from handlers.html.hidden import visible
+from handlers.html.nodes import DEEPEST, HEADING_NAMES, ancestors, short_text
+from handlers.html.outline import Outline
 from handlers.html.reading import PageReadingSection
-from handlers.html.walk import short_text
 
 _MAX_NODES = 20_000
 _MAX_AUTHORS = 30
@@ -296,9 +296,8 @@ def _headings(page: Outline) -> list[str]:
     """The texts of h1 and h2, each as one line."""
     found: dict[int, str] = {}
     for line in page.lines_with_links():
-        node = page.nodes[line.start].parent if line.tag in ("h1", "h2") else None
-        while node is not None and node.tag != line.tag:
-            node = node.parent
+        above = ancestors(page.nodes[line.start], DEEPEST) if line.tag in ("h1", "h2") else ()
+        node = next((one for one in above if one.tag == line.tag), None)
         if node is not None and node.mem_id not in found and len(found) < _MAX_HEADINGS:
             found[node.mem_id] = visible(short_text(node))
     return [*found.values()]

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
 from handlers.html.hints import BOILERPLATE, LANDMARKS, OTHERS, plain
-from handlers.html.outline import HEADING_NAMES, Block, Outline
+from handlers.html.nodes import HEADING_NAMES
+from handlers.html.outline import Block, Outline
 
 CONTAINERS = frozenset(
     ("html", "body", "div", "section", "article", "main", "td", "center", "form", "fieldset", "figure", "table")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.displayed import CODE, write_code
-from handlers.html.hidden import Styles, take_out_doubtful, take_out_hidden, take_out_unseen
-from handlers.html.hidden_text import visible
+from handlers.html.hidden import Styles, take_out_doubtful, take_out_hidden, take_out_unseen, visible
 from handlers.html.hints import Hints
-from handlers.html.outline import (
+from handlers.html.nodes import (
     COMMENT,
     EFFECT_OF,
     FURNITURE,
@@ -27,14 +26,14 @@ from handlers.html.outline import (
     TIME,
     TITLE,
     A,
-    Outline,
+    ancestors,
     empty,
+    short_text,
+    texts_in,
 )
+from handlers.html.outline import Outline
 from handlers.html.sheets import is_for_screens
 
-MARK_CHARACTERS = 300
-"""Characters of a mark or a heading that are read."""
-_MAX_SHORT_NODES = 40
 _MAX_NO_SCRIPT = 50
 _MAX_COMMENTS, _MAX_COMMENT = 200, 500
 """Comments, and characters of each."""
@@ -51,8 +50,7 @@ _OF_OTHERS, _PARTS = (
     ("review", "imageobject", "videoobject"),
 )
 """Types of items that hold what others wrote, or a part, unless they say that they are the page's main entity."""
-_MAX_NAMES = 4
-_MAX_ABOVE = 30
+_MAX_NAMES, _MAX_INSIDE = 4, 5
 _ASIDES = frozenset(("aside", "footer"))
 _CONTROLS = frozenset(("button", "label"))
 
@@ -99,42 +97,13 @@ def take_out_scripts(root: LexborNode) -> tuple[list[str], str]:
     json_ld, sheets = [], []
     for node in root.css("script,style"):
         if node.tag_id == STYLE:
-            media = node.attrs.get("media")
-            if (not media or is_for_screens(media.lower())) and not _is_without_scripts(node):
+            media = node.attrs.get("media") or "all"
+            if is_for_screens(media) and all(above.tag != "noscript" for above in ancestors(node)):
                 sheets.append(node.text())
         elif "ld+json" in (node.attrs.get("type") or "").lower():
             json_ld.append(node.text())
         empty(node)
     return json_ld, "\n".join(sheets)
-
-
-def _is_without_scripts(node: LexborNode) -> bool:
-    """Whether an element is inside of ``noscript``."""
-    above = node.parent
-    for _ in range(_MAX_ABOVE):
-        if above is None or above.tag == "noscript":
-            return above is not None
-        above = above.parent
-    return False
-
-
-def short_text(node: LexborNode) -> str:
-    """The beginning of an element's text; reads a bounded number of nodes, since elements can hold the whole page."""
-    child = node.first_child
-    if child is None:
-        return ""
-    if child.next is None and child.tag_id == TEXT:
-        return " ".join((child.text_content or "")[:MARK_CHARACTERS].split())
-    texts = []
-    length = 0
-    for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_SHORT_NODES):
-        if part.tag_id == TEXT:
-            text = part.text_content or ""
-            texts.append(text[:MARK_CHARACTERS])
-            length += len(text)
-            if length >= MARK_CHARACTERS:
-                break
-    return " ".join(" ".join(texts).split())[:MARK_CHARACTERS]
 
 
 def _select(found: Outline, root: LexborNode) -> None:
@@ -169,27 +138,18 @@ def _is_of_others(node: LexborNode, items: list[str]) -> bool:
 
     ``items`` are the types of the items that are no parts of others: the first one is the page's.
     """
-    above = node.parent
-    for _ in range(_MAX_ABOVE):
-        if above is None:
-            break
+    for above in ancestors(node):
         attributes = above.attributes
         if kind := attributes.get("itemtype"):
             name = kind.lower().rstrip("/").rpartition("/")[2]
             is_own = name not in _OF_OTHERS and (name not in _PARTS or items[:1] == [kind])
             return not (is_own or _is_main(attributes.get("itemprop"))) or _is_aside(above)
-        above = above.parent
     return False
 
 
 def _is_aside(node: LexborNode) -> bool:
     """Whether an element is in an ``aside``, as teasers are."""
-    above = node.parent
-    for _ in range(_MAX_ABOVE):
-        if above is None or above.tag in _ASIDES:
-            return above is not None
-        above = above.parent
-    return False
+    return any(above.tag in _ASIDES for above in ancestors(node))
 
 
 def _is_main(names: str | None) -> bool:
@@ -202,13 +162,9 @@ def _rdfa_types(node: LexborNode, kinds: str) -> list[str]:
     names = kinds.split()[:_MAX_NAMES]
     found = [name for name in names if name.startswith("schema:") or "schema.org/" in name]
     bare = [name for name in names if ":" not in name]
-    above: LexborNode | None = node
-    for _ in range(_MAX_ABOVE):
-        if above is None or not bare:
-            break
+    for above in chain([node], ancestors(node)) if bare else ():
         if vocabulary := above.attributes.get("vocab"):
             return found + bare if "schema.org" in vocabulary else found
-        above = above.parent
     return found
 
 
@@ -270,12 +226,8 @@ def _open_controls(controls: list[LexborNode]) -> None:
     found: list[tuple[LexborNode, bool]] = []
     # Few controls are in headings: to look above each takes a quarter of the time of selectors with two parts.
     for node in controls:
-        above = node.parent
-        for _ in range(_MAX_NAMES):
-            if above is None or above.tag_id in _TITLED:
-                break
-            above = above.parent
-        if above is None or above.tag_id not in _TITLED:
+        above = next((one for one in ancestors(node, _MAX_INSIDE) if one.tag_id in _TITLED), None)
+        if above is None:
             continue
         words = texts.get(above.mem_id)
         if words is None:
@@ -303,11 +255,7 @@ def _has_prose(node: LexborNode) -> bool:
 
 def _holds_text(node: LexborNode) -> bool:
     """Whether a ``noscript`` element holds the text of a page, and not only a picture or a request."""
-    length = 0
-    for part in islice(node.traverse(include_text=True, skip_empty=True), _MAX_NO_SCRIPT_NODES):
-        if part.tag_id == TEXT:
-            length += len(part.text_content or "")
-    return length >= _NO_SCRIPT_TEXT
+    return sum(map(len, texts_in(node, _MAX_NO_SCRIPT_NODES))) >= _NO_SCRIPT_TEXT
 
 
 def _note(found: Outline, node: LexborNode, effect: int | None) -> None:

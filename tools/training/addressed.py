@@ -46,7 +46,7 @@ from handlers.html.addressed import (
 from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
 from handlers.html.limits import parse_within
-from handlers.html.outline import HEADING_NAMES
+from handlers.html.nodes import HEADING_NAMES
 from handlers.html.reading import PageReadingSection
 from handlers.html.structured_data import SchemaTypes, read_structured_data
 from handlers.html.walk import walk_page

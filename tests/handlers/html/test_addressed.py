@@ -3,7 +3,7 @@
 import pytest
 
 from handlers.html.addressed import AddressedSection, folded, near_each_other, numbers_of, of_word, words_of
-from handlers.html.hidden_text import judge
+from handlers.html.hidden import judge
 from tests.handlers.html.rules import READING
 from tests.tables import tables
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from handlers.html.hidden_text import visible
+from handlers.html.hidden import visible
 from handlers.html.snippet import SourcePage, paragraphs_of, snippet_of
 from handlers.judge_relevance import JudgeRelevanceRules
 from handlers.score_page import score_page

@@ -3,6 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from handlers.html.layout import EventWords, is_event
+from handlers.html.names import NameWords
 from handlers.html.published_date import Candidate, DatedPage, DateWords, candidates, find_date, measured
 from handlers.html.structured_data import StructuredData
 from handlers.text.dates import MomentReader, Origin
@@ -11,7 +12,7 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-WORDS = DateWords(READING, MomentReader(PATTERNS))
+WORDS = DateWords(READING, MomentReader(PATTERNS), NameWords(READING, PATTERNS))
 NO_DATA = StructuredData()
 
 
