@@ -125,7 +125,7 @@ class BylineWords:
         self.publishers = tuple(reading.publisher_names)
         self.agencies = frozenset(name.casefold() for name in reading.wire_services)
         self.path = _path((*reading.author_paths, *reading.byline_hints, *reading.user_paths))
-        self.forest = reading.author_forest
+        self.forest = reading.author_trees.forest
 
 
 def find_credit(page: CreditedPage, words: BylineWords) -> Credit:
@@ -241,21 +241,15 @@ def _places(page: CreditedPage, words: BylineWords) -> Iterator[Place]:
         if layout.is_near(index) and len(text) < _MAX_CHARACTERS:
             yield Place("line", "aside", [text], index)
     for near in layout.near:
-        yield from _linked(layout, near, words)
+        for index in near:
+            link = outline.link(index) if outline.links[index] else None
+            if link is not None and words.path.search(link.attributes.get("href") or ""):
+                yield Place("link", "author's link", [short_text(link)], index, outline.element_of(index))
     for near in (*layout.near, range(layout.end - _BEFORE_END, layout.end + _AFTER_END)):
         for block in outline.blocks(near.start, near.stop):
             # A heading such as "Interview: Ada Lovelace" is not a credit, nor is a sentence of the text.
             if block.start != layout.heading and (layout.is_near(block.start) or len(block.text) <= _MAX_LINE):
                 yield Place("line", "text", [block.text], block.start, block.element)
-
-
-def _linked(layout: Layout, near: range, words: BylineWords) -> Iterator[Place]:
-    """Links to a person's page."""
-    outline = layout.outline
-    for index in near:
-        node = outline.link(index) if outline.links[index] else None
-        if node is not None and words.path.search(node.attributes.get("href") or ""):
-            yield Place("link", "author's link", [short_text(node)], index, outline.element_of(index))
 
 
 def measured(found: list[Candidate], page: CreditedPage, words: BylineWords) -> list[dict[str, float]]:

@@ -1,4 +1,4 @@
-"""Support of a page's text: DOIs and citations, a references section, figures, the credit of a news agency.
+"""Support of a page's text: DOIs and citations, a references section, links, headings, figures, a credit of an agency.
 
 Only the main text, its links and its references count, not boilerplate.
 """
@@ -9,14 +9,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from unicodedata import normalize
 
-from selectolax.lexbor import LexborNode
-
+from handlers.html.blocks import has_data_table
+from handlers.html.hints import OTHERS
+from handlers.html.layout import Layout
 from handlers.html.links import absolute_url, host_of, owner_name, registered_domain, registrable_domain
+from handlers.html.main_content import Content
 from handlers.html.nodes import HEADING_NAMES
-from handlers.html.outline import Block
+from handlers.html.outline import Block, Outline
 from handlers.html.reading import PageReadingSection
 from handlers.text.scripts import has_cjk
 
@@ -29,7 +31,15 @@ _OPENING = re.compile(r"([^:：]{2,12})[:：]")
 _MAX_HEADING = 40
 _MAX_ENTRIES = 400
 """Texts below a references heading that are read."""
-_MAX_NAME = 300
+_MAX_NAME, _MAX_LINES = 300, 5_000
+"""Characters of a name, and lines at the end of a text in which references are looked for."""
+_TEXTS_AFTER = 12
+"""Texts after the main text in which a line, and not only a heading, can open the references."""
+_DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
+_COUNTED = ("h2", "h3")
+_ELSEWHERE, _NO_SUPPORT = "outside the main text", "paid, to a shop or to the same owner"
+_OF_OTHERS = ("doi_or_citation", "external_links", "references_section")
+"""What a copy of another page has from it."""
 _RUNNING = 60
 """Characters of a line of running text."""
 _DOI_REACH = 20
@@ -61,6 +71,7 @@ class CitationWords:
     """The configured headings and agencies, ready for look-up."""
 
     def __init__(self, reading: PageReadingSection) -> None:
+        self.reading = reading
         self.headings = frozenset(heading.lower() for heading in reading.reference_headings)
         services = "|".join(sorted(map(re.escape, reading.wire_services), key=len, reverse=True))
         han = "|".join(re.escape(name) for name in reading.wire_services if not name.isascii())
@@ -73,14 +84,6 @@ class CitationWords:
             rf"|^\W{{0,3}}(?:{han})[^。\n]{{0,30}}(?:電|电|報導|报道|訊|讯)"
             rf"|^[^.。\n]{{0,40}}[,，]\s?[^.。\n]{{0,25}}\s?[(（/]?(?:{services})[)）/]?\s{{0,2}}[-–—]{{1,2}}\s"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class References:
-    """A references section: a range of the page's texts; a heading without entries is no section."""
-
-    texts: range
-    has_entries: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +103,101 @@ class Citations:
     uncited_dois: int
 
 
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What supports the main text of a page.
+
+    Attributes:
+        external_links: Different links that ``count_external_links`` counts.
+        headings: Headings h2 and h3.
+        has_statistics: Whether there are figures or a table of data.
+        not_counted: By component of the trust score, what the page has that gives no points.
+    """
+
+    citations: Citations
+    external_links: int
+    headings: int
+    has_statistics: bool
+    not_counted: dict[str, str]
+
+
+def support_of(page: Outline, body: Content, layout: Layout, url: str, original: str, words: CitationWords) -> Support:
+    """What supports the main text of the page at an address, whose canonical address is ``original``."""
+    inside = own_lines(body.blocks, lambda line: _leads_elsewhere(page, line, url))
+    text = "\n".join(block.text for block in inside)
+    lines = page.blocks(body.blocks[0].start if body.blocks else 0)
+    references = find_references(lines, page.texts, page.links, words)
+    if references is not None:
+        # A list of references counts though its links are no text.
+        beyond, hidden = body.end + _TEXTS_AFTER, page.regions.hidden
+        below = [line for line in lines if line.start < beyond or line.tag in HEADING_NAMES]
+        below = [line for line in below if not hidden[line.element]]
+        references = find_references(below, page.texts, page.links, words)
+    linked = (range(line.start, line.end) for line in inside if line.linked)
+    places = chain(chain.from_iterable(linked), references or ())
+    links = [link for index in places if page.links[index] and (link := page.link(index))]
+    hrefs = [link.attrs.get("href") or "" for link in links]
+    # A link says that it was paid for.
+    is_paid = ["sponsored" in (link.attrs.get("rel") or "").lower().split() for link in links]
+    free = [href for href, paid in zip(hrefs, is_paid, strict=True) if not paid]
+    external, support = count_external_links(hrefs, url)[0], count_external_links(free, url)[1]
+    declared = [content for name in _DOI_NAMES for content in page.meta.get(name, ())]
+    citations = find_citations(text, _joined(references, page.texts), hrefs, declared)
+    headings = [line for line in inside if line.tag in _COUNTED]
+    own = sum(not layout.said(line.start, line.element) & OTHERS for line in headings)
+    is_table = has_data_table(page, body.tables, words.reading)
+    has_statistics = has_figures(text, words.reading.min_figures) or is_table
+    others = sum(line.tag in _COUNTED for line in page.lines_with_links()) - own
+    beyond = count_external_links(page.hrefs, url)[0] - external
+    remarks = {
+        "doi_or_citation": "a DOI that is mentioned and not cited" if citations.uncited_dois else "",
+        "external_links": _many((beyond, _ELSEWHERE), (external - support, _NO_SUPPORT)),
+        "references_section": "a references heading without entries" if references == range(0) else "",
+        "headings": _many((others, _ELSEWHERE)),
+        "statistics": "prices" if not has_statistics and has_prices(text) else "",
+    }
+    begin = page.blocks(max(0, body.first - _TEXTS_AFTER), body.first + _TEXTS_AFTER)
+    if source := copied_from((line.text for line in begin), original, url):
+        remarks |= dict.fromkeys(_OF_OTHERS, f"the page says that it is a copy from {source}")
+        citations, support = Citations(False, 0, False, 0), 0
+    remarks = {name: remark for name, remark in remarks.items() if remark}
+    return Support(citations, support, own, has_statistics, remarks)
+
+
+def cited_in(text: str, words: CitationWords) -> Citations:
+    """The citations of a page of which only the text is known."""
+    lines = text.split("\n")
+    first = max(0, len(lines) - _MAX_LINES)
+    blocks = [Block(line, "p", 0, -1, first + n, first + n + 1) for n, line in enumerate(lines[first:]) if line]
+    references = find_references(blocks, lines, [False] * len(lines), words)
+    return find_citations(text, _joined(references, lines), (), ())
+
+
+def _leads_elsewhere(page: Outline, line: Block, url: str) -> bool:
+    """Whether most of a line is a link to another page."""
+    href = page.href(line.start) or "#" if 2 * line.linked > len(line.text) else "#"
+    return "#" not in href and (absolute_url(url, href) or url).rstrip("/") != url.rstrip("/")
+
+
+def _joined(references: range | None, texts: Sequence[str]) -> str | None:
+    """The text of a references section; None if there is no section with entries."""
+    return " ".join(texts[references.start : references.stop]) if references else None
+
+
+def _many(*numbers: tuple[int, str]) -> str:
+    return ", ".join(f"{number} {what}" for number, what in numbers if number > 0)
+
+
 def find_references(
     blocks: Sequence[Block], texts: Sequence[str], links: Sequence[bool], words: CitationWords
-) -> References | None:
-    """The references section of a page: a heading with entries below it, or a line that holds both.
+) -> range | None:
+    """The texts of the references section of a page: a heading with entries below it, or a line that holds both.
 
     An entry is a list item, or a text with a number before it, a link, a year or an address. The blocks refer to
-    ``texts`` by index; ``links`` says for each text whether a link begins there.
+    ``texts`` by index; ``links`` says for each text whether a link begins there. A heading without entries is no
+    section: the range is empty. Without a heading there is none.
     """
-    empty: References | None = None
+    is_headed = False
     for number, block in enumerate(blocks):
         text = block.text
         if len(text) <= _MAX_HEADING and block.tag not in _LISTED and _plain(text) in words.headings:
@@ -117,12 +206,12 @@ def find_references(
             found = range(block.end, min(stop, block.end + _MAX_ENTRIES))
             listed = any(line.tag in _LISTED for line in below if line.start < stop)
             if listed or any(links[index] or _ENTRY.search(texts[index]) for index in found):
-                return References(found, has_entries=True)
-            empty = empty or References(found, has_entries=False)
+                return found
+            is_headed = True
         # Only Chinese lines put the heading and the sources on one line; "Sources:" in English opens image credits.
         elif not text[0].isascii() and (opening := _OPENING.match(text)) and _plain(opening[1]) in words.headings:
-            return References(range(block.start, block.end), has_entries=True)
-    return empty
+            return range(block.start, block.end)
+    return range(0) if is_headed else None
 
 
 def find_citations(text: str, references: str | None, hrefs: Iterable[str], declared: Iterable[str]) -> Citations:
@@ -183,11 +272,6 @@ def own_lines(lines: Sequence[Block], is_elsewhere: Callable[[Block], bool]) -> 
             found, below = [*found, *section], int(line.tag[1])
         section, has_text = [], False
     return [*found, *section][::-1]
-
-
-def is_paid(link: LexborNode) -> bool:
-    """Whether a link says that it was paid for."""
-    return "sponsored" in (link.attrs.get("rel") or "").lower().split()
 
 
 def count_external_links(hrefs: Iterable[str], url: str) -> tuple[int, int]:

@@ -5,37 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain, islice
+from itertools import islice
 from typing import TypeVar
 
 from selectolax.lexbor import LexborHTMLParser
 
 from handlers.html.addressed import Found
-from handlers.html.blocks import has_data_table
 from handlers.html.bylines import BylineWords, CreditedPage, find_credit
-from handlers.html.citations import (
-    Citations,
-    CitationWords,
-    References,
-    copied_from,
-    count_external_links,
-    find_citations,
-    find_references,
-    has_figures,
-    has_prices,
-    is_paid,
-    is_wire_report,
-    own_lines,
-)
+from handlers.html.citations import CitationWords, cited_in, has_figures, is_wire_report, support_of
 from handlers.html.encoding import whole
 from handlers.html.entries import find_entries
 from handlers.html.hidden import Hidden, judge, judge_stated, visible
-from handlers.html.hints import OTHERS, Hints
+from handlers.html.hints import Hints
 from handlers.html.layout import EventWords, Layout, is_event
-from handlers.html.links import absolute_url, host_of
+from handlers.html.links import host_of
 from handlers.html.main_content import Content, find_content
-from handlers.html.nodes import HEADING_NAMES
-from handlers.html.outline import Block, Outline
+from handlers.html.outline import Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.state import CONTENT, PageState
@@ -48,16 +33,9 @@ from handlers.text.scripts import find_language
 from handlers.text.sentences import count_words, leading_sentences
 from schemas.pages import ContentBlock, ContentEntry, CrawledPage, CrawlerMetadata, without_passages
 
-_TEXTS_AFTER = 12
-"""Texts after the main text in which a line, and not only a heading, can open the references."""
-_DOI_NAMES = ("citation_doi", "dc.identifier", "prism.doi")
 _MAX_TITLE_CHARACTERS = 500
 _MAX_NAME_CHARACTERS = 200
 _MAX_PASSAGE, _QUOTED = 500, 200
-_ELSEWHERE, _NO_SUPPORT = "outside the main text", "paid, to a shop or to the same owner"
-_CITATIONS = ("doi_or_citation", "external_links", "references_section")
-_MAX_LINES = 5_000
-"""Lines at the end of an extracted text in which references are looked for."""
 Value = TypeVar("Value")
 _MAX_SUMMED = 20
 """Lines of running text that a summary is made of."""
@@ -153,7 +131,7 @@ class PageReader:
         )
         data, hidden = without_orders(data, addressed)
         page.hidden += hidden
-        body = find_content(page, reading.content_forest, reading.max_content_characters)
+        body = find_content(page, reading.content_trees.forest, reading.max_content_characters)
         host = host_of(url)
         site_name = clean(_first(page, reading.site_names) or data.publisher or site_in_title(page.title, host))[:200]
         entries = find_entries(page, body.blocks, body.spans, self._bylines.path)
@@ -178,7 +156,7 @@ class PageReader:
         )
         credit = find_credit(CreditedPage(layout, data, body.text, site_name, host), self._bylines)
         dating = find_date(dated, self._dates)
-        citations, counts, not_counted = self._support(page, body, layout, url, original)
+        support = support_of(page, body, layout, url, original, self._citations)
         title = clean(find_title(page, data, _first(page, reading.title_names), layout.heading_text, site_name, host))
         text = clean(with_description(body.text, data, page.title))
         shown = " ".join((page.title, host, *page.texts)).casefold()
@@ -203,84 +181,84 @@ class PageReader:
             unread=_unread(page) if len(text) < _LITTLE else 0,
             language=language,
             word_count=count_words(text),
-            has_doi=citations.has_doi,
-            citation_count=citations.count,
-            has_references_section=citations.has_references_section,
-            has_statistics=bool(counts["statistics"]),
+            has_doi=support.citations.has_doi,
+            citation_count=support.citations.count,
+            has_references_section=support.citations.has_references_section,
+            has_statistics=support.has_statistics,
             has_byline=credit.has_byline,
             has_author=credit.has_author,
             has_date=dating is not None,
             schema_type=short_type(data.type),
             schema_is_article=data.is_article,
-            headings_count=counts["headings"],
-            external_links_count=counts["external_links"],
+            headings_count=support.headings,
+            external_links_count=support.external_links,
             is_wire_report=bool(credit.agencies)
             or is_wire_report(body.text[: reading.head_characters], self._citations),
-            not_counted=not_counted,
+            not_counted=support.not_counted,
         )
 
-    def _support(
-        self, page: Outline, body: Content, layout: Layout, url: str, original: str
-    ) -> tuple[Citations, dict[str, int], dict[str, str]]:
-        """Citations, counts of what supports the main text, and remarks on what of the page does not count."""
+    def read_extracted(self, page: CrawledPage) -> PageFacts:
+        """The facts of a page whose text a crawler extracted. Never raises, whatever its text holds.
 
-        def is_elsewhere(line: Block) -> bool:
-            href = page.href(line.start) or "#" if 2 * line.linked > len(line.text) else "#"
-            return "#" not in href and (absolute_url(url, href) or url).rstrip("/") != url.rstrip("/")
-
-        inside = own_lines(list(body.blocks), is_elsewhere)
-        text = "\n".join(block.text for block in inside)
-        lines = page.blocks(body.blocks[0].start if body.blocks else 0)
-        references = find_references(lines, page.texts, page.links, self._citations)
-        if references is not None:
-            # A list of references counts though its links are no text.
-            beyond = body.end + _TEXTS_AFTER
-            below = [
-                block
-                for block in lines
-                if (block.start < beyond or block.tag in HEADING_NAMES) and not page.regions.hidden[block.element]
-            ]
-            references = find_references(below, page.texts, page.links, self._citations)
-        entries = references.texts if references is not None and references.has_entries else range(0)
-        linked = (range(line.start, line.end) for line in inside if line.linked)
-        links = [link for index in chain(*linked, entries) if page.links[index] and (link := page.link(index))]
-        hrefs = [link.attrs.get("href") or "" for link in links]
-        free = [href for link, href in zip(links, hrefs, strict=True) if not is_paid(link)]
-        external, support = count_external_links(hrefs, url)[0], count_external_links(free, url)[1]
-        beyond = count_external_links(page.hrefs, url)[0] - external
-        declared = (content for name in _DOI_NAMES for content in page.meta.get(name, ()))
-        citations = find_citations(text, _entries(references, page.texts), hrefs, declared)
-        counts = {
-            "external_links": support,
-            "headings": sum(
-                line.tag in ("h2", "h3") and not layout.said(line.start, line.element) & OTHERS for line in inside
+        Args:
+            page: With ``content``; its quality metadata takes precedence over what the text shows.
+        """
+        limits = self._reading
+        text = clean((page.content or "")[: limits.max_content_characters])
+        suspected = tuple(limits.addressed.compiled.find(text))
+        stated = page.quality_metadata or CrawlerMetadata()
+        citations = cited_in(text, self._citations)
+        language = find_language("", text, self._patterns.small_words)
+        date = self._given_date(page, language)
+        credited = [name for author in page.authors if (name := _one_line(author, _MAX_NAME_CHARACTERS))]
+        agencies = tuple(name for name in credited if name.casefold() in self._bylines.agencies)
+        described = clean((page.summary or "")[: 2 * limits.max_summary_characters])
+        schema_type = short_type(stated.schema_type)
+        title = _one_line(page.title or "", _MAX_TITLE_CHARACTERS)
+        for one in judge_stated("attribute", ((title, "title"), (described, "summary")), limits.addressed.compiled):
+            title, described = "" if one.text == title else title, "" if one.text == described else described
+        return PageFacts(
+            title=title,
+            titles=(title,),
+            text=text,
+            summary=leading_sentences(described or without_passages(text, suspected), limits.max_summary_characters),
+            date=date,
+            authors=tuple(name for name in credited if name not in agencies),
+            agencies=agencies,
+            language=language,
+            suspected=suspected,
+            word_count=count_words(text),
+            has_doi=_first_known(stated.has_doi, citations.has_doi),
+            citation_count=_first_known(stated.citation_count, citations.count),
+            has_references_section=_first_known(stated.has_references_section, citations.has_references_section),
+            has_statistics=_first_known(stated.has_statistics, has_figures(text, limits.min_figures)),
+            has_byline=stated.has_byline,
+            has_author=_first_known(stated.has_author, True if credited else None),
+            has_date=_has_date(stated.has_date, page.date, date),
+            schema_type=schema_type,
+            schema_is_article=None if schema_type is None else self._types.is_article(schema_type),
+            has_headings=stated.has_headings,
+            external_links_count=stated.external_links_count,
+            is_wire_report=_first_known(
+                stated.is_wire_report,
+                bool(agencies) or is_wire_report(text[: limits.head_characters], self._citations),
             ),
-            "statistics": has_figures(text, self._reading.min_figures)
-            or has_data_table(page, body.tables, self._reading),
-        }
-        all_headings = sum(line.tag in ("h2", "h3") for line in page.lines_with_links())
-        remarks = {
-            "doi_or_citation": "a DOI that is mentioned and not cited" if citations.uncited_dois else "",
-            "external_links": _many((beyond, _ELSEWHERE), (external - support, _NO_SUPPORT)),
-            "references_section": "a references heading without entries" if references and not entries else "",
-            "headings": _many((all_headings - counts["headings"], _ELSEWHERE)),
-            "statistics": "prices" if not counts["statistics"] and has_prices(text) else "",
-        }
-        begin = page.blocks(max(0, body.first - _TEXTS_AFTER), body.first + _TEXTS_AFTER)
-        if source := copied_from((line.text for line in begin), original, url):
-            remarks |= dict.fromkeys(_CITATIONS, f"the page says that it is a copy from {source}")
-            citations, counts["external_links"] = Citations(False, 0, False, 0), 0
-        return citations, counts, {name: remark for name, remark in remarks.items() if remark}
+        )
+
+    def _given_date(self, page: CrawledPage, language: str | None) -> Moment | None:
+        """The date beside the text, by the rule that holds for dates of HTML."""
+        if not page.date:
+            return None
+        origin = origin_of(page.final_url or page.url, (), language, self._patterns)
+        found = self._dates.moments.read(page.date, origin)
+        is_date = found is not None and is_plausible(found, self._reading.earliest_year, page.fetched_at)
+        return found if is_date else None
 
 
 def _unread(page: Outline) -> int:
     """Characters of lines outside of boilerplate; a link, as of an item of a listing, counts as ``_LINK``."""
     lines = [block for block in page.lines_with_links() if not page.regions.hidden[block.element]]
     return sum(_LINK if block.linked else len(block.text) for block in lines)
-
-
-def _many(*numbers: tuple[int, str]) -> str:
-    return ", ".join(f"{number} {what}" for number, what in numbers if number > 0)
 
 
 def _first(page: Outline, names: tuple[str, ...]) -> str:
@@ -341,87 +319,9 @@ def clean(text: str) -> str:
     return visible(whole(text).replace("\x00", ""))
 
 
-class ExtractedReader:
-    """Reads extracted pages under one configuration; its word lists are compiled once."""
-
-    def __init__(self, reading: PageReadingSection, patterns: DetailPatterns) -> None:
-        self._reading = reading
-        self._moments = MomentReader(patterns)
-        self._agencies = frozenset(name.casefold() for name in reading.wire_services)
-        self._types = SchemaTypes(reading)
-        self._citations = CitationWords(reading)
-
-    def read(self, page: CrawledPage) -> PageFacts:
-        """The facts of an extracted page. Never raises, whatever its text holds.
-
-        Args:
-            page: With ``content``; its quality metadata takes precedence over what the text shows.
-        """
-        limits = self._reading
-        text = clean((page.content or "")[: limits.max_content_characters])
-        suspected = tuple(limits.addressed.compiled.find(text))
-        stated = page.quality_metadata or CrawlerMetadata()
-        lines = text.split("\n")
-        first = max(0, len(lines) - _MAX_LINES)
-        blocks = [Block(line, "p", 0, -1, first + n, first + n + 1) for n, line in enumerate(lines[first:]) if line]
-        references = find_references(blocks, lines, [False] * len(lines), self._citations)
-        citations = find_citations(text, _entries(references, lines), (), ())
-        language = find_language("", text, self._moments.patterns.small_words)
-        date = self._date(page, language)
-        credited = [name for author in page.authors if (name := _one_line(author, _MAX_NAME_CHARACTERS))]
-        agencies = tuple(name for name in credited if name.casefold() in self._agencies)
-        described = clean((page.summary or "")[: 2 * limits.max_summary_characters])
-        schema_type = short_type(stated.schema_type)
-        title = _one_line(page.title or "", _MAX_TITLE_CHARACTERS)
-        for one in judge_stated("attribute", ((title, "title"), (described, "summary")), limits.addressed.compiled):
-            title, described = "" if one.text == title else title, "" if one.text == described else described
-        return PageFacts(
-            title=title,
-            titles=(title,),
-            text=text,
-            summary=leading_sentences(described or without_passages(text, suspected), limits.max_summary_characters),
-            date=date,
-            authors=tuple(name for name in credited if name not in agencies),
-            agencies=agencies,
-            language=language,
-            suspected=suspected,
-            word_count=count_words(text),
-            has_doi=_first_known(stated.has_doi, citations.has_doi),
-            citation_count=_first_known(stated.citation_count, citations.count),
-            has_references_section=_first_known(stated.has_references_section, citations.has_references_section),
-            has_statistics=_first_known(stated.has_statistics, has_figures(text, limits.min_figures)),
-            has_byline=stated.has_byline,
-            has_author=_first_known(stated.has_author, True if credited else None),
-            has_date=_has_date(stated.has_date, page.date, date),
-            schema_type=schema_type,
-            schema_is_article=None if schema_type is None else self._types.is_article(schema_type),
-            has_headings=stated.has_headings,
-            external_links_count=stated.external_links_count,
-            is_wire_report=_first_known(
-                stated.is_wire_report,
-                bool(agencies) or is_wire_report(text[: limits.head_characters], self._citations),
-            ),
-        )
-
-    def _date(self, page: CrawledPage, language: str | None) -> Moment | None:
-        """The date beside the text, by the rule that holds for dates of HTML."""
-        if not page.date:
-            return None
-        origin = origin_of(page.final_url or page.url, (), language, self._moments.patterns)
-        found = self._moments.read(page.date, origin)
-        is_date = found is not None and is_plausible(found, self._reading.earliest_year, page.fetched_at)
-        return found if is_date else None
-
-
 def _one_line(text: str, most: int) -> str:
     """A text as one line of so many characters at most."""
     return " ".join(clean(text[: 2 * most]).split())[:most]
-
-
-def _entries(references: References | None, texts: Sequence[str]) -> str | None:
-    """The text of a references section; None if there is no section with entries."""
-    found = references.texts if references is not None and references.has_entries else range(0)
-    return " ".join(texts[found.start : found.stop]) if found else None
 
 
 def _has_date(stated: bool | None, given: str | None, date: Moment | None) -> bool | None:

@@ -199,44 +199,30 @@ def write_code(tree: LexborHTMLParser) -> None:
     """
     if tree.root is None:
         return
-    _write_code_of_cells(tree, tree.root)
+    _take_out_numbers(tree, tree.root)
     _write_loose_code(tree, tree.root)
     # An inner one is a part of the text of the outer one.
-    blocks = [node for node in tree.root.css("pre")[:_MAX_BLOCKS] if not _is_inside(node, _PRE)]
-    gutters: dict[int, LexborNode] = {}
-    for node in blocks:
-        if node.first_child is None:
-            continue
-        if (numbers := _cell_before_code(node)) is not None and _is_gutter_cell(numbers):
-            gutters[numbers.mem_id] = numbers
-        else:
+    for node in [node for node in tree.root.css("pre")[:_MAX_BLOCKS] if not _is_inside(node, _PRE)]:
+        if node.first_child is not None:
             _write(node)
-    for gutter in gutters.values():
-        gutter.decompose()
 
 
-def _write_code_of_cells(tree: LexborHTMLParser, root: LexborNode) -> None:
-    """Puts a ``pre`` into cells of code beside a cell of line numbers, and removes that cell."""
-    rows: set[int] = set()
-    found: list[tuple[LexborNode, LexborNode]] = []
-    for cell in root.css("tr td:has(code)")[:_MAX_BLOCKS]:
-        row = cell.parent
-        # Only the first cell with code is asked about: a row has one gutter.
-        if row is None or row.mem_id in rows:
-            continue
-        rows.add(row.mem_id)
-        gutter = next((other for other in row.iter() if other.tag == "td"), None)
-        if gutter is not None and gutter.mem_id != cell.mem_id and _is_gutter_cell(gutter):
-            found.append((gutter, cell))
+def _take_out_numbers(tree: LexborHTMLParser, root: LexborNode) -> None:
+    """Removes the first cell of rows, if it has line numbers and another cell has code, which gets a ``pre``."""
+    rows = {row.mem_id: row for code in root.css("td pre,td code")[:_MAX_BLOCKS] if (row := _nearest(code, "tr"))}
     # The inner ones first: a cell that is emptied takes those inside with it.
-    for gutter, cell in reversed(found):
-        if cell.css_first("pre") is None and not _is_inside(cell, _PRE):
-            gutter.decompose()
-            code = tree.create_node("pre")
-            if text := _text(cell):
-                code.insert_child(text)
-            empty(cell)
-            cell.insert_child(code)
+    for row in reversed(rows.values()):
+        numbers, *others = [cell for cell in row.iter() if cell.tag == "td"] or [None]
+        code = next((cell for cell in others if cell is not None and cell.css_first("pre,code") is not None), None)
+        if numbers is None or code is None or not _is_gutter_cell(numbers):
+            continue
+        numbers.decompose()
+        if code.css_first("pre") is None and not _is_inside(code, _PRE):
+            whole = tree.create_node("pre")
+            if text := _text(code):
+                whole.insert_child(text)
+            empty(code)
+            code.insert_child(whole)
 
 
 def _write_loose_code(tree: LexborHTMLParser, root: LexborNode) -> None:
@@ -375,16 +361,6 @@ def language_of(node: LexborNode) -> str:
     """The language of ``pre`` that ``write_code`` found; "" without one."""
     language = node.attributes.get(LANGUAGE) or ""
     return language if _LANGUAGE.fullmatch(language) else ""
-
-
-def _cell_before_code(node: LexborNode) -> LexborNode | None:
-    """The first cell of a row, if it is around an element and another cell of the row has code."""
-    above = _nearest(node, "td")
-    if above is None or above.parent is None:
-        return None
-    cells = [cell for cell in above.parent.iter() if cell.tag == "td"]
-    is_first = cells[0].mem_id == above.mem_id
-    return above if is_first and any(cell.css_first("pre,code") is not None for cell in cells[1:]) else None
 
 
 def _is_gutter_cell(cell: LexborNode) -> bool:

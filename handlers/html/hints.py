@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from selectolax.lexbor import LexborNode
 
@@ -42,7 +43,6 @@ class Hints:
 
     Attributes:
         addressed: What tells whether a text addresses a language model.
-        known: Answers so far. Sites repeat few names, and a look-up here takes a tenth of the time of an answer.
     """
 
     def __init__(self, reading: PageReadingSection) -> None:
@@ -58,18 +58,13 @@ class Hints:
         self._lists = [(bit, frozenset(words), frozenset(no_words)) for bit, words, no_words in lists]
         self._telling = frozenset(word for _, words, _ in lists for word in words)
         self.others_headings = frozenset(map(plain, reading.others_headings))
-        self.known: dict[str, int] = {}
+        # Sites repeat few names, and to look them up takes ten times as long as to know the answer.
+        self._known = lru_cache(maxsize=_MAX_KNOWN)(self._look_up)
         self.addressed = reading.addressed.compiled
-        self._stems: dict[str, str] = {}
 
     def stem(self, names: str) -> str:
         """The first class names without their numbers, which count states, sizes and items."""
-        found = self._stems.get(names)
-        if found is None:
-            found = " ".join(_NUMBERS.sub("", names[:_MAX_CHARACTERS]).split()[:_MAX_STEMS])
-            if len(self._stems) < _MAX_KNOWN and len(names) <= _MAX_CHARACTERS:
-                self._stems[names] = found
-        return found
+        return _stem(names[:_MAX_CHARACTERS])
 
     def of_node(self, node: LexborNode) -> int:
         """What an element's class names and its id say together."""
@@ -84,12 +79,7 @@ class Hints:
 
     def of(self, names: str) -> int:
         """The bits of this module that apply to a class attribute or id, joined."""
-        found = self.known.get(names)
-        if found is None:
-            found = self._look_up(names[:_MAX_CHARACTERS])
-            if len(self.known) < _MAX_KNOWN and len(names) <= _MAX_CHARACTERS:
-                self.known[names] = found
-        return found
+        return self._known(names[:_MAX_CHARACTERS])
 
     def _look_up(self, names: str) -> int:
         if names.isascii() and names.islower():
@@ -102,6 +92,11 @@ class Hints:
         return sum(
             bit for bit, telling, others in self._lists if not telling.isdisjoint(words) and others.isdisjoint(words)
         )
+
+
+@lru_cache(maxsize=_MAX_KNOWN)
+def _stem(names: str) -> str:
+    return " ".join(_NUMBERS.sub("", names).split()[:_MAX_STEMS])
 
 
 class Regions:

@@ -7,7 +7,7 @@ and posts are kept or left out together, and some 30 decisions make a page.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -142,22 +142,15 @@ def _chosen(outline: Outline, blocks: list[Block], in_tables: dict[int, int], fo
 
 def _whole_tables(blocks: list[Block], in_tables: dict[int, int], chosen: list[int]) -> list[int]:
     """The chosen lines, with each table of data as a whole or not at all; one between chosen lines is content."""
-    if not in_tables:
-        return chosen
-    kept, held, whole = set(chosen), Counter[int](), Counter[int]()
+    kept, found = frozenset(chosen), set(chosen)
+    lines_of = defaultdict[int, list[int]](list)
     for number, element in in_tables.items():
-        length = len(blocks[number].text)
-        whole[element] += length
-        held[element] += length * (number in kept)
-    ends: dict[int, tuple[int, int]] = {}
-    for number, element in in_tables.items():
-        first, last = ends.get(element, (number, number))
-        ends[element] = min(first, number), max(last, number)
-    between = {element for element, (first, last) in ends.items() if first - 1 in kept and last + 1 in kept}
-    for number, element in in_tables.items():
-        is_content = held[element] * 2 >= whole[element] or element in between
-        (kept.add if is_content else kept.discard)(number)
-    return sorted(kept)
+        lines_of[element].append(number)
+    for numbers in lines_of.values():
+        held, length = (sum(len(blocks[number].text) for number in some) for some in (kept & {*numbers}, numbers))
+        is_between = min(numbers) - 1 in kept and max(numbers) + 1 in kept
+        (found.update if 2 * held >= length or is_between else found.difference_update)(numbers)
+    return sorted(found)
 
 
 def _all_but_links(outline: Outline, blocks: list[Block], in_tables: dict[int, int]) -> list[int]:

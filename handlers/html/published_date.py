@@ -329,7 +329,7 @@ class DateWords:
         self.moments = moments
         self._names = names
         self.earliest_year = reading.earliest_year
-        self.forest = reading.date_forest
+        self.forest = reading.date_trees.forest
         self.person_labels = tuple(label.casefold() for label in reading.person_labels)
         self.thing_labels = tuple(label.casefold() for label in reading.thing_labels)
         self._said_by = dict.fromkeys(reading.updated_names, "updated") | dict.fromkeys(reading.date_names, "published")

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from selectolax.lexbor import LexborHTMLParser
 
-from handlers.html.content import ExtractedReader, PageFacts, PageReader
+from handlers.html.content import PageFacts, PageReader
 from handlers.html.encoding import not_a_page, page_bytes
 from handlers.html.hidden import judge
 from handlers.html.limits import parse_within
@@ -28,6 +28,8 @@ _TRAILS = '[aria-label*="breadcrumb" i],[itemtype$="BreadcrumbList"],[class*="br
 _MAX_TRAILS = 5
 _MAX_TRAIL_CHARACTERS = 300
 _MAX_STEPS = 8
+Fetched = tuple[str, str | None, int | None, datetime | None]
+"""The address that was asked for, that after redirects, the status, and when a page was fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,10 @@ class StatedReader:
         self.addressed = reading.addressed.compiled
         self.states = StateReader(refusals, details)
         self._pages = PageReader(reading, details)
-        self._extracted = ExtractedReader(reading, details)
 
     def extracted(self, page: CrawledPage) -> PageFacts:
         """The facts and the state of a page whose text a crawler extracted."""
-        facts = self._extracted.read(page)
+        facts = self._pages.read_extracted(page)
         shown = Shown(facts.titles, facts.text)
         return replace(facts, state=self.states.page_state(shown, page.url, page.final_url, page.status))
 
@@ -85,25 +86,17 @@ class StatedReader:
         if isinstance(body, str) and (too_large := why_too_large(len(utf8))):
             return too_large
         at = (url, final_url, status, fetched_at)
-        found = self._parsed(utf8, *at, with_trail=with_trail)
+        found = self._parsed(utf8, at, with_trail=with_trail)
         least = self.states.section.least_characters
         if isinstance(found, PageFacts) and len(found.text) < least and _NOSCRIPT.search(utf8):
             # A page that scripts make may have its text in "noscript" too, which most visitors do not see.
-            plain = self._parsed(_NOSCRIPT.sub(rb"\1div", utf8), *at, with_trail=with_trail)
+            plain = self._parsed(_NOSCRIPT.sub(rb"\1div", utf8), at, with_trail=with_trail)
             if isinstance(plain, PageFacts) and plain.state.is_content:
                 return found if any(judge([plain.text], self.addressed)) else plain
         return found
 
-    def _parsed(
-        self,
-        utf8: bytes,
-        url: str,
-        final_url: str | None,
-        status: int | None,
-        fetched_at: datetime | None,
-        *,
-        with_trail: bool,
-    ) -> PageFacts | Dead:
+    def _parsed(self, utf8: bytes, fetched: Fetched, *, with_trail: bool) -> PageFacts | Dead:
+        url, final_url, status, fetched_at = fetched
         tree = parse_within(utf8, self._reading)
         if isinstance(tree, str):
             return Dead(DeadReason.TOO_COMPLEX, tree)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from pydantic import Field
 
 from handlers.html.addressed import AddressedSection
 from handlers.text.patterns import WordList as Words
-from handlers.trees.forest import Forest, Trees
+from handlers.trees.forest import Trees
 from schemas.rules import Section
 
 
@@ -102,18 +100,3 @@ class PageReadingSection(Section):
     addressed: AddressedSection = Field(
         default=AddressedSection(), description="What tells whether a text addresses a language model."
     )
-
-    @cached_property
-    def content_forest(self) -> Forest:
-        """The trees in the form that is evaluated, made once."""
-        return Forest(self.content_trees)
-
-    @cached_property
-    def date_forest(self) -> Forest:
-        """The trees for dates in the form that is evaluated, made once."""
-        return Forest(self.date_trees)
-
-    @cached_property
-    def author_forest(self) -> Forest:
-        """The trees for authors in the form that is evaluated, made once."""
-        return Forest(self.author_trees)

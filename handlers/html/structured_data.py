@@ -141,9 +141,7 @@ def read_structured_data(
     by_id = {item["@id"]: item for item in objects if isinstance(item.get("@id"), str) and len(item) > 1}
     main = objects[min(typed)[1]]
     websites = (_text(item.get("name")) for item in objects if "WebSite" in _type_names(item))
-    credited = main.get("author") or main.get("creator")
-    authors = _names(credited, by_id)
-    organizations = _names(credited, by_id, organizations=True)
+    credited = _names(main.get("author") or main.get("creator"), by_id)
     return StructuredData(
         type=best_name,
         is_article=is_article,
@@ -151,8 +149,8 @@ def read_structured_data(
         published=_text(main.get("datePublished")) or _first_text(objects, "datePublished"),
         created=_text(main.get("dateCreated")) or _text(main.get("uploadDate")),
         modified=_text(main.get("dateModified")),
-        authors=tuple(name for name in authors if name not in organizations),
-        organizations=organizations,
+        authors=tuple(name for name, is_organization in credited.items() if not is_organization),
+        organizations=tuple(name for name, is_organization in credited.items() if is_organization),
         headline=_text(main.get("headline")) or _text(main.get("name")),
         publisher=next(iter((*_names(main.get("publisher"), by_id), *websites)), ""),
         description=_text(main.get("description")),
@@ -223,20 +221,22 @@ def _first_text(objects: list[dict[str, Any]], key: str) -> str:
     return next((text for item in objects if (text := _text(item.get(key)))), "")
 
 
-def _names(value: Any, by_id: dict[str, dict[str, Any]], *, organizations: bool = False) -> tuple[str, ...]:
-    found: list[str] = []
+def _names(value: Any, by_id: dict[str, dict[str, Any]]) -> dict[str, bool]:
+    """The names that a property has, and whether each is an organisation's."""
+    found: dict[str, bool] = {}
     for one in (value if isinstance(value, list) else [value])[:_MAX_AUTHORS]:
         item = one
         if isinstance(item, dict) and not _own_name(item) and isinstance(item.get("@id"), str):
             item = by_id.get(item["@id"], item)
-        if organizations and not (isinstance(item, dict) and _is_organization(item)):
-            continue
+        is_organization = isinstance(item, dict) and _is_organization(item)
         if isinstance(item, str) and item.startswith("{"):
             # Some pages write the object as a text.
             item = _load(item)
         name = _own_name(item) if isinstance(item, dict) else item
-        found += [text for part in (name if isinstance(name, list) else [name])[:_MAX_AUTHORS] if (text := _text(part))]
-    return tuple(dict.fromkeys(found))
+        for part in (name if isinstance(name, list) else [name])[:_MAX_AUTHORS]:
+            if text := _text(part):
+                found[text] = found.get(text, False) or is_organization
+    return found
 
 
 def _own_name(item: dict[str, Any]) -> Any:

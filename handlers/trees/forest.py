@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import accumulate
 from operator import and_, getitem
 from typing import Self
@@ -40,6 +40,11 @@ class Trees(Section):
     measures: tuple[str, ...] = Field(default=(), description="Names of the measures, as trees number them.")
     start: tuple[float, ...] = Field(default=(0.0, 0.0, 0.0), description="Scores of the types without trees.")
     trees: tuple[Tree, ...] = Field(default=(), description="The trees; their leaves are summed.")
+
+    @cached_property
+    def forest(self) -> Forest:
+        """The trees in the form that is evaluated, made once."""
+        return Forest(self)
 
     @model_validator(mode="after")
     def _are_complete(self) -> Self:

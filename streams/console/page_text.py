@@ -99,7 +99,7 @@ def _left_out(page: CrawledPage, rules: ScorePageRules, content: str, refusal: s
     if isinstance(tree, str):
         return
     outline = walk_page(tree, Hints(reading), reading.max_nodes)
-    found = find_content(outline, reading.content_forest, reading.max_content_characters)
+    found = find_content(outline, reading.content_trees.forest, reading.max_content_characters)
     chosen, near = {block.start for block in found.blocks}, {block.start for block in candidates(outline)}
     yield from (
         LeftOut(text, refusal or "navigation and the like, its beginning") for _, text in outline.asides if text

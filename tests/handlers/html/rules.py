@@ -23,8 +23,8 @@ def outline_of(html: str, max_nodes: int = 10_000) -> Outline:
 def layout_of(html: str) -> Layout:
     """The layout of a page by its heading and its content."""
     page = outline_of(html)
-    return Layout(page, find_content(page, READING.content_forest, 10_000))
+    return Layout(page, find_content(page, READING.content_trees.forest, 10_000))
 
 
 def content_of(html: str, max_nodes: int = 10_000) -> Content:
-    return find_content(outline_of(html, max_nodes), READING.content_forest, 10_000)
+    return find_content(outline_of(html, max_nodes), READING.content_trees.forest, 10_000)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from handlers.html.content import (
     MAX_SCHEMA_TYPE,
-    ExtractedReader,
     PageFacts,
     PageReader,
     clean,
@@ -24,7 +23,6 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 READER = PageReader(READING, PATTERNS)
-EXTRACTED = ExtractedReader(READING, PATTERNS)
 
 
 def read(html: str, url: str = "https://www.example.com/a") -> PageFacts:
@@ -79,7 +77,9 @@ EXTRACTED_STORY = "Dredging starts in March, the port authority said on Tuesday.
 
 
 def facts(content: str = EXTRACTED_STORY, **fields: Any) -> PageFacts:
-    return EXTRACTED.read(CrawledPage.model_validate({"url": "https://a.example/1", "content": content} | fields))
+    return READER.read_extracted(
+        CrawledPage.model_validate({"url": "https://a.example/1", "content": content} | fields)
+    )
 
 
 def test_unobserved_facts_are_null() -> None:
@@ -160,7 +160,7 @@ def test_a_long_text_is_cut() -> None:
 def test_any_text_can_be_read_and_travels(content: str, date: str, name: str) -> None:
     fields: dict[str, Any] = {"title": name, "date": date, "author": (name,), "summary": content}
     page = CrawledPage.model_construct(url="https://a.example/1", content=content, quality_metadata=None, **fields)
-    seen = EXTRACTED.read(page)
+    seen = READER.read_extracted(page)
     for text in (seen.text, seen.title, seen.summary, *seen.authors):
         assert "\x00" not in text
         text.encode()

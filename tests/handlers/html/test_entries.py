@@ -18,7 +18,7 @@ SAID = "It rained for three days here, and the river is as high as it was in the
 def read(html: str) -> tuple[str, tuple[ContentEntry, ...], str]:
     """The content of a page, its entries, and its Markdown."""
     outline = outline_of(f"<main><h1>Rain in the valley</h1>{html}</main>")
-    found = find_content(outline, READING.content_forest, 10_000)
+    found = find_content(outline, READING.content_trees.forest, 10_000)
     entries = find_entries(outline, found.blocks, found.spans, PERSONS)
     return found.text, entries, render_markdown(found.text, found.typed, entries=entries)
 
@@ -82,7 +82,7 @@ def test_what_is_not_shown_or_said_of_others_names_no_author(person: str) -> Non
 
 def test_entries_end_with_the_text() -> None:
     outline = outline_of(f"<main>{thread('<a href=/members/NAME>NAME</a>')}</main>")
-    found = find_content(outline, READING.content_forest, 150)
+    found = find_content(outline, READING.content_trees.forest, 150)
     entries = find_entries(outline, found.blocks, found.spans, PERSONS)
     assert entries[-1]["end"] == len(found.text) == 150
 

@@ -24,7 +24,7 @@ POSTS = "".join(
 )
 
 
-def read(html: str, forest: Forest = READING.content_forest) -> str:
+def read(html: str, forest: Forest = READING.content_trees.forest) -> str:
     return find_content(outline_of(html), forest, 10_000).text
 
 
