@@ -24,7 +24,7 @@ from handlers.html.outline import Outline
 from handlers.html.published_date import DatedPage, DateWords, find_date
 from handlers.html.reading import PageReadingSection
 from handlers.html.state import CONTENT, PageState
-from handlers.html.stated import description, is_name, with_description, without_orders
+from handlers.html.stated import agreed, is_name, with_description, without_orders
 from handlers.html.structured_data import SchemaTypes, StructuredData, find_title, read_structured_data, site_in_title
 from handlers.html.walk import walk_page
 from handlers.text.dates import Moment, MomentReader, is_plausible, origin_of
@@ -274,8 +274,8 @@ def _summary(
     reading: PageReadingSection,
 ) -> str:
     """The page's own description, else the first sentences of its running text, without headings and credits."""
-    stated = (_first(page, (name,)) for name in reading.description_names)
-    described = description((*stated, data.description), f"{page.title}\n{text}")
+    stated = (*(_first(page, (name,)) for name in reading.description_names), data.description)
+    described = next(filter(None, (agreed(one, f"{page.title}\n{text}") for one in stated if one)), "")
     running = islice((block.text for block in body.blocks if block.running), _MAX_SUMMED)
     said = clean(" ".join(running) or body.text)
     for one in suspected:

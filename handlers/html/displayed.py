@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from itertools import chain, islice, takewhile
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -209,14 +209,13 @@ def write_code(tree: LexborHTMLParser) -> None:
 
 def _take_out_numbers(tree: LexborHTMLParser, root: LexborNode) -> None:
     """Removes the first cell of rows, if it has line numbers and another cell has code, which gets a ``pre``."""
-    rows = {row.mem_id: row for code in root.css("td pre,td code")[:_MAX_BLOCKS] if (row := _nearest(code, "tr"))}
-    # The inner ones first: a cell that is emptied takes those inside with it.
-    for row in reversed(rows.values()):
-        numbers, *others = [cell for cell in row.iter() if cell.tag == "td"] or [None]
-        code = next((cell for cell in others if cell is not None and cell.css_first("pre,code") is not None), None)
-        if numbers is None or code is None or not _is_gutter_cell(numbers):
+    # A row around other rows is layout. Without such, no text is read twice.
+    for row in root.css("tr:not(:has(tr)):has(pre,code)")[:_MAX_BLOCKS]:
+        cells = [cell for cell in row.iter() if cell.tag == "td"]
+        code = next((cell for cell in cells[1:] if cell.css_first("pre,code") is not None), None)
+        if code is None or not _is_gutter_cell(cells[0]):
             continue
-        numbers.decompose()
+        cells[0].decompose()
         if code.css_first("pre") is None and not _is_inside(code, _PRE):
             whole = tree.create_node("pre")
             if text := _text(code):
@@ -328,7 +327,9 @@ def _write(node: LexborNode) -> None:
         node.insert_child(text)
     node.attrs[LANGUAGE] = language
     _remove_buttons(node)
-    label = next((other for other in _nodes_before(node) if other.is_element_node), None)
+    label = node.prev
+    while label is not None and not label.is_element_node:
+        label = label.prev
     if label is not None and label.tag in _LABELS and language and label.text(strip=True).lower() == language:
         label.decompose()
 
@@ -345,16 +346,6 @@ def _remove_buttons(node: LexborNode) -> None:
         for button in buttons:
             button.decompose()
         node = above
-
-
-def _nodes_before(node: LexborNode) -> Iterator[LexborNode]:
-    """The nodes before a node, the nearest first."""
-    beside = node.prev
-    for _ in range(_MAX_AROUND):
-        if beside is None:
-            break
-        yield beside
-        beside = beside.prev
 
 
 def language_of(node: LexborNode) -> str:

@@ -164,14 +164,13 @@ class Regions:
         self._furniture.append(element if furniture < 0 and tag in _FURNITURE else furniture)
         self._asks.append(asks or bool(is_named and said & CONSENT))
         if self._is_decided:
-            self._decide(element, self._claims[element])
+            self._kinds.append(self._claims[element] | (self._kinds[outer] if outer >= 0 else 0))
+            self._decide(element)
 
-    def _decide(self, element: int, names: int) -> None:
-        """Decides whether an element is hidden, by the names that are believed, after those around it."""
-        outer = self.outer[element]
-        kinds = names | (self._kinds[outer] if outer >= 0 else 0)
+    def _decide(self, element: int) -> None:
+        """Decides whether an element is hidden, by the names that are believed."""
+        kinds = self._kinds[element]
         is_gone = self._furniture[element] in self._set_aside or (self._hides_consent and self._asks[element])
-        self._kinds.append(kinds)
         self.hidden.append(is_gone or kinds & self._hiding > 0)
         self.beside.append(is_gone or kinds & self._besides > 0)
 
@@ -233,7 +232,7 @@ class Regions:
             if held[element] and self.outer[element] >= 0:
                 held[self.outer[element]] += held[element]
         names = [said if 2 * length <= total else 0 for said, length in zip(self._claims, held, strict=True)]
-        kinds: list[int] = []
+        kinds = self._kinds = []
         for said, outer in zip(names, self.outer, strict=True):
             kinds.append(said | kinds[outer] if outer >= 0 else said)
         self._hiding, self._besides = BOILERPLATE, BOILERPLATE | BESIDE
@@ -246,8 +245,8 @@ class Regions:
             seen = total
         if text * 4 < seen * 3:
             self._besides = self._hiding
-        for decided in (self._kinds, self.hidden, self.beside):
-            decided.clear()
+        self.hidden.clear()
+        self.beside.clear()
         self._is_decided = True
-        for element, said in enumerate(names):
-            self._decide(element, said)
+        for element in range(len(kinds)):
+            self._decide(element)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from html import unescape
 from typing import Any
@@ -59,11 +58,6 @@ def is_name(stated: str, shown: str) -> bool:
     most = _PAIRED_CHARACTERS if _PAIRED_LETTER.search(stated) else _NAME_CHARACTERS
     is_short = len(words) <= _SHORT_NAME or 2 * sum(not word[:1].islower() for word in words) >= len(words)
     return (is_short and len(words) <= _NAME_WORDS and len(stated) <= most) or stated.casefold() in shown
-
-
-def description(stated: Iterable[str], shown: str) -> str:
-    """The first stated description that the shown text agrees with, without its other sentences; "" without one."""
-    return next(filter(None, (agreed(text, shown) for text in stated if text)), "")
 
 
 def with_description(text: str, data: StructuredData, titles: str) -> str:
