@@ -194,8 +194,8 @@ def find_references(
     """The texts of the references section of a page: a heading with entries below it, or a line that holds both.
 
     An entry is a list item, or a text with a number before it, a link, a year or an address. The blocks refer to
-    ``texts`` by index; ``links`` says for each text whether a link begins there. A heading without entries is no
-    section: the range is empty. Without a heading there is none.
+    ``texts`` by index; ``links`` says for each text whether a link begins there. The range is empty below a heading
+    without entries; the answer is None without a heading.
     """
     is_headed = False
     for number, block in enumerate(blocks):
