@@ -22,7 +22,7 @@ from handlers.relevance.progress import RelevanceGateSection, completed, content
 from handlers.retrieval.facets import met, repeats, share_of, share_where, told, unmet
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
-from handlers.text.patterns import Patterns, compile_details
+from handlers.text.patterns import DetailPatterns, Patterns
 from handlers.text.scripts import has_cjk
 from handlers.text.word_match import WordText
 from schemas.event import Event, derive_id
@@ -69,7 +69,7 @@ class JudgeRelevanceRules(AskingRules):
     @cached_property
     def reader(self) -> StatedReader:
         """Reads pages under these rules; its word lists are compiled once."""
-        details = compile_details(tuple(self.patterns.values()))
+        details = DetailPatterns(self.patterns)
         return StatedReader(self.page_reading, self.page_refusals, details)
 
 

@@ -26,7 +26,7 @@ from handlers.reasoning.context import ReasoningSection, context_of, language_of
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.dates import MomentReader
-from handlers.text.patterns import Patterns, compile_details, joined_words
+from handlers.text.patterns import DetailPatterns, Patterns, joined_words
 from handlers.text.tokens import fold
 from handlers.trust.labels import label_for, next_lower
 from handlers.trust.sources import Source
@@ -72,7 +72,7 @@ class RankResultsRules(AskingRules, SourcedRules):
     @cached_property
     def moments(self) -> MomentReader:
         """Reads the dates of a request's candidates."""
-        return MomentReader(compile_details(tuple(self.patterns.values())))
+        return MomentReader(DetailPatterns(self.patterns))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from handlers.indexing.config import (
     TrustPointsSection,
     source_at,
 )
-from handlers.text.patterns import Patterns, compile_details
+from handlers.text.patterns import DetailPatterns, Patterns
 from handlers.trust.labels import label_of, next_lower, tier_of, without_score
 from handlers.trust.score import Component, Observations, score_trust
 from handlers.trust.sources import Source
@@ -79,7 +79,7 @@ class CompiledRules:
     """Sections as plain values and word lists as patterns."""
 
     def __init__(self, rules: ScorePageRules) -> None:
-        details = compile_details(tuple(rules.patterns.values()))
+        details = DetailPatterns(rules.patterns)
         self.sources = rules.compiled_sources
         self.points = rules.trust_points.points
         self.tiers = rules.tiered_indexing.thresholds

@@ -21,7 +21,7 @@ from handlers.results.trained import ResultTrees
 from handlers.results.wording import find_offers, languages_of, measure_text, plural_of, read_title
 from handlers.text.dates import origin_of
 from handlers.text.evidence import find_evidence
-from handlers.text.patterns import Patterns, compile_patterns, split_words
+from handlers.text.patterns import CompiledPatterns, Patterns, split_words
 from handlers.text.scripts import find_language
 from handlers.text.words import fold
 from handlers.trees.forest import Forest
@@ -48,7 +48,7 @@ class ResultClassifier:
         trees: ResultTrees,
     ) -> None:
         self._section = section
-        self.patterns = compile_patterns(patterns)
+        self.patterns = CompiledPatterns(patterns)
         self._reading = reading
         self.reader = StatedReader(reading, refusals, self.patterns.details)
         self._on_page, self._on_text = Forest(trees.page), Forest(trees.text)

@@ -17,7 +17,7 @@ from handlers.retrieval.stated import BE, BY_PERIOD, OPEN, StatedWords
 from handlers.text.background import Background
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
-from handlers.text.patterns import CompiledPatterns, Patterns, compile_patterns
+from handlers.text.patterns import CompiledPatterns, Patterns
 from handlers.text.scripts import counts_by_language, is_ideographic
 from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
 from handlers.text.words import AskedKind, Kind, fold, one_of
@@ -90,7 +90,7 @@ class QueryReader:
 
     def __init__(self, patterns: Patterns, background: Background, same_words: Mapping[str, Sequence[str]]) -> None:
         """Compiles the packs; ``same_words``: other words that meet a word or phrase."""
-        self.patterns: CompiledPatterns = compile_patterns(patterns)
+        self.patterns: CompiledPatterns = CompiledPatterns(patterns)
         self._background = background
         self._same = same_words
         # In Latin letters, a filler of one language is a subject in another: hay, hat, dove.

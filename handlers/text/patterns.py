@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import regex
 from pydantic import AfterValidator, Field
@@ -284,7 +283,6 @@ class Shapes:
         return match.end(), {name: value for name, value in groups if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
 class DetailPatterns:
     """How all packs write details. Attributes are named as the fields of a pack.
 
@@ -292,44 +290,67 @@ class DetailPatterns:
     ``day_parts_ahead`` the words for a part of the day before a time.
     """
 
-    leads: Words[None]
-    months: Words[int]
-    short_months: frozenset[str]
-    eras: Words[int]
-    dates: Shapes
-    days: Shapes
-    date_cues: Words[None]
-    month_first_regions: frozenset[str]
-    open_regions: frozenset[str]
-    region_of_domains: Mapping[str, str]
-    worldwide_domains: frozenset[str]
-    day_first_languages: frozenset[str]
-    not_dates: re.Pattern[str]
-    times: Shapes
-    time_cues: Words[None]
-    time_prepositions: Words[None]
-    day_parts: Words[DayPart]
-    day_parts_ahead: Words[DayPart]
-    day_parts_after: Words[DayPart]
-    range_words: frozenset[str]
-    minute_words: Words[int]
-    currencies: Words[str]
-    all_currencies: Words[str]
-    doubtful_currencies: frozenset[str]
-    scales: Words[float]
-    price_labels: Words[None]
-    free_of_charge: re.Pattern[str]
-    places: Shapes
-    street_endings: tuple[str, ...]
-    street_words: re.Pattern[str]
-    box_words: Words[None]
-    towns: re.Pattern[str]
-    place_labels: Words[None]
-    no_places: Words[None]
-    small_words: Mapping[str, frozenset[str]]
+    def __init__(self, patterns: Patterns) -> None:
+        """Joins and compiles the fields of all packs that describe details; done once for a set of rules."""
+        packs = tuple(patterns.values())
+
+        def shapes(name: str) -> Shapes:
+            return Shapes(_fill(expression, fillings) for expression in _all_of(packs, name))
+
+        def words(name: str) -> Words[None]:
+            return Words(dict.fromkeys(_all_of(packs, name)))
+
+        def values(name: str) -> dict[str, Any]:
+            return {word: value for pack in packs for word, value in getattr(pack, name).items()}
+
+        named = {name: number for pack in packs for number, names in enumerate(pack.months, 1) for name in names}
+        short = {name: number for pack in packs for number, names in enumerate(pack.short_months, 1) for name in names}
+        months = short | named
+        codes = {code: code for pack in packs for code in pack.currencies if len(code) == 3 and code.isalpha()}
+        currencies: dict[str, str] = codes | _meanings_of(packs, "currencies")
+        day_parts: dict[str, DayPart] = _meanings_of(packs, "day_parts")
+        day_parts_ahead = day_parts | _meanings_of(packs, "day_parts_before")
+        fillings = {
+            "%month%": alternatives(name.lower() for name in months),
+            "%number%": f"[{NUMERALS}]{{1,3}}",
+            "%street%": alternatives(_all_of(packs, "street_kinds")),
+        }
+        leads = [*months, *currencies, *day_parts_ahead, *(word for name in _LEADS for word in _all_of(packs, name))]
+        opening = [form for word in _all_of(packs, "street_words") for form in (word, word.capitalize(), word.upper())]
+        self.leads = Words(dict.fromkeys(leads))
+        self.months = Words(months)
+        self.short_months = frozenset(short.keys() - named.keys())
+        self.eras: Words[int] = Words(values("eras"))
+        self.dates, self.days, self.times, self.places = map(shapes, ("dates", "days", "times", "places"))
+        self.date_cues = words("date_cues")
+        self.month_first_regions = joined_words(patterns, "month_first_regions")
+        self.open_regions = joined_words(patterns, "open_regions")
+        self.region_of_domains: dict[str, str] = values("region_of_domains")
+        self.worldwide_domains = joined_words(patterns, "worldwide_domains")
+        self.day_first_languages = joined_words(patterns, "day_first_languages")
+        self.not_dates = re.compile(rf"(?<!\w)(?:{alternatives(_all_of(packs, 'not_dates'))})[.:#\s]{{0,3}}$")
+        self.time_cues = words("time_cues")
+        self.time_prepositions = words("time_prepositions")
+        self.day_parts = Words(day_parts)
+        self.day_parts_ahead = Words(day_parts_ahead)
+        self.day_parts_after: Words[DayPart] = Words(_meanings_of(packs, "day_parts_after"))
+        self.range_words = joined_words(patterns, "range_words")
+        self.minute_words: Words[int] = Words(values("minute_words"))
+        self.currencies = Words(currencies)
+        self.all_currencies = Words(currencies | _meanings_of(packs, "currency_names"))
+        self.doubtful_currencies = joined_words(patterns, "doubtful_currencies")
+        self.scales: Words[float] = Words(values("scales"))
+        self.price_labels = words("price_labels")
+        self.free_of_charge = re.compile(alternatives(_all_of(packs, "free_of_charge")))
+        self.street_endings = tuple(_all_of(packs, "street_endings"))
+        self.street_words = re.compile(alternatives(opening))
+        self.box_words = words("box_words")
+        self.towns = re.compile("|".join(f"(?:{expression})$" for expression in _all_of(packs, "towns")) or r"(?!)")
+        self.place_labels = words("place_labels")
+        self.no_places = words("no_places")
+        self.small_words = {language: frozenset(listed) for language, listed in values("small_words").items()}
 
 
-@dataclass(frozen=True, slots=True)
 class CompiledPatterns:
     """All packs as one. Attributes are named as the fields of a pack; phrases begin with one of ``phrase_begins``.
 
@@ -337,41 +358,40 @@ class CompiledPatterns:
     apart. ``offer_nouns_before`` has the nouns of the languages in which a word is before a place.
     """
 
-    details: DetailPatterns
-    listing_words: frozenset[str]
-    listing_parents: frozenset[str]
-    navigation_words: frozenset[str]
-    information_words: frozenset[str]
-    facet_words: frozenset[str]
-    plurals: Mapping[str, tuple[re.Pattern[str], ...]]
-    stop_words_of: Mapping[str, frozenset[str]]
-    page_parameters: frozenset[str]
-    search_parameters: frozenset[str]
-    listing_marks: frozenset[str]
-    item_marks: frozenset[str]
-    listing_titles: tuple[re.Pattern[str], ...]
-    navigation_titles: tuple[re.Pattern[str], ...]
-    offer_nouns: Phrases
-    offer_nouns_before: Mapping[str, Phrases]
-    offer_calls: Phrases
-    offer_phrases: Phrases
-    report_phrases: Phrases
-    link_phrases: Phrases
-    account_phrases: Phrases
-    item_phrases: Phrases
-    phrase_begins: frozenset[str]
-    stop_words: frozenset[str]
+    def __init__(self, patterns: Patterns) -> None:
+        """Joins the packs and compiles them; done once for a set of rules, never at import."""
+        packs = tuple(patterns.values())
 
+        def phrases(name: str) -> Phrases:
+            return Phrases(_all_of(packs, name))
 
-_JOINED: Mapping[Any, Callable[[list[str]], Any]] = {
-    frozenset[str]: frozenset,
-    tuple[str, ...]: tuple,
-    tuple[re.Pattern[str], ...]: lambda expressions: tuple(map(re.compile, expressions)),
-    Words[None]: lambda words: Words(dict.fromkeys(words)),
-    Phrases: Phrases,
-}
-"""How the lists of all packs are joined, by the type of the compiled attribute."""
-_OF_PAGES = ("link_phrases", "account_phrases", "item_phrases")
+        self.details = DetailPatterns(patterns)
+        self.listing_words = joined_words(patterns, "listing_words")
+        self.listing_parents = joined_words(patterns, "listing_parents")
+        self.navigation_words = joined_words(patterns, "navigation_words")
+        self.information_words = joined_words(patterns, "information_words")
+        self.facet_words = joined_words(patterns, "facet_words")
+        self.plurals = {stem: tuple(map(re.compile, pack.plurals)) for stem, pack in patterns.items() if pack.plurals}
+        self.stop_words = joined_words(patterns, "stop_words")
+        self.stop_words_of = {stem: frozenset(pack.stop_words) for stem, pack in patterns.items() if pack.stop_words}
+        self.page_parameters = joined_words(patterns, "page_parameters")
+        self.search_parameters = joined_words(patterns, "search_parameters")
+        self.listing_marks = joined_words(patterns, "listing_marks")
+        self.item_marks = joined_words(patterns, "item_marks")
+        self.listing_titles = tuple(map(re.compile, _all_of(packs, "listing_titles")))
+        self.navigation_titles = tuple(map(re.compile, _all_of(packs, "navigation_titles")))
+        self.offer_nouns = phrases("offer_nouns")
+        self.offer_nouns_before = {
+            word: Phrases(noun for pack in packs if word in pack.place_words for noun in pack.offer_nouns)
+            for word in joined_words(patterns, "place_words")
+        }
+        self.offer_calls = phrases("offer_calls")
+        self.offer_phrases = phrases("offer_phrases")
+        self.report_phrases = phrases("report_phrases")
+        of_pages = self.link_phrases, self.account_phrases, self.item_phrases = (
+            phrases("link_phrases"), phrases("account_phrases"), phrases("item_phrases"),
+        )  # fmt: skip
+        self.phrase_begins = frozenset().union(*(listed.firsts for listed in of_pages))
 
 
 def split_words(text: str) -> list[str]:
@@ -384,79 +404,6 @@ def split_words(text: str) -> list[str]:
 def joined_words(patterns: Patterns, name: str) -> frozenset[str]:
     """The words of one list in all packs, such as ``stop_words``."""
     return frozenset(_all_of(tuple(patterns.values()), name))
-
-
-def compile_details(packs: Sequence[PatternPack]) -> DetailPatterns:
-    """Joins and compiles the fields of all packs that describe details."""
-    named = {name: number for pack in packs for number, names in enumerate(pack.months, 1) for name in names}
-    short = {name: number for pack in packs for number, names in enumerate(pack.short_months, 1) for name in names}
-    months = short | named
-    codes = {code: code for pack in packs for code in pack.currencies if len(code) == 3 and code.isalpha()}
-    currencies = codes | _meanings_of(packs, "currencies")
-    day_parts = _meanings_of(packs, "day_parts")
-    day_parts_ahead = day_parts | _meanings_of(packs, "day_parts_before")
-    fillings = {
-        "%month%": alternatives(name.lower() for name in months),
-        "%number%": f"[{NUMERALS}]{{1,3}}",
-        "%street%": alternatives(_all_of(packs, "street_kinds")),
-    }
-
-    def shapes(name: str) -> Shapes:
-        return Shapes(_fill(expression, fillings) for expression in _all_of(packs, name))
-
-    def values(name: str) -> dict[str, Any]:
-        return {word: value for pack in packs for word, value in getattr(pack, name).items()}
-
-    leads = [*months, *currencies, *day_parts_ahead, *(word for name in _LEADS for word in _all_of(packs, name))]
-    opening = [form for word in _all_of(packs, "street_words") for form in (word, word.capitalize(), word.upper())]
-    compiled = _joined(DetailPatterns, packs) | {
-        "leads": Words(dict.fromkeys(leads)),
-        **{name: Words(values(name)) for name in ("eras", "minute_words", "scales")},
-        "region_of_domains": values("region_of_domains"),
-        "months": Words(months),
-        "short_months": frozenset(short.keys() - named.keys()),
-        "dates": shapes("dates"),
-        "days": shapes("days"),
-        "not_dates": re.compile(rf"(?<!\w)(?:{alternatives(_all_of(packs, 'not_dates'))})[.:#\s]{{0,3}}$"),
-        "times": shapes("times"),
-        "day_parts": Words(day_parts),
-        "day_parts_ahead": Words(day_parts_ahead),
-        "day_parts_after": Words(_meanings_of(packs, "day_parts_after")),
-        "currencies": Words(currencies),
-        "all_currencies": Words(currencies | _meanings_of(packs, "currency_names")),
-        "free_of_charge": re.compile(alternatives(_all_of(packs, "free_of_charge"))),
-        "places": shapes("places"),
-        "street_words": re.compile(alternatives(opening)),
-        "towns": re.compile("|".join(f"(?:{expression})$" for expression in _all_of(packs, "towns")) or r"(?!)"),
-        "small_words": {language: frozenset(words) for language, words in values("small_words").items()},
-    }
-    return DetailPatterns(**compiled)
-
-
-def compile_patterns(patterns: Patterns) -> CompiledPatterns:
-    """Joins the packs and compiles them; done once for a set of rules, never at import."""
-    packs = tuple(patterns.values())
-    joined = _joined(CompiledPatterns, packs)
-    return CompiledPatterns(
-        details=compile_details(packs),
-        plurals={stem: tuple(map(re.compile, pack.plurals)) for stem, pack in patterns.items() if pack.plurals},
-        stop_words_of={stem: frozenset(pack.stop_words) for stem, pack in patterns.items() if pack.stop_words},
-        offer_nouns_before={
-            word: Phrases(noun for pack in packs if word in pack.place_words for noun in pack.offer_nouns)
-            for word in joined_words(patterns, "place_words")
-        },
-        phrase_begins=frozenset().union(*(joined[name].firsts for name in _OF_PAGES)),
-        **joined,
-    )
-
-
-def _joined(kind: type, packs: Sequence[PatternPack]) -> dict[str, Any]:
-    """The attributes of a compiled kind that are joined by their type alone."""
-    return {
-        name: _JOINED[hint](_all_of(packs, name))
-        for name, hint in get_type_hints(kind).items()
-        if hint in _JOINED and name in PatternPack.model_fields
-    }
 
 
 def _all_of(packs: Sequence[PatternPack], name: str) -> list[str]:

@@ -20,7 +20,7 @@ from handlers.html.encoding import page_bytes
 from handlers.html.read_page import StatedReader
 from handlers.html.snippet import SourcePage, begin, paragraphs_of, snippet_of
 from handlers.listings.listing import follow_listing
-from handlers.text.patterns import compile_details
+from handlers.text.patterns import DetailPatterns
 from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.pages import Body
@@ -206,7 +206,7 @@ class SnippetInput(BaseModel):
         html, limits = self.html, settings.relevance_gate.snippet
         if html is None and self.html_base64 is not None:
             html = page_bytes(self.html_base64, self.content_type).utf8.decode("utf-8", "replace")
-        details = compile_details(tuple(settings.patterns.values()))
+        details = DetailPatterns(settings.patterns)
         reader = StatedReader(settings.page_reading, settings.page_refusals, details)
         page = SourcePage(html, self.content, self.title or "", reader, self.url)
         seen = begin(page.facts, page.title, page.text, limits)

@@ -17,7 +17,7 @@ from typing import Any
 from handlers.classify_results import ClassifyResultsRules
 from handlers.html.encoding import page_bytes, parse_bytes
 from handlers.text.evidence import find_evidence
-from handlers.text.patterns import CompiledPatterns, compile_patterns
+from handlers.text.patterns import CompiledPatterns
 from handlers.text.reading import is_currency_code
 from schemas.evidence import DateEvidence, Evidence, PlaceEvidence, PriceEvidence, TimeEvidence
 from tests.rules import shipped_rules
@@ -173,7 +173,7 @@ _LIMIT = 5000
 
 def run() -> list[str]:
     """The table over every set that is here."""
-    patterns = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
+    patterns = CompiledPatterns(shipped_rules(ClassifyResultsRules).patterns)
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     left_out = 0
     for name, cases in SETS.items():

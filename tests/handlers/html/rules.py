@@ -7,12 +7,12 @@ from handlers.html.main_content import Content, find_content
 from handlers.html.outline import Outline
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
-from handlers.text.patterns import compile_patterns
+from handlers.text.patterns import CompiledPatterns
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(ScorePageRules)
 READING = RULES.page_reading
-PATTERNS = compile_patterns(RULES.patterns).details
+PATTERNS = CompiledPatterns(RULES.patterns).details
 HINTS = Hints(READING)
 
 

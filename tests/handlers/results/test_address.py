@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.results.address import Address, read_address
-from handlers.text.patterns import compile_patterns
+from handlers.text.patterns import CompiledPatterns
 from tests.rules import shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
-PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
+PATTERNS = CompiledPatterns(shipped_rules(ClassifyResultsRules).patterns)
 
 
 def read(url: str) -> Address:

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.text.patterns import PatternPack, Shapes, compile_details, compile_patterns, spelled_out, split_words
+from handlers.text.patterns import CompiledPatterns, DetailPatterns, PatternPack, Shapes, spelled_out, split_words
 from handlers.text.words import alternatives
 from tests.rules import shipped_rules
 from tests.tables import tables
@@ -18,7 +18,7 @@ def test_a_bad_expression_is_refused() -> None:
 
 
 def test_no_packs_find_nothing() -> None:
-    details = compile_details([])
+    details = DetailPatterns({})
     assert details.dates.match("29 nov", 0) is None
     assert details.months.before("nov", "nov", 3) == ""
     assert not details.free_of_charge.search("free entry")
@@ -38,7 +38,7 @@ def test_what_needs_a_cue_is_tried_last() -> None:
 
 def test_alternatives_prefer_the_longest() -> None:
     assert alternatives([]) == "(?!)"
-    details = compile_details([PatternPack(free_of_charge=("free", "free entry", "frei"))])
+    details = DetailPatterns({"en": PatternPack(free_of_charge=("free", "free entry", "frei"))})
     assert details.free_of_charge.findall("free entry free frei") == ["free entry", "free", "frei"]
 
 
@@ -60,7 +60,7 @@ def test_an_expression_has_both_chinese_scripts() -> None:
 
 @pytest.mark.parametrize(("name", "text", "phrase"), TABLES["shipped_phrases"])
 def test_shipped_phrases(name: str, text: str, phrase: str) -> None:
-    patterns = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
+    patterns = CompiledPatterns(shipped_rules(ClassifyResultsRules).patterns)
     assert [*getattr(patterns, name).find(split_words(text.lower()))] == [tuple(phrase.split())]
 
 

@@ -4,13 +4,13 @@ import pytest
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.text.evidence import find_evidence
-from handlers.text.patterns import compile_patterns
+from handlers.text.patterns import CompiledPatterns
 from tests.rules import shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
-PATTERNS = compile_patterns(shipped_rules(ClassifyResultsRules).patterns)
+PATTERNS = CompiledPatterns(shipped_rules(ClassifyResultsRules).patterns)
 
 
 def places(text: str) -> list[str]:

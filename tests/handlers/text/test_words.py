@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.text.patterns import compile_details
+from handlers.text.patterns import DetailPatterns
 from handlers.text.reading import read_text
 from handlers.text.scripts import is_ideographic
 from handlers.text.words import Words, fold, small_number
@@ -12,7 +12,7 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-NO_PATTERNS = compile_details([])
+NO_PATTERNS = DetailPatterns({})
 WORDS = Words({"kr": 1, "kr.": 2, "$": 3, "us$": 4, "May": 5, "元": 6, "р": 7, "x": 8})
 
 
