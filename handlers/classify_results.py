@@ -7,15 +7,11 @@ of it can be acted on, also the listings to fetch, and one ``ExtractionNeeded`` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from handlers.html.content import PageFacts, orders_of
 from handlers.html.links import canonical_url, page_id_of
-from handlers.html.reading import PageReadingSection
-from handlers.html.state import PageRefusalsSection
 from handlers.indexing.config import SourcedRules, TrustLabelsSection, TrustPointsSection, source_at
 from handlers.prompts.untrusted import beginning
-from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import (
     ExtractionSection,
     RetrievalEvaluationSection,
@@ -23,14 +19,10 @@ from handlers.results.batch import (
     judge_batch,
     share_details,
 )
-from handlers.results.classifier import ResultClassifier
-from handlers.results.features import ClassificationSection
-from handlers.results.trained import ResultTrees
+from handlers.results.classifier import ClassifierRules
 from handlers.results.trust import score_result
 from handlers.retrieval.facets import fallback_scores
-from handlers.retrieval.query import QueryReader
-from handlers.text.background import WordFrequenciesSection
-from handlers.text.patterns import Patterns
+from handlers.retrieval.query import QueryRules
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import Emit, Outcome
@@ -47,32 +39,13 @@ from schemas.retrieval import (
 from schemas.states import State
 
 
-class ClassifyResultsRules(SourcedRules):
+class ClassifyResultsRules(SourcedRules, ClassifierRules, QueryRules):
     """Everything that ``classify_results`` decides by."""
 
-    classification: ClassificationSection
-    patterns: Patterns
     retrievalEvaluation: RetrievalEvaluationSection  # noqa: N815 - the section's name comes from the source document
     extraction: ExtractionSection
-    page_reading: PageReadingSection
-    page_refusals: PageRefusalsSection
-    relevance_gate: RelevanceGateSection
-    word_frequencies: WordFrequenciesSection
     trust_points: TrustPointsSection
     trust_labels: TrustLabelsSection
-    result_trees: ResultTrees = ResultTrees()
-
-    @cached_property
-    def classifier(self) -> ResultClassifier:
-        """The classifier under these rules; its patterns are compiled once."""
-        return ResultClassifier(
-            self.classification, self.patterns, self.page_reading, self.page_refusals, self.result_trees
-        )
-
-    @cached_property
-    def reader(self) -> QueryReader:
-        """Reads queries and results under these rules; its word lists are compiled once."""
-        return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
 
 
 def classify_results(batch: RetrievalBatch, rules: ClassifyResultsRules) -> Outcome:
@@ -158,8 +131,8 @@ def _fallback(
     rules: ClassifyResultsRules,
 ) -> JudgeScores:
     limit = rules.extraction.max_text_characters
-    facets = rules.reader.read(batch.query, batch.requested_at)
-    return fallback_scores(facets, contents, results, rules.retrievalEvaluation, rules.reader.see, limit)
+    facets = rules.queries.read(batch.query, batch.requested_at)
+    return fallback_scores(facets, contents, results, rules.retrievalEvaluation, rules.queries.see, limit)
 
 
 def _for_the_judge(

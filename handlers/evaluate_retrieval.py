@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Annotated
 
 from pydantic import ConfigDict, Field
@@ -19,12 +18,9 @@ from handlers.indexing.config import SourcedRules, TrustLabelsSection, source_at
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, one_line
-from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import RetrievalEvaluationSection
 from handlers.retrieval.facets import fallback_scores
-from handlers.retrieval.query import QueryReader
-from handlers.text.background import WordFrequenciesSection
-from handlers.text.patterns import Patterns
+from handlers.retrieval.query import QueryRules
 from handlers.trust.labels import label_mark, label_of
 from schemas.event import MAX_ITEMS, Score
 from schemas.llm import CamelLlmCall, LlmCall
@@ -56,19 +52,11 @@ REPLY_SCHEMA = object_schema(
 )
 
 
-class EvaluateRetrievalRules(AskingRules, SourcedRules):
+class EvaluateRetrievalRules(AskingRules, SourcedRules, QueryRules):
     """The configuration of ``evaluate_retrieval``."""
 
     retrievalEvaluation: RetrievalEvaluationSection  # noqa: N815 - the section's name comes from the source document
     trust_labels: TrustLabelsSection
-    patterns: Patterns
-    relevance_gate: RelevanceGateSection
-    word_frequencies: WordFrequenciesSection
-
-    @cached_property
-    def reader(self) -> QueryReader:
-        """Reads queries and results under these rules; its word lists are compiled once."""
-        return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
 
 
 class _StrictCamel(StrictReply):
@@ -305,5 +293,5 @@ def _fallback(batch: ResultsClassified, rules: EvaluateRetrievalRules) -> JudgeS
     """The scores that the event has, which has none if a caller gave the judge's scores."""
     if batch.fallback_scores is not None:
         return batch.fallback_scores
-    facets = rules.reader.read(batch.query, batch.requested_at)
-    return fallback_scores(facets, batch.retrieved_content, batch.results, rules.retrievalEvaluation, rules.reader.see)
+    facets = rules.queries.read(batch.query, batch.requested_at)
+    return fallback_scores(facets, batch.retrieved_content, batch.results, rules.retrievalEvaluation, rules.queries.see)

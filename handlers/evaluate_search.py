@@ -16,16 +16,13 @@ from pydantic import Field
 
 from handlers.html.citations import CitationWords
 from handlers.html.names import NameWords
-from handlers.html.read_page import StatedReader
-from handlers.html.reading import PageReadingSection
-from handlers.html.state import PageRefusalsSection
+from handlers.html.read_page import PageRules
 from handlers.listings.page_shape import with_page
 from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, cleaned, one_line
-from handlers.relevance.progress import RelevanceGateSection
 from handlers.results.batch import distinct_results
-from handlers.retrieval.query import QueryReader
+from handlers.retrieval.query import QueryRules
 from handlers.retrieval.search_rubric import (
     Assessment,
     Bands,
@@ -35,8 +32,6 @@ from handlers.retrieval.search_rubric import (
     gaps_of,
     refinements_of,
 )
-from handlers.text.background import WordFrequenciesSection
-from handlers.text.patterns import Patterns
 from schemas.event import MAX_ITEMS, Score
 from schemas.llm import LlmCall
 from schemas.needs import Ask
@@ -57,30 +52,15 @@ REPLY_SCHEMA = object_schema(
 )
 
 
-class EvaluateSearchRules(AskingRules):
+class EvaluateSearchRules(AskingRules, PageRules, QueryRules):
     """The configuration of ``evaluate_search``."""
 
     search_evaluation: SearchEvaluationSection
-    patterns: Patterns
-    relevance_gate: RelevanceGateSection
-    word_frequencies: WordFrequenciesSection
-    page_reading: PageReadingSection
-    page_refusals: PageRefusalsSection
-
-    @cached_property
-    def reader(self) -> QueryReader:
-        """Reads goals and results under these rules; its word lists are compiled once."""
-        return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
 
     @cached_property
     def credits(self) -> Credits:
         """Reads the lines of results that credit a person or an agency."""
-        return Credits(NameWords(self.page_reading, self.reader.patterns.details), CitationWords(self.page_reading))
-
-    @cached_property
-    def pages(self) -> StatedReader:
-        """Reads the states of results."""
-        return StatedReader(self.page_reading, self.page_refusals, self.reader.patterns.details)
+        return Credits(NameWords(self.page_reading, self.details), CitationWords(self.page_reading))
 
 
 class SearchReply(StrictReply):
@@ -192,7 +172,7 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
     for result in distinct_results(batch.retrieved_content):
         found, _ = with_page(
             result,
-            rules.reader.patterns,
+            rules.compiled_patterns,
             rules.page_reading,
             max_html=section.max_html_characters,
             max_text=section.max_text_characters,
@@ -205,7 +185,7 @@ def _read(batch: RetrievalBatch, rules: EvaluateSearchRules) -> RetrievalBatch:
 
 def _assess(batch: RetrievalBatch, rules: EvaluateSearchRules) -> _Assessed:
     batch, section = _read(batch, rules), rules.search_evaluation
-    found = assess(batch, section, rules.reader, rules.credits)
+    found = assess(batch, section, rules.queries, rules.credits)
     return _Assessed(
         batch, found, _Opinion(found.rubric.total, gaps_of(found, section), refinements_of(found, section))
     )

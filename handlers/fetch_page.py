@@ -9,20 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 
 from handlers.html.encoding import page_bytes
 from handlers.html.links import canonical_url, host_of, page_id_of, registrable_domain
-from handlers.html.read_page import TEXTLESS, Detail, StatedReader
-from handlers.html.reading import PageReadingSection
-from handlers.html.state import PageRefusalsSection
+from handlers.html.read_page import TEXTLESS, Detail
 from handlers.listings.listing import ItemLink, ListingSection, follow_listing
 from handlers.relevance.progress import RelevanceGateSection, to_be_judged, without_source
 from handlers.results.batch import ExtractionSection
-from handlers.results.classifier import ResultClassifier
-from handlers.results.features import ClassificationSection
-from handlers.results.trained import ResultTrees
-from handlers.text.patterns import Patterns
+from handlers.results.classifier import ClassifierRules
 from schemas.event import Event, derive_id
 from schemas.extraction import (
     ExtractionCompleted,
@@ -38,33 +32,15 @@ from schemas.outcome import Emit, Outcome
 from schemas.pages import CrawledPage
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused, PagesReply
 from schemas.retrieval import ResultType, RetrievalBatch, RetrievedContent
-from schemas.rules import Rules
 from schemas.states import State
 
 
-class FetchPageRules(Rules):
+class FetchPageRules(ClassifierRules):
     """Everything that ``fetch_page`` decides by."""
 
-    classification: ClassificationSection
     extraction: ExtractionSection
     listing: ListingSection
-    page_reading: PageReadingSection
-    page_refusals: PageRefusalsSection
     relevance_gate: RelevanceGateSection
-    patterns: Patterns
-    result_trees: ResultTrees = ResultTrees()
-
-    @cached_property
-    def classifier(self) -> ResultClassifier:
-        """Tells whether a page is the thing itself."""
-        return ResultClassifier(
-            self.classification, self.patterns, self.page_reading, self.page_refusals, self.result_trees
-        )
-
-    @property
-    def reader(self) -> StatedReader:
-        """Reads pages under these rules."""
-        return self.classifier.reader
 
 
 def fetch_page(event: ExtractionNeeded, rules: FetchPageRules) -> Outcome | Ask:
@@ -91,7 +67,7 @@ def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: 
         return _failed(event, rules, first.reason, [first])
     walk = _walk(event, replies, rules)
     # A listing may have no text beside its links.
-    read = rules.reader.fetched(first, TEXTLESS if walk.links else ())
+    read = rules.pages.fetched(first, TEXTLESS if walk.links else ())
     is_wall = isinstance(read, FetchRefused) and read.reason in {state.value for state in State}
     if isinstance(read, FetchRefused) and len(replies) == 1 and (is_wall or not walk.links):
         return _failed(event, rules, read.reason, [read])
@@ -191,7 +167,7 @@ def _answer(
             read.append(FetchRefused(page.url, failure))
         else:
             places.add(place)
-            read.append(rules.reader.fetched(page))
+            read.append(rules.pages.fetched(page))
     details = [page for page in read if isinstance(page, Detail)]
     skipped = [page for page in read if isinstance(page, FetchRefused)]
     events: list[Event] = [_crawled(detail, event) for detail in details]

@@ -8,21 +8,16 @@ word. Any other answer keeps the source out, with an outcome of its own, so that
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 
 from handlers.html.links import NO_WEB_PAGE, page_id_of
-from handlers.html.read_page import StatedReader
-from handlers.html.reading import PageReadingSection
+from handlers.html.read_page import PageRules
 from handlers.html.snippet import Beginning, SourcePage, begin, paragraphs_of, snippet_of
-from handlers.html.state import PageRefusalsSection
 from handlers.offline.judges import UNDECIDED
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import cleaned
 from handlers.relevance.progress import RelevanceGateSection, completed, content_hash, go_on, settled
 from handlers.retrieval.facets import met, repeats, share_of, share_where, told, unmet
-from handlers.retrieval.query import QueryReader
-from handlers.text.background import WordFrequenciesSection
-from handlers.text.patterns import DetailPatterns, Patterns
+from handlers.retrieval.query import QueryRules
 from handlers.text.scripts import has_cjk
 from handlers.text.word_match import WordText
 from schemas.event import Event, derive_id
@@ -52,25 +47,8 @@ _FAILED = {
 """What a failed call means; any other one is an error."""
 
 
-class JudgeRelevanceRules(AskingRules):
+class JudgeRelevanceRules(AskingRules, PageRules, QueryRules):
     """The configuration of ``judge_relevance``."""
-
-    relevance_gate: RelevanceGateSection
-    page_reading: PageReadingSection
-    page_refusals: PageRefusalsSection
-    patterns: Patterns
-    word_frequencies: WordFrequenciesSection
-
-    @cached_property
-    def queries(self) -> QueryReader:
-        """Reads queries under these rules; its word lists are compiled once."""
-        return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
-
-    @cached_property
-    def reader(self) -> StatedReader:
-        """Reads pages under these rules; its word lists are compiled once."""
-        details = DetailPatterns(self.patterns)
-        return StatedReader(self.page_reading, self.page_refusals, details)
 
 
 def judge_relevance(source: RelevanceRequested, rules: JudgeRelevanceRules) -> Outcome | Ask:
@@ -168,7 +146,7 @@ def read_word(text: str) -> RelevanceOutcome:
 
 def _page(source: RelevanceRequested, rules: JudgeRelevanceRules) -> SourcePage:
     html = source.html if source.paragraphs is None else None
-    return SourcePage(html, source.content, source.title, rules.reader, source.url)
+    return SourcePage(html, source.content, source.title, rules.pages, source.url)
 
 
 def _beginning(source: RelevanceRequested, page: SourcePage, gate: RelevanceGateSection) -> Beginning:

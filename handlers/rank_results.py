@@ -26,7 +26,7 @@ from handlers.reasoning.context import ReasoningSection, context_of, language_of
 from handlers.retrieval.query import QueryReader
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.dates import MomentReader
-from handlers.text.patterns import DetailPatterns, Patterns, joined_words
+from handlers.text.patterns import PatternRules, joined_words
 from handlers.text.tokens import fold
 from handlers.trust.labels import label_for, next_lower
 from handlers.trust.sources import Source
@@ -44,14 +44,13 @@ _READ_FOR_CONDITIONS = 4000
 """Characters of a candidate in which what the query states is looked up."""
 
 
-class RankResultsRules(AskingRules, SourcedRules):
+class RankResultsRules(AskingRules, SourcedRules, PatternRules):
     """The configuration of ``rank_results``."""
 
     ranking: RankingSection
     reasoning: ReasoningSection
     trust_labels: TrustLabelsSection
     tiered_indexing: TieredIndexingSection
-    patterns: Patterns
     word_frequencies: WordFrequenciesSection
     ranking_model: RankingModel | None = None
 
@@ -67,12 +66,12 @@ class RankResultsRules(AskingRules, SourcedRules):
     @cached_property
     def conditions(self) -> QueryReader:
         """Reads what queries state and looks it up in candidates."""
-        return QueryReader(self.patterns, self.word_frequencies.compiled, {})
+        return QueryReader(self, self.word_frequencies.compiled, {})
 
     @cached_property
     def moments(self) -> MomentReader:
         """Reads the dates of a request's candidates."""
-        return MomentReader(DetailPatterns(self.patterns))
+        return MomentReader(self.details)
 
 
 @dataclass(frozen=True, slots=True)

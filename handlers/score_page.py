@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from functools import cached_property
 from typing import Self
 
 from pydantic import model_validator
 
 from handlers.html.content import PageFacts, clean, orders_of, passage_in
 from handlers.html.links import NO_WEB_PAGE, page_id_of
-from handlers.html.read_page import StatedReader, why_too_large
-from handlers.html.reading import PageReadingSection
-from handlers.html.state import PageRefusalsSection
+from handlers.html.read_page import PageRules, why_too_large
 from handlers.indexing.config import (
     SourcedRules,
     TieredIndexingSection,
@@ -24,8 +21,7 @@ from handlers.indexing.config import (
     TrustPointsSection,
     source_at,
 )
-from handlers.text.patterns import DetailPatterns, Patterns
-from handlers.trust.labels import label_of, next_lower, tier_of, without_score
+from handlers.trust.labels import LABELS, TIERS, label_of, next_lower, tier_of, without_score
 from handlers.trust.score import Component, Observations, score_trust
 from handlers.trust.sources import Source
 from schemas.addresses import web_address
@@ -52,15 +48,12 @@ _OUTCOMES = ("quarantined", "left_out", "kept")
 _OBSERVED = TrustFeatures.model_fields.keys() & {field.name for field in fields(PageFacts)}
 
 
-class ScorePageRules(SourcedRules):
+class ScorePageRules(SourcedRules, PageRules):
     """Everything that ``score_page`` decides by."""
 
     trust_points: TrustPointsSection
     tiered_indexing: TieredIndexingSection
     trust_labels: TrustLabelsSection
-    page_reading: PageReadingSection
-    page_refusals: PageRefusalsSection
-    patterns: Patterns
 
     @model_validator(mode="after")
     def _at_most_100(self) -> Self:
@@ -68,25 +61,6 @@ class ScorePageRules(SourcedRules):
         if base + self.trust_points.most > 100:
             raise ValueError("base scores and trust points sum to more than 100")
         return self
-
-    @cached_property
-    def compiled(self) -> CompiledRules:
-        """The rules in the form that the scorer reads, made once."""
-        return CompiledRules(self)
-
-
-class CompiledRules:
-    """Sections as plain values and word lists as patterns."""
-
-    def __init__(self, rules: ScorePageRules) -> None:
-        details = DetailPatterns(rules.patterns)
-        self.sources = rules.compiled_sources
-        self.points = rules.trust_points.points
-        self.tiers = rules.tiered_indexing.thresholds
-        self.labels = rules.trust_labels.thresholds
-        self.labels_of_all = replace(self.labels, best=(0, 0, 0, 0, 0))
-        self.tiers_of_all = replace(self.tiers, best=(0, 0, 0, 0, 0))
-        self.reader = StatedReader(rules.page_reading, rules.page_refusals, details)
 
 
 def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
@@ -104,15 +78,15 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     facts = _read(page, rules)
     if isinstance(facts, Dead):
         return facts
-    source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled.sources)
-    score, components = _judged(page, facts, source, rules.compiled)
+    source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled_sources)
+    score, components = _judged(page, facts, source, rules)
     if because := orders_of(facts):
         components = (*components, Component("injection", 0, f"{because}; the label is one step lower"))
     return Emit((_scored(page, facts, source, score, components, rules),))
 
 
 def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
-    reader = rules.compiled.reader
+    reader = rules.pages
     if page.content is not None or (not page.body and page.status in GONE_STATUS):
         text = page.content or ""
         # Only a long text is encoded, for its size.
@@ -131,7 +105,7 @@ def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
 
 
 def _judged(
-    page: CrawledPage, facts: PageFacts, source: Source, rules: CompiledRules
+    page: CrawledPage, facts: PageFacts, source: Source, rules: ScorePageRules
 ) -> tuple[int | None, tuple[Component, ...]]:
     """The score and its components; None if too little was observed for a score."""
     if not facts.state.is_content:
@@ -140,13 +114,15 @@ def _judged(
         because = f"{source.because}; without quality metadata there is no score, and source tier {source.tier} decides"
         return None, (Component("source_tier", 0, because),)
     observations = Observations.of(facts)
-    trust = score_trust(source.base_score, source.because, observations, rules.points, max(rules.sources.base_scores))
-    label = label_of(trust.total, source.tier, rules.labels, source.standing)
-    tier = tier_of(trust.total, source.tier, rules.tiers, source.standing)
+    points, most = rules.trust_points.points, max(rules.compiled_sources.base_scores)
+    trust = score_trust(source.base_score, source.because, observations, points, most)
+    labels, tiers = rules.trust_labels.thresholds, rules.tiered_indexing.thresholds
+    label = label_of(trust.total, source.tier, labels, source.standing)
+    tier = tier_of(trust.total, source.tier, tiers, source.standing)
     bounds = []
-    if label != label_of(trust.total, None, rules.labels_of_all):
+    if label != LABELS[labels.by_score(trust.total)]:
         bounds.append(f"the label at most {label}")
-    if tier != tier_of(trust.total, None, rules.tiers_of_all):
+    if tier != TIERS[tiers.by_score(trust.total)]:
         bounds.append(f"the index tier at most {tier}")
     if not bounds:
         return trust.total, trust.components
@@ -180,13 +156,13 @@ def _scored(
 ) -> ScoredPage:
     tier, label = without_score(source.tier)
     if score is not None:
-        tier = tier_of(score, source.tier, rules.compiled.tiers, source.standing)
-        label = label_of(score, source.tier, rules.compiled.labels, source.standing)
+        tier = tier_of(score, source.tier, rules.tiered_indexing.thresholds, source.standing)
+        label = label_of(score, source.tier, rules.trust_labels.thresholds, source.standing)
     if any(component.name == "injection" for component in components):
         label = next_lower(label)
     observed = {name: getattr(facts, name) for name in _OBSERVED}
     if facts.headings_count is not None:
-        observed["has_headings"] = facts.headings_count >= rules.compiled.points.min_headings
+        observed["has_headings"] = facts.headings_count >= rules.trust_points.minimum.headings
     publisher = _clean(page.site_name) or None
     return ScoredPage(
         url=page.url,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -16,7 +17,7 @@ from handlers.html.limits import parse_within
 from handlers.html.links import session_of
 from handlers.html.reading import PageReadingSection
 from handlers.html.state import PageRefusalsSection, PageState, Shown, StateReader, find_machinery
-from handlers.text.patterns import DetailPatterns
+from handlers.text.patterns import DetailPatterns, PatternRules
 from schemas.outcome import Dead, DeadReason
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
@@ -123,6 +124,18 @@ class StatedReader:
         if facts is None or (is_full and text.strip() and facts.state.kind in TEXTLESS):
             return self.states.page_state(Shown((title,), text, is_whole=is_full), url), facts
         return facts.state, facts
+
+
+class PageRules(PatternRules):
+    """Rules of a handler that reads pages."""
+
+    page_reading: PageReadingSection
+    page_refusals: PageRefusalsSection
+
+    @cached_property
+    def pages(self) -> StatedReader:
+        """Reads pages and their states under these rules; its word lists are compiled once."""
+        return StatedReader(self.page_reading, self.page_refusals, self.details)
 
 
 def why_too_large(size: int) -> Dead | None:

@@ -234,7 +234,7 @@ class TrustPointsSection(Section):
     structure: StructurePoints = Field(description="Structure points.")
     minimum: Minimum = Field(description="How much of an observation its points take.")
 
-    @property
+    @cached_property
     def points(self) -> ScorePoints:
         """The section as plain values."""
         least = {f"min_{name}": number for name, number in self.minimum}
@@ -276,7 +276,7 @@ class TieredIndexingSection(Section):
         description="The deepest index tier that a source can reach; A for all is no limit.",
     )
 
-    @property
+    @cached_property
     def thresholds(self) -> Thresholds:
         """The section as plain values."""
         return Thresholds(self.tier_a.min_cts, self.tier_b.min_cts, _places(self.max_tier, TIERS))
@@ -311,7 +311,7 @@ class TrustLabelsSection(Section):
         description="The best label that a source can reach, whatever the score.",
     )
 
-    @property
+    @cached_property
     def thresholds(self) -> Thresholds:
         """The section as plain values."""
         return Thresholds(self.high, self.medium, _places(self.max_label, LABELS))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property
 from typing import Literal, TypeVar
 
 from handlers.offline.judges import writer as offline_writer
@@ -30,35 +29,23 @@ from handlers.reasoning.context import (
 )
 from handlers.reasoning.quotes import quotes_of
 from handlers.reasoning.replies import SCHEMAS, CitedText, plain, read_findings, read_sentences, read_verdicts
-from handlers.relevance.progress import RelevanceGateSection
-from handlers.retrieval.query import QueryReader
-from handlers.text.background import WordFrequenciesSection
-from handlers.text.patterns import Patterns
+from handlers.retrieval.query import QueryRules
 from handlers.trust.labels import LABELS, Label
 from schemas.llm import LlmCall
 from schemas.needs import Ask, AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from schemas.rules import Rules
 
 _Read = TypeVar("_Read")
 _Asking = Generator[AskModel, ModelReply | ModelFailed, _Read]
 _NUMBERS_TOLD = 10
 
 
-class AnswerRules(Rules):
+class AnswerRules(QueryRules):
     """All rules of an answer."""
 
     reasoning: ReasoningSection
-    patterns: Patterns
-    word_frequencies: WordFrequenciesSection
-    relevance_gate: RelevanceGateSection
     model_tasks: ModelTasks
     prompts: Prompts
-
-    @cached_property
-    def reader(self) -> QueryReader:
-        """Reads questions under these rules; its word lists are compiled once."""
-        return QueryReader(self.patterns, self.word_frequencies.compiled, self.relevance_gate.synonyms)
 
 
 class AnswerOutcome(StrEnum):
@@ -256,7 +243,7 @@ class _Run:
             replace(source, **for_model({"title": source.title, "passage": source.passage}))
             for source in seen_by(role, self.sources, rules.reasoning)
         ]
-        quotes = quotes_of(self.query, self.asked_at, sources, self.section, rules.reader) if role != "critic" else {}
+        quotes = quotes_of(self.query, self.asked_at, sources, self.section, rules.queries) if role != "critic" else {}
         facts = {
             "sources": [asdict(source) for source in sources],
             "findings": [asdict(finding) for finding in findings],

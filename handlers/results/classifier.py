@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from handlers.html.content import PageFacts
 from handlers.html.links import NO_WEB_PAGE, page_id_of
-from handlers.html.read_page import StatedReader
-from handlers.html.reading import PageReadingSection
-from handlers.html.state import CONTENT, PageRefusalsSection, PageState
+from handlers.html.read_page import PageRules
+from handlers.html.state import CONTENT, PageState
 from handlers.listings.page_shape import PageShape, with_page
 from handlers.results.address import read_address
 from handlers.results.features import REASONS, ClassificationSection, Observed, measures_of, reasons_of
@@ -21,7 +21,7 @@ from handlers.results.trained import ResultTrees
 from handlers.results.wording import find_offers, languages_of, measure_text, plural_of, read_title
 from handlers.text.dates import origin_of
 from handlers.text.evidence import find_evidence
-from handlers.text.patterns import CompiledPatterns, Patterns, split_words
+from handlers.text.patterns import split_words
 from handlers.text.scripts import find_language
 from handlers.text.words import fold
 from handlers.trees.forest import Forest
@@ -39,18 +39,9 @@ _SMALL_PAGE = 500
 class ResultClassifier:
     """Classifies results under one configuration; its patterns are compiled when it is made."""
 
-    def __init__(
-        self,
-        section: ClassificationSection,
-        patterns: Patterns,
-        reading: PageReadingSection,
-        refusals: PageRefusalsSection,
-        trees: ResultTrees,
-    ) -> None:
-        self._section = section
-        self.patterns = CompiledPatterns(patterns)
-        self._reading = reading
-        self.reader = StatedReader(reading, refusals, self.patterns.details)
+    def __init__(self, section: ClassificationSection, rules: PageRules, trees: ResultTrees) -> None:
+        self._section, self._reading = section, rules.page_reading
+        self.patterns, self._pages = rules.compiled_patterns, rules.pages
         self._on_page, self._on_text = Forest(trees.page), Forest(trees.text)
 
     def classify(self, result: RetrievedContent) -> ClassifiedResult:
@@ -69,7 +60,7 @@ class ResultClassifier:
         read, page, refused = self._with_page(result)
         title, text = (read.title or "")[:_TITLE_CHARACTERS], result.content[: self._section.max_characters]
         is_full = result.content_kind == "full"
-        state, facts = self.reader.read_result(result.html, title, text, result.url, is_full=is_full)
+        state, facts = self._pages.read_result(result.html, title, text, result.url, is_full=is_full)
         observed = self._observe(read, page, state)
         result_type, confidence, reasons = self._decide(observed)
         if refused:
@@ -171,6 +162,18 @@ class ResultClassifier:
             offers=find_offers(read, shown, words, patterns),
             state=state,
         )
+
+
+class ClassifierRules(PageRules):
+    """Rules of a handler that tells results apart."""
+
+    classification: ClassificationSection
+    result_trees: ResultTrees = ResultTrees()
+
+    @cached_property
+    def classifier(self) -> ResultClassifier:
+        """Tells whether a result is the thing itself, a listing or navigation."""
+        return ResultClassifier(self.classification, self, self.result_trees)
 
 
 def _mean(forests: Sequence[Forest], measures: Mapping[str, float]) -> list[float]:

@@ -6,18 +6,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice, pairwise
 
+from handlers.relevance.progress import RelevanceGateSection
 from handlers.retrieval import conditions
 from handlers.retrieval.conditions import Meets
 from handlers.retrieval.facets import ANOTHER, DENIED, Facet
 from handlers.retrieval.seen_result import FREE, IDENTIFIER, VARIANT, YEAR, SeenResult
 from handlers.retrieval.stated import BE, BY_PERIOD, OPEN, StatedWords
-from handlers.text.background import Background
+from handlers.text.background import Background, WordFrequenciesSection
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
-from handlers.text.patterns import CompiledPatterns, Patterns
+from handlers.text.patterns import PatternRules
 from handlers.text.scripts import counts_by_language, is_ideographic
 from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
 from handlers.text.words import AskedKind, Kind, fold, one_of
@@ -88,9 +89,9 @@ _Stated = tuple[int, int, Facet]
 class QueryReader:
     """Reads queries and results under one configuration; its word lists are compiled when it is made."""
 
-    def __init__(self, patterns: Patterns, background: Background, same_words: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, rules: PatternRules, background: Background, same_words: Mapping[str, Sequence[str]]) -> None:
         """Compiles the packs; ``same_words``: other words that meet a word or phrase."""
-        self.patterns: CompiledPatterns = CompiledPatterns(patterns)
+        patterns, self.patterns = rules.patterns, rules.compiled_patterns
         self._background = background
         self._same = same_words
         # In Latin letters, a filler of one language is a subject in another: hay, hat, dove.
@@ -467,6 +468,18 @@ class QueryReader:
 
     def _units(self, text: str) -> tuple[Unit, ...]:
         return units_of(text, frozenset(), {})
+
+
+class QueryRules(PatternRules):
+    """Rules of a handler that reads queries."""
+
+    relevance_gate: RelevanceGateSection
+    word_frequencies: WordFrequenciesSection
+
+    @cached_property
+    def queries(self) -> QueryReader:
+        """Reads queries and results under these rules; its word lists are compiled once."""
+        return QueryReader(self, self.word_frequencies.compiled, self.relevance_gate.synonyms)
 
 
 def _of_time(text: str, meets: Meets, stated: str) -> Facet:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
 import regex
@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field
 
 from handlers.text.scripts import HAN, has_han, simplified
 from handlers.text.words import NUMERALS, AskedKind, DayPart, Kind, Words, alternatives
-from schemas.rules import Section
+from schemas.rules import Rules, Section
 
 _PLACEHOLDERS = ("%month%", "%number%", "%street%")
 _LEADS = ("eras", "time_cues", "time_prepositions", "minute_words", "price_labels")
@@ -358,14 +358,14 @@ class CompiledPatterns:
     apart. ``offer_nouns_before`` has the nouns of the languages in which a word is before a place.
     """
 
-    def __init__(self, patterns: Patterns) -> None:
+    def __init__(self, patterns: Patterns, details: DetailPatterns) -> None:
         """Joins the packs and compiles them; done once for a set of rules, never at import."""
         packs = tuple(patterns.values())
 
         def phrases(name: str) -> Phrases:
             return Phrases(_all_of(packs, name))
 
-        self.details = DetailPatterns(patterns)
+        self.details = details
         self.listing_words = joined_words(patterns, "listing_words")
         self.listing_parents = joined_words(patterns, "listing_parents")
         self.navigation_words = joined_words(patterns, "navigation_words")
@@ -392,6 +392,22 @@ class CompiledPatterns:
             phrases("link_phrases"), phrases("account_phrases"), phrases("item_phrases"),
         )  # fmt: skip
         self.phrase_begins = frozenset().union(*(listed.firsts for listed in of_pages))
+
+
+class PatternRules(Rules):
+    """Rules of a handler that reads texts."""
+
+    patterns: Patterns
+
+    @cached_property
+    def details(self) -> DetailPatterns:
+        """How the packs write details."""
+        return DetailPatterns(self.patterns)
+
+    @cached_property
+    def compiled_patterns(self) -> CompiledPatterns:
+        """All packs as one."""
+        return CompiledPatterns(self.patterns, self.details)
 
 
 def split_words(text: str) -> list[str]:

@@ -33,9 +33,12 @@ class Thresholds:
 
     def class_of(self, score: int, source_tier: int | None, standing: Standing | None = None) -> int:
         """The class of a score, 0 to 2; an unknown source tier counts as 3, an unknown standing as listed."""
-        by_score = 0 if score >= self.upper else 1 if score >= self.middle else 2
         place = {"unlisted": 3, "contested": 4}.get(standing or "", _class_of_source(source_tier))
-        return max(by_score, self.best[place])
+        return max(self.by_score(score), self.best[place])
+
+    def by_score(self, score: int) -> int:
+        """The class of a score from the best source."""
+        return 0 if score >= self.upper else 1 if score >= self.middle else 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,5 +145,5 @@ class PageTexts:
 
 
 def _work(rules: ScorePageRules) -> Work:
-    _ = rules.compiled
+    _ = rules.pages, rules.compiled_sources
     return partial(read_page_text, rules=rules)

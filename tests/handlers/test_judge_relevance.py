@@ -87,7 +87,7 @@ def test_a_relevant_source_has_a_snippet_of_its_paragraphs() -> None:
 
 
 def test_a_source_read_by_fetch_page_is_judged_as_its_page() -> None:
-    facts, limits = SourcePage(PAGE, None, "", RULES.reader).facts, RULES.relevance_gate.snippet
+    facts, limits = SourcePage(PAGE, None, "", RULES.pages).facts, RULES.relevance_gate.snippet
     seen, paragraphs = begin(facts, "", "", limits), paragraphs_of(facts, "", limits)
     said = [paragraph.to_wire() for paragraph in paragraphs]
     digest = content_hash(PAGE)

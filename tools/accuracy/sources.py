@@ -9,7 +9,7 @@ from dataclasses import replace
 from statistics import correlation
 
 from handlers.indexing.config import source_at
-from handlers.score_page import CompiledRules, ScorePageRules
+from handlers.score_page import ScorePageRules
 from handlers.trust.labels import Label, label_of
 from handlers.trust.public_lists import CONTESTED, DISPUTED, read_groups
 from handlers.trust.score import Observations, score_trust
@@ -49,9 +49,9 @@ def measure() -> str:
     """
     if not has(SET):
         return ""
-    shipped = shipped_rules(ScorePageRules).compiled
+    shipped = shipped_rules(ScorePageRules)
     groups: dict[tuple[str, str], list[str]] = {}
-    for one in shipped.sources.public:
+    for one in shipped.compiled_sources.public:
         for value, _, named in read_groups(one.domains):
             kind = one.kinds[value] if one.kinds[value] in (CONTESTED, DISPUTED) else "praised"
             groups.setdefault((one.name, kind), []).extend(named)
@@ -74,9 +74,9 @@ def measure() -> str:
     alike = 0
     for (name, kind), domains in groups.items():
         left_out = _RELATIVES.get(name, name)
-        without = replace(shipped.sources, public=tuple(x for x in shipped.sources.public if x.name != left_out))
+        without = replace(shipped.compiled_sources, public=tuple(x for x in shipped.compiled_sources.public if x.name != left_out))
         found = [_article(domain, without, shipped) for domain in domains]
-        above = [label != "LOW" for _, _, label in (_article(domain, shipped.sources, shipped) for domain in domains)]
+        above = [label != "LOW" for _, _, label in (_article(domain, shipped.compiled_sources, shipped) for domain in domains)]
         standings = Counter(source.standing for _, source, _ in found)
         alike += sum(kind == "praised" and "looks like" in source.because for _, source, _ in found)
         shares = [sum(label != "LOW" for _, _, label in found), sum(above)]
@@ -98,11 +98,11 @@ def measure() -> str:
     return "\n".join(lines)
 
 
-def _article(domain: str, sources: SourceRules, rules: CompiledRules) -> tuple[int, Source, Label]:
+def _article(domain: str, sources: SourceRules, rules: ScorePageRules) -> tuple[int, Source, Label]:
     """Score, source and label of the article at a domain."""
     source = source_at(f"https://{domain}/", None, "", sources)
-    score = score_trust(source.base_score, "", _ARTICLE, rules.points).total
-    return score, source, label_of(score, source.tier, rules.labels, source.standing)
+    score = score_trust(source.base_score, "", _ARTICLE, rules.trust_points.points).total
+    return score, source, label_of(score, source.tier, rules.trust_labels.thresholds, source.standing)
 
 
 def _auc(high: Sequence[int], low: Sequence[int]) -> float:

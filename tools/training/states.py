@@ -80,7 +80,7 @@ def written() -> Iterator[Row]:
 
 def of_pages() -> Iterator[Row]:
     """Some sentences of each labelled page with content, and the titles."""
-    reader = shipped_rules(ScorePageRules).compiled.reader
+    reader = shipped_rules(ScorePageRules).pages
     draw, seen = random.Random(7), set[str]()
     for folder, case in labelled.pages():
         url = labelled.address(case)

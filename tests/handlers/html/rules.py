@@ -7,12 +7,11 @@ from handlers.html.main_content import Content, find_content
 from handlers.html.outline import Outline
 from handlers.html.walk import walk_page
 from handlers.score_page import ScorePageRules
-from handlers.text.patterns import CompiledPatterns
 from tests.rules import shipped_rules
 
 RULES = shipped_rules(ScorePageRules)
 READING = RULES.page_reading
-PATTERNS = CompiledPatterns(RULES.patterns).details
+PATTERNS = RULES.details
 HINTS = Hints(READING)
 
 

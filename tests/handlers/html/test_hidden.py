@@ -75,7 +75,7 @@ LONG_SHEET = "<style>" + ".a{color:#333}" * 3000 + ".x{display:none}</style><p c
 
 @pytest.mark.parametrize("body", [*(form.format(ORDER) for form in HIDDEN.values()), LONG_SHEET])
 def test_hidden_orders_are_not_in_a_snippet(body: str) -> None:
-    facts = SourcePage(f"<body><h1>Festival</h1>{TEXT}{body}</body>", None, "", JUDGING.reader).facts
+    facts = SourcePage(f"<body><h1>Festival</h1>{TEXT}{body}</body>", None, "", JUDGING.pages).facts
     snippet = snippet_of(paragraphs_of(facts, "", SNIPPETS), SNIPPETS)
     assert "harbour festival" in snippet
     assert ORDER not in snippet

@@ -15,7 +15,7 @@ from tests.samples import instance
 from tests.tables import tables
 
 TABLES = tables(__file__)
-READER = shipped_rules(FetchPageRules).reader
+READER = shipped_rules(FetchPageRules).pages
 URL = "https://harbour.example/walks/lantern"
 STORY = "The walk follows the river to the old mill, with songs on the way, and ends with soup for everybody. " * 4
 

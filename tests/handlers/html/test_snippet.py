@@ -13,7 +13,7 @@ from tests.tables import tables
 TABLES = tables(__file__)
 
 RULES = shipped_rules(JudgeRelevanceRules)
-READER, LIMITS = RULES.reader, RULES.relevance_gate.snippet
+READER, LIMITS = RULES.pages, RULES.relevance_gate.snippet
 SAID = "The tram depot opens at seven, and the first car leaves for the harbour a quarter of an hour later."
 MORE = "On Sundays everything happens an hour later, and no car leaves before the bells of the harbour church."
 ZH = "電車總站早上七點開門，第一班車在七點一刻開往港口，星期日則晚一個小時出發。"

@@ -44,7 +44,7 @@ from tests.tables import tables
 TABLES = tables(__file__)
 CASES = [json.loads(line) for line in Path(__file__).with_name("states.jsonl").read_text("utf-8").splitlines()]
 RULES = shipped_rules(FetchPageRules)
-STATES = RULES.reader.states
+STATES = RULES.pages.states
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 LEAST_RIGHT, LEAST_DIVIDED = 0.8, 0.86
 """Shares of the cases with the right state, and with content told from no content; no measure of other pages."""

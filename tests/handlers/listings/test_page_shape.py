@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from handlers.classify_results import ClassifyResultsRules
 from handlers.html.encoding import parse_bytes
 from handlers.listings.page_shape import PageShape, measure_page
-from handlers.text.patterns import CompiledPatterns
 from tests.rules import shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
-PATTERNS = CompiledPatterns(shipped_rules(ClassifyResultsRules).patterns)
+PATTERNS = shipped_rules(ClassifyResultsRules).compiled_patterns
 CARD = '<div class="card c{0}"><h3><a href="/event/{0}">Concert number {0}</a></h3><p>A short teaser.</p></div>'
 LISTING = (
     "<title>Concerts</title><body><nav><a href=/>Home</a><a href=/about>About</a></nav><div id=results>"

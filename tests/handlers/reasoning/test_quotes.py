@@ -22,10 +22,10 @@ def source(number: int, passage: str, title: str = "", label: Any = "HIGH") -> S
 @pytest.mark.parametrize(("query", "sources", "quotes"), TABLES["quotes"])
 def test_quotes(query: str, sources: tuple[tuple[str, ...], ...], quotes: dict[str, tuple[int, ...]]) -> None:
     given = [source(number, *parts) for number, parts in enumerate(sources, 1)]
-    found = quotes_of(query, None, given, SECTION, RULES.reader)
+    found = quotes_of(query, None, given, SECTION, RULES.queries)
     assert list(found.items()) == [(text, list(numbers)) for text, numbers in quotes.items()]
 
 
 def test_what_is_too_long_to_show_is_not_quoted() -> None:
     passage = "The tower height " + "is great and " * 40 + "more."
-    assert quotes_of("tower height", None, [source(1, passage)], SECTION, RULES.reader) == {}
+    assert quotes_of("tower height", None, [source(1, passage)], SECTION, RULES.queries) == {}

@@ -6,13 +6,12 @@ from hypothesis import strategies as st
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.results.address import Address, read_address
-from handlers.text.patterns import CompiledPatterns
 from tests.rules import shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
-PATTERNS = CompiledPatterns(shipped_rules(ClassifyResultsRules).patterns)
+PATTERNS = shipped_rules(ClassifyResultsRules).compiled_patterns
 
 
 def read(url: str) -> Address:

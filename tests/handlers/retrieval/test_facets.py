@@ -11,7 +11,7 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-READER = shipped_rules(EvaluateRetrievalRules).reader
+READER = shipped_rules(EvaluateRetrievalRules).queries
 CONCERT = "Saturday, 29 November 2026, 20:00. Venue: Harbour House, Kystvejen 12, Aarhus. Price: 180 kr."
 
 

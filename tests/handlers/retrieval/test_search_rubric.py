@@ -31,7 +31,7 @@ def assessed(
     *results: RetrievedContent, goal: str = "jazz", fields: tuple[str, ...] | None = None, **section: Any
 ) -> Assessment:
     batch = RetrievalBatch(batch_id="b", query=goal, required_fields=fields, retrieved_content=results)
-    return assess(batch, RULES.search_evaluation.model_copy(update=section), RULES.reader, RULES.credits)
+    return assess(batch, RULES.search_evaluation.model_copy(update=section), RULES.queries, RULES.credits)
 
 
 @pytest.mark.parametrize(

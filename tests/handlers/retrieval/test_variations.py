@@ -10,7 +10,7 @@ from tests.rules import shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
-READER = shipped_rules(EvaluateRetrievalRules).reader
+READER = shipped_rules(EvaluateRetrievalRules).queries
 SUBJECTS = ("Corva fryer", "Musée Lindal", "Ellmouth ferry", "Hotel Brückner", "北浜タワー")
 
 

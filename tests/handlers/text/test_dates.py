@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.text.dates import MomentReader, Order, Origin, is_plausible, origin_of, stated_moment, written_days
-from handlers.text.patterns import CompiledPatterns
 from handlers.text.reading import Day
 from tests.rules import shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
-PATTERNS = CompiledPatterns(shipped_rules(ClassifyResultsRules).patterns).details
+PATTERNS = shipped_rules(ClassifyResultsRules).details
 
 
 def dates(text: str) -> list[tuple[str, str | None]]:

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.text.evidence import find_evidence
-from handlers.text.patterns import CompiledPatterns
 from handlers.text.words import fold
 from schemas.evidence import DateEvidence, Evidence, PlaceEvidence, PriceEvidence, TimeEvidence
 from tests.rules import shipped_rules
@@ -14,7 +13,7 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-PATTERNS = CompiledPatterns(shipped_rules(ClassifyResultsRules).patterns)
+PATTERNS = shipped_rules(ClassifyResultsRules).compiled_patterns
 PIECES = st.sampled_from(
     ["29", "11", "/", ".", "-", ":", " ", "2024", "nov", "November ", "pm", "$", "€", "kr", "年", "月", "日", "十",
      "号", "Venue: ", "Main Street", "İ", "ß", "\n", "１２", "²", "٣", "\ud7ff", "free entry", "uhr", "路", "~"]

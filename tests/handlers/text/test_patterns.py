@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.text.patterns import CompiledPatterns, DetailPatterns, PatternPack, Shapes, spelled_out, split_words
+from handlers.text.patterns import DetailPatterns, PatternPack, Shapes, spelled_out, split_words
 from handlers.text.words import alternatives
 from tests.rules import shipped_rules
 from tests.tables import tables
@@ -60,7 +60,7 @@ def test_an_expression_has_both_chinese_scripts() -> None:
 
 @pytest.mark.parametrize(("name", "text", "phrase"), TABLES["shipped_phrases"])
 def test_shipped_phrases(name: str, text: str, phrase: str) -> None:
-    patterns = CompiledPatterns(shipped_rules(ClassifyResultsRules).patterns)
+    patterns = shipped_rules(ClassifyResultsRules).compiled_patterns
     assert [*getattr(patterns, name).find(split_words(text.lower()))] == [tuple(phrase.split())]
 
 

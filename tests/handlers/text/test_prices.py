@@ -5,7 +5,6 @@ from babel.numbers import list_currencies
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.text.evidence import find_evidence
-from handlers.text.patterns import CompiledPatterns
 from handlers.text.prices import AMOUNT, decimal_amount
 from handlers.text.reading import is_currency_code
 from tests.rules import shipped_rules
@@ -13,7 +12,7 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-PATTERNS = CompiledPatterns(shipped_rules(ClassifyResultsRules).patterns)
+PATTERNS = shipped_rules(ClassifyResultsRules).compiled_patterns
 
 
 def prices(text: str) -> list[str]:

@@ -4,14 +4,14 @@ import pytest
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.results.wording import languages_of, plural_of
-from handlers.text.patterns import CompiledPatterns, split_words
+from handlers.text.patterns import split_words
 from handlers.text.scripts import find_language, has_cjk, has_han, is_ideographic, simplified
 from tests.rules import shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
 
-PATTERNS = CompiledPatterns(shipped_rules(ClassifyResultsRules).patterns)
+PATTERNS = shipped_rules(ClassifyResultsRules).compiled_patterns
 SMALL_WORDS = PATTERNS.details.small_words
 
 

@@ -14,7 +14,7 @@ from tests.rules import CONFIG, shipped_rules
 from tests.tables import tables
 
 TABLES = tables(__file__)
-RULES = shipped_rules(ScorePageRules).compiled.sources
+RULES = shipped_rules(ScorePageRules).compiled_sources
 KINDS = {"good": "newspaper", "school": "university", "bad": CONTESTED, "mixed": DISPUTED}
 LISTS = tuple(PublicList(name, name.upper(), "2026", KINDS, domains) for name, domains in TABLES["lists"].items())
 OWN = {"mine.example": ListedSource(None, 2, own=True), "my-doubt.example": ListedSource(DISPUTED, own=True)}

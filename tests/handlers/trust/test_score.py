@@ -11,13 +11,15 @@ from handlers.trust.score import Observations, score_trust
 from tests.rules import shipped_rules
 from tests.tables import tables
 
-RULES = shipped_rules(ScorePageRules).compiled
+RULES = shipped_rules(ScorePageRules)
+POINTS = RULES.trust_points.points
+TIERS, LABELS = RULES.tiered_indexing.thresholds, RULES.trust_labels.thresholds
 
 
 @pytest.mark.parametrize("said", tables(__file__)["said"])
 def test_every_component_says_what_was_seen(said: dict[str, Any]) -> None:
     seen = Observations(**said["seen"])
-    first, *others = score_trust(40, "x.gov.tw is listed as gov.tw", seen, RULES.points).components
+    first, *others = score_trust(40, "x.gov.tw is listed as gov.tw", seen, POINTS).components
     assert first.because == "x.gov.tw is listed as gov.tw"
     assert tuple(line.because for line in others) == said["because"]
 
@@ -33,7 +35,7 @@ UNSEEN = Observations(
 
 
 def test_what_was_not_observed_gives_nothing_and_is_said() -> None:
-    score = score_trust(25, "", UNSEEN, RULES.points)
+    score = score_trust(25, "", UNSEEN, POINTS)
     assert score.total == 25
     assert {line.name for line in score.components if line.because == "not observed"} == {
         "external_links", "headings", "schema", "author", "date",
@@ -55,12 +57,12 @@ def test_what_was_not_observed_gives_nothing_and_is_said() -> None:
     ],
 )
 def test_what_was_seen_gives_points_with_its_reason(seen: Observations, points: int, because: str) -> None:
-    score = score_trust(10, "", seen, RULES.points)
+    score = score_trust(10, "", seen, POINTS)
     assert (score.total, because in [line.because for line in score.components]) == (10 + points, True)
 
 
 def test_minimums_are_configured() -> None:
-    points = replace(RULES.points, min_citations=3, min_external_links=2, min_headings=4)
+    points = replace(POINTS, min_citations=3, min_external_links=2, min_headings=4)
     few = Observations(citation_count=2, external_links_count=1, headings_count=3)
     enough = Observations(citation_count=3, external_links_count=2, headings_count=4)
     assert score_trust(10, "", few, points).total == 10
@@ -86,15 +88,15 @@ observations = st.builds(
 
 @given(st.integers(0, 40), st.sampled_from([1, 2, 3]), observations)
 def test_markup_lifts_no_source_above_what_its_standing_allows(base: int, tier: int, seen: Observations) -> None:
-    total = score_trust(base, "", seen, RULES.points).total
-    assert tier_of(total, tier, RULES.tiers, "unlisted") in ("B", "C")
-    assert label_of(total, tier, RULES.labels, "unlisted") in ("MEDIUM", "LOW")
-    assert tier_of(total, tier, RULES.tiers, "contested") == "C"
-    assert label_of(total, tier, RULES.labels, "contested") == "LOW"
+    total = score_trust(base, "", seen, POINTS).total
+    assert tier_of(total, tier, TIERS, "unlisted") in ("B", "C")
+    assert label_of(total, tier, LABELS, "unlisted") in ("MEDIUM", "LOW")
+    assert tier_of(total, tier, TIERS, "contested") == "C"
+    assert label_of(total, tier, LABELS, "contested") == "LOW"
 
 
 @given(st.sampled_from([10, 25, 40]), observations)
 def test_score_is_the_sum_of_its_breakdown(base: int, seen: Observations) -> None:
-    score = score_trust(base, "", seen, RULES.points)
+    score = score_trust(base, "", seen, POINTS)
     assert base <= score.total <= 100
     assert score.total == sum(line.points for line in score.components)

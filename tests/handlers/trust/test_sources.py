@@ -12,7 +12,7 @@ from tests.tables import tables
 
 TABLES = tables(__file__)
 
-RULES = shipped_rules(ScorePageRules).compiled.sources
+RULES = shipped_rules(ScorePageRules).compiled_sources
 
 
 @pytest.mark.parametrize(("host", "tier", "tags"), [*TABLES["hosts"], (".".join("a" * 500), 3, ())])
