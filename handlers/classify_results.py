@@ -20,9 +20,11 @@ from handlers.results.batch import (
     share_details,
 )
 from handlers.results.classifier import ClassifierRules
-from handlers.results.trust import score_result
 from handlers.retrieval.facets import fallback_scores
 from handlers.retrieval.query import QueryRules
+from handlers.trust.labels import LABELS, Thresholds, label_for
+from handlers.trust.score import Observations, ScorePoints, score_trust
+from handlers.trust.sources import Source
 from schemas.event import derive_id
 from schemas.extraction import ExtractionNeeded, ExtractionTrigger
 from schemas.outcome import Emit, Outcome
@@ -37,6 +39,8 @@ from schemas.retrieval import (
     RetrievedContent,
 )
 from schemas.states import State
+
+_HIGHEST = 100
 
 
 class ClassifyResultsRules(SourcedRules, ClassifierRules, QueryRules):
@@ -163,3 +167,22 @@ def _targets(
         target = ExtractionTarget(url=url, page_id=page_id_of(url), extraction_id=extraction_id, skipped=skipped)
         targets.append((target, details))
     return targets
+
+
+def score_result(facts: PageFacts | None, source: Source, points: ScorePoints, labels: Thresholds) -> float | None:
+    """The score of a page, as ``score_page`` has it. Without a page that can be read, that of the source."""
+    if facts is None:
+        return _of_source(source, labels)
+    score = score_trust(source.base_score, "", Observations.of(facts), points).total
+    if score <= source.base_score and source.standing == "unlisted":
+        return None  # nothing is known of the page
+    return score
+
+
+def _of_source(source: Source, labels: Thresholds) -> float | None:
+    """The middle of the scores with the label of a listed source (C-41), 0 for a contested one."""
+    if source.standing != "listed":
+        return None if source.standing == "unlisted" else 0.0
+    begins = _HIGHEST, labels.upper, labels.middle, 0
+    place = LABELS.index(label_for(None, source.tier, labels).label)
+    return (begins[place] + begins[place + 1]) / 2

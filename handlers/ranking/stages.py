@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from handlers.ranking.candidates import Candidate
-from handlers.ranking.config import ModelRankingSection, RankingSection, TreesSection, TrustSection
+from handlers.ranking.config import MmrSection, ModelRankingSection, RankingSection, TreesSection, TrustSection
 from handlers.ranking.features import extract_features
 from handlers.ranking.fusion import Corpus, Fused, fuse
 from handlers.ranking.judge import combine, read_ranking_reply
-from handlers.ranking.mmr import diversify, weight_of
 from handlers.ranking.model import RankingModel, confidence_of
 from handlers.ranking.query import ReadQuery
 from schemas.llm import LlmCall
-from schemas.ranking import StageName, StageNote, StageOutcome, TreesNote
+from schemas.ranking import Intent, StageName, StageNote, StageOutcome, TreesNote
 from schemas.replies import ModelFailed, ModelReply
 
 Scores = tuple[float, ...]
@@ -316,3 +315,45 @@ def _by(scores: Sequence[float], before: Sequence[int] | None = None) -> tuple[i
     """Places by falling score; of equal ones the one before stays first."""
     places = range(len(scores)) if before is None else before
     return tuple(sorted(places, key=lambda place: -scores[place]))
+
+
+def diversify(
+    scores: Sequence[float], likeness: NDArray[np.float64], weight: float, most: int
+) -> tuple[tuple[int, float], ...]:
+    """Maximal marginal relevance: the most relevant first, then by relevance and by difference from those chosen.
+
+    Source: Carbonell and Goldstein, The Use of MMR, Diversity-Based Reranking (1998). Trust has no part in it (C-39).
+
+    Args:
+        scores: Relevance, on any scale; taken as the share of the way from the least to the most.
+        likeness: 0 to 1, n x n.
+        weight: Of relevance, 0 to 1; the difference from the most similar chosen one has the rest.
+        most: How many to choose.
+
+    Returns:
+        Index and ``weight * relevance + (1 - weight) * (1 - likeness)``, in the order chosen: the formula of the source
+        with a constant added, so that it is from 0 to 1. Of equals the first comes first.
+
+    >>> [index for index, _ in diversify([3, 2, 1], np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]]), 0.5, 3)]
+    [0, 2, 1]
+    """
+    raw = np.asarray(scores, dtype=np.float64)
+    span = float(np.ptp(raw)) if raw.size else 0.0
+    relevance = (raw - raw.min()) / span if span > 0 else np.ones_like(raw)
+    nearest = np.zeros(len(relevance))
+    open_ = np.ones(len(relevance), dtype=bool)
+    chosen: list[tuple[int, float]] = []
+    for _ in range(min(most, len(relevance))):
+        worth = weight * relevance + (1 - weight) * (1 - nearest)
+        # The first is the most relevant at any weight.
+        index = int(np.argmax(np.where(open_, worth if chosen else raw, -np.inf)))
+        chosen.append((index, float(worth[index])))
+        open_[index] = False
+        nearest = np.maximum(nearest, likeness[index])
+    return tuple(chosen)
+
+
+def weight_of(intent: Intent, section: MmrSection, *, named: bool = False) -> float:
+    """The weight of relevance for an intent; ``named``: a title is the query, which so asks for one thing."""
+    weights = {"SPECIFIC": section.specific, "EXPLORATORY": section.exploratory, "BALANCED": section.balanced}
+    return max(weights.values()) if named else weights[intent]

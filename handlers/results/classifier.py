@@ -16,8 +16,7 @@ from handlers.html.read_page import PageRules
 from handlers.html.state import CONTENT, PageState
 from handlers.listings.page_shape import PageShape, with_page
 from handlers.results.address import read_address
-from handlers.results.features import REASONS, ClassificationSection, Observed, measures_of, reasons_of
-from handlers.results.trained import ResultTrees
+from handlers.results.features import REASONS, ClassificationSection, Observed, ResultTrees, measures_of, reasons_of
 from handlers.results.wording import find_offers, languages_of, measure_text, plural_of, read_title
 from handlers.text.dates import origin_of
 from handlers.text.evidence import find_evidence

@@ -16,9 +16,11 @@ from handlers.listings.page_shape import PageShape
 from handlers.results.address import Address
 from handlers.results.wording import Offers, Title
 from handlers.text.patterns import CompiledPatterns
+from handlers.trees.forest import Trees
 from schemas.evidence import Evidence
 from schemas.rules import Section
 
+_UNGROWN = Trees(start=(0.0, 0.0, 0.0))
 _ROUNDING = 1e-9
 _PATH_CHARACTERS = 500
 _MENU_WORDS = 200
@@ -213,3 +215,11 @@ def _different_dates(evidence: tuple[Evidence, ...]) -> int:
 
 def _different_prices(evidence: tuple[Evidence, ...]) -> int:
     return len({(detail.amount, detail.currency, detail.unit) for detail in evidence if detail.kind == "price"})
+
+
+class ResultTrees(Section):
+    """The ``result_trees`` section, written by the training script."""
+
+    about: str = Field(default="", description="What the trees were grown from, under which licences, and when.")
+    page: Trees = Field(default=_UNGROWN, description="For results with a page.")
+    text: Trees = Field(default=_UNGROWN, description="For results without a page.")

@@ -78,19 +78,25 @@ def share_where(keep: Callable[[Facet], bool], facets: Sequence[Facet], scores: 
     return share_of(list(compress(facets, kept)), list(compress(scores, kept)))
 
 
+def _of_subject(facet: Facet) -> bool:
+    return facet.is_subject
+
+
 def is_about(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:
     """Whether a result meets enough of all facets, and enough of the subject alone."""
     enough = least - _ROUNDING
     if not facets or share_of(facets, scores) < enough:
         return False
-    has_subject = any(facet.is_subject for facet in facets)
-    return not has_subject or share_where(lambda facet: facet.is_subject, facets, scores) >= enough
+    return not any(map(_of_subject, facets)) or share_where(_of_subject, facets, scores) >= enough
 
 
 def is_named(facets: Sequence[Facet], scores: Sequence[float]) -> bool:
     """Whether a result has more of the subject than names with a capital."""
-    kept = [facet.is_subject and (not facet.is_condition or facet.text.islower()) for facet in facets]
-    return not any(kept) or share_of(list(compress(facets, kept)), list(compress(scores, kept))) > 0
+
+    def is_common(facet: Facet) -> bool:
+        return facet.is_subject and (not facet.is_condition or facet.text.islower())
+
+    return not any(map(is_common, facets)) or share_where(is_common, facets, scores) > 0
 
 
 def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:
@@ -98,12 +104,16 @@ def answers(facets: Sequence[Facet], scores: Sequence[float], least: float) -> b
     return is_about(facets, scores, least) and not any(unmet(facets, [scores]))
 
 
+def best_of(facets: Sequence[Facet], scores: Iterable[Sequence[float]]) -> list[float]:
+    """The best score of each facet; ``scores`` has a row for each result."""
+    return [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
+
+
 def unmet(facets: Sequence[Facet], scores: Iterable[Sequence[float]]) -> tuple[str, ...]:
-    """The conditions that no result meets, and what all deny or replace; ``scores`` has a row for each result."""
-    best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
+    """The conditions that no result meets, and what all deny or replace."""
     return tuple(
         f"{facet.text}, which is denied" if score == DENIED else facet.text
-        for facet, score in zip(facets, best, strict=True)
+        for facet, score in zip(facets, best_of(facets, scores), strict=True)
         if score < (1 - _ROUNDING if facet.is_condition else 0)
     )
 
@@ -136,12 +146,11 @@ def fallback_scores(
         scores.append([met(facet, seen) for facet in facets])
         if not is_listing and answers(facets, scores[-1], section.coverageThreshold):
             answering.add(place)
-    best = [max(of_results) for of_results in zip(*scores, strict=True)] or [0.0] * len(facets)
     beside = sum(share_of(facets, found) <= _BESIDE for found in scores) if answering else 0
     known = [content.cts_score / 100 for content in contents if content.cts_score is not None]
     quality = sum(known) / len(known) if known else section.unknownSourceQuality
     return JudgeScores(
-        context_recall=round(share_of(facets, best), 4),
+        context_recall=round(share_of(facets, best_of(facets, scores)), 4),
         context_precision=round(
             sum(not answering.isdisjoint(group.places) for group in groups) / max(1, len(groups) - beside), 4
         ),

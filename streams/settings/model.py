@@ -37,8 +37,7 @@ from handlers.ranking.model import ModelMismatchError, RankingModel
 from handlers.reasoning.context import ReasoningSection
 from handlers.relevance.progress import Domains, RelevanceGateSection
 from handlers.results.batch import ExtractionSection, RetrievalEvaluationSection
-from handlers.results.features import ClassificationSection
-from handlers.results.trained import ResultTrees
+from handlers.results.features import ClassificationSection, ResultTrees
 from handlers.retrieval.search_rubric import SearchEvaluationSection
 from handlers.text.background import WordFrequenciesSection
 from handlers.text.patterns import Patterns

@@ -49,9 +49,10 @@ def measure() -> str:
     """
     if not has(SET):
         return ""
-    shipped = shipped_rules(ScorePageRules)
+    rules = shipped_rules(ScorePageRules)
+    shipped = rules.compiled_sources
     groups: dict[tuple[str, str], list[str]] = {}
-    for one in shipped.compiled_sources.public:
+    for one in shipped.public:
         for value, _, named in read_groups(one.domains):
             kind = one.kinds[value] if one.kinds[value] in (CONTESTED, DISPUTED) else "praised"
             groups.setdefault((one.name, kind), []).extend(named)
@@ -74,9 +75,9 @@ def measure() -> str:
     alike = 0
     for (name, kind), domains in groups.items():
         left_out = _RELATIVES.get(name, name)
-        without = replace(shipped.compiled_sources, public=tuple(x for x in shipped.compiled_sources.public if x.name != left_out))
-        found = [_article(domain, without, shipped) for domain in domains]
-        above = [label != "LOW" for _, _, label in (_article(domain, shipped.compiled_sources, shipped) for domain in domains)]
+        without = replace(shipped, public=tuple(x for x in shipped.public if x.name != left_out))
+        found = [_article(domain, without, rules) for domain in domains]
+        above = [label != "LOW" for _, _, label in (_article(domain, shipped, rules) for domain in domains)]
         standings = Counter(source.standing for _, source, _ in found)
         alike += sum(kind == "praised" and "looks like" in source.because for _, source, _ in found)
         shares = [sum(label != "LOW" for _, _, label in found), sum(above)]

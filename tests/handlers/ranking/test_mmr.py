@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.ranking.mmr import diversify, weight_of
+from handlers.ranking.stages import diversify, weight_of
 from schemas.ranking import Intent
 from tests.rules import RankingRules, shipped_rules
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from handlers.reasoning.answer import AnswerRules
+from handlers.reasoning.answer import AnswerRules, quotes_of
 from handlers.reasoning.context import Source
-from handlers.reasoning.quotes import quotes_of
 from tests.rules import shipped_rules
 from tests.tables import tables
 

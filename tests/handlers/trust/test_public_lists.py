@@ -7,9 +7,8 @@ import pytest
 from handlers.html.links import is_public_suffix
 from handlers.indexing.config import listed_name, source_at
 from handlers.score_page import ScorePageRules
-from handlers.trust.look_alikes import ListedNames
 from handlers.trust.public_lists import CONTESTED, DISPUTED, PublicList, read_groups
-from handlers.trust.sources import ListedSource
+from handlers.trust.sources import ListedNames, ListedSource
 from tests.rules import CONFIG, shipped_rules
 from tests.tables import tables
 
