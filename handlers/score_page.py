@@ -5,7 +5,6 @@ A page whose text the crawler has extracted is scored by its quality metadata; w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Self
 
@@ -21,7 +20,7 @@ from handlers.indexing.config import (
     TrustPointsSection,
     source_at,
 )
-from handlers.trust.labels import LABELS, TIERS, label_of, next_lower, tier_of, without_score
+from handlers.trust.labels import LABELS, TIERS, Label, Tier, label_of, next_lower, tier_of, without_score
 from handlers.trust.score import Component, Observations, score_trust
 from handlers.trust.sources import Source
 from schemas.addresses import web_address
@@ -45,6 +44,7 @@ _MAX_BYTES = 4
 _SHOWN = 200
 """Characters of a wrong address that are shown."""
 _OUTCOMES = ("quarantined", "left_out", "kept")
+_Judged = tuple[int | None, Tier, Label, tuple[Component, ...]]
 _OBSERVED = TrustFeatures.model_fields.keys() & {field.name for field in fields(PageFacts)}
 
 
@@ -79,10 +79,11 @@ def score_page(page: CrawledPage, rules: ScorePageRules) -> Outcome:
     if isinstance(facts, Dead):
         return facts
     source = source_at(page.final_url or page.url, page.site_name, facts.site_name, rules.compiled_sources)
-    score, components = _judged(page, facts, source, rules)
+    score, tier, label, components = _judged(page, facts, source, rules)
     if because := orders_of(facts):
+        label = next_lower(label)
         components = (*components, Component("injection", 0, f"{because}; the label is one step lower"))
-    return Emit((_scored(page, facts, source, score, components, rules),))
+    return Emit((_scored(page, facts, source, (score, tier, label, components), rules),))
 
 
 def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
@@ -104,30 +105,29 @@ def _read(page: CrawledPage, rules: ScorePageRules) -> PageFacts | Dead:
     return replace(found, date=None, authors=(), agencies=(), has_date=None, has_author=None, has_byline=None)
 
 
-def _judged(
-    page: CrawledPage, facts: PageFacts, source: Source, rules: ScorePageRules
-) -> tuple[int | None, tuple[Component, ...]]:
-    """The score and its components; None if too little was observed for a score."""
-    if not facts.state.is_content:
-        return 0, (Component("refusal", 0, f"{facts.state}; nothing is counted"),)
-    if page.content is not None and page.quality_metadata is None:
+def _judged(page: CrawledPage, facts: PageFacts, source: Source, rules: ScorePageRules) -> _Judged:
+    """The score with its tier, label and components; no score if too little was observed for one."""
+    if page.content is not None and page.quality_metadata is None and facts.state.is_content:
         because = f"{source.because}; without quality metadata there is no score, and source tier {source.tier} decides"
-        return None, (Component("source_tier", 0, because),)
-    observations = Observations.of(facts)
-    points, most = rules.trust_points.points, max(rules.compiled_sources.base_scores)
-    trust = score_trust(source.base_score, source.because, observations, points, most)
+        return None, *without_score(source.tier), (Component("source_tier", 0, because),)
+    if facts.state.is_content:
+        points, most = rules.trust_points.points, max(rules.compiled_sources.base_scores)
+        trust = score_trust(source.base_score, source.because, Observations.of(facts), points, most)
+        score, components = trust.total, trust.components
+    else:
+        score, components = 0, (Component("refusal", 0, f"{facts.state}; nothing is counted"),)
     labels, tiers = rules.trust_labels.thresholds, rules.tiered_indexing.thresholds
-    label = label_of(trust.total, source.tier, labels, source.standing)
-    tier = tier_of(trust.total, source.tier, tiers, source.standing)
+    label = label_of(score, source.tier, labels, source.standing)
+    tier = tier_of(score, source.tier, tiers, source.standing)
     bounds = []
-    if label != LABELS[labels.by_score(trust.total)]:
+    if label != LABELS[labels.by_score(score)]:
         bounds.append(f"the label at most {label}")
-    if tier != TIERS[tiers.by_score(trust.total)]:
+    if tier != TIERS[tiers.by_score(score)]:
         bounds.append(f"the index tier at most {tier}")
-    if not bounds:
-        return trust.total, trust.components
-    kind = f"tier {source.tier}" if source.standing == "listed" else source.standing
-    return trust.total, (*trust.components, Component("max_label", 0, f"{kind} source: {', '.join(bounds)}"))
+    if bounds:
+        kind = f"tier {source.tier}" if source.standing == "listed" else source.standing
+        components = (*components, Component("max_label", 0, f"{kind} source: {', '.join(bounds)}"))
+    return score, tier, label, components
 
 
 def _hidden_texts(facts: PageFacts) -> tuple[HiddenText, ...]:
@@ -146,20 +146,8 @@ def _hidden_texts(facts: PageFacts) -> tuple[HiddenText, ...]:
     )
 
 
-def _scored(
-    page: CrawledPage,
-    facts: PageFacts,
-    source: Source,
-    score: int | None,
-    components: Sequence[Component],
-    rules: ScorePageRules,
-) -> ScoredPage:
-    tier, label = without_score(source.tier)
-    if score is not None:
-        tier = tier_of(score, source.tier, rules.tiered_indexing.thresholds, source.standing)
-        label = label_of(score, source.tier, rules.trust_labels.thresholds, source.standing)
-    if any(component.name == "injection" for component in components):
-        label = next_lower(label)
+def _scored(page: CrawledPage, facts: PageFacts, source: Source, judged: _Judged, rules: ScorePageRules) -> ScoredPage:
+    score, tier, label, components = judged
     observed = {name: getattr(facts, name) for name in _OBSERVED}
     if facts.headings_count is not None:
         observed["has_headings"] = facts.headings_count >= rules.trust_points.minimum.headings

@@ -27,6 +27,8 @@ _WIDE_SPACE = re.compile(r"\s{2,}|[^\S \n]")
 _NO_SPACE = ("。", "！", "？", "；")
 _MAX_AUTHORS = 20
 _MOST_PLACES = 20
+_FILLED = ("title", "summary", "author", "date", "site_name", "publisher", "gives_orders")
+"""What a point that lacks it takes from another point of its page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,18 +188,8 @@ def _filled(best: Candidate, found: Candidate) -> Candidate:
     """The better point of a page, with missing values from another one."""
     # Score and features are of one version of the page, or they contradict each other.
     scored = next((one for one in (best, found) if one.cts_score is not None), best if best.trust else found)
-    return replace(
-        best,
-        title=best.title or found.title,
-        summary=best.summary or found.summary,
-        author=best.author or found.author,
-        date=best.date or found.date,
-        site_name=best.site_name or found.site_name,
-        publisher=best.publisher or found.publisher,
-        cts_score=scored.cts_score,
-        trust=scored.trust,
-        gives_orders=best.gives_orders or found.gives_orders,
-    )
+    filled = {name: getattr(best, name) or getattr(found, name) for name in _FILLED}
+    return replace(best, **filled, cts_score=scored.cts_score, trust=scored.trust)
 
 
 def _distinct(passages: Iterable[str], section: RetrievalSection) -> list[str]:

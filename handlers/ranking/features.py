@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 
 from handlers.ranking.candidates import Candidate
 from handlers.ranking.fusion import Fused, age_in_days
-from handlers.ranking.model import Feature
+from handlers.ranking.model import NAMES, Feature
 from handlers.ranking.query import ReadQuery
 from schemas.queries import CandidateTrust
 from schemas.ranking import Intent
 
 _NAN = math.nan
 _INTENTS = {Intent.SPECIFIC: 0.0, Intent.EXPLORATORY: 1.0, Intent.BALANCED: 2.0}
+_STATED = NAMES[Feature.SOURCE_TIER : Feature.DOMAIN_AUTHORITY]
+"""Features that a candidate's trust has under the same names."""
 _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = 3.0e38
 """Bound of a foreign number: trees compare in 32 bits, where it stays finite."""
@@ -102,19 +104,8 @@ def _relative(fused: Sequence[Fused], ranked: Sequence[float | None] | None) -> 
 def _of_trust(candidate: Candidate) -> tuple[float, ...]:
     trust = candidate.trust or CandidateTrust()
     seen = (trust.domain_is_academic, trust.domain_is_government)
-    block = (
-        candidate.cts_score,
-        trust.source_tier,
-        trust.has_doi,
-        trust.citation_count,
-        trust.external_links_count,
-        trust.has_references_section,
-        trust.has_headings,
-        trust.has_statistics,
-        trust.has_byline,
-        trust.is_wire_report,
-        None if seen == (None, None) else any(seen),
-    )
+    stated = (getattr(trust, name) for name in _STATED)
+    block = (candidate.cts_score, *stated, None if seen == (None, None) else any(seen))
     return float(any(value is not None for value in block)), *map(_known, block)
 
 

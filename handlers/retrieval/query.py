@@ -18,7 +18,7 @@ from handlers.retrieval.stated import BE, BY_PERIOD, OPEN, StatedWords
 from handlers.text.background import Background, WordFrequenciesSection
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
-from handlers.text.patterns import PatternRules
+from handlers.text.patterns import PatternRules, joined_words, meanings_of
 from handlers.text.scripts import counts_by_language, is_ideographic
 from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
 from handlers.text.words import AskedKind, Kind, fold, one_of
@@ -95,28 +95,28 @@ class QueryReader:
         self._background = background
         self._same = same_words
         # In Latin letters, a filler of one language is a subject in another: hay, hat, dove.
-        fillers = (word for pack in patterns.values() for word in pack.question_fillers)
+        fillers = joined_words(patterns, "question_fillers")
         self._undivided = {word for word in fillers if is_ideographic(word[0])}
         self._ignored = {*self.patterns.stop_words, *self._undivided}
         self._small = self._ignored.union(*self.patterns.details.small_words.values())
-        self._things: dict[str, tuple[frozenset[Kind], ...]] = {}
-        self._kinds: dict[str, AskedKind] = {}
-        self._days: dict[str, str] = {}
-        self._bounds: dict[str, bool] = {}
         packs = patterns.values()
-        sets = {name: alternatives for pack in packs for name, alternatives in pack.thing_details.items()}
-        self._places = _PLACE_WORDS.union(word for pack in packs for word in pack.place_words)
-        for pack in packs:
-            for thing, words in pack.asked_things.items():
-                details = tuple(frozenset(kinds) for kinds in sets.get(thing, ()))
-                self._things |= {fold_words(word): details for word in words}
-            for kind, words in pack.asked_details.items():
-                self._kinds |= {fold_words(word): kind for word in words}
-            for day, words in pack.asked_days.items():
-                self._days |= {fold_words(word): day for word in words}
-            self._bounds |= {fold(word): True for word in pack.most_words}
-            self._bounds |= {fold(word): False for word in pack.least_words}
-        self._bounds = dict(sorted(self._bounds.items(), key=lambda pair: -len(pair[0])))
+        sets = {name: tuple(map(frozenset, each)) for pack in packs for name, each in pack.thing_details.items()}
+        things, kinds, self._days = (
+            {fold_words(word): meaning for word, meaning in meanings_of(patterns, name).items()}
+            for name in ("asked_things", "asked_details", "asked_days")
+        )
+        self._things: dict[str, tuple[frozenset[Kind], ...]] = {
+            word: sets.get(kind, ()) for word, kind in things.items()
+        }
+        self._kinds: dict[str, AskedKind] = kinds
+        self._places = _PLACE_WORDS | joined_words(patterns, "place_words")
+        bounds = [
+            (fold(word), is_most)
+            for pack in packs
+            for is_most, words in ((True, pack.most_words), (False, pack.least_words))
+            for word in words
+        ]
+        self._bounds = dict(sorted(bounds, key=lambda pair: -len(pair[0])))
         english = patterns.get("en")
         own = {*english.most_words, *english.least_words} if english else set()
         self._english = self.patterns.details.small_words.get("en", frozenset()) - own

@@ -91,22 +91,9 @@ Expression = Annotated[str, AfterValidator(_in_both_scripts), AfterValidator(_co
 """A regular expression. It must run in linear time, since others write the pages."""
 WordList = Annotated[tuple[str, ...], AfterValidator(spelled_out)]
 DayName = Literal[
-    "today",
-    "tomorrow",
-    "weekend",
-    "next weekend",
-    "week",
-    "next week",
-    "month",
-    "next month",
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-]
+    "today", "tomorrow", "weekend", "next weekend", "week", "next week", "month", "next month",
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+]  # fmt: skip
 Counts = Annotated[dict[str, int], AfterValidator(_keys_spelled_out)]
 Factors = Annotated[dict[str, float], AfterValidator(_keys_spelled_out)]
 Months = Annotated[tuple[WordList, ...], Field(max_length=12)]
@@ -307,9 +294,9 @@ class DetailPatterns:
         short = {name: number for pack in packs for number, names in enumerate(pack.short_months, 1) for name in names}
         months = short | named
         codes = {code: code for pack in packs for code in pack.currencies if len(code) == 3 and code.isalpha()}
-        currencies: dict[str, str] = codes | _meanings_of(packs, "currencies")
-        day_parts: dict[str, DayPart] = _meanings_of(packs, "day_parts")
-        day_parts_ahead = day_parts | _meanings_of(packs, "day_parts_before")
+        currencies: dict[str, str] = codes | meanings_of(patterns, "currencies")
+        day_parts: dict[str, DayPart] = meanings_of(patterns, "day_parts")
+        day_parts_ahead = day_parts | meanings_of(patterns, "day_parts_before")
         fillings = {
             "%month%": alternatives(name.lower() for name in months),
             "%number%": f"[{NUMERALS}]{{1,3}}",
@@ -333,11 +320,11 @@ class DetailPatterns:
         self.time_prepositions = words("time_prepositions")
         self.day_parts = Words(day_parts)
         self.day_parts_ahead = Words(day_parts_ahead)
-        self.day_parts_after: Words[DayPart] = Words(_meanings_of(packs, "day_parts_after"))
+        self.day_parts_after: Words[DayPart] = Words(meanings_of(patterns, "day_parts_after"))
         self.range_words = joined_words(patterns, "range_words")
         self.minute_words: Words[int] = Words(values("minute_words"))
         self.currencies = Words(currencies)
-        self.all_currencies = Words(currencies | _meanings_of(packs, "currency_names"))
+        self.all_currencies = Words(currencies | meanings_of(patterns, "currency_names"))
         self.doubtful_currencies = joined_words(patterns, "doubtful_currencies")
         self.scales: Words[float] = Words(values("scales"))
         self.price_labels = words("price_labels")
@@ -422,14 +409,14 @@ def joined_words(patterns: Patterns, name: str) -> frozenset[str]:
     return frozenset(_all_of(tuple(patterns.values()), name))
 
 
+def meanings_of(patterns: Patterns, name: str) -> dict[str, Any]:
+    """The meaning of each word, from a field that lists the words by their meaning."""
+    return {w: meaning for pack in patterns.values() for meaning, words in getattr(pack, name).items() for w in words}
+
+
 def _all_of(packs: Sequence[PatternPack], name: str) -> list[str]:
     """The entries of one field in all packs, each once, in order."""
     return list(dict.fromkeys(word for pack in packs for word in getattr(pack, name)))
-
-
-def _meanings_of(packs: Sequence[PatternPack], name: str) -> dict[str, Any]:
-    """The meaning of each word, from a field that lists the words by their meaning."""
-    return {word: meaning for pack in packs for meaning, words in getattr(pack, name).items() for word in words}
 
 
 def _fill(expression: str, fillings: Mapping[str, str]) -> str:
