@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from handlers.html.encoding import page_bytes
-from handlers.html.links import canonical_url, host_of, page_id_of, registrable_domain
+from handlers.html.links import canonical_url, page_id_of, same_domain
 from handlers.html.read_page import TEXTLESS, Detail
 from handlers.listings.listing import ItemLink, ListingSection, follow_listing
 from handlers.relevance.progress import RelevanceGateSection, to_be_judged, without_source
@@ -74,8 +74,8 @@ def read_pages(event: ExtractionNeeded, replies: tuple[PagesReply, ...], rules: 
     if len(replies) == walk.pages_read and walk.next_page:
         return Ask(FetchPages((walk.next_page,), event.query))
     chosen = [link.url for link in walk.links[: _most_details(event, rules)]]
-    near = [url for url in chosen if _same_domain(url, first.final_url)]
-    far = [url for url in chosen if not _same_domain(url, first.final_url)]
+    near = [url for url in chosen if same_domain(url, first.final_url)]
+    far = [url for url in chosen if not same_domain(url, first.final_url)]
     is_short = len(chosen) < _most_details(event, rules) and isinstance(read, Detail)
     own = [first] if is_short and _is_thing(first, rules) else []
     if not (chosen or own):
@@ -130,7 +130,7 @@ def _walk(event: ExtractionNeeded, replies: Sequence[PagesReply], rules: FetchPa
             links.setdefault(_canonical(link.url), link)
         onward = listing.next_page
         enough = len(links) >= _most_details(event, rules) or pages_read >= rules.extraction.max_listing_pages
-        if onward and not enough and _same_domain(onward, page.final_url) and _canonical(onward) not in seen:
+        if onward and not enough and same_domain(onward, page.final_url) and _canonical(onward) not in seen:
             next_page = onward
     items = [link for canonical, link in links.items() if canonical not in seen]
     return _Walk(items, pages_read, seen, next_page, skipped)
@@ -138,11 +138,6 @@ def _walk(event: ExtractionNeeded, replies: Sequence[PagesReply], rules: FetchPa
 
 def _most_details(event: ExtractionNeeded, rules: FetchPageRules) -> int:
     return min(event.max_details, rules.extraction.batch_budget)
-
-
-def _same_domain(url: str, other: str) -> bool:
-    """Whether two addresses are of one registrable domain, which one worker at a time visits."""
-    return registrable_domain(host_of(url)) == registrable_domain(host_of(other))
 
 
 def _canonical(url: str) -> str:

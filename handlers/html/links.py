@@ -109,6 +109,11 @@ def registrable_domain(host: str) -> str:
     return registered_domain(host) or host
 
 
+def same_domain(url: str, other: str) -> bool:
+    """Whether two addresses are of one registrable domain, which one worker at a time visits."""
+    return registrable_domain(host_of(url)) == registrable_domain(host_of(other))
+
+
 @lru_cache(maxsize=8192)
 def registered_domain(host: str) -> str:
     """The registered domain; "" for a host without one, such as a public suffix.

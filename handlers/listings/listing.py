@@ -17,7 +17,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from handlers.html.encoding import page_bytes
 from handlers.html.limits import parse_within
-from handlers.html.links import absolute_url, canonical_url, host_of, registrable_domain, session_of
+from handlers.html.links import absolute_url, canonical_url, same_domain, session_of
 from handlers.html.reading import PageReadingSection
 from handlers.listings.blocks import Link, NamedElements, blocks_of, by_make, name_words
 from handlers.listings.paging import PagingSection, next_page, position_of
@@ -198,16 +198,12 @@ def _items(links: list[Link], own: str, tree: LexborHTMLParser, section: Listing
     # One script may serve the whole site: then far more links than those of the blocks have its shape.
     items = of_make | of_shape if len(of_shape) <= _MANY * len(of_make) else of_make
     chosen = list(dict.fromkeys(link.address for link in likely if link.address in items))
-    near = [address for address in chosen if _domain(address) == _domain(own)]
+    near = [address for address in chosen if same_domain(address, own)]
     if len(near) >= _MOSTLY_NEAR * len(chosen):
         chosen = near
     found = {link.address: link for link in reversed(likely)}
     because = f"one of {len(chosen)} links in blocks of the same make"
     return [ItemLink(found[address].url, found[address].label, because) for address in chosen]
-
-
-def _domain(url: str) -> str | None:
-    return registrable_domain(host_of(url))
 
 
 def _is_no_item(link: Link, own: str, section: ListingSection) -> bool:
@@ -243,7 +239,7 @@ def _likelihood(group: _Group, own: str, main: int | None) -> float:
     headed = share(link.in_heading for link in group) >= _HALF
     shape = share(link.shape == _shape_of(group) for link in group)
     deep = share("/" in web_address(link.address).path.strip("/") for link in group)
-    inside = share(_domain(link.url) == _domain(own) for link in group)
+    inside = share(same_domain(link.url, own) for link in group)
     folder = own.partition("?")[0].rstrip("/") + "/"
     below = share(link.address.startswith(folder) for link in group) if web_address(own).path.strip("/") else 0.0
     central = share(main in link.element.chain for link in group) if main is not None else 1.0
@@ -299,12 +295,12 @@ def _is_named(group: _Group) -> bool:
 def _rank(group: _Group) -> tuple[bool, bool, int]:
     """Orders texts that differ from block to block before repeated ones, then headings, then by place on the page."""
     titled = sum(link.titled for link in group)
-    return not _is_of_one(group, blocks_of(group)), 2 * titled < len(group), group[0].place
+    return not _is_of_one(group), 2 * titled < len(group), group[0].place
 
 
-def _is_of_one(group: _Group, blocks: frozenset[int]) -> bool:
+def _is_of_one(group: _Group) -> bool:
     """Whether nearly each block has an address of its own, as items have and their genres have not."""
-    return _addresses(group) >= _MOST * len(blocks)
+    return _addresses(group) >= _MOST * len(blocks_of(group))
 
 
 def _shares(group: _Group, found: _Group, held: frozenset[int]) -> bool:
@@ -314,10 +310,9 @@ def _shares(group: _Group, found: _Group, held: frozenset[int]) -> bool:
     same_items = 2 * sum(link.address in known for link in group) > len(group)
     if same_items or (shape == _shape_of(found) and not _is_any_page(shape)):
         return False
-    blocks = blocks_of(group)
     # Some blocks may lack what accompanies their item.
     in_same = _share(group, held) >= _SHARED or _addresses(group) > _addresses(found)
-    return in_same and _is_of_one(group, blocks) and _share(found, blocks) >= _SHARED
+    return in_same and _is_of_one(group) and _share(found, blocks_of(group)) >= _SHARED
 
 
 def _shape_of(group: _Group) -> str:

@@ -17,7 +17,8 @@ from handlers.html.limits import parse_within
 from handlers.html.links import absolute_url
 from handlers.html.reading import PageReadingSection
 from handlers.listings.blocks import Elements, Link, blocks_of, by_make
-from handlers.text.patterns import CompiledPatterns, split_words
+from handlers.text.patterns import CompiledPatterns
+from handlers.text.words import split_words
 from schemas.retrieval import RetrievedContent
 
 _CHROME = (

@@ -20,9 +20,8 @@ from handlers.results.features import REASONS, ClassificationSection, Observed, 
 from handlers.results.wording import find_offers, languages_of, measure_text, plural_of, read_title
 from handlers.text.dates import origin_of
 from handlers.text.evidence import find_evidence
-from handlers.text.patterns import split_words
 from handlers.text.scripts import find_language
-from handlers.text.words import fold
+from handlers.text.words import fold, split_words
 from handlers.trees.forest import Forest
 from schemas.retrieval import ClassifiedResult, ResultType, RetrievedContent
 from schemas.states import State

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import compress, islice, pairwise, takewhile
 from itertools import count as count_up
 
-from handlers.text.patterns import CompiledPatterns, split_words
+from handlers.text.patterns import CompiledPatterns
 from handlers.text.scripts import HAN_RUN, counts_by_language
 from handlers.text.sentences import sentence_ends, sentences
-from handlers.text.words import fold
+from handlers.text.words import fold, split_words
 
 # The trees were grown from measures that these numbers limit. They belong to the trees: with other numbers, train anew.
 _NAME_WORDS = 4

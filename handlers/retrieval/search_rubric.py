@@ -14,16 +14,16 @@ from typing import Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from handlers.html.citations import CitationWords, is_wire_report
-from handlers.html.links import host_of, registrable_domain
+from handlers.html.links import registrable_domain
 from handlers.html.names import NameWords
 from handlers.retrieval.copies import Group, group_copies
 from handlers.retrieval.facets import Facet, answers, is_about, is_named, met, repeats, unmet
 from handlers.retrieval.query import QueryReader
 from handlers.retrieval.seen_result import SeenResult
 from handlers.text.patterns import WordList as Words
-from handlers.text.words import Kind
+from handlers.text.words import Kind, fold
 from schemas.event import Score
-from schemas.retrieval import RetrievalBatch, RetrievedContent
+from schemas.retrieval import RetrievalBatch
 from schemas.rules import Section
 from schemas.search import Rubric
 
@@ -177,18 +177,6 @@ class Credits(NamedTuple):
     agencies: CitationWords
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """A result in lower case, with its set of words, and as facets are looked up in it."""
-
-    seen: SeenResult
-    title: str
-    text: str
-    words: frozenset[str]
-    host: str
-    domain: str
-
-
 def assess(
     batch: RetrievalBatch, section: SearchEvaluationSection, reader: QueryReader, credits: Credits
 ) -> Assessment:
@@ -198,10 +186,12 @@ def assess(
     few results are about the goal. A goal without shopping can reach 0.8, the upper band, without any shop.
     """
     goal = (batch.goal or "").strip() or batch.query
-    all_results = [_look_at(content, section.max_text_characters, reader) for content in batch.retrieved_content]
+    longest = section.max_text_characters
+    contents = batch.retrieved_content
+    all_results = [reader.see(content.title, content.content[:longest], url=content.url) for content in contents]
     groups = [
         replace(group, places=tuple(sorted(group.places, key=lambda place: _origin(all_results[place], credits))))
-        for group in group_copies(batch.retrieved_content)
+        for group in group_copies(contents)
     ]
     results = [all_results[group.places[0]] for group in groups]
     wanted, points = _fields(batch.required_fields or (), section), section.relevance
@@ -211,19 +201,16 @@ def assess(
     }
     covered = (len(checked) - len(lacking)) / len(wanted) if wanted else 1.0
     on_goal, lacks = _on_goal(reader.read(goal, batch.requested_at), all_results, points)
+    sells = any(_mentions(seen.folded, section.transactional_words, seen.terms) for seen in results)
     shopping = _mentions(goal.lower(), section.shopping_goal_words) or any(rule.offer for rule in checked.values())
     beside = (shopping or not on_goal) and _beside(goal, results, section)
     diversity, narrow = _diversity(results, section)
+    relevance = points.keywords * on_goal + points.transactional * sells + points.irrelevant * beside
     parts = {
         "count": _count(len(results), section.count),
         "coverage": round(section.coverage * covered, 4) if results else 0.0,
         "diversity": diversity,
-        "relevance": round(
-            points.keywords * on_goal
-            + points.transactional * any(_mentions(r.text, section.transactional_words, r.words) for r in results)
-            + points.irrelevant * beside,
-            4,
-        ),
+        "relevance": round(relevance, 4),
     }
     most = 1.0 if on_goal and not lacks else points.most_off_goal
     total = round(min(most, max(0.0, sum(parts.values()))), 4) if results else 0.0
@@ -294,24 +281,10 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(name[:_FIELD_CHARACTERS] for name in names)
 
 
-def _look_at(content: RetrievedContent, max_characters: int, reader: QueryReader) -> _Result:
-    title = (content.title or "").strip().lower()[:max_characters]
-    text = f"{title}\n{content.content[:max_characters].lower()}"
-    host = host_of(content.url)
-    return _Result(
-        seen=reader.see(content.title, content.content[:max_characters], url=content.url),
-        title=title,
-        text=text,
-        words=frozenset(_WORDS.findall(text)),
-        host=host,
-        domain=registrable_domain(host),
-    )
-
-
-def _origin(result: _Result, credits: Credits) -> tuple[bool, str]:
+def _origin(seen: SeenResult, credits: Credits) -> tuple[bool, str]:
     """Orders copies of one text: an agency's line first, then the earliest day that a copy names."""
-    days = [day.date for day in result.seen.dates if day.precision == "day" and day.date]
-    return not is_wire_report(result.seen.content, credits.agencies), min(days, default="9999")
+    days = [day.date for day in seen.dates if day.precision == "day" and day.date]
+    return not is_wire_report(seen.content, credits.agencies), min(days, default="9999")
 
 
 def _count(results: int, points: CountPoints) -> float:
@@ -325,17 +298,12 @@ def _count(results: int, points: CountPoints) -> float:
 def _fields(required: Sequence[str], section: SearchEvaluationSection) -> dict[str, FieldRule | None]:
     """Each required field once, with its rule if there is one."""
     rules = {name: rule for rule in section.fields.values() for name in rule.names}
-    wanted: dict[str, FieldRule | None] = {}
-    seen = set()
-    for field in required:
-        name = " ".join(field.split())
+    wanted: dict[int | str, tuple[str, FieldRule | None]] = {}
+    for name in filter(None, (" ".join(field.split()) for field in required)):
         key = name.lower().replace("_", " ")
         rule = _rule_of(key, rules)
-        meant = id(rule) if rule else key
-        if key and meant not in seen:
-            seen.add(meant)
-            wanted[name] = rule
-    return wanted
+        wanted.setdefault(id(rule) if rule else key, (name, rule))
+    return dict(wanted.values())
 
 
 def _rule_of(name: str, rules: Mapping[str, FieldRule]) -> FieldRule | None:
@@ -346,44 +314,44 @@ def _rule_of(name: str, rules: Mapping[str, FieldRule]) -> FieldRule | None:
     return known[0] if known and all(rule is known[0] for rule in known) else None
 
 
-def _has(result: _Result, rule: FieldRule, credits: Credits) -> bool:
+def _has(seen: SeenResult, rule: FieldRule, credits: Credits) -> bool:
     match rule.part:
         case "text":
-            return _mentions(result.text, rule.words, result.words)
+            return _mentions(seen.folded, rule.words, seen.terms)
         case "title":
-            return bool(result.title)
+            return bool(seen.title.strip())
         case "url":
-            return bool(result.host)
+            return bool(seen.host)
         case "author":
-            return any(map(credits.names.line_names, result.seen.text.splitlines()))
+            return any(map(credits.names.line_names, seen.text.splitlines()))
         case kind:
-            return result.seen.has(kind)
+            return seen.has(kind)
 
 
-def _diversity(results: Sequence[_Result], section: SearchEvaluationSection) -> tuple[float, bool]:
+def _diversity(results: Sequence[SeenResult], section: SearchEvaluationSection) -> tuple[float, bool]:
     """Points for domains and kinds of shops, and whether there are too few domains for points."""
     points = section.diversity
-    domains = {result.domain for result in results if result.domain}
-    kinds = {kind for result in results for kind, hosts in section.retailer_types.items() if _is_of(result.host, hosts)}
+    domains = {registrable_domain(seen.host) for seen in results}
+    kinds = {kind for seen in results for kind, hosts in section.retailer_types.items() if _is_of(seen.host, hosts)}
     earned = points.retailer_types * (len(kinds) > 1)
-    enough = len(domains) >= points.domains_from
+    enough = len(domains - {""}) >= points.domains_from
     if enough:
         earned += points.domains
-    elif len(domains) == 1 and all(result.domain for result in results):
+    elif len(domains) == 1 and "" not in domains:
         earned += points.one_domain
     return round(earned, 4), not enough
 
 
 def _on_goal(
-    facets: Sequence[Facet], results: Sequence[_Result], points: RelevancePoints
+    facets: Sequence[Facet], results: Sequence[SeenResult], points: RelevancePoints
 ) -> tuple[bool, tuple[str, ...]]:
     """Whether enough results are about the goal, and what it states and none of these has."""
     if not facets or not results:
         return False, ()
     scores = [
-        [0.0 if is_empty else met(facet, result.seen) for facet in facets]
-        for result in results
-        for is_empty in [repeats(facets, result.seen)]
+        [0.0 if is_empty else met(facet, seen) for facet in facets]
+        for seen in results
+        for is_empty in [repeats(facets, seen)]
     ]
     task = _task_word(facets, scores)
     facets = [facet for place, facet in enumerate(facets) if place != task]
@@ -406,12 +374,12 @@ def _task_word(facets: Sequence[Facet], scores: Sequence[Sequence[float]]) -> in
     return subject[0]
 
 
-def _beside(goal: str, results: Sequence[_Result], section: SearchEvaluationSection) -> bool:
+def _beside(goal: str, results: Sequence[SeenResult], section: SearchEvaluationSection) -> bool:
     """Whether more than half are reviews, forums or general knowledge, and the goal isn't after just these."""
     if _mentions(goal.lower(), section.beside_words):
         return False
     beside = sum(
-        _is_of(result.host, section.beside_hosts) or _mentions(result.title, section.beside_words) for result in results
+        _is_of(seen.host, section.beside_hosts) or _mentions(fold(seen.title), section.beside_words) for seen in results
     )
     return 2 * beside > len(results)
 

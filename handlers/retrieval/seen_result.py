@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from urllib.parse import unquote
 
+from handlers.html.links import host_of
 from handlers.retrieval.copies import NAME
 from handlers.retrieval.stated import BY_PERIOD, StatedWords
 from handlers.retrieval.weekdays import PARTS, TO
@@ -64,10 +65,11 @@ class SeenResult:
         is_listing: bool = False,
     ) -> None:
         """Takes a result; ``evidence``: the details of the text, if they are known; a listing leads to items."""
-        self._title, self._known, self._words = (title or "")[:_LONGEST_TITLE], evidence, words
+        self.title, self._known, self._words = (title or "")[:_LONGEST_TITLE], evidence, words
         self.content = text = text[:_LONGEST_TEXT]
-        self.text = f"{self._title}\n{text}"
+        self.text = f"{self.title}\n{text}"
         self.is_listing = is_listing
+        self._url = url
         self._address = " ".join(_TERM.findall(unquote(url.partition("://")[2])))
 
     @cached_property
@@ -100,7 +102,7 @@ class SeenResult:
     @cached_property
     def _runs(self) -> list[tuple[str, list[re.Match[str]]]]:
         """Its text and its title, each with the address, and their runs of letters and digits."""
-        texts = (f"{given} {self._address}" for given in (self.text, self._title))
+        texts = (f"{given} {self._address}" for given in (self.text, self.title))
         return [(text, list(_RUN.finditer(text))) for text in texts]
 
     def _dates_any(self, versions: Sequence[re.Match[str]]) -> bool:
@@ -110,7 +112,7 @@ class SeenResult:
 
     def has_variant(self, name: str) -> bool:
         """Whether it names a variant of a model, such as 15 Pro; neither if its title names the model without it."""
-        title, number = WordText(self._title), name.split()[0]
+        title, number = WordText(self.title), name.split()[0]
         return self.words.phrase(name) and (title.phrase(name) or not title.phrase(number))
 
     def has_variant_only(self, number: str) -> bool:
@@ -133,7 +135,7 @@ class SeenResult:
 
         A name has a capital amid the text; in German any noun has one.
         """
-        title = _SITE.split(self._title)[0]
+        title = _SITE.split(self.title)[0]
         if self.language == "de" or (names and all(map(WordText(title).phrase, names))):
             return False
         others = frozenset(NAME.findall(self.content))
@@ -161,6 +163,16 @@ class SeenResult:
         return fold(self.text)
 
     @cached_property
+    def host(self) -> str:
+        """The host of its address."""
+        return host_of(self._url)
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The words of title and text in small letters."""
+        return frozenset(_TERM.findall(self.folded))
+
+    @cached_property
     def language(self) -> str | None:
         """The language of its text."""
         return find_language("", self.content, self._words.details.small_words)
@@ -179,7 +191,7 @@ class SeenResult:
     def _read(self) -> tuple[tuple[str, tuple[Evidence, ...]], ...]:
         """The title and the text, each with its details."""
         text = find_evidence(self.content, self._words.details) if self._known is None else self._known
-        return (self._title, tuple(find_evidence(self._title, self._words.details))), (self.content, tuple(text))
+        return (self.title, tuple(find_evidence(self.title, self._words.details))), (self.content, tuple(text))
 
     @cached_property
     def dates(self) -> tuple[DateEvidence, ...]:

@@ -6,29 +6,33 @@ number are in lists: a search that looks at numbers only is much faster than one
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
 import regex
 from pydantic import AfterValidator, Field
 
-from handlers.text.scripts import HAN, has_han, simplified
-from handlers.text.words import NUMERALS, AskedKind, DayPart, Kind, Words, alternatives
+from handlers.text.scripts import HAN, simplified
+from handlers.text.words import (
+    NUMERALS,
+    AskedKind,
+    DayPart,
+    Kind,
+    Phrases,
+    Shapes,
+    Words,
+    alternatives,
+    with_own_groups,
+)
 from schemas.rules import Rules, Section
 
 _PLACEHOLDERS = ("%month%", "%number%", "%street%")
 _LEADS = ("eras", "time_cues", "time_prepositions", "minute_words", "price_labels")
-_CUED = "(?P<cued>)"
-_GROUP = re.compile(r"\(\?P<(\w+)>")
 _CHOICE = re.compile(r"\(([^()]*)\)")
 _CLASS_OR_HAN = regex.compile(rf"\[[^\[\]]*+\]|[{HAN}]")
 _BRACKET = re.compile(r"[()]")
-_ASCII_WORD = re.compile("[a-z]+")
-_WORD = re.compile(r"[^\W\d_]+")
-_WORD_OR_HAN = regex.compile(rf"[{HAN}]|[^\W\d_{HAN}]+")
 
 
 @lru_cache(maxsize=1024)
@@ -75,16 +79,10 @@ def _compilable(expression: str) -> str:
     for placeholder in _PLACEHOLDERS:
         filled = filled.replace(placeholder, "x")
     try:
-        re.compile(_with_own_groups(filled))
+        re.compile(with_own_groups(filled))
     except re.error as error:
         raise ValueError(f"not a regular expression: {expression!r}: {error}") from error
     return expression
-
-
-def _with_own_groups(expression: str) -> str:
-    """The expression with a number after each group's name: several branches may have the same name."""
-    count = itertools.count()
-    return _GROUP.sub(lambda group: f"(?P<{group[1]}_{next(count)}>", expression)
 
 
 Expression = Annotated[str, AfterValidator(_in_both_scripts), AfterValidator(_compilable)]
@@ -214,62 +212,6 @@ Patterns = dict[str, PatternPack]
 """The ``patterns`` section: every file of ``config/patterns`` under its stem."""
 
 
-class Phrases:
-    """Phrases to be found in a list of words; signs between words, such as a hyphen, make no difference."""
-
-    def __init__(self, phrases: Iterable[str]) -> None:
-        """Sorts the phrases by their first word, the longest first."""
-        self._by_first: dict[str, list[list[str]]] = {}
-        for phrase in sorted(set(phrases), key=lambda phrase: (-len(phrase), phrase)):
-            if words := split_words(phrase.lower()):
-                self._by_first.setdefault(words[0], []).append(words)
-        self.firsts = frozenset(self._by_first)
-        """The words that a phrase may begin with."""
-
-    def find(self, words: list[str], places: Iterable[int] | None = None) -> list[tuple[str, ...]]:
-        """The phrases in a text's words, in order, the longest at each place.
-
-        Args:
-            words: The text's words.
-            places: Where to look, if the places of ``firsts`` are known.
-
-        >>> Phrases(["read more", "view event"]).find(split_words("jazz: read more, view-event"))
-        [('read', 'more'), ('view', 'event')]
-        """
-        found: list[tuple[str, ...]] = []
-        if places is None:
-            places = itertools.compress(itertools.count(), map(self.firsts.__contains__, words))
-        for place in places:
-            for phrase in self._by_first.get(words[place], ()):
-                if words[place : place + len(phrase)] == phrase:
-                    found.append(tuple(phrase))
-                    break
-        return found
-
-
-class Shapes:
-    """Several expressions tried at one place, the first that matches wins."""
-
-    def __init__(self, expressions: Iterable[str]) -> None:
-        """Joins the expressions; each keeps groups of its own."""
-        # What needs a cue says least: it is tried last.
-        ordered = sorted(expressions, key=lambda expression: _CUED in expression)
-        # No expressions at all match nothing, where an empty one would match everywhere.
-        self._joined = re.compile(_with_own_groups("|".join(f"(?:{text})" for text in ordered) or r"(?!)"))
-        self._groups = {number: group.rpartition("_")[0] for group, number in self._joined.groupindex.items()}
-
-    def match(self, text: str, start: int) -> tuple[int, dict[str, str]] | None:
-        r"""Where the match ends and its groups; None without a match.
-
-        >>> Shapes([r"(?P<year>\d{4})-(?P<month>\d\d)"]).match("in 2024-11", 3)
-        (10, {'year': '2024', 'month': '11'})
-        """
-        if (match := self._joined.match(text, start)) is None:
-            return None
-        groups = zip(self._groups.values(), match.groups(), strict=True)
-        return match.end(), {name: value for name, value in groups if value is not None}
-
-
 class DetailPatterns:
     """How all packs write details. Attributes are named as the fields of a pack.
 
@@ -395,13 +337,6 @@ class PatternRules(Rules):
     def compiled_patterns(self) -> CompiledPatterns:
         """All packs as one."""
         return CompiledPatterns(self.patterns, self.details)
-
-
-def split_words(text: str) -> list[str]:
-    """The words of a lower-case text; an ideograph is a word of its own, a number is no word."""
-    if text.isascii():
-        return _ASCII_WORD.findall(text)
-    return (_WORD_OR_HAN if has_han(text) else _WORD).findall(text)
 
 
 def joined_words(patterns: Patterns, name: str) -> frozenset[str]:

@@ -1,15 +1,18 @@
-"""A folded text, known words beside a place in it, and its numbers: where details are looked for.
+"""Known words, phrases and shapes, which are found in a folded text; and numbers that are written in words.
 
 A search that looks only where a number is stays fast, since most text has no number.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, Literal, TypeVar
 
-from handlers.text.scripts import is_ideographic
+import regex
+
+from handlers.text.scripts import HAN, has_han, is_ideographic
 
 Kind = Literal["date", "time", "place", "price"]
 AskedKind = Literal[Kind, "name", "number"]
@@ -23,6 +26,11 @@ NUMERALS = "〇零一二三四五六七八九十廿卅两兩"
 _TENS = {"十": 1, "廿": 2, "卅": 3}
 _VALUES = {"零": 0, "两": 2, "兩": 2, **{sign: value for value, sign in enumerate("〇一二三四五六七八九")}}
 _GROUP_DEPTH = 3
+_WORD_OR_HAN = regex.compile(rf"[{HAN}]|[^\W\d_{HAN}]+")
+_WORD = re.compile(r"[^\W\d_]+")
+_ASCII_WORD = re.compile("[a-z]+")
+_GROUP = re.compile(r"\(\?P<(\w+)>")
+_CUED = "(?P<cued>)"
 
 
 class Words(Generic[_Meaning]):
@@ -80,6 +88,75 @@ class Words(Generic[_Meaning]):
                 if low == word or text.startswith(word, start):
                     return word
         return ""
+
+
+class Phrases:
+    """Phrases to be found in a list of words; signs between words, such as a hyphen, make no difference."""
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        """Sorts the phrases by their first word, the longest first."""
+        self._by_first: dict[str, list[list[str]]] = {}
+        for phrase in sorted(set(phrases), key=lambda phrase: (-len(phrase), phrase)):
+            if words := split_words(phrase.lower()):
+                self._by_first.setdefault(words[0], []).append(words)
+        self.firsts = frozenset(self._by_first)
+        """The words that a phrase may begin with."""
+
+    def find(self, words: list[str], places: Iterable[int] | None = None) -> list[tuple[str, ...]]:
+        """The phrases in a text's words, in order, the longest at each place.
+
+        Args:
+            words: The text's words.
+            places: Where to look, if the places of ``firsts`` are known.
+
+        >>> Phrases(["read more", "view event"]).find(split_words("jazz: read more, view-event"))
+        [('read', 'more'), ('view', 'event')]
+        """
+        found: list[tuple[str, ...]] = []
+        if places is None:
+            places = itertools.compress(itertools.count(), map(self.firsts.__contains__, words))
+        for place in places:
+            for phrase in self._by_first.get(words[place], ()):
+                if words[place : place + len(phrase)] == phrase:
+                    found.append(tuple(phrase))
+                    break
+        return found
+
+
+class Shapes:
+    """Several expressions tried at one place, the first that matches wins."""
+
+    def __init__(self, expressions: Iterable[str]) -> None:
+        """Joins the expressions; each keeps groups of its own."""
+        # What needs a cue says least: it is tried last.
+        ordered = sorted(expressions, key=lambda expression: _CUED in expression)
+        # No expressions at all match nothing, where an empty one would match everywhere.
+        self._joined = re.compile(with_own_groups("|".join(f"(?:{text})" for text in ordered) or r"(?!)"))
+        self._groups = {number: group.rpartition("_")[0] for group, number in self._joined.groupindex.items()}
+
+    def match(self, text: str, start: int) -> tuple[int, dict[str, str]] | None:
+        r"""Where the match ends and its groups; None without a match.
+
+        >>> Shapes([r"(?P<year>\d{4})-(?P<month>\d\d)"]).match("in 2024-11", 3)
+        (10, {'year': '2024', 'month': '11'})
+        """
+        if (match := self._joined.match(text, start)) is None:
+            return None
+        groups = zip(self._groups.values(), match.groups(), strict=True)
+        return match.end(), {name: value for name, value in groups if value is not None}
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a lower-case text; an ideograph is a word of its own, a number is no word."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return (_WORD_OR_HAN if has_han(text) else _WORD).findall(text)
+
+
+def with_own_groups(expression: str) -> str:
+    """The expression with a number after each group's name: several branches may have the same name."""
+    count = itertools.count()
+    return _GROUP.sub(lambda group: f"(?P<{group[1]}_{next(count)}>", expression)
 
 
 def fold(text: str) -> str:

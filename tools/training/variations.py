@@ -21,9 +21,9 @@ from handlers.fetch_page import FetchPageRules
 from handlers.html.encoding import parse_bytes
 from handlers.html.links import absolute_url
 from handlers.listings.listing import follow_listing
-from handlers.text.patterns import spelled_out, split_words
+from handlers.text.patterns import spelled_out
 from handlers.text.sentences import sentences
-from handlers.text.words import fold
+from handlers.text.words import fold, split_words
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
 

@@ -4,8 +4,7 @@ import pytest
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.results.wording import Offers, find_offers, measure_text, read_title
-from handlers.text.patterns import split_words
-from handlers.text.words import fold
+from handlers.text.words import fold, split_words
 from tests.rules import shipped_rules
 from tests.tables import tables
 

@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from handlers.classify_results import ClassifyResultsRules
-from handlers.text.patterns import DetailPatterns, PatternPack, Shapes, spelled_out, split_words
-from handlers.text.words import alternatives
+from handlers.text.patterns import DetailPatterns, PatternPack, spelled_out
+from handlers.text.words import Shapes, alternatives, split_words
 from tests.rules import shipped_rules
 from tests.tables import tables
 

@@ -4,8 +4,8 @@ import pytest
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.results.wording import languages_of, plural_of
-from handlers.text.patterns import split_words
 from handlers.text.scripts import find_language, has_cjk, has_han, is_ideographic, simplified
+from handlers.text.words import split_words
 from tests.rules import shipped_rules
 from tests.tables import tables
 
