@@ -7,7 +7,7 @@ from calendar import monthrange
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
-from functools import partial
+from operator import ge, le
 
 from handlers.retrieval.seen_result import SeenResult
 from handlers.retrieval.stated import Choice
@@ -138,29 +138,20 @@ def in_days(name: str, units: Units, today: date | None) -> Meets:
     return meets
 
 
-def within(price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool, by_period: bool) -> Meets:
-    """A first price within a bound, in a currency that may be that of the bound; others are of parts or months."""
-
-    def meets(seen: SeenResult) -> float:
-        first = next(_amounts(price, asked, seen, by_period), None)
-        return float(first is not None and _is_within(first, price, is_most=is_most))
-
-    return meets
-
-
-def out_of(
+def bounding(
     price: PriceEvidence, asked: Sequence[Asked], *, is_most: bool, by_period: bool
-) -> Callable[[SeenResult], bool]:
-    """Whether all prices of a result in the currency of a bound are outside of it."""
-    same = partial(_amounts, price, asked, by_period=by_period)
-    return lambda seen: {_is_within(amount, price, is_most=is_most) for amount in same(seen)} == {False}
+) -> tuple[Meets, Callable[[SeenResult], bool]]:
+    """Whether the first price of a result is within a bound, for others are of parts or months; and whether none is.
 
+    Only prices count that may be in the currency of the bound, without those of another choice: £9 plus VAT.
+    """
+    bound, holds = Decimal(price.amount), le if is_most else ge
 
-def _amounts(price: PriceEvidence, asked: Sequence[Asked], seen: SeenResult, by_period: bool) -> Iterator[Decimal]:
-    """The prices of a result that may be in the currency of a price, without those of another choice: £9 plus VAT."""
-    yield from (
-        Decimal(other.amount) for other in _of_choice(asked, seen, by_period=by_period) if _may_be_same(price, other)
-    )
+    def within(seen: SeenResult) -> Iterator[bool]:
+        same = (other for other in _of_choice(asked, seen, by_period=by_period) if _may_be_same(price, other))
+        return (holds(Decimal(other.amount), bound) for other in same)
+
+    return lambda seen: float(next(within(seen), False)), lambda seen: set(within(seen)) == {False}
 
 
 def _of_choice(asked: Sequence[Asked], seen: SeenResult, *, by_period: bool) -> Iterator[PriceEvidence]:
@@ -170,16 +161,13 @@ def _of_choice(asked: Sequence[Asked], seen: SeenResult, *, by_period: bool) -> 
             yield price
 
 
-def _is_within(amount: Decimal, price: PriceEvidence, *, is_most: bool) -> bool:
-    return amount <= Decimal(price.amount) if is_most else amount >= Decimal(price.amount)
-
-
 def measuring(amount: Decimal, unit: str, *, is_most: bool) -> Meets:
     """Whether all measures of a kind that a result states are within a bound: which one is meant is not known."""
+    holds = le if is_most else ge
 
     def meets(seen: SeenResult) -> float:
         found = seen.measures.get(unit, ())
-        return float(bool(found) and all(other <= amount if is_most else other >= amount for other in found))
+        return float(bool(found) and all(holds(other, amount) for other in found))
 
     return meets
 

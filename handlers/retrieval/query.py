@@ -348,8 +348,7 @@ class QueryReader:
         is_most, start = bound
         named = f"a price of {'at most' if is_most else 'at least'} {price.text}"
         by_period = BY_PERIOD.search(text) is not None
-        meets = conditions.within(price, asked, is_most=is_most, by_period=by_period)
-        outside = conditions.out_of(price, asked, is_most=is_most, by_period=by_period)
+        meets, outside = conditions.bounding(price, asked, is_most=is_most, by_period=by_period)
         return Facet(named, meets, is_condition=True, contradicts=outside), start
 
     def _bound(self, text: str, start: int, end: int) -> tuple[bool, int] | None:
