@@ -56,7 +56,7 @@ def _failure(query: str, urls: Sequence[str] | None, domain: str, domains: Domai
 
 
 def _approved(query: str, domain: str, rules: RequestSnippetsRules) -> tuple[str, ...]:
-    units = units_of(query, joined_words(rules.patterns, "stop_words"), {})
+    units = units_of(query, joined_words(rules.patterns, "stop_words"))
     named = [
         field
         for name, field in rules.domains.items()

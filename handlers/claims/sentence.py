@@ -153,8 +153,6 @@ class Sentence:
     def start(self) -> int | None:
         """The place where the subject begins; None if that is not seen."""
         first = self.words[0]
-        if "connectives" in first.kinds:
-            return next((place for place, word in enumerate(self.words) if place and word.text not in ",，"), None)
         commas = [place for place, word in enumerate(self.words) if word.text in ",，"]
         comma = commas[0] if commas else None
         if "articles" in first.kinds or first.kinds.isdisjoint(("postmodifiers", "clause_starts", *_TIMES)):

@@ -387,7 +387,7 @@ def _part_of(heading: LexborNode, linked: bool) -> frozenset[int]:
 
 def _ranked(items: list[ItemLink], query: str, max_details: int, section: ListingSection) -> tuple[ItemLink, ...]:
     """At most ``max_details`` items: those that share most with the query, in page order."""
-    units = units_of(query, frozenset(section.stop_words), {})
+    units = units_of(query, frozenset(section.stop_words))
     shared = [share_met(units, WordText(item.text)) for item in items]
     order = sorted(range(len(items)), key=lambda place: (-shared[place], place))[:max_details]
     return tuple(

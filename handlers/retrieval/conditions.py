@@ -10,9 +10,10 @@ from decimal import Decimal
 from operator import ge, le
 
 from handlers.retrieval.seen_result import SeenResult
-from handlers.retrieval.stated import Choice
+from handlers.retrieval.stated import Choice, StatedWords
 from handlers.retrieval.weekdays import WEEKDAYS
-from handlers.text.word_match import Unit, WordText
+from handlers.text.background import LESS_COMMON, RARE, UNKNOWN
+from handlers.text.word_match import Unit, WordText, fold_words
 from handlers.text.words import AskedKind, Kind
 from schemas.evidence import DateEvidence, PriceEvidence, TimeEvidence
 
@@ -22,6 +23,9 @@ Asked = tuple[Choice, str]
 """A choice, and which of its things a query asks for."""
 _LONGEST_DATE, _MANY = 40, 3
 _NUMBER = re.compile(r"\d+")
+_TERM = re.compile(r"[^\W_]+")
+_GOES_ON = re.compile(r"[ ,(’'-]{1,3}")
+_CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
 """Currencies whose sign no other one shares."""
 
@@ -61,6 +65,39 @@ def for_each(meets: Meets, units: Units) -> Meets:
     return lambda seen: (
         meets(seen) if len(seen.prices(by_period=True)) < _MANY or all(map(seen.words.has, units)) else 0.0
     )
+
+
+def names_beside(query: str, stated: StatedWords) -> Callable[[str, AskedKind], bool]:
+    """Whether a text has a name that the query lacks; true where a script has no capitals.
+
+    A place is behind a word such as "in"; a person is not, and is no day.
+    """
+    known = WordText(query)
+
+    def has_name(text: str, kind: AskedKind) -> bool:
+        if not _CASED.search(text):
+            return True
+        terms = list(_TERM.finditer(text))
+        for place, term in enumerate(terms):
+            if not term[0][:1].isupper() or known.has_word(term[0]) or stated.name_day(term[0]):
+                continue
+            before = terms[place - 1][0].lower() if place else ""
+            is_first = not place or not _GOES_ON.fullmatch(text, terms[place - 1].end(), term.start())
+            after = terms[place + 1] if place + 1 < len(terms) else None
+            is_beside = after is not None and _GOES_ON.fullmatch(text, term.end(), after.start()) is not None
+            next_word = after[0] if after and is_beside else ""
+            follows = next_word[:1].isupper() and not known.has_word(next_word)
+            # "Shakespeare wrote Hamlet": a rare word before a verb of the question.
+            is_said = next_word[:1].islower() and next_word not in stated.small_words and known.has_word(next_word)
+            rarity = stated.background.rarity(fold_words(term[0]))
+            # "Read More" has no rare word.
+            follows = follows and max(rarity, stated.background.rarity(fold_words(next_word))) >= LESS_COMMON
+            is_name = follows or (rarity >= (UNKNOWN if is_first else RARE) and (is_said or not is_first))
+            if is_name and (before in stated.places) == (kind == "place"):
+                return True
+        return False
+
+    return has_name
 
 
 def another(stated: str, meets: Meets) -> Callable[[SeenResult], bool]:

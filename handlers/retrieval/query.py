@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -15,7 +15,7 @@ from handlers.retrieval.conditions import Meets
 from handlers.retrieval.facets import ANOTHER, DENIED, Facet
 from handlers.retrieval.seen_result import FREE, IDENTIFIER, VARIANT, YEAR, SeenResult
 from handlers.retrieval.stated import BE, BY_PERIOD, OPEN, StatedWords
-from handlers.text.background import Background, WordFrequenciesSection
+from handlers.text.background import RARE, UNKNOWN, Background, WordFrequenciesSection
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
 from handlers.text.patterns import PatternRules, joined_words, meanings_of
@@ -27,7 +27,6 @@ from schemas.evidence import Evidence, PriceEvidence
 _LONGEST_QUERY = 2000
 _WORD = re.compile(r"[^\W\d_]+")
 _TERM = re.compile(r"[^\W_]+")
-_GOES_ON = re.compile(r"[ ,(’'-]{1,3}")
 _ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)(?!\w)")
 _PLACE_WORDS = frozenset(("at", "on", "dans", "nel", "nella", "op", "te", "na", "no"))
 """Words before a place beside those of the packs, which classify results as well."""
@@ -58,13 +57,6 @@ _ARTICLES = frozenset((
 """Small words that begin no question."""
 _MODEL = re.compile(rf"(?<![\w-])[A-Za-z]{{0,12}}-?\d[\w]{{0,10}}(?:{VARIANT.pattern}){{1,3}}")
 """The number of a model with what names a variant of it: 15 Pro Max."""
-_VERSION = re.compile(
-    r"(?<![\w.-])([A-Za-z]{2,20}) (v(?:ersion)?\.? ?)?(\d{1,3}(?:\.\d{1,3}){1,2})(?![\w.,:/%])"
-    r"(?! ?(?:from|uhr|[ap]m|stars?|sterne)\b)",
-    re.IGNORECASE,
-)
-"""The name of a program with its version."""
-_CLOCK, _MONTHS, _DAYS = re.compile(r"(?:[01]?\d|2[0-3])\.[0-5][05]"), 12, 31
 _HOMOGRAPHS = frozenset(("sans", "sin", "sem"))
 """Words that mean "without" only in a text of their language: sans serif, sin tax, SEM image."""
 _BOUNDED_TIME = re.compile(
@@ -73,15 +65,9 @@ _BOUNDED_TIME = re.compile(
 """Words before a time that do not ask for just this time."""
 _MOST_CONDITIONS = 8
 """Measures that are bounded, and words that are excluded."""
-_CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _LEAST_WEIGHT, _LEAST_DENIED, _IN_PHRASE, _FEW_SMALL = 0.05, 0.2, 0.5, 2
-_LESS_COMMON, _RARE, _UNKNOWN = 0.45, 0.55, 0.97
-"""Rarity from which on two words with capitals are a name, one such word is, and one behind a word such as "in" is a
-place."""
 _MOST_CAPITALS = 0.6
 """Share of words with capitals, from which on they show no names, as in titles."""
-
-
 _Stated = tuple[int, int, Facet]
 """What a query states, and where."""
 
@@ -92,8 +78,7 @@ class QueryReader:
     def __init__(self, rules: PatternRules, background: Background, same_words: Mapping[str, Sequence[str]]) -> None:
         """Compiles the packs; ``same_words``: other words that meet a word or phrase."""
         patterns, self.patterns = rules.patterns, rules.compiled_patterns
-        self._background = background
-        self._same = same_words
+        self._background, self._same = background, same_words
         # In Latin letters, a filler of one language is a subject in another: hay, hat, dove.
         fillers = joined_words(patterns, "question_fillers")
         self._undivided = {word for word in fillers if is_ideographic(word[0])}
@@ -122,7 +107,7 @@ class QueryReader:
         self._english = self.patterns.details.small_words.get("en", frozenset()) - own
         self._questions = frozenset(word for word, kind in self._kinds.items() if kind in ("name", "number", "date"))
         self._phrases = one_of({**self._things, **self._kinds, **self._days})
-        self._stated = StatedWords(patterns, self.patterns.details, self._days, self._small, self._places)
+        self._stated = StatedWords(rules, background, self._days, self._small, self._places)
         self.see = partial(SeenResult, self._stated)
         """A result to look facets up in."""
 
@@ -179,7 +164,9 @@ class QueryReader:
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
         told = tuple(
-            unit for unit, facet in zip(units, subject[len(subject) - len(units) :], strict=True) if facet.weight > _LEAST_WEIGHT
+            unit
+            for unit, facet in zip(units, subject[len(subject) - len(units) :], strict=True)
+            if facet.weight > _LEAST_WEIGHT
         )
         others = (facet for facet in (*stated, *asked) if not facet.is_subject)
         return (*(_weighed(facet, most, told) for facet in others), *subject)
@@ -202,7 +189,7 @@ class QueryReader:
         for detail in details:
             start, end = detail.start, detail.end
             if detail.kind == "date":
-                yield start, end, _of_time(detail.text, conditions.on_day(detail, self._units(detail.text)), "date")
+                yield start, end, _of_time(detail.text, conditions.on_day(detail, units_of(detail.text)), "date")
             elif detail.kind == "price":
                 facet, start = self._price(text, detail, chosen)
                 yield start, end, facet
@@ -212,17 +199,15 @@ class QueryReader:
     def _days_and_years(self, text: str) -> Iterator[_Stated]:
         for start, end, month in self._stated.months(text):
             name = text[start:end]
-            yield start, end, _of_time(name, conditions.in_month(month, self._units(name)), "date")
+            yield start, end, _of_time(name, conditions.in_month(month, units_of(name)), "date")
         for match in YEAR.finditer(text):
             yield *match.span(), _of_time(match[0], partial(SeenResult.may_be_of, year=int(match[0])), "year")
 
     def _identifiers(self, text: str) -> Iterator[_Stated]:
         """Names of versions, of models with variants, and of models, errors and roads."""
-        for match in _VERSION.finditer(text):
-            measure = MEASURE.match(text, match.start(3))
-            if self._is_version(text, match) and not (measure and measure_of(measure)):
-                yield *match.span(), _named(match[0], partial(SeenResult.has_identifier, name=f"{match[1]} {match[3]}"))
-                text = _without(text, *match.span())
+        for match in self._stated.versions(text):
+            yield *match.span(), _named(match[0], partial(SeenResult.has_identifier, name=f"{match[1]} {match[3]}"))
+            text = _without(text, *match.span())
         for match in _MODEL.finditer(text):
             yield *match.span(), _named(match[0], partial(SeenResult.has_variant, name=match[0]))
             text = _without(text, *match.span())
@@ -230,21 +215,6 @@ class QueryReader:
         first = {match[0].casefold(): match for match in reversed(named)}.values()
         for match in islice(reversed(first), _MOST_CONDITIONS):
             yield *match.span(), _named(match[0], partial(SeenResult.has_identifier, name=match[0]))
-
-    def _is_version(self, text: str, match: re.Match[str]) -> bool:
-        """Whether a number is marked as a version, or behind a name with a capital and no time, date or rating.
-
-        A capital says nothing at the beginning: there, the name is an unknown word.
-        """
-        name, mark, number = match.groups()
-        if mark or fold(name) in self._small or not name[0].isupper():
-            return bool(mark)
-        first, second = map(int, number.split(".")[:2])
-        is_first = not text[: match.start()].strip()
-        is_date = 0 < second <= _MONTHS and first <= _DAYS and (is_first or first > _MONTHS)
-        is_time = bool(_CLOCK.fullmatch(number))
-        least = _UNKNOWN if is_first else _RARE
-        return not is_date and not is_time and self._background.rarity(fold_words(name)) >= least
 
     def _asked(
         self,
@@ -278,14 +248,15 @@ class QueryReader:
                     begin = folded.rfind(word, 0, match.start())
                     folded = _without(folded, begin, begin + len(word))
                 today = now.date() if now else None
-                found[words] = _of_time(words, conditions.in_days(self._days[words], self._units(words), today), "date")
+                found[words] = _of_time(words, conditions.in_days(self._days[words], units_of(words), today), "date")
             else:
                 kind = self._kinds[words]
                 if kind == "name" and ((before and not is_open) or _ADVICE.intersection(after[:1])):
                     continue  # "the man who …", "who to call"
                 is_count = any(sign in words for sign in _COUNTS) and "temp" not in words
-                counted = self._units(after[0]) if is_count and after and after[0] not in ignored else ()
-                meets = conditions.having(kind, self._names_beside(query), counted, chosen)
+                counted = units_of(after[0]) if is_count and after and after[0] not in ignored else ()
+                has_name = conditions.names_beside(query, self._stated)
+                meets = conditions.having(kind, has_name, counted, chosen)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
                 is_asked |= kind == "price" and folded.startswith(_HOW_MUCH) and words.startswith(_COSTS)
@@ -293,8 +264,7 @@ class QueryReader:
             folded = _without(folded, *match.span())
         # One facet for words of one meaning: "concerts and festivals" are both met by an event.
         things = (
-            Facet(words[0], conditions.being(tuple(map(self._units, words)), details))
-            for details, words in named.items()
+            Facet(words[0], conditions.being(tuple(map(units_of, words)), details)) for details, words in named.items()
         )
         return [*things, *found.values()], folded
 
@@ -328,10 +298,10 @@ class QueryReader:
         weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else rarity**2)
 
         def is_another(name: str) -> bool:
-            return self._background.rarity(fold_words(name), language) >= _RARE and not known.has_word(name)
+            return self._background.rarity(fold_words(name), language) >= RARE and not known.has_word(name)
 
         def meets(seen: SeenResult) -> float:
-            if rarity >= _UNKNOWN and not is_number and not seen.words.has(unit):
+            if rarity >= UNKNOWN and not is_number and not seen.words.has(unit):
                 beside = chain.from_iterable(seen.beside.get(stem, ()) for stem in near)
                 return ANOTHER if any(map(is_another, beside)) else 0.0
             if is_open or (weight < _LEAST_DENIED and not is_feature) or not seen.denies(unit):
@@ -386,19 +356,16 @@ class QueryReader:
     def _exclusions(self, text: str, language: str | None) -> Iterator[_Stated]:
         """What a query excludes: without eggs. A name such as "Doctors Without Borders" excludes nothing."""
         words = [word for word in _WORD.findall(fold_words(text)) if len(word) > _FEW_SMALL and word not in _HOMOGRAPHS]
-        is_english = 2 * sum(self._background.rarity(word, "en") >= _UNKNOWN for word in words) <= len(words)
+        is_english = 2 * sum(self._background.rarity(word, "en") >= UNKNOWN for word in words) <= len(words)
         for term, other in pairwise(_TERM.finditer(text)):
             own = self._stated.exclusions.get(term[0].lower())
             is_homograph = is_english and term[0].lower() in _HOMOGRAPHS
             is_other = own != language and (language is not None or is_homograph)
             if own is None or is_other or (term.start() and term[0][0].isupper() and not other[0][0].isupper()):
                 continue
-            for unit in self._units(other[0]):
-                yield (
-                    term.start(),
-                    other.end(),
-                    Facet(text[term.start() : other.end()], partial(SeenResult.lacks, unit=unit), is_condition=True),
-                )
+            start, end = term.start(), other.end()
+            for unit in units_of(other[0]):
+                yield start, end, Facet(text[start:end], partial(SeenResult.lacks, unit=unit), is_condition=True)
 
     def _had(self, text: str, names: Set[str]) -> Iterator[list[str]]:
         """The stems of what a query wants a thing to have, one list for each: with a pool and a gym."""
@@ -426,47 +393,9 @@ class QueryReader:
         shows = sum(capitals) <= _MOST_CAPITALS * len(terms) and counts.get("de", 0) <= counts.get("en", 0)
         for place, term in enumerate(terms[1:], 1):
             rarity = self._background.rarity(fold_words(term), language)
-            is_name = shows and capitals[place] and rarity >= _RARE
-            least = _RARE if capitals[place] else _UNKNOWN
-            if is_name or (
-                (is_known or capitals[place]) and rarity >= least and terms[place - 1].lower() in self._places
-            ):
-                yield from (form for unit in self._units(term) for form in unit.forms)
-
-    def _names_beside(self, query: str) -> Callable[[str, AskedKind], bool]:
-        """Whether a text has a name that the query lacks; true where a script has no capitals.
-
-        A place is behind a word such as "in"; a person is not, and is no day.
-        """
-        known = WordText(query)
-
-        def has_name(text: str, kind: AskedKind) -> bool:
-            if not _CASED.search(text):
-                return True
-            terms = list(_TERM.finditer(text))
-            for place, term in enumerate(terms):
-                if not term[0][:1].isupper() or known.has_word(term[0]) or self._stated.name_day(term[0]):
-                    continue
-                before = terms[place - 1][0].lower() if place else ""
-                is_first = not place or not _GOES_ON.fullmatch(text, terms[place - 1].end(), term.start())
-                after = terms[place + 1] if place + 1 < len(terms) else None
-                is_beside = after is not None and _GOES_ON.fullmatch(text, term.end(), after.start()) is not None
-                next_word = after[0] if after and is_beside else ""
-                follows = next_word[:1].isupper() and not known.has_word(next_word)
-                # "Shakespeare wrote Hamlet": a rare word before a verb of the question.
-                is_said = next_word[:1].islower() and next_word not in self._small and known.has_word(next_word)
-                rarity = self._background.rarity(fold_words(term[0]))
-                # "Read More" has no rare word.
-                follows = follows and max(rarity, self._background.rarity(fold_words(next_word))) >= _LESS_COMMON
-                is_name = follows or (rarity >= (_UNKNOWN if is_first else _RARE) and (is_said or not is_first))
-                if is_name and (before in self._places) == (kind == "place"):
-                    return True
-            return False
-
-        return has_name
-
-    def _units(self, text: str) -> tuple[Unit, ...]:
-        return units_of(text, frozenset(), {})
+            is_placed = (is_known or capitals[place]) and terms[place - 1].lower() in self._places
+            if rarity >= (RARE if capitals[place] else UNKNOWN) and (is_placed or (shows and capitals[place])):
+                yield from (form for unit in units_of(term) for form in unit.forms)
 
 
 class QueryRules(PatternRules):

@@ -8,8 +8,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from handlers.retrieval.weekdays import PARTS, Week
-from handlers.text.measures import TIME_UNITS
-from handlers.text.patterns import DetailPatterns, Patterns, joined_words
+from handlers.text.background import RARE, UNKNOWN, Background
+from handlers.text.measures import MEASURE, TIME_UNITS, measure_of
+from handlers.text.patterns import PatternRules, Patterns, joined_words
 from handlers.text.scripts import is_ideographic
 from handlers.text.word_match import fold_words
 from handlers.text.words import NUMERALS, alternatives, fold, one_of
@@ -40,6 +41,13 @@ _JOINED = re.compile(r"[^\W_]+(?:-(?=\w))?")
 _DENYING = re.compile(r"(?:un|non)(?=\w{4})")
 """What denies the rest of its word: uncooked."""
 _LISTS = ("no_denials", "needs", "opposed", "admitted", "one_words", "number_words", "question_fillers")
+_VERSION = re.compile(
+    r"(?<![\w.-])([A-Za-z]{2,20}) (v(?:ersion)?\.? ?)?(\d{1,3}(?:\.\d{1,3}){1,2})(?![\w.,:/%])"
+    r"(?! ?(?:from|uhr|[ap]m|stars?|sterne)\b)",
+    re.IGNORECASE,
+)
+"""The name of a program with its version."""
+_CLOCK, _MONTHS, _DAYS = re.compile(r"(?:[01]?\d|2[0-3])\.[0-5][05]"), 12, 31
 BE = frozenset((
     "ar", "are", "e", "er", "es", "est", "esta", "is", "ist", "je", "jest", "ma", "mamy", "sa", "sao", "sind",
     "son", "sono", "sont", "tem", "temos", "tenemos", "tiene", "zijn",
@@ -52,19 +60,20 @@ class StatedWords:
     """The words of all packs that these are read with; compiled once."""
 
     def __init__(
-        self, patterns: Patterns, details: DetailPatterns, days: Mapping[str, str], small: Set[str], places: Set[str]
+        self, rules: PatternRules, background: Background, days: Mapping[str, str], small: Set[str], places: Set[str]
     ) -> None:
         """Compiles the packs.
 
         Args:
-            patterns: The packs.
-            details: What is compiled of them.
+            rules: The packs, and what is compiled of them.
+            background: How rare words are.
             days: Folded names of days, with what they mean.
             small: Words that say nothing of a subject.
             places: Words before a place.
         """
+        patterns, self.details, self.background = rules.patterns, rules.details, background
+        self.small_words, self.places, self._days = small, places, one_of(days)
         packs = patterns.values()
-        self.details, self._days = details, one_of(days)
         short = {fold_words(word): name for pack in packs for name, words in pack.week.items() for word in words}
         self.exclusions = {word: language for pack in packs for word, language in pack.exclusions.items()}
         self.opening = {word for word, name in short.items() if name == "open"}
@@ -120,6 +129,29 @@ class StatedWords:
         """Whether one of the last words of a text is a denial, without those of an earlier clause."""
         words = _words_of(_CLAUSES.split(before[-_REACH:])[-1])[-reach:]
         return any(word in self._denials and word not in self.exclusions for word in words) or before.endswith("不")
+
+    def versions(self, text: str) -> Iterator[re.Match[str]]:
+        """The names of programs with their versions, as matches of name, mark and number."""
+        for match in _VERSION.finditer(text):
+            measure = MEASURE.match(text, match.start(3))
+            if self._is_version(text, match) and not (measure and measure_of(measure)):
+                yield match
+                text = f"{text[: match.start()]}{' ' * len(match[0])}{text[match.end() :]}"
+
+    def _is_version(self, text: str, match: re.Match[str]) -> bool:
+        """Whether a number is marked as a version, or behind a name with a capital and no time, date or rating.
+
+        A capital says nothing at the beginning: there, the name is an unknown word.
+        """
+        name, mark, number = match.groups()
+        if mark or fold(name) in self.small_words or not name[0].isupper():
+            return bool(mark)
+        first, second = map(int, number.split(".")[:2])
+        is_first = not text[: match.start()].strip()
+        is_date = 0 < second <= _MONTHS and first <= _DAYS and (is_first or first > _MONTHS)
+        is_time = bool(_CLOCK.fullmatch(number))
+        least = UNKNOWN if is_first else RARE
+        return not is_date and not is_time and self.background.rarity(fold_words(name)) >= least
 
     def divide(self, text: str, language: str | None = None) -> tuple[str, ...]:
         """What a text affirms, what it denies as part of a phrase, what is not needed, and what it denies outright."""

@@ -21,6 +21,9 @@ _STEP = 4.0
 """Levels for each natural logarithm."""
 _RAREST = 0.2
 """Paragraphs of the table that a word which it lacks counts as being in."""
+LESS_COMMON, RARE, UNKNOWN = 0.45, 0.55, 0.97
+"""Rarity from which on two words with capitals are a name, one such word is, and one behind a word such as "in" is a
+place."""
 _TERM = regex.compile(rf"([{CJK}]+)|[^\W_{CJK}]+")
 
 

@@ -28,6 +28,7 @@ _DENSE, _DENSE_LIST, _OFTEN, _LEAST_REPETITIVE = 0.7, 0.45, 2, 12
 only repeats some."""
 _IDEOGRAPH = 0.5
 """Weight of an ideograph."""
+_NONE: Mapping[str, Sequence[str]] = {}
 
 
 class Unit(NamedTuple):
@@ -96,7 +97,9 @@ class WordText:
         return any(_ENDING.fullmatch(word, len(form)) for word in following)
 
 
-def units_of(query: str, ignored: Set[str], same_words: Mapping[str, Sequence[str]]) -> tuple[Unit, ...]:
+def units_of(
+    query: str, ignored: Set[str] = frozenset(), same_words: Mapping[str, Sequence[str]] = _NONE
+) -> tuple[Unit, ...]:
     """The units of a query, in its order.
 
     A single letter is a unit only if the query has no word.
@@ -106,7 +109,7 @@ def units_of(query: str, ignored: Set[str], same_words: Mapping[str, Sequence[st
         ignored: Words that say nothing of its subject.
         same_words: By a word or phrase of a query, the other words that meet it.
 
-    >>> [unit.weight for unit in units_of("bicycle brakes 刹車", frozenset(), {})]
+    >>> [unit.weight for unit in units_of("bicycle brakes 刹車")]
     [1.0, 1.0, 0.5, 0.5]
     """
     ignored = {*ignored, *(fold_words(word) for word in ignored if not word.isascii())}
