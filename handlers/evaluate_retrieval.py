@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from handlers.html.links import canonical_url
 from handlers.indexing.config import SourcedRules, TrustLabelsSection, source_at
-from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
+from handlers.prompts.replies import StrictReply, read_reply
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, one_line
 from handlers.results.batch import RetrievalEvaluationSection
@@ -42,14 +42,6 @@ from schemas.states import State
 
 TASK = "evaluate_retrieval"
 _SIGNED_IN = frozenset((State.LOGIN, State.PAYWALL))
-REPLY_SCHEMA = object_schema(
-    {
-        "contextRecall": SCORE_SCHEMA,
-        "contextPrecision": SCORE_SCHEMA,
-        "sourceQuality": SCORE_SCHEMA,
-        "sources": list_schema({"number": {"type": "integer"}, "relevance": SCORE_SCHEMA, "quality": SCORE_SCHEMA}),
-    }
-)
 
 
 class EvaluateRetrievalRules(AskingRules, SourcedRules, QueryRules):
@@ -165,7 +157,7 @@ def _question(batch: ResultsClassified, rules: EvaluateRetrievalRules, fallback:
     sources = [_shown(number, content, rules) for number, content in enumerate(shown, 1)]
     facts = {**fallback.model_dump(by_alias=True, exclude_none=True, exclude={"gaps"}), "sourcesShown": len(shown)}
     query = batch.query[: section.maxSourceCharacters]
-    return rules.ask(TASK, {}, {"sources": sources, "query": query}, facts, REPLY_SCHEMA)
+    return rules.ask(TASK, {}, {"sources": sources, "query": query}, facts, RetrievalReply)
 
 
 def _shown(number: int, content: RetrievedContent, rules: EvaluateRetrievalRules) -> Block:

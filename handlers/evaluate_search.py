@@ -18,7 +18,7 @@ from handlers.html.citations import CitationWords
 from handlers.html.names import NameWords
 from handlers.html.read_page import PageRules
 from handlers.listings.page_shape import with_page
-from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, object_schema, read_reply
+from handlers.prompts.replies import StrictReply, read_reply
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, cleaned, one_line
 from handlers.results.batch import distinct_results
@@ -41,15 +41,6 @@ from schemas.retrieval import RetrievalBatch
 from schemas.search import Recommendation, SearchEvaluated, SearchOutcome, SearchScoreSource
 
 TASK = "evaluate_search"
-REPLY_SCHEMA = object_schema(
-    {
-        "satisfied": {"type": "boolean"},
-        "quality_score": SCORE_SCHEMA,
-        "gaps": {"type": "string"},
-        "recommendation": {"type": "string", "enum": ["continue", "stop"]},
-        "suggested_refinements": {"type": "array", "items": {"type": "string"}},
-    }
-)
 
 
 class EvaluateSearchRules(AskingRules, PageRules, QueryRules):
@@ -122,7 +113,7 @@ def evaluate_search(batch: RetrievalBatch, rules: EvaluateSearchRules) -> Outcom
         "recommendation": str(recommendation),
         "suggested_refinements": [] if done else list(own.refinements),
     }
-    return Ask(rules.ask(TASK, trusted, untrusted, facts, REPLY_SCHEMA), assessed)
+    return Ask(rules.ask(TASK, trusted, untrusted, facts, SearchReply), assessed)
 
 
 def read_search(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -19,7 +20,6 @@ class StrictReply(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
-SCORE_SCHEMA: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
 _Reply = TypeVar("_Reply", bound=BaseModel)
 
 
@@ -32,14 +32,32 @@ def read_reply(kind: type[_Reply], text: str) -> _Reply | None:
         return None
 
 
-def object_schema(properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The JSON Schema of an object with these properties and no others, for servers with structured outputs."""
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+@cache
+def schema_of(kind: type[BaseModel]) -> Mapping[str, Any]:
+    """The JSON Schema of a reply in one piece, for servers with structured outputs.
+
+    >>> class Number(StrictReply):
+    ...     number: int
+    >>> dict(schema_of(Number))["properties"]
+    {'number': {'type': 'integer'}}
+    """
+    whole = kind.model_json_schema()
+    return _flat(whole, whole.get("$defs", {}))
 
 
-def list_schema(properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The JSON Schema of a list of such objects."""
-    return {"type": "array", "items": object_schema(properties)}
+def _flat(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> Mapping[str, Any]:
+    schema = parts[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if schema["type"] == "object":
+        properties = {name: _flat(one, parts) for name, one in schema["properties"].items()}
+        required = [*properties]
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    if schema["type"] == "array":
+        return {"type": "array", "items": _flat(schema["items"], parts)}
+    if schema["type"] == "number":
+        # Whole bounds: the journal's key of an answer contains the schema.
+        return {"type": "number", "minimum": int(schema["minimum"]), "maximum": int(schema["maximum"])}
+    # How many items there are, and which integers, is checked when the reply is read.
+    return {name: schema[name] for name in ("type", "enum") if name in schema}
 
 
 def json_object(text: str) -> dict[str, Any] | None:

@@ -12,8 +12,9 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
+from handlers.prompts.replies import schema_of
 from handlers.prompts.untrusted import Block, cleaned, digest, in_blocks, nonce_over
 from schemas.needs import AskModel, Message
 from schemas.rules import Rules, Section
@@ -119,9 +120,9 @@ class AskingRules(Rules):
         trusted: Mapping[str, str],
         untrusted: Mapping[str, str | Sequence[Block]],
         facts: Mapping[str, Any],
-        schema: Mapping[str, Any] | None = None,
+        reply: type[BaseModel] | None = None,
     ) -> AskModel:
-        """The question of a task: its prompt with these values, and the facts for the offline judge."""
+        """The question of a task: its prompt with these values, the facts for the offline judge, and the reply."""
         template, asked = self.prompts[task], self.model_tasks[task]
-        messages = render(template, trusted, untrusted)
+        messages, schema = render(template, trusted, untrusted), reply and schema_of(reply)
         return AskModel(task, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=schema)

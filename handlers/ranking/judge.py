@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from handlers.prompts.replies import SCORE_SCHEMA, StrictReply, list_schema, object_schema, read_reply
+from handlers.prompts.replies import StrictReply, read_reply
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import Block, cleaned, one_line
 from handlers.ranking.candidates import Candidate, excerpt
@@ -23,8 +23,6 @@ TASK = "rank_results"
 _TITLE_CHARACTERS = 300
 _DATE_CHARACTERS = 40
 _QUERY_CHARACTERS = 2000
-REPLY_SCHEMA = object_schema({"scores": list_schema({"number": {"type": "integer"}, "score": SCORE_SCHEMA})})
-"""The reply, for servers with structured outputs."""
 
 
 def ask_judge(shown: Sequence[Candidate], read: ReadQuery, section: RankingSection, rules: AskingRules) -> AskModel:
@@ -40,7 +38,7 @@ def ask_judge(shown: Sequence[Candidate], read: ReadQuery, section: RankingSecti
         passages.append(passage)
     facts = {"words": dict(read.weights), "bm25": section.bm25.model_dump(), "passages": passages}
     query = cleaned(read.text, _QUERY_CHARACTERS)
-    return rules.ask(TASK, {}, {"passages": blocks, "query": query}, facts, REPLY_SCHEMA)
+    return rules.ask(TASK, {}, {"passages": blocks, "query": query}, facts, _RankingReply)
 
 
 class _Scored(StrictReply):

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple, TypeVar
 
 from handlers.offline.judges import writer as offline_writer
+from handlers.prompts.replies import schema_of
 from handlers.prompts.template import AskingRules
 from handlers.prompts.untrusted import for_model
 from handlers.reasoning.context import (
@@ -28,7 +29,7 @@ from handlers.reasoning.context import (
     role_messages,
     seen_by,
 )
-from handlers.reasoning.replies import SCHEMAS, CitedText, plain, read_findings, read_sentences, read_verdicts
+from handlers.reasoning.replies import REPLIES, CitedText, plain, read_findings, read_sentences, read_verdicts
 from handlers.retrieval.facets import Facet, share_of, told
 from handlers.retrieval.query import QueryReader, QueryRules
 from handlers.retrieval.seen_result import SeenResult
@@ -258,7 +259,7 @@ class _Run:
             facts,
             rules.model_tasks[role].max_tokens,
             rules.model_tasks[role].temperature,
-            schema=SCHEMAS[role],
+            schema=schema_of(REPLIES[role]),
             try_number=try_number,
         )
 

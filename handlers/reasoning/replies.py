@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from handlers.prompts.replies import StrictReply, list_schema, object_schema, read_reply
+from handlers.prompts.replies import StrictReply, read_reply
 from handlers.prompts.untrusted import cleaned, sanitize
 
 Verdict = Literal["supported", "contradicted", "unsupported"]
@@ -74,20 +74,8 @@ class Sentences(StrictReply):
     sentences: list[CitedText] = Field(max_length=_MOST_ITEMS, fail_fast=True)
 
 
-_CITED = {"text": {"type": "string"}, "sources": {"type": "array", "items": {"type": "integer"}}}
-_JUDGED = {
-    "finding": {"type": "integer"},
-    "verdict": {"type": "string", "enum": ["supported", "contradicted", "unsupported"]},
-    "because": {"type": "string"},
-}
-SCHEMAS: Mapping[str, Mapping[str, Any]] = {
-    "analyst": object_schema({"findings": list_schema(_CITED)}),
-    "critic": object_schema({"verdicts": list_schema(_JUDGED)}),
-    "writer": object_schema({"sentences": list_schema(_CITED)}),
-}
-"""The reply of each role, for servers with structured outputs."""
-
-
+REPLIES: Mapping[str, type[StrictReply]] = {"analyst": Findings, "critic": Verdicts, "writer": Sentences}
+"""The reply of each role."""
 read_findings = partial(read_reply, Findings)
 read_sentences = partial(read_reply, Sentences)
 
