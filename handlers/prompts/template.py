@@ -124,5 +124,5 @@ class AskingRules(Rules):
     ) -> AskModel:
         """The question of a task: its prompt with these values, the facts for the offline judge, and the reply."""
         template, asked = self.prompts[task], self.model_tasks[task]
-        messages, schema = render(template, trusted, untrusted), reply and schema_of(reply)
+        messages, schema = render(template, trusted, untrusted), schema_of(reply) if reply else None
         return AskModel(task, template.version, messages, facts, asked.max_tokens, asked.temperature, schema=schema)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
 from handlers.text.patterns import CompiledPatterns
+from handlers.text.words import TERM
 from schemas.addresses import web_address
 
-_WORD = re.compile(r"[^\W_]+")
 _EXTENSION = re.compile(r"\.(?:s?html?|php\d?|aspx?|jsp|cfm)$")
 _DATE_IN_PATH = re.compile(r"/(?:19|20)\d\d[-/_]?(?:0[1-9]|1[0-2])(?:[-/_]?[0-3]\d)?(?=\D)")
 _MONTH_AT_END = re.compile(r"/((?:19|20)\d\d[-/_](?:0?[1-9]|1[0-2]))$")
@@ -168,7 +168,7 @@ def _segments(path: str, facets: frozenset[str]) -> list[list[str]]:
 
 
 def _words(segment: str) -> list[str]:
-    return _WORD.findall(_EXTENSION.sub("", segment))
+    return TERM.findall(_EXTENSION.sub("", segment))
 
 
 def _with_identifier(path: str, query: list[tuple[str, str]], patterns: CompiledPatterns) -> str:

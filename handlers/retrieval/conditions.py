@@ -14,7 +14,7 @@ from handlers.retrieval.stated import Choice, StatedWords
 from handlers.retrieval.weekdays import WEEKDAYS
 from handlers.text.background import LESS_COMMON, RARE, UNKNOWN
 from handlers.text.word_match import Unit, WordText, fold_words
-from handlers.text.words import AskedKind, Kind
+from handlers.text.words import TERM, AskedKind, Kind
 from schemas.evidence import DateEvidence, PriceEvidence, TimeEvidence
 
 Meets = Callable[[SeenResult], float]
@@ -23,7 +23,6 @@ Asked = tuple[Choice, str]
 """A choice, and which of its things a query asks for."""
 _LONGEST_DATE, _MANY = 40, 3
 _NUMBER = re.compile(r"\d+")
-_TERM = re.compile(r"[^\W_]+")
 _GOES_ON = re.compile(r"[ ,(’'-]{1,3}")
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
 _OWN_SIGNS = frozenset(("EUR", "GBP"))
@@ -77,7 +76,7 @@ def names_beside(query: str, stated: StatedWords) -> Callable[[str, AskedKind], 
     def has_name(text: str, kind: AskedKind) -> bool:
         if not _CASED.search(text):
             return True
-        terms = list(_TERM.finditer(text))
+        terms = list(TERM.finditer(text))
         for place, term in enumerate(terms):
             if not term[0][:1].isupper() or known.has_word(term[0]) or stated.name_day(term[0]):
                 continue

@@ -21,12 +21,10 @@ from handlers.text.measures import MEASURE, measure_of
 from handlers.text.patterns import PatternRules, joined_words, meanings_of
 from handlers.text.scripts import counts_by_language, is_ideographic
 from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
-from handlers.text.words import AskedKind, Kind, fold, one_of
+from handlers.text.words import LETTERS, TERM, AskedKind, Kind, fold, one_of
 from schemas.evidence import Evidence, PriceEvidence
 
 _LONGEST_QUERY = 2000
-_WORD = re.compile(r"[^\W\d_]+")
-_TERM = re.compile(r"[^\W_]+")
 _ORDINAL = re.compile(r"(\d)(?:st|nd|rd|th)(?!\w)")
 _PLACE_WORDS = frozenset(("at", "on", "dans", "nel", "nella", "op", "te", "na", "no"))
 """Words before a place beside those of the packs, which classify results as well."""
@@ -138,7 +136,7 @@ class QueryReader:
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored, chosen)
         # "Can dogs eat grapes" is answered by "no".
         whole = fold_words(query)
-        opening = next(iter(_TERM.findall(whole)), "")
+        opening = next(iter(TERM.findall(whole)), "")
         is_question = "?" in query or opening in self._small - _ARTICLES
         is_yes_or_no = opening in _YES_OR_NO
         free = [] if is_question else FREE.findall(whole)
@@ -150,7 +148,7 @@ class QueryReader:
         # Of several, which one counts is open.
         names.update(of_one[0] for of_one in had if len(of_one) == 1 and not denied.has_word(of_one[0]))
         units = units_of(folded, ignored, self._same)
-        shown = {stem_of(fold_words(word)): word for word in _TERM.findall(query)}
+        shown = {stem_of(fold_words(word)): word for word in TERM.findall(query)}
         beside = _beside(query)
         known = WordText(query)
         subject = [facet for facet in stated if facet.is_subject]
@@ -270,7 +268,7 @@ class QueryReader:
 
     def _language(self, query: str) -> str | None:
         """The language of a query, by its small words; None if they leave it open."""
-        counts = counts_by_language(_WORD.findall(query.lower()), self.patterns.details.small_words)
+        counts = counts_by_language(LETTERS.findall(query.lower()), self.patterns.details.small_words)
         most = max([_FEW_SMALL, *(counts.get(language, 0) for language in self._background.languages)])
         known = [language for language in self._background.languages if counts.get(language, 0) == most]
         return known[0] if len(known) == 1 else None
@@ -355,9 +353,11 @@ class QueryReader:
 
     def _exclusions(self, text: str, language: str | None) -> Iterator[_Stated]:
         """What a query excludes: without eggs. A name such as "Doctors Without Borders" excludes nothing."""
-        words = [word for word in _WORD.findall(fold_words(text)) if len(word) > _FEW_SMALL and word not in _HOMOGRAPHS]
+        words = [
+            word for word in LETTERS.findall(fold_words(text)) if len(word) > _FEW_SMALL and word not in _HOMOGRAPHS
+        ]
         is_english = 2 * sum(self._background.rarity(word, "en") >= UNKNOWN for word in words) <= len(words)
-        for term, other in pairwise(_TERM.finditer(text)):
+        for term, other in pairwise(TERM.finditer(text)):
             own = self._stated.exclusions.get(term[0].lower())
             is_homograph = is_english and term[0].lower() in _HOMOGRAPHS
             is_other = own != language and (language is not None or is_homograph)
@@ -370,7 +370,7 @@ class QueryReader:
     def _had(self, text: str, names: Set[str]) -> Iterator[list[str]]:
         """The stems of what a query wants a thing to have, one list for each: with a pool and a gym."""
         is_had, had = False, list[str]()
-        for term in (*_TERM.findall(text), ""):
+        for term in (*TERM.findall(text), ""):
             if term and term not in self._small and term not in self._stated.with_words:
                 had += [stem_of(term)] * (is_had and not (had and stem_of(term) in names))
                 continue
@@ -383,9 +383,9 @@ class QueryReader:
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""
-        terms = _TERM.findall(text)
+        terms = TERM.findall(text)
         capitals = [term[:1].isupper() for term in terms]
-        counts = counts_by_language(_WORD.findall(text.lower()), self.patterns.details.small_words)
+        counts = counts_by_language(LETTERS.findall(text.lower()), self.patterns.details.small_words)
         # In a language without known words, each is unknown.
         own = max(counts, key=counts.__getitem__, default="")
         is_known = not counts or own in self._background.languages or counts[own] < _FEW_SMALL
@@ -426,7 +426,7 @@ def _weighed(facet: Facet, weight: float, told: conditions.Units) -> Facet:
 
 def _beside(text: str) -> dict[str, set[str]]:
     """The stems of the words before and behind each word with a capital amid a text, by its stem."""
-    terms = _TERM.findall(text)
+    terms = TERM.findall(text)
     stems = [stem_of(fold_words(term)) for term in terms]
     found: dict[str, set[str]] = {}
     for place, term in enumerate(terms[1:], 1):

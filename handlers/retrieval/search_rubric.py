@@ -21,13 +21,12 @@ from handlers.retrieval.facets import Facet, answers, is_about, is_named, met, r
 from handlers.retrieval.query import QueryReader
 from handlers.retrieval.seen_result import SeenResult
 from handlers.text.patterns import WordList as Words
-from handlers.text.words import Kind, fold
+from handlers.text.words import TERM, Kind, fold
 from schemas.event import Score
 from schemas.retrieval import RetrievalBatch
 from schemas.rules import Section
 from schemas.search import Rubric
 
-_WORDS = re.compile(r"[^\W_]+")
 _STROKE = re.compile(r"[/|／]")
 _FIELD_CHARACTERS = 80
 _LEAST_SUBJECTS = 3
@@ -396,5 +395,5 @@ def _mentions(text: str, words: Sequence[str], its_words: frozenset[str] | None 
     >>> _mentions("from $849", ("$",)), _mentions("shopping", ("shop",)), _mentions("特價 三百元", ("元",))
     (True, False, True)
     """
-    known = frozenset(_WORDS.findall(text)) if its_words is None else its_words
+    known = frozenset(TERM.findall(text)) if its_words is None else its_words
     return any(word in known if word.isascii() and word.isalnum() else word in text for word in words)

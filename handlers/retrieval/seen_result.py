@@ -17,7 +17,7 @@ from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
 from handlers.text.scripts import find_language
 from handlers.text.word_match import Unit, WordText, fold_words, stem_of
-from handlers.text.words import NUMERALS, AskedKind, fold
+from handlers.text.words import NUMERALS, TERM, AskedKind, fold
 from schemas.evidence import DateEvidence, Evidence, PriceEvidence
 
 _LONGEST_TITLE = 500
@@ -44,7 +44,6 @@ _BETWEEN = frozenset(("", *" -‐‑–./_\u00a0"))
 _MONTH = re.compile(rf"(?:\d{{1,2}}|[{NUMERALS}]{{1,3}})[月월]")
 _SMALL = 0.1
 """Share of small words in sentences."""
-_TERM = re.compile(r"[^\W_]+")
 _SITE = re.compile(r"\s[|–—·•»-]\s")
 """What is before the name of a site in a title."""
 FREE = re.compile(r"(\w{1,30})[- ]free(?!\w)")
@@ -70,7 +69,7 @@ class SeenResult:
         self.text = f"{self.title}\n{text}"
         self.is_listing = is_listing
         self._url = url
-        self._address = " ".join(_TERM.findall(unquote(url.partition("://")[2])))
+        self._address = " ".join(TERM.findall(unquote(url.partition("://")[2])))
 
     @cached_property
     def words(self) -> WordText:
@@ -139,7 +138,7 @@ class SeenResult:
         if self.language == "de" or (names and all(map(WordText(title).phrase, names))):
             return False
         others = frozenset(NAME.findall(self.content))
-        return any(term in others and not known.has_word(term) for term in _TERM.findall(title))
+        return any(term in others and not known.has_word(term) for term in TERM.findall(title))
 
     def lacks(self, unit: Unit) -> bool:
         """Whether it has nothing of a word, or says somewhere that it lacks it."""
@@ -150,7 +149,7 @@ class SeenResult:
     def beside(self) -> dict[str, set[str]]:
         """The words with a capital before and behind each word, by its stem."""
         found: dict[str, set[str]] = {}
-        for one, other in pairwise(_TERM.finditer(self.text)):
+        for one, other in pairwise(TERM.finditer(self.text)):
             if self.text[one.end() : other.start()] == " ":
                 for word, near in ((one[0], other[0]), (other[0], one[0])):
                     if near[0].isupper():
@@ -170,7 +169,7 @@ class SeenResult:
     @cached_property
     def terms(self) -> frozenset[str]:
         """The words of title and text in small letters."""
-        return frozenset(_TERM.findall(self.folded))
+        return frozenset(TERM.findall(self.folded))
 
     @cached_property
     def language(self) -> str | None:

@@ -13,15 +13,13 @@ from handlers.text.measures import MEASURE, TIME_UNITS, measure_of
 from handlers.text.patterns import PatternRules, Patterns, joined_words
 from handlers.text.scripts import is_ideographic
 from handlers.text.word_match import fold_words
-from handlers.text.words import NUMERALS, alternatives, fold, one_of
+from handlers.text.words import LETTERS, NUMERALS, TERM, alternatives, fold, one_of
 
 if TYPE_CHECKING:
     from handlers.retrieval.seen_result import SeenResult
 
 OPEN = "open"
 """What is named and not understood, or denied."""
-_WORD = re.compile(r"[^\W_]+")
-_LETTERS = re.compile(r"[^\W\d_]+")
 _LETTER = r"[a-z\u00df-\u024f]"
 _CLAUSES = re.compile(r"[.,;!?]\s")
 _SHORT_MONTH = 3
@@ -119,7 +117,7 @@ class StatedWords:
     def months(self, text: str) -> Iterator[tuple[int, int, int]]:
         """Names of months: where they begin and end, and their numbers."""
         folded, months = fold(text), self.details.months
-        for word in _LETTERS.finditer(text):
+        for word in LETTERS.finditer(text):
             name = months.after(folded, text, word.start())
             # Short names are words of other languages: "out" is October in Portuguese.
             if name and (len(name) > _SHORT_MONTH or word[0][0].isupper()):
@@ -272,7 +270,7 @@ class _Languages(Choice):
         self._before, self._behind = (joined_words(patterns, f"language_cues{place}") for place in ("", "_behind"))
 
     def spans(self, folded: str) -> Iterator[tuple[int, int, str]]:
-        words, last = list(_WORD.finditer(folded)), -2
+        words, last = list(TERM.finditer(folded)), -2
         for place, word in enumerate(words):
             if (code := self._names.get(word[0])) is None:
                 continue
@@ -290,9 +288,9 @@ class _Languages(Choice):
     def named(self, seen: SeenResult) -> Set[str]:
         """The languages that it names, and its own: "also available in German", not "in German only"."""
         named = super().named(seen)
-        is_other = not named or OPEN in named or not _ONLY.isdisjoint(_WORD.findall(seen.folded))
+        is_other = not named or OPEN in named or not _ONLY.isdisjoint(TERM.findall(seen.folded))
         return named if is_other or seen.language is None else named | {seen.language}
 
     def implied(self, seen: SeenResult) -> Set[str]:
         """The languages that it names otherwise, and its own."""
-        return {self._names.get(word, "") for word in _WORD.findall(seen.folded)} | {seen.language or ""}
+        return {self._names.get(word, "") for word in TERM.findall(seen.folded)} | {seen.language or ""}

@@ -27,7 +27,8 @@ _TENS = {"十": 1, "廿": 2, "卅": 3}
 _VALUES = {"零": 0, "两": 2, "兩": 2, **{sign: value for value, sign in enumerate("〇一二三四五六七八九")}}
 _GROUP_DEPTH = 3
 _WORD_OR_HAN = regex.compile(rf"[{HAN}]|[^\W\d_{HAN}]+")
-_WORD = re.compile(r"[^\W\d_]+")
+LETTERS, TERM = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W_]+")
+"""A word of letters; a word or a number."""
 _ASCII_WORD = re.compile("[a-z]+")
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 _CUED = "(?P<cued>)"
@@ -150,7 +151,7 @@ def split_words(text: str) -> list[str]:
     """The words of a lower-case text; an ideograph is a word of its own, a number is no word."""
     if text.isascii():
         return _ASCII_WORD.findall(text)
-    return (_WORD_OR_HAN if has_han(text) else _WORD).findall(text)
+    return (_WORD_OR_HAN if has_han(text) else LETTERS).findall(text)
 
 
 def with_own_groups(expression: str) -> str:
