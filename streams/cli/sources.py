@@ -66,7 +66,7 @@ def _address(text: str) -> str:
 
 
 def _described(url: str, rules: ScorePageRules) -> dict[str, Any]:
-    lists = rules.compiled.sources
+    lists = rules.compiled_sources
     source = source_at(url, None, "", lists)
     shipped = lists.listed.get(source.entry or "")
     entry = lists.own.get(source.entry or "") or shipped
@@ -306,7 +306,7 @@ def _own_entries(out: Path) -> Entries:
 def _print_import(
     entries: Entries, before: Entries, settings: Settings, out: Path, *, dry_run: bool, as_json: bool
 ) -> int:
-    rules = settings.rules(ScorePageRules).compiled.sources
+    rules = settings.rules(ScorePageRules).compiled_sources
     changed = []
     for domain, entry in entries.items():
         now = source_at(f"https://{domain}/", None, "", rules)

@@ -35,7 +35,7 @@ def test_source_lists_have_over_1300_unique_domains() -> None:
 
 
 def test_every_entry_is_a_domain_with_a_name_and_a_reason() -> None:
-    rules = RULES.compiled.sources
+    rules = RULES.compiled_sources
     for domain, kind, _, _ in RULES.sources.entries():
         assert DOMAIN.fullmatch(domain), domain
         source = source_at(f"https://{domain}/", None, "", rules)
@@ -92,7 +92,7 @@ def test_domain_in_several_tiers_gets_the_best_tier() -> None:
 
 @pytest.mark.parametrize("url", ["", "about:blank", "https://", "http://[::1]/", "https://exa mple/~x", "/just/a/path"])
 def test_what_has_no_listed_host_is_in_tier_3(url: str) -> None:
-    assert source_at(url, None, "", RULES.compiled.sources).tier == 3
+    assert source_at(url, None, "", RULES.compiled_sources).tier == 3
 
 
 def test_every_part_of_the_lists_changes_the_version() -> None:

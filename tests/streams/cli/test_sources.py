@@ -61,7 +61,7 @@ def test_assay_reads_the_imported_file_as_overlay_or_config(
 ) -> None:
     def tier(overlay: Path | None = None) -> int:
         rules = load_settings(overlay).rules(ScorePageRules)
-        return source_at("https://www.reuters.com/", None, "", rules.compiled.sources).tier
+        return source_at("https://www.reuters.com/", None, "", rules.compiled_sources).tier
 
     shown = import_("a.txt", "reuters.com\n", "--tier", "3").out
     assert "reuters.com: tier 2 becomes 3" in shown
