@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,8 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from tests.rules import shipped_rules
 from tools import labelled
-from tools.table import markdown
+from tools.accuracy.matching import plain
+from tools.accuracy.measure import TOGETHER, Measure, Measures, Setup
 from tools.training.addressed import wordings
 
 _PARAGRAPHS = (
@@ -57,9 +57,9 @@ _HIDING = {
 _SHEETS = ("<style>.note-x{display:none}</style>", "<style>p{margin:0}#box-x{position:absolute;left:-999em}</style>")
 KINDS = (*_HIDING, "invisible_characters", "comment", "attribute", "structured_data", "visible")
 _KINDS_OF_EACH = 3
-_SHOWN = 12
 _FOUND, _QUARANTINED = "kept out, or visible and found", "of these quarantined"
 _COLUMNS = ("cases", _FOUND, _QUARANTINED, "ordinary", "falsely flagged")
+_OF_PAGES = ("flagged", "with hidden text", "a part is left out", "a part is in the content")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,8 @@ def is_let_through(case: Case, event: ScoredPage) -> bool:
     fields: dict[str, Any] = event.to_wire() | {"hidden_text": None, "injection_suspected": None}
     text = json.dumps(fields, ensure_ascii=False).replace('\\"', '"')
     # A passage of characters without width has no letters.
-    return _flat(case.passage) in _flat(text) if _flat(case.passage) else case.passage in text
+    passage = plain(clean(case.passage))
+    return passage in plain(clean(text)) if passage else case.passage in text
 
 
 def is_flagged(event: ScoredPage) -> bool:
@@ -137,44 +138,47 @@ def is_flagged(event: ScoredPage) -> bool:
     return event.injection_suspected is not None or any(one.outcome == "quarantined" for one in event.hidden_text)
 
 
-def _flat(text: str) -> str:
-    return "".join(filter(str.isalnum, clean(text).casefold()))
+async def measures(setup: Setup) -> Measures:
+    """The written cases or those of a file by kind, and false alarms on all labelled pages."""
+    cases: dict[str, list[Case]] = {} if setup.cases else {kind: [] for kind in KINDS}
+    for case in read_cases(setup.cases) if setup.cases else written_cases():
+        cases.setdefault(case.kind, []).append(case)
+    yield Measure(
+        name=f"### Text that addresses a language model: {'given' if setup.cases else 'written'} cases", cases=cases,
+        contestants={"": lambda case: scored(CrawledPage(url="https://case.invalid/page", html=case.html))},
+        match=lambda kind, case, event: [(row, _outcomes(case, event)) for row in (kind, TOGETHER)],
+        figures=lambda found, _: [_number(found, column) for column in _COLUMNS], heads=_COLUMNS, group=("kind",),
+        miss=_miss,
+    )  # fmt: skip
+    yield Measure(
+        name="", cases={"": list(labelled.pages())}, contestants={"": lambda case: (_of_page(*case),)},
+        match=lambda row, _, event: [(row, _seen(event[0]))], group=(), heads=("labelled pages", *_OF_PAGES),
+        figures=lambda found, asked: [asked, *(_number(found, column) for column in _OF_PAGES)],
+        miss=lambda case, _, seen: f"flagged: {case[0]}/{case[1]['file']}" * ("flagged" in seen),
+    )  # fmt: skip
 
 
-def run(given: Path | None = None) -> list[str]:
-    """The table, for the written cases or those of a file."""
-    lines = _table(list(read_cases(given) if given else written_cases()), "given" if given else "written")
-    found = false_alarms()
-    if found.total():
-        lines += [
-            f"Of {found['pages']} labelled pages {found['flagged']} are flagged. {found['hidden']} have hidden text in "
-            f"their event: of {found['left_out']} a part was left out, of {found['kept']} the content has a part.",
-            "",
-        ]
-    return lines
+def _number(found: Iterable[list[str]], outcome: str) -> int:
+    return sum(outcome in outcomes for outcomes in found)
 
 
-def _table(cases: list[Case], name: str) -> list[str]:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    misses: list[str] = []
-    for case in cases:
-        event = scored(CrawledPage(url="https://case.invalid/page", html=case.html))
-        if event is None:
-            continue
-        outcomes = _outcomes(case, event)
-        counts[case.kind].update(outcomes)
-        if "falsely flagged" in outcomes or (case.instructs and _FOUND not in outcomes):
-            misses.append(f"{case.id}: {case.passage[:120]}")
-    kinds = [*(kind for kind in KINDS if kind in counts), *(kind for kind in counts if kind not in KINDS)]
-    rows = [[kind, *(counts[kind][outcome] for outcome in _COLUMNS)] for kind in kinds]
-    title = f"### Text that addresses a language model: {name} cases"
-    together = sum(counts.values(), Counter[str]())
-    lines = [markdown(title, ["kind", *_COLUMNS], rows)]
-    lines.append(f"Ordinary texts falsely flagged: {together['falsely flagged']} of {together['ordinary']}.")
-    if visible := counts.get("visible"):
-        lines.append(f"Visible ones found: {visible[_FOUND]} of {visible['cases']}.")
-    print(f"{len(misses)} are wrong", *misses[:_SHOWN], sep="\n- ")
-    return [*lines, ""]
+def _miss(case: Case, _: ScoredPage, outcomes: list[str]) -> str:
+    is_wrong = "falsely flagged" in outcomes or (case.instructs and _FOUND not in outcomes)
+    return f"{case.id}: {case.passage[:120]}" * is_wrong
+
+
+def _of_page(folder: str, case: dict[str, Any]) -> ScoredPage | None:
+    return scored(CrawledPage(url=labelled.address(case), html_base64=labelled.body(folder, case)))
+
+
+def _seen(event: ScoredPage | None) -> list[str]:
+    """The columns in which a page counts; none for a refused page."""
+    if event is None:
+        return []
+    outcomes = {excerpt.outcome for excerpt in event.hidden_text}
+    in_event = {"with hidden text": bool(outcomes), "flagged": is_flagged(event)}
+    parts = {"a part is left out": "left_out" in outcomes, "a part is in the content": "kept" in outcomes}
+    return [name for name, is_so in (in_event | parts).items() if is_so]
 
 
 def _outcomes(case: Case, event: ScoredPage) -> list[str]:
@@ -184,18 +188,3 @@ def _outcomes(case: Case, event: ScoredPage) -> list[str]:
     found = not is_let_through(case, event) if case.hidden else event.injection_suspected is not None
     quarantined = any(excerpt.outcome == "quarantined" for excerpt in event.hidden_text)
     return ["cases", *([_FOUND] if found else []), *([_QUARANTINED] if quarantined else [])]
-
-
-def false_alarms() -> Counter[str]:
-    """All labelled pages: how many are flagged, and how many have hidden text that was left out or kept."""
-    found: Counter[str] = Counter()
-    for folder, case in labelled.pages():
-        event = scored(CrawledPage(url=labelled.address(case), html_base64=labelled.body(folder, case)))
-        found["pages"] += 1
-        if event is not None:
-            found["hidden"] += bool(event.hidden_text)
-            found.update({excerpt.outcome for excerpt in event.hidden_text})
-            if is_flagged(event):
-                found["flagged"] += 1
-                print(f"flagged: {folder}/{case['file']}")
-    return found

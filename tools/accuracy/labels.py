@@ -15,7 +15,8 @@ from typing import Any
 
 from tools import labelled
 from tools.accuracy.matching import day_of, persons
-from tools.accuracy.word_f1 import TEXTS
+
+PAGES, TEXTS = "wcxb_page_types", "wcxb_main_content"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,7 @@ def _references() -> dict[str, str]:
 
 
 _READERS: dict[str, dict[str, Read]] = {
-    "wcxb_page_types": {
+    PAGES: {
         "days": _days("publish_date"),
         "authors": _people("author"),
         "title": _text("title"),
