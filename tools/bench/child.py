@@ -111,7 +111,7 @@ class Meter:
 
 
 def children_cpu() -> float:
-    """CPU seconds of all processes below this one. Those of a process that ended are with the one that waited for it."""
+    """CPU seconds of all processes below this one. That of a process that ended is its parent's."""
     own = psutil.Process()
     found: float = sum(own.cpu_times()[2:4])
     for child in own.children(recursive=True):
