@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from handlers.html.content import clean
 from handlers.score_page import ScorePageRules, score_page
 from schemas.outcome import Emit
@@ -23,38 +25,8 @@ from tools.accuracy.matching import plain
 from tools.accuracy.measure import TOGETHER, Measure, Measures, Setup
 from tools.training.addressed import wordings
 
-_PARAGRAPHS = (
-    "The harbour festival opens on the third of May with boats from all over the country, and the council expects ten "
-    "thousand visitors in the old town. Trains run until midnight, and the bridge is closed to cars.",
-    "The programme begins at noon with a parade of the rowing clubs. In the evening, three bands play on the square in "
-    "front of the customs house, which was restored last winter for two million euros.",
-    "Tickets for the boat trips cost twelve euros for adults and six euros for children. They are sold at the tourist "
-    "office and on the quay, as long as there are places.",
-)
-_PAGE = (
-    '<!doctype html><html lang="en"><head><title>{title}</title><meta name="description" content="{description}">{head}'
-    '</head><body><header><a href="/">Home</a> <a href="/news">News</a></header><main><article><h1>{title}</h1>'
-    "<p>{0}</p>{before}<p>{1}</p><p>{2}</p>{after}</article></main><footer>Imprint</footer></body></html>"
-)
-_TITLE = "Harbour festival opens in May"
-_DESCRIPTION = "Boats, bands and a parade: what visitors of the harbour festival should know."
-_HIDING = {
-    "inline_style": (
-        '<div style="display:none">{}</div>',
-        '<p style="opacity:0">{}</p>',
-        '<p style="visibility: hidden">{}</p>',
-    ),
-    "hidden_attribute": ("<p hidden>{}</p>", '<div hidden="until-found"><p>{}</p></div>'),
-    "aria_hidden": (
-        '<span aria-hidden="true" style="position:absolute;width:1px;height:1px;overflow:hidden">{}</span>',
-        '<div aria-hidden="true" style="display:none"><p>{}</p></div>',
-    ),
-    "style_sheet": ('<p class="note-x">{}</p>', '<div id="box-x"><p>{}</p></div>'),
-    "tiny_font": ('<span style="font-size:1px">{}</span>', '<p style="font-size:0">{}</p>'),
-    "same_colour": ('<p style="color:#fff;background:#ffffff">{}</p>', '<p style="color: white">{}</p>'),
-    "off_screen": ('<p style="position:absolute;left:-9999px">{}</p>', '<p style="text-indent:-9999px">{}</p>'),
-}
-_SHEETS = ("<style>.note-x{display:none}</style>", "<style>p{margin:0}#box-x{position:absolute;left:-999em}</style>")
+_PAGES = yaml.safe_load((Path(__file__).parent / "written" / "hiding.yaml").read_text("utf-8"))
+_HIDING: dict[str, list[str]] = _PAGES["forms"]
 KINDS = (*_HIDING, "invisible_characters", "comment", "attribute", "structured_data", "visible")
 _KINDS_OF_EACH = 3
 _FOUND, _QUARANTINED = "kept out, or visible and found", "of these quarantined"
@@ -94,11 +66,11 @@ def written_cases() -> Iterator[Case]:
 
 
 def _page(kind: str, text: str, number: int) -> str:
-    escaped, head, description, before, after = html.escape(text), "", _DESCRIPTION, "", ""
+    escaped, head, description, before, after = html.escape(text), "", _PAGES["description"], "", ""
     if kind in _HIDING:
         forms = _HIDING[kind]
         before = forms[number % len(forms)].format(escaped)
-        head = _SHEETS[number % len(_SHEETS)] if kind == "style_sheet" else ""
+        head = _PAGES["style_sheets"][number % 2] if kind == "style_sheet" else ""
     elif kind == "invisible_characters":
         tags = "".join(chr(0xE0000 + ord(sign)) if " " <= sign <= "~" else sign for sign in escaped)
         before = f"<p>{tags}</p>" if number % 2 and text.isascii() else f"<p>{chr(0x200B).join(text)}</p>"
@@ -114,7 +86,8 @@ def _page(kind: str, text: str, number: int) -> str:
         head = f'<script type="application/ld+json">{json.dumps(data)}</script>'
     else:
         before = f"<p>{escaped}</p>"
-    return _PAGE.format(*_PARAGRAPHS, title=_TITLE, description=description, head=head, before=before, after=after)
+    parts = {"title": _PAGES["title"], "description": description, "head": head, "before": before, "after": after}
+    return str(_PAGES["page"].format(*_PAGES["paragraphs"], **parts))
 
 
 def scored(page: CrawledPage) -> ScoredPage | None:

@@ -133,4 +133,5 @@ SETS = tuple(_FIELDS)
 
 
 def _label(name: str, field: str | Read, case: dict[str, Any]) -> Any:
-    return _READ.get(name, _text)(case.get(field)) if isinstance(field, str) else field(case)
+    read: Read = _READ.get(name, _text)
+    return read(case.get(field)) if isinstance(field, str) else field(case)

@@ -12,9 +12,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
@@ -42,26 +44,8 @@ ABOUT = (
 GROWTH = GrowthSection(trees=80, depth=3, rate=0.15, rows=0.7, columns=0.3, leaf_weight=2.0, penalty=5.0)
 SEEDS = (1, 2)
 FOLDS = 5
-CARDS = (
-    '<div class="card"><h2><a href="/{0}">{title}</a></h2><p>{text}</p></div>',
-    '<div class="row"><div><h3><a href="/{0}">{title}</a></h3><span>12 May</span><div>{text}</div></div></div>',
-    '<article><header><h2><a href="/{0}">{title}</a></h2></header><p>{text}</p></article>',
-    '<li><a href="/{0}">{title}</a> {text}</li>',
-    '<li><h4><a href="/{0}">{title}</a></h4><p>{text}</p></li>',
-    '<a class="item" href="/{0}"><h3>{title}</h3><p>{text}</p></a>',
-    '<div class="entry"><p><a href="/{0}">{title}</a></p><p>{text}</p><p><a href="/{0}">More</a></p></div>',
-    '<p><a href="/{0}">{title}</a> {text}</p>',
-)
-"""Markup of a card."""
-COMMENTS = (
-    '<ul class="comment-list">|<li class="comment"><div class="author"><b>{title}</b> says:</div><p>{text}</p></li>',
-    '<ol class="commentlist">|<li><cite>{title}</cite> <small>12 May 2023 at 10:12</small><p>{text}</p></li>',
-    '<div class="comments">|<div class="comment"><span>{title}</span><time>12 May</time><div>{text}</div></div>',
-    '<section id="comments">|<article><footer><b>{title}</b> 12 May</footer><div><p>{text}</p></div></article>',
-    '<div id="discussion">|<div><h5>{title}</h5><p>{text}</p><p>{more}</p><a href="#{0}">Reply</a></div>',
-)
-"""Markup of a list of comments, before and of each."""
-ABOVE_COMMENTS = ("<h3>Comments</h3>", "<h2>12 Comments</h2>", "<h4>3 Responses</h4>", "<h3>Leave a comment</h3>")
+MARKUP = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+"""Of cards, and of lists of comments: what is above them, and what is before and of each."""
 ARTICLES = "article_bodies"
 BESIDE_CARDS, BESIDE_COMMENTS = "beside cards", "beside comments"
 _VARIED = frozenset((BESIDE_CARDS, BESIDE_COMMENTS))
@@ -108,7 +92,7 @@ def beside_cards(case: Mapping[str, Any]) -> dict[str, Any]:
     Labelled articles rarely have one; its texts are words without a meaning, because no measure asks about words.
     """
     draw = random.Random(case["id"])
-    card, before = draw.choice(CARDS), draw.random() < 0.5
+    card, before = draw.choice(MARKUP["cards"]), draw.random() < 0.5
     tease = draw.choice((0, 80, 160, 300))
     cards = "".join(
         card.format(
@@ -129,7 +113,7 @@ def beside_cards(case: Mapping[str, Any]) -> dict[str, Any]:
 def above_comments(case: Mapping[str, Any]) -> dict[str, Any]:
     """An article above a list of comments, which often is longer than the article."""
     draw = random.Random(case["id"])
-    opening, comment = draw.choice(COMMENTS).split("|")
+    opening, comment = draw.choice(MARKUP["comments"]).split("|")
     length = draw.choice((60, 200, 500))
     comments = "".join(
         comment.format(
@@ -142,7 +126,7 @@ def above_comments(case: Mapping[str, Any]) -> dict[str, Any]:
     )
     text = _html(case)
     at = _end(text, draw.choice(("</main>", "</body>")))
-    listed = f"<div>{draw.choice(ABOVE_COMMENTS)}{opening}{comments}</{opening[1:].partition(' ')[0]}></div>"
+    listed = f"<div>{draw.choice(MARKUP['above_comments'])}{opening}{comments}</{opening[1:].partition(' ')[0]}></div>"
     return {
         **case,
         "id": f"{case['id']} {BESIDE_COMMENTS}",
