@@ -39,24 +39,12 @@ def test_text_within_a_line(html: str, expected: str) -> None:
     assert [block.text for block in outline_of(f"<p>{html}").blocks()] == [expected]
 
 
-def hidden(html: str) -> list[bool]:
-    page = outline_of(html)
+@pytest.mark.parametrize(("html", "expected"), TABLES["hidden"].values(), ids=TABLES["hidden"])
+def test_hidden(html: str, expected: tuple[int, ...]) -> None:
+    """What calls itself boilerplate is believed in moderation."""
+    page = outline_of(html.replace("{}", PARAGRAPH))
     candidates(page)
-    return [page.regions.hidden[block.element] for block in page.blocks()]
-
-
-def test_what_calls_itself_boilerplate_is_believed_in_moderation() -> None:
-    small = hidden(f"<div>{PARAGRAPH * 3}</div><div class=related-stories>{PARAGRAPH}</div>")
-    large = hidden(f"<div class=comments-page>{PARAGRAPH * 3}</div><div>{PARAGRAPH}</div>")
-    all_of_it = hidden(f"<div class=comment>{PARAGRAPH}</div>" * 4)
-    assert small == [False] * 3 + [True]
-    assert not any(large)
-    assert not any(all_of_it)
-
-
-def test_a_consent_dialog_hides_however_long_it_is() -> None:
-    assert hidden(f"<div>{PARAGRAPH}</div><div id=consent-dialog>{PARAGRAPH * 5}</div>") == [False] + [True] * 5
-    assert not any(hidden(f"<div id=consent-dialog>{PARAGRAPH * 5}</div>"))
+    assert tuple(page.regions.hidden[block.element] for block in page.blocks()) == expected
 
 
 def test_what_is_hidden_is_the_same_in_any_order_of_questions() -> None:
