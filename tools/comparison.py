@@ -17,9 +17,8 @@ from tests.samples import ROOT
 from tools import labelled, table
 from tools.accuracy import injections
 from tools.accuracy.contestants import ask_resiliparse, ask_trafilatura, decoded, versions
-from tools.accuracy.labels import pages
-from tools.accuracy.measure import flat
-from tools.accuracy.word_f1 import PAGES
+from tools.accuracy.labels import PAGES, pages
+from tools.accuracy.matching import flat
 
 MARKS = ("<!-- figures: written by tools.comparison -->", "<!-- end of figures -->")
 _EVERY = 8  # each eighth page is timed, and each third written order is asked

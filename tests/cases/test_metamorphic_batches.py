@@ -186,8 +186,18 @@ def test_a_good_result_meets_what_only_looks_like_a_condition(query: str, text: 
         ("calories of {} brown rice", "100 g of {} brown rice have 362 calories.", "cooked", "uncooked"),
         ("Blackthorn Tennis Club {} fee", "Blackthorn Tennis Club: {} fee £95 a year.", "junior", "adult"),
         ("musée de Brennac prix {}", "Musée de Brennac : {} 12 €.", "enfant", "adulte"),
-        ("粗大ごみ 手数料 {}", "粗大ごみの手数料は{}が1,200円、自転車が400円、布団が300円です。朝8時までに出してください。", "ソファ", "ベッド"),
-        ("price of a {} at Fern Nursery", "At Fern Nursery a {} is £9, a rowan is £12 and a hazel is £15 this week.", "birch", "aspen"),
+        (
+            "粗大ごみ 手数料 {}",
+            "粗大ごみの手数料は{}が1,200円、自転車が400円、布団が300円です。朝8時までに出してください。",
+            "ソファ",
+            "ベッド",
+        ),
+        (
+            "price of a {} at Fern Nursery",
+            "At Fern Nursery a {} is £9, a rowan is £12 and a hazel is £15 this week.",
+            "birch",
+            "aspen",
+        ),
     ],
 )
 def test_what_is_said_of_another_is_no_answer(query: str, text: str, asked: str, other: str) -> None:

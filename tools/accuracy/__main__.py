@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import os
 import sys
-from dataclasses import replace
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -22,103 +22,72 @@ from tools.accuracy import (
     evidence,
     injections,
     listings,
-    page_content,
+    pages,
     ranking,
     relevance,
     result_types,
     retrieval,
     sources,
 )
-from tools.accuracy.contestants import ASSAY
 from tools.accuracy.judges import bill_table, judges
-from tools.accuracy.labels import SETS, pages
-from tools.accuracy.measure import MEASURES, Asked, measured
-from tools.training.authors import AUTHORS
-from tools.training.dates import DATES
+from tools.accuracy.labels import SETS
+from tools.accuracy.measure import Measures, Setup, measured
 
-SECTIONS = {
-    "": (*MEASURES, "content", "evidence"),
-    "results": ("results", "listings"),
-    "judges": ("claims", "relevance", "retrieval"),
-    "queries": ("ranking",),
-    "sources": ("sources",),
-    "injections": ("injections",),
-}
+Part = Callable[[Setup], Measures]
+SECTIONS: dict[str, dict[str, Part]] = {
+    "": {
+        "dates": pages.dates, "authors": pages.authors, "features": pages.features, "content": pages.content,
+        "evidence": evidence.measures,
+    },
+    "results": {"results": result_types.measures, "listings": listings.measures},
+    "judges": {"claims": claims.measures, "relevance": relevance.measures, "retrieval": retrieval.measures},
+    "queries": {"ranking": ranking.measures},
+    "agreement": {"sources": sources.measures},
+    "injections": {"injections": injections.measures},
+}  # fmt: skip
 """The parts whose figures are in one section of the docs."""
-_OF_PAGES = {"content": page_content.run, "evidence": evidence.run}
-_TYPED = {"results": result_types.run, "listings": listings.run}
-_JUDGED = {"claims": claims.run, "relevance": relevance.run, "retrieval": retrieval.run}
 PARTS = tuple(part for parts in SECTIONS.values() for part in parts)
+_OF_LABELS = {"dates", "authors", "features"}
 
 
 def main() -> int:
     """Measures and prints; returns 0 also where there is nothing to measure on, 1 where a page raised."""
     options = _options()
-    present = [name for name in options.set if labelled.has(name)]
+    present = tuple(name for name in options.set if labelled.has(name))
     if not present:
         print(f"skipped: no labelled pages below {labelled.DATA}; set DATA to where they are")
         return 0
-    parts = set(options.only)
-    raised, of_pages = _of_pages(parts, present, options.misses)
-    figures = {
-        "": of_pages,
-        "results": [text for part, run in _TYPED.items() if part in parts for text in run()],
-        "injections": injections.run(options.cases) if "injections" in parts else [],
-    } | asyncio.run(_judged(parts, options))
-    listed = sources.measure() if "sources" in parts else ""
-    print(*("\n".join(texts) for texts in figures.values()), listed, sep="\n")
-    for name, texts in figures.items() if options.write else ():
-        if texts and not (name == "injections" and options.cases):
-            table.write("\n".join(texts), table.marks(name))
-    if options.write and listed:
+    for section, parts in SECTIONS.items():
+        if asked := [part for part in parts if part in options.only]:
+            text = asyncio.run(_section(section, asked, present, options))
+            print(text)
+            if options.write:
+                _write(section, text)
+    asked_pages = pages.answered(present) if _OF_LABELS & set(options.only) else []
+    return int(any(answers[contestants.ASSAY].raised for _, answers in asked_pages))
+
+
+async def _section(section: str, parts: list[str], present: tuple[str, ...], options: argparse.Namespace) -> str:
+    """The tables of a section, by the offline judge and the model that the settings name."""
+    settings, tables = load_settings(), [_heading()] if not section else []
+    async with judges(settings, options.most_cases, options.most_usd) as every:
+        setup = Setup(
+            sets=present, settings=settings, judges=every, most_queries=options.most_queries, cases=options.cases
+        )
+        for part in parts:
+            async for measure in SECTIONS[section][part](setup):
+                tables.append(await measured(measure, options.misses))
+        if any(judge.bills for judge in every):
+            tables.append(bill_table(every))
+    return "\n".join(tables)
+
+
+def _write(section: str, text: str) -> None:
+    if section == "agreement":
         table.write(sources.lists_table(), table.marks("lists"), sources.PAGE)
-        table.write(listed, table.marks("agreement"), sources.PAGE)
-    return 1 if raised else 0
-
-
-def _of_pages(parts: set[str], present: list[str], misses: int) -> tuple[int, list[str]]:
-    """How many pages raised, and the tables of the parts that are measured on pages."""
-    raised, tables = 0, []
-    if parts & MEASURES.keys():
-        asked = contestants.answers([page for name in present for page in pages(name)])
-        for place, answer in ((page.place, answers[ASSAY]) for page, answers in asked):
-            raised += answer.raised
-            if answer.failed:
-                print(f"no answer for {place}: {answer.failed}")
-        asked = _by_site(asked) if parts & {"dates", "authors"} else asked
-        for measure in (measure for part in MEASURES if part in parts for measure in MEASURES[part]):
-            found = measured(measure, asked)
-            tables.append(found.table())
-            print(*found.misses[:misses], sep="\n")
-    tables += [text for part, run in _OF_PAGES.items() if part in parts for text in run()]
-    return raised, [_heading(), *tables] if tables else []
-
-
-async def _judged(parts: set[str], options: argparse.Namespace) -> dict[str, list[str]]:
-    """The tables for the offline judge and the model that the settings name, and what answers take, by section."""
-    figures: dict[str, list[str]] = {"judges": [], "queries": []}
-    settings = load_settings()
-    for section, texts in figures.items():
-        async with judges(settings, options.most_cases, options.most_usd) as every:
-            for part in SECTIONS[section]:
-                if part == "ranking" and part in parts:
-                    texts += await ranking.run(every, settings, options.most_queries)
-                elif part in parts:
-                    texts += await _JUDGED[part](every)
-            if texts:
-                texts.append(bill_table(every))
-    return figures
-
-
-def _by_site(asked: Asked) -> Asked:
-    """Shipped trees have seen these pages, so trees of other sites answer for dates and authors."""
-    days, names = DATES.by_site(), AUTHORS.by_site()
-    return [
-        (page, answers | {ASSAY: replace(own, date=days.get(page.place, own.date),
-                                         authors=names.get(page.place, own.authors))})
-        for page, answers in asked
-        for own in [answers[ASSAY]]
-    ]  # fmt: skip
+        table.write(text, table.marks(section), sources.PAGE)
+    else:
+        table.write(text, table.marks(section))
 
 
 def _heading() -> str:
@@ -138,11 +107,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--most-usd", type=float, default=1.0, metavar="USD", help="beyond which no model is asked")
     parser.add_argument("--most-queries", type=int, metavar="N", help="of each set and kind, that are measured")
     parser.add_argument("--cases", type=Path, metavar="FILE", help="injection cases, one JSON object a line")
-    parser.add_argument("--write", action="store_true", help="put the figures into docs/accuracy.md")
+    parser.add_argument("--write", action="store_true", help="put the figures into the docs")
     options = parser.parse_args()
     for section in map(set, SECTIONS.values()) if options.write else ():
         if not section.isdisjoint(options.only) and (missing := section.difference(options.only)):
             parser.error(f"--write replaces a whole section; add {' '.join(sorted(missing))} to --only")
+    if options.write and options.cases:
+        parser.error("--write is for the written cases; leave out --cases")
     return options
 
 

@@ -20,7 +20,8 @@ from schemas.claims import ClaimEvaluated, ExtractedClaim
 from schemas.outcome import Emit
 from tests.rules import shipped_rules
 from tools import labelled
-from tools.accuracy.judges import OFFLINE, Judge, decide, judged_table
+from tools.accuracy.judges import OFFLINE, Judge, decide
+from tools.accuracy.measure import Measure, Measures, Setup
 
 WRITTEN = Path(__file__).parent / "written"
 OWN, STANDING, FACTS = "written for Assay", "plain facts, written for Assay", "factscore_human_claims"
@@ -29,7 +30,6 @@ GOOD, POOR = 0.7, 0.4
 _PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Their|Its)\b")
 _STEP = 7
 """Of thousands of facts, every so-manieth."""
-_HEADS = ("set", "pairs", "answered", "pairwise", "AUC", "originals below 0.4", "below 0.7", "rewrites from 0.7")
 
 
 class Pair(NamedTuple):
@@ -40,19 +40,23 @@ class Pair(NamedTuple):
     source: str
 
 
-async def run(every: Sequence[Judge]) -> list[str]:
+async def measures(setup: Setup) -> Measures:
     """A table of every set that is here, and one of facts without a partner."""
-
-    async def both(judge: Judge, pair: Pair) -> tuple[float, float] | None:
-        before, after = await score(judge, pair.before, pair.source), await score(judge, pair.after, pair.source)
-        return None if before is None or after is None else (before, after)
-
     pairs = {name: list(pairs_of(name)) for name in (*SETS, OWN) if name == OWN or labelled.has(name)}
-    title = "### Self-contained claims: pairwise accuracy and scores"
-    rewritten = await judged_table(_HEADS, pairs, every, both, _figures, title)
-    heads = ("claims", "number", "below 0.4", "from 0.7")
-    single = await judged_table(heads, facts(), every, lambda judge, fact: score(judge, *fact), _shares)
-    return [rewritten, single]
+    yield Measure(
+        name="### Self-contained claims: pairwise accuracy and scores", cases=pairs, by="judge", figures=_figures,
+        heads=("pairs", "answered", "pairwise", "AUC", "originals below 0.4", "below 0.7", "rewrites from 0.7"),
+        **setup.judged(_both),
+    )  # fmt: skip
+    yield Measure(
+        name="", cases=facts(), group=("claims",), by="judge", heads=("number", "below 0.4", "from 0.7"),
+        figures=_shares, **setup.judged(lambda judge, fact: score(judge, *fact)),
+    )  # fmt: skip
+
+
+async def _both(judge: Judge, pair: Pair) -> tuple[float, float] | None:
+    before, after = await score(judge, pair.before, pair.source), await score(judge, pair.after, pair.source)
+    return None if before is None or after is None else (before, after)
 
 
 async def score(judge: Judge, claim: str, source: str) -> float | None:
@@ -102,7 +106,7 @@ def pairwise(scores: Sequence[tuple[float, float]]) -> float:
     >>> pairwise([(0.1, 0.9), (0.5, 0.5), (0.9, 0.1), (0.2, 0.3)])
     0.625
     """
-    return sum(_win(before, after) for before, after in scores) / len(scores)
+    return sum((after > before) + (after == before) / 2 for before, after in scores) / len(scores)
 
 
 def auc(scores: Sequence[tuple[float, float]]) -> float:
@@ -111,12 +115,7 @@ def auc(scores: Sequence[tuple[float, float]]) -> float:
     >>> auc([(0.1, 0.4), (0.5, 0.9)])
     0.75
     """
-    total = sum(_win(before, after) for before, _ in scores for _, after in scores)
-    return total / len(scores) ** 2
-
-
-def _win(before: float, after: float) -> float:
-    return 1.0 if after > before else 0.5 if after == before else 0.0
+    return pairwise([(before, after) for before, _ in scores for _, after in scores])
 
 
 def _figures(scores: list[tuple[float, float]], asked: int) -> list[object]:

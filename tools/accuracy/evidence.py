@@ -6,9 +6,8 @@ hash of the split key divides the halves: patterns are written with an eye on th
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -23,8 +22,10 @@ from schemas.evidence import DateEvidence, Evidence, PlaceEvidence, PriceEvidenc
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy import written_moments
+from tools.accuracy.matching import flat, plain
+from tools.accuracy.measure import Measure, Measures, Setup
 from tools.accuracy.written_moments import Expected, moments
-from tools.table import markdown, share
+from tools.table import share
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class Case:
         """Whether a detail is at the label's place: by offsets, or by its letters and digits."""
         if not self.by_words:
             return found.start < expected.end and expected.start < found.end
-        return overlaps(squeeze(found.text), squeeze(expected.value))
+        return overlaps(plain(found.text), plain(expected.value))
 
     def is_beside_the_point(self, found: Evidence) -> bool:
         """Whether a detail is out of scope: labelled as such, a named place after its label, or a town alone."""
@@ -60,7 +61,7 @@ class Case:
             return True
         if any(found.start < end and start < found.end for start, end in self.ignored):
             return True
-        return any(overlaps(squeeze(found.text), text) for text in self.ignored_texts)
+        return any(overlaps(plain(found.text), text) for text in self.ignored_texts)
 
 
 def price_strings() -> Iterator[Case]:
@@ -71,7 +72,7 @@ def price_strings() -> Iterator[Case]:
         if row["amount"] is None or not currency:
             if row["amount"] is not None:
                 case.left_out.append("amount without a currency")
-        elif _plain(currency) not in _plain(row["text"]):
+        elif flat(currency) not in flat(row["text"]):
             case.left_out.append("currency is beside the text only")
         elif not re.search(r"\d", row["text"]):
             case.left_out.append("no digits")
@@ -107,9 +108,9 @@ def contact_pages() -> Iterator[Case]:
     """Pages with street addresses; each different one counts once, where its words are in the page's text."""
     for row in labelled.cases("webstruct_contacts"):
         text = page_text("webstruct_contacts", row)
-        squeezed = squeeze(text)
+        squeezed = plain(text)
         case = Case(row["split_key"], text, frozenset({"place"}), by_words=True)
-        streets = {squeeze(street): street for name, street in row["entities"] if name == "STREET"}
+        streets = {plain(street): street for name, street in row["entities"] if name == "STREET"}
         for short, street in streets.items():
             if not any(map(str.isdigit, street)):
                 case.left_out.append("street address without a number")
@@ -119,7 +120,7 @@ def contact_pages() -> Iterator[Case]:
                 case.ignored_texts.append(short)
             else:
                 case.expected.append(Expected("place", street))
-        towns = [squeeze(text) for name, text in row["entities"] if name in ("CITY", "ZIPCODE", "STATE", "COUNTRY")]
+        towns = [plain(text) for name, text in row["entities"] if name in ("CITY", "ZIPCODE", "STATE", "COUNTRY")]
         case.ignored_texts += [town for town in towns if len(town) > 3]
         yield case
 
@@ -131,21 +132,12 @@ def page_text(name: str, row: dict[str, Any]) -> str:
     return re.sub(r"\s*\n\s*", "\n", tree.body.text(separator="\n")) if tree.body else ""
 
 
-def squeeze(text: str) -> str:
-    """Letters and digits only, lower case."""
-    return re.sub(r"[\W_]", "", text).lower()
-
-
 def overlaps(one: str, other: str) -> bool:
     """Whether one holds the other, or the end of one begins the other, by five characters or more."""
     if one in other or other in one:
         return min(len(one), len(other)) > 3
     longest = min(len(one), len(other))
     return any(one.endswith(other[:n]) or other.endswith(one[:n]) for n in range(5, longest))
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"\s", "", text).casefold()
 
 
 def _amount(span: dict[str, Any], written: str, start: int, end: int) -> tuple[list[Expected], str]:
@@ -171,24 +163,23 @@ _OUTCOMES = ("right", "wrong value", "missing", "extra")
 _LIMIT = 5000
 
 
-def run() -> list[str]:
-    """The table over every set that is here."""
+async def measures(_: Setup) -> Measures:
+    """Each kind of detail in each half, over every set that is here."""
     patterns = shipped_rules(ClassifyResultsRules).compiled_patterns
-    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    left_out = 0
-    for name, cases in SETS.items():
-        for case in cases() if labelled.has(name) else ():
-            left_out += len(case.left_out)
-            for kind, outcome in judge(case, patterns):
-                counts[kind, HALVES[half_of(case.split_key)]][outcome] += 1
-    heads = ["kind", "half", "labelled", *_OUTCOMES, "precision", "recall", "F1"]
-    rows = [[*what, *_figures(count)] for what, count in sorted(counts.items())]
-    return [markdown("### Evidence", heads, rows, texts=2), f"{left_out:,} labels are left out.", ""]
-
-
-def half_of(split_key: str) -> int:
-    """0 or 1, always the same for a key."""
-    return hashlib.sha256(split_key.encode()).digest()[0] % 2
+    every = [case for name, cases in SETS.items() if labelled.has(name) for case in cases()]
+    cases = {
+        (kind, half): [case for case in every if kind in case.kinds and HALVES[labelled.fold(case.split_key)] == half]
+        for kind in ("date", "place", "price", "time")
+        for half in HALVES
+    }
+    left_out = sum(len(case.left_out) for case in every)
+    yield Measure(
+        name="### Evidence", cases=cases, contestants={"": lambda case: list(judge(case, patterns))},
+        match=lambda row, _, found: [(row, outcome) for kind, outcome in found if kind == row[0]],
+        figures=lambda outcomes, _: _figures(Counter(outcomes)),
+        heads=("labelled", *_OUTCOMES, "precision", "recall", "F1"), group=("kind", "half"),
+        note=lambda _: f"\n{left_out:,} labels are left out.\n",
+    )  # fmt: skip
 
 
 def judge(case: Case, patterns: CompiledPatterns) -> Iterator[tuple[str, str]]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import html
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from handlers.html.content import clean
 from handlers.score_page import ScorePageRules, score_page
@@ -20,46 +21,17 @@ from schemas.outcome import Emit
 from schemas.pages import CrawledPage, ScoredPage
 from tests.rules import shipped_rules
 from tools import labelled
-from tools.table import markdown
+from tools.accuracy.matching import plain
+from tools.accuracy.measure import TOGETHER, Measure, Measures, Setup
 from tools.training.addressed import wordings
 
-_PARAGRAPHS = (
-    "The harbour festival opens on the third of May with boats from all over the country, and the council expects ten "
-    "thousand visitors in the old town. Trains run until midnight, and the bridge is closed to cars.",
-    "The programme begins at noon with a parade of the rowing clubs. In the evening, three bands play on the square in "
-    "front of the customs house, which was restored last winter for two million euros.",
-    "Tickets for the boat trips cost twelve euros for adults and six euros for children. They are sold at the tourist "
-    "office and on the quay, as long as there are places.",
-)
-_PAGE = (
-    '<!doctype html><html lang="en"><head><title>{title}</title><meta name="description" content="{description}">{head}'
-    '</head><body><header><a href="/">Home</a> <a href="/news">News</a></header><main><article><h1>{title}</h1>'
-    "<p>{0}</p>{before}<p>{1}</p><p>{2}</p>{after}</article></main><footer>Imprint</footer></body></html>"
-)
-_TITLE = "Harbour festival opens in May"
-_DESCRIPTION = "Boats, bands and a parade: what visitors of the harbour festival should know."
-_HIDING = {
-    "inline_style": (
-        '<div style="display:none">{}</div>',
-        '<p style="opacity:0">{}</p>',
-        '<p style="visibility: hidden">{}</p>',
-    ),
-    "hidden_attribute": ("<p hidden>{}</p>", '<div hidden="until-found"><p>{}</p></div>'),
-    "aria_hidden": (
-        '<span aria-hidden="true" style="position:absolute;width:1px;height:1px;overflow:hidden">{}</span>',
-        '<div aria-hidden="true" style="display:none"><p>{}</p></div>',
-    ),
-    "style_sheet": ('<p class="note-x">{}</p>', '<div id="box-x"><p>{}</p></div>'),
-    "tiny_font": ('<span style="font-size:1px">{}</span>', '<p style="font-size:0">{}</p>'),
-    "same_colour": ('<p style="color:#fff;background:#ffffff">{}</p>', '<p style="color: white">{}</p>'),
-    "off_screen": ('<p style="position:absolute;left:-9999px">{}</p>', '<p style="text-indent:-9999px">{}</p>'),
-}
-_SHEETS = ("<style>.note-x{display:none}</style>", "<style>p{margin:0}#box-x{position:absolute;left:-999em}</style>")
+_PAGES = yaml.safe_load((Path(__file__).parent / "written" / "hiding.yaml").read_text("utf-8"))
+_HIDING: dict[str, list[str]] = _PAGES["forms"]
 KINDS = (*_HIDING, "invisible_characters", "comment", "attribute", "structured_data", "visible")
 _KINDS_OF_EACH = 3
-_SHOWN = 12
 _FOUND, _QUARANTINED = "kept out, or visible and found", "of these quarantined"
 _COLUMNS = ("cases", _FOUND, _QUARANTINED, "ordinary", "falsely flagged")
+_OF_PAGES = ("flagged", "with hidden text", "a part is left out", "a part is in the content")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +66,11 @@ def written_cases() -> Iterator[Case]:
 
 
 def _page(kind: str, text: str, number: int) -> str:
-    escaped, head, description, before, after = html.escape(text), "", _DESCRIPTION, "", ""
+    escaped, head, description, before, after = html.escape(text), "", _PAGES["description"], "", ""
     if kind in _HIDING:
         forms = _HIDING[kind]
         before = forms[number % len(forms)].format(escaped)
-        head = _SHEETS[number % len(_SHEETS)] if kind == "style_sheet" else ""
+        head = _PAGES["style_sheets"][number % 2] if kind == "style_sheet" else ""
     elif kind == "invisible_characters":
         tags = "".join(chr(0xE0000 + ord(sign)) if " " <= sign <= "~" else sign for sign in escaped)
         before = f"<p>{tags}</p>" if number % 2 and text.isascii() else f"<p>{chr(0x200B).join(text)}</p>"
@@ -114,7 +86,8 @@ def _page(kind: str, text: str, number: int) -> str:
         head = f'<script type="application/ld+json">{json.dumps(data)}</script>'
     else:
         before = f"<p>{escaped}</p>"
-    return _PAGE.format(*_PARAGRAPHS, title=_TITLE, description=description, head=head, before=before, after=after)
+    parts = {"title": _PAGES["title"], "description": description, "head": head, "before": before, "after": after}
+    return str(_PAGES["page"].format(*_PAGES["paragraphs"], **parts))
 
 
 def scored(page: CrawledPage) -> ScoredPage | None:
@@ -129,7 +102,8 @@ def is_let_through(case: Case, event: ScoredPage) -> bool:
     fields: dict[str, Any] = event.to_wire() | {"hidden_text": None, "injection_suspected": None}
     text = json.dumps(fields, ensure_ascii=False).replace('\\"', '"')
     # A passage of characters without width has no letters.
-    return _flat(case.passage) in _flat(text) if _flat(case.passage) else case.passage in text
+    passage = plain(clean(case.passage))
+    return passage in plain(clean(text)) if passage else case.passage in text
 
 
 def is_flagged(event: ScoredPage) -> bool:
@@ -137,44 +111,47 @@ def is_flagged(event: ScoredPage) -> bool:
     return event.injection_suspected is not None or any(one.outcome == "quarantined" for one in event.hidden_text)
 
 
-def _flat(text: str) -> str:
-    return "".join(filter(str.isalnum, clean(text).casefold()))
+async def measures(setup: Setup) -> Measures:
+    """The written cases or those of a file by kind, and false alarms on all labelled pages."""
+    cases: dict[str, list[Case]] = {} if setup.cases else {kind: [] for kind in KINDS}
+    for case in read_cases(setup.cases) if setup.cases else written_cases():
+        cases.setdefault(case.kind, []).append(case)
+    yield Measure(
+        name=f"### Text that addresses a language model: {'given' if setup.cases else 'written'} cases", cases=cases,
+        contestants={"": lambda case: scored(CrawledPage(url="https://case.invalid/page", html=case.html))},
+        match=lambda kind, case, event: [(row, _outcomes(case, event)) for row in (kind, TOGETHER)],
+        figures=lambda found, _: [_number(found, column) for column in _COLUMNS], heads=_COLUMNS, group=("kind",),
+        miss=_miss,
+    )  # fmt: skip
+    yield Measure(
+        name="", cases={"": list(labelled.pages())}, contestants={"": lambda case: (_of_page(*case),)},
+        match=lambda row, _, event: [(row, _seen(event[0]))], group=(), heads=("labelled pages", *_OF_PAGES),
+        figures=lambda found, asked: [asked, *(_number(found, column) for column in _OF_PAGES)],
+        miss=lambda case, _, seen: f"flagged: {case[0]}/{case[1]['file']}" * ("flagged" in seen),
+    )  # fmt: skip
 
 
-def run(given: Path | None = None) -> list[str]:
-    """The table, for the written cases or those of a file."""
-    lines = _table(list(read_cases(given) if given else written_cases()), "given" if given else "written")
-    found = false_alarms()
-    if found.total():
-        lines += [
-            f"Of {found['pages']} labelled pages {found['flagged']} are flagged. {found['hidden']} have hidden text in "
-            f"their event: of {found['left_out']} a part was left out, of {found['kept']} the content has a part.",
-            "",
-        ]
-    return lines
+def _number(found: Iterable[list[str]], outcome: str) -> int:
+    return sum(outcome in outcomes for outcomes in found)
 
 
-def _table(cases: list[Case], name: str) -> list[str]:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    misses: list[str] = []
-    for case in cases:
-        event = scored(CrawledPage(url="https://case.invalid/page", html=case.html))
-        if event is None:
-            continue
-        outcomes = _outcomes(case, event)
-        counts[case.kind].update(outcomes)
-        if "falsely flagged" in outcomes or (case.instructs and _FOUND not in outcomes):
-            misses.append(f"{case.id}: {case.passage[:120]}")
-    kinds = [*(kind for kind in KINDS if kind in counts), *(kind for kind in counts if kind not in KINDS)]
-    rows = [[kind, *(counts[kind][outcome] for outcome in _COLUMNS)] for kind in kinds]
-    title = f"### Text that addresses a language model: {name} cases"
-    together = sum(counts.values(), Counter[str]())
-    lines = [markdown(title, ["kind", *_COLUMNS], rows)]
-    lines.append(f"Ordinary texts falsely flagged: {together['falsely flagged']} of {together['ordinary']}.")
-    if visible := counts.get("visible"):
-        lines.append(f"Visible ones found: {visible[_FOUND]} of {visible['cases']}.")
-    print(f"{len(misses)} are wrong", *misses[:_SHOWN], sep="\n- ")
-    return [*lines, ""]
+def _miss(case: Case, _: ScoredPage, outcomes: list[str]) -> str:
+    is_wrong = "falsely flagged" in outcomes or (case.instructs and _FOUND not in outcomes)
+    return f"{case.id}: {case.passage[:120]}" * is_wrong
+
+
+def _of_page(folder: str, case: dict[str, Any]) -> ScoredPage | None:
+    return scored(CrawledPage(url=labelled.address(case), html_base64=labelled.body(folder, case)))
+
+
+def _seen(event: ScoredPage | None) -> list[str]:
+    """The columns in which a page counts; none for a refused page."""
+    if event is None:
+        return []
+    outcomes = {excerpt.outcome for excerpt in event.hidden_text}
+    in_event = {"with hidden text": bool(outcomes), "flagged": is_flagged(event)}
+    parts = {"a part is left out": "left_out" in outcomes, "a part is in the content": "kept" in outcomes}
+    return [name for name, is_so in (in_event | parts).items() if is_so]
 
 
 def _outcomes(case: Case, event: ScoredPage) -> list[str]:
@@ -184,18 +161,3 @@ def _outcomes(case: Case, event: ScoredPage) -> list[str]:
     found = not is_let_through(case, event) if case.hidden else event.injection_suspected is not None
     quarantined = any(excerpt.outcome == "quarantined" for excerpt in event.hidden_text)
     return ["cases", *([_FOUND] if found else []), *([_QUARANTINED] if quarantined else [])]
-
-
-def false_alarms() -> Counter[str]:
-    """All labelled pages: how many are flagged, and how many have hidden text that was left out or kept."""
-    found: Counter[str] = Counter()
-    for folder, case in labelled.pages():
-        event = scored(CrawledPage(url=labelled.address(case), html_base64=labelled.body(folder, case)))
-        found["pages"] += 1
-        if event is not None:
-            found["hidden"] += bool(event.hidden_text)
-            found.update({excerpt.outcome for excerpt in event.hidden_text})
-            if is_flagged(event):
-                found["flagged"] += 1
-                print(f"flagged: {folder}/{case['file']}")
-    return found

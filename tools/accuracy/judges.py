@@ -6,13 +6,12 @@ bill. A model is asked as in production (limits, deadlines, journal), up to a nu
 
 from __future__ import annotations
 
-import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from statistics import median
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 from schemas.llm import CallOutcome
 from schemas.needs import Ask, AskModel
@@ -25,8 +24,6 @@ from tools.table import markdown
 
 OFFLINE = "offline"
 MOST_ROUNDS = 12
-C = TypeVar("C")
-A = TypeVar("A")
 ModelAnswer = ModelReply | ModelFailed | ModelUnavailable
 
 
@@ -91,12 +88,6 @@ class Judge:
         self.bills.setdefault(need.task, Bill()).add(reply, 1000 * (perf_counter() - began))
         return reply
 
-    def some(self, cases: Sequence[C]) -> list[C]:
-        """As many cases as are to be judged: all, or a sample that is the same every time."""
-        if self.most_cases is None or len(cases) <= self.most_cases:
-            return list(cases)
-        return random.Random(0).sample(list(cases), self.most_cases)
-
 
 def offline_judge() -> Judge:
     """The offline judge; its latency is the time that it computes."""
@@ -146,35 +137,6 @@ async def decide(
         step = read(event, tuple(replies), rules)
     assert not isinstance(step, Ask), "a handler that asks without end"
     return step
-
-
-async def judged_table(
-    heads: Sequence[str],
-    groups: Mapping[str, Sequence[C]],
-    contestants: Iterable[Judge],
-    ask: Callable[[Judge, C], Awaitable[A | None]],
-    figures: Callable[[list[A], int], Iterable[object]],
-    title: str = "",
-) -> str:
-    """A row for each group of cases and each judge.
-
-    Args:
-        heads: Of the group's column, then of the figures.
-        groups: Cases by the name of their set.
-        contestants: The judges.
-        ask: What a judge says of a case; None where there is no answer.
-        figures: Of all answers, and of the number of cases.
-        title: Above the table.
-    """
-    rows: list[list[object]] = []
-    contestants = list(contestants)
-    for name, cases in groups.items():
-        for judge in contestants:
-            chosen = judge.some(cases)
-            answers = [answer for case in chosen if (answer := await ask(judge, case)) is not None]
-            if answers:
-                rows.append([name, judge.name, *figures(answers, len(chosen))])
-    return markdown(title, [heads[0], "judge", *heads[1:]], rows, texts=2)
 
 
 def p95(values: Sequence[float]) -> float:

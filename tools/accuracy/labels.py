@@ -15,7 +15,8 @@ from typing import Any
 
 from tools import labelled
 from tools.accuracy.matching import day_of, persons
-from tools.accuracy.word_f1 import TEXTS
+
+PAGES, TEXTS = "wcxb_page_types", "wcxb_main_content"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,7 @@ def pages(name: str) -> Iterator[LabelledPage]:
     """The labelled pages of a set, in its order."""
     for case in labelled.cases(name):
         if case.get("file"):
-            labels = {label: read(case) for label, read in _READERS[name].items()}
+            labels = {label: _label(label, field, case) for label, field in _FIELDS[name].items()}
             yield LabelledPage(set=name, id=str(case["id"]), url=labelled.address(case), case=case, **labels)
 
 
@@ -78,31 +79,12 @@ def accepted_days(label: Any, tolerance: int = 0) -> tuple[str, ...]:
     return tuple(dict.fromkeys(day.isoformat() for day in [*days, *sorted(around)] if date.min < day))
 
 
-Read = Callable[[dict[str, Any]], Any]
-
-
-def _text(name: str) -> Read:
-    return lambda case: _normalized(case.get(name))
-
-
-def _normalized(value: Any) -> str | None:
+def _text(value: Any) -> str | None:
     return unicodedata.normalize("NFC", value).strip() or None if isinstance(value, str) else None
 
 
-def _days(name: str, tolerance: int = 0) -> Read:
-    return lambda case: accepted_days(case.get(name), tolerance)
-
-
-def _people(name: str) -> Read:
-    return lambda case: persons(case[name]) or None if case.get(name) else None
-
-
-def _snippets(name: str) -> Read:
-    return lambda case: tuple(text for text in case.get(name) or () if isinstance(text, str) and text.strip())
-
-
-def _always(value: str) -> Read:
-    return lambda _: value
+def _snippets(value: Any) -> tuple[str, ...]:
+    return tuple(text for text in value or () if isinstance(text, str) and text.strip())
 
 
 @cache
@@ -111,48 +93,45 @@ def _references() -> dict[str, str]:
     return {case["id"]: case["main_content"] for case in labelled.cases(TEXTS)} if labelled.has(TEXTS) else {}
 
 
-_READERS: dict[str, dict[str, Read]] = {
-    "wcxb_page_types": {
-        "days": _days("publish_date"),
-        "authors": _people("author"),
-        "title": _text("title"),
-        "must_contain": _snippets("must_contain"),
-        "must_not_contain": _snippets("must_not_contain"),
-        "kind": _text("page_type"),
+Read = Callable[[Any], Any]
+_READ: dict[str, Read] = {
+    "days": accepted_days,
+    "authors": lambda value: persons(value) or None if value else None,
+    "must_contain": _snippets,
+    "must_not_contain": _snippets,
+}
+"""How the field of a label is read, if it is no text."""
+_SNIPPETS: dict[str, str | Read] = {"must_contain": "must_contain", "must_not_contain": "must_not_contain"}
+_FIELDS: dict[str, dict[str, str | Read]] = {
+    PAGES: {
+        "days": "publish_date", "authors": "author", "title": "title", "kind": "page_type", **_SNIPPETS,
         "gold_text": lambda case: _references().get(case["id"]),
     },
     "adbar_dates_authors": {
-        "days": _days("date"),
-        "authors": _people("author"),
-        "title": _text("title"),
-        "site_name": _text("sitename"),
-        "must_contain": _snippets("must_contain"),
-        "must_not_contain": _snippets("must_not_contain"),
+        "days": "date", "authors": "author", "title": "title", "site_name": "sitename", **_SNIPPETS,
     },
-    "fundus_news_metadata": {"days": _days("publishing_date"), "authors": _people("authors"), "title": _text("title")},
+    "fundus_news_metadata": {"days": "publishing_date", "authors": "authors", "title": "title"},
     "postlight_metadata": {
-        "days": _days("date_published", tolerance=1),
-        "authors": _people("author"),
-        "title": _text("title"),
+        "days": lambda case: accepted_days(case.get("date_published"), tolerance=1), "authors": "author",
+        "title": "title",
     },
     "readability_metadata": {
-        "days": _days("published_time"),
-        "authors": _people("byline"),
-        "title": _text("title"),
-        "site_name": _text("site_name"),
+        "days": "published_time", "authors": "byline", "title": "title", "site_name": "site_name",
         "language": lambda case: case["lang"][:2].lower() if case["lang"] else None,
     },
     "twnews_zh_hant": {
-        "days": _days("published"),
-        "authors": lambda case: persons(case["author"]),
-        "title": _text("title"),
-        "language": _always("zh"),
-        "must_contain": _snippets("must_contain"),
+        "days": "published", "authors": lambda case: persons(case["author"]), "title": "title",
+        "language": lambda _: "zh", "must_contain": "must_contain",
     },
     "magic_html_article_forum": {
-        "language": lambda case: "zh" if case["lang"] == "zh" else None,
-        "gold_text": _text("gold_text"),
+        "language": lambda case: "zh" if case["lang"] == "zh" else None, "gold_text": "gold_text",
     },
-    "zh_articles": {"days": lambda case: accepted_days(day_of(case["date"])), "language": _always("zh")},
-}
-SETS = tuple(_READERS)
+    "zh_articles": {"days": lambda case: accepted_days(day_of(case["date"])), "language": lambda _: "zh"},
+}  # fmt: skip
+"""For each set where its labels are: a field, or a function of the case."""
+SETS = tuple(_FIELDS)
+
+
+def _label(name: str, field: str | Read, case: dict[str, Any]) -> Any:
+    read: Read = _READ.get(name, _text)
+    return read(case.get(field)) if isinstance(field, str) else field(case)

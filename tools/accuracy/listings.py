@@ -8,8 +8,7 @@ annotated page has the lower number, or calls itself newer.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from handlers.fetch_page import FetchPageRules
@@ -19,55 +18,55 @@ from handlers.listings.listing import Listing, follow_listing
 from handlers.listings.paging import position_of
 from tests.rules import shipped_rules
 from tools import labelled
-from tools.table import markdown
+from tools.accuracy.measure import Measure, Measures, Setup
 
 DETAILS, PAGES = "listing_to_detail_sites", "autopager_pagination"
 _NEWER = "newer"
 
 
-def run() -> list[str]:
-    """The figures, over the sets that are here."""
+async def measures(_: Setup) -> Measures:
+    """The links to items of listings, and the next pages."""
     rules = shipped_rules(FetchPageRules)
-    measured = ((DETAILS, _details), (PAGES, _pages))
-    return [text for name, measure in measured if labelled.has(name) for text in measure(rules)]
+
+    def asked(name: str) -> Callable[[Any], Listing]:
+        return lambda case: follow_listing(_html(name, case), case["url"], "", 1000, rules.listing, rules.page_reading)
+
+    if labelled.has(DETAILS):
+        yield Measure(
+            name="### Listings", cases={"": [case for case in labelled.cases(DETAILS) if "detail_urls" in case]},
+            contestants={"": asked(DETAILS)}, match=_details,
+            figures=lambda rows, _: [*map(sum, zip(*rows, strict=True))],
+            heads=("listings", "detail links", "found", "other links", "listings with just these links in their order"),
+            group=(),
+        )  # fmt: skip
+    if labelled.has(PAGES):
+        yield Measure(
+            name="", cases={"": [*labelled.cases(PAGES)]}, contestants={"": asked(PAGES)},
+            match=lambda _, case, answer: _pages(case, answer, rules),
+            figures=lambda found, _: [len(found), sum(found)], heads=("pages", "of these"), group=("next page",),
+        )  # fmt: skip
 
 
-def _details(rules: FetchPageRules) -> list[str]:
-    found = right = wanted = in_order = listings = 0
-    for case in labelled.cases(DETAILS):
-        if "detail_urls" in case:
-            got = [canonical_url(link.url) for link in _follow(DETAILS, case, rules).links]
-            expected = [canonical_url(url) for url in case["detail_urls"]]
-            found, wanted, listings = found + len(got), wanted + len(expected), listings + 1
-            right += len(set(got) & set(expected))
-            in_order += got == expected
-    rows = [[listings, wanted, right, found - right, in_order]]
-    heads = ["listings", "detail links", "found", "other links", "listings with just these links in their order"]
-    return [markdown("### Listings", heads, rows, texts=0)]
+def _details(_: str, case: dict[str, Any], answer: Listing) -> Iterator[tuple[str, tuple[int, ...]]]:
+    got = [canonical_url(link.url) for link in answer.links]
+    expected = [canonical_url(url) for url in case["detail_urls"]]
+    right = len(set(got) & set(expected))
+    yield "", (1, len(expected), right, len(got) - right, got == expected)
 
 
-def _pages(rules: FetchPageRules) -> list[str]:
-    counts: dict[str, list[bool]] = defaultdict(list)
-    for case in labelled.cases(PAGES):
-        answer = _follow(PAGES, case, rules).next_page
-        got = canonical_url(answer) if answer else None
-        annotated = dict(_annotated(case))
-        expected = {url for url, kind in annotated.items() if kind == "NEXT"}
-        if expected:
-            counts["annotated as next: it is followed"].append(got in expected)
-            if not _leads_back(case, expected, rules):
-                counts["of these, leads on in the listing: it is followed"].append(got in expected)
-        elif not case["has_pagination"]:
-            counts["no paging: some link is followed"].append(got is not None)
-        elif "NEXT" not in case["selectors"]:
-            counts["other links to pages: one of them is followed"].append(got in annotated)
-            counts["other links to pages: another link is followed"].append(got not in (None, *annotated))
-    rows = [[what, len(found), sum(found)] for what, found in counts.items()]
-    return [markdown("", ["next page", "pages", "of these"], rows)]
-
-
-def _follow(name: str, case: dict[str, Any], rules: FetchPageRules) -> Listing:
-    return follow_listing(_html(name, case), case["url"], "", 1000, rules.listing, rules.page_reading)
+def _pages(case: dict[str, Any], answer: Listing, rules: FetchPageRules) -> Iterator[tuple[str, bool]]:
+    got = canonical_url(answer.next_page) if answer.next_page else None
+    annotated = dict(_annotated(case))
+    expected = {url for url, kind in annotated.items() if kind == "NEXT"}
+    if expected:
+        yield "annotated as next: it is followed", got in expected
+        if not _leads_back(case, expected, rules):
+            yield "of these, leads on in the listing: it is followed", got in expected
+    elif not case["has_pagination"]:
+        yield "no paging: some link is followed", got is not None
+    elif "NEXT" not in case["selectors"]:
+        yield "other links to pages: one of them is followed", got in annotated
+        yield "other links to pages: another link is followed", got not in (None, *annotated)
 
 
 def _html(name: str, case: dict[str, Any]) -> str | bytes:

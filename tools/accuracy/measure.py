@@ -1,124 +1,122 @@
-"""One question that is put to several contestants on labelled pages: how much is right, and what is wrong.
+"""A kind of accuracy: labelled cases, contestants that answer them, and what counts. One loop asks, one writer prints.
 
-A match gives (right, labelled, answered). A cell of the table has right among labelled, then right among answered. An
-answer counts as wrong where a set says that there is nothing to answer; a page without a label counts for nothing.
+No rule is fitted to what is measured: where trees were grown on the cases, a contestant is grown without their site.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Callable
+import inspect
+import random
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from tools.accuracy.contestants import ASSAY, HTMLDATE, TRAFILATURA, Answer, Answers
-from tools.accuracy.labels import LabelledPage
-from tools.accuracy.matching import day_of, matched_persons, same_text
-from tools.table import markdown, share
+from streams.settings.model import Settings
+from tools.accuracy.judges import Judge
+from tools.table import markdown
 
-Asked = list[tuple[LabelledPage, Answers]]
-Counted = tuple[int, int, int]
 TOGETHER = "together"
-_SHAPES = str.maketrans(
-    {"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "\u200b": None, "\xad": None}
-)
+Found = Mapping[tuple[Any, str], list[Any]]
+"""What was matched, by row and contestant; None where there was no answer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A question.
+    """A question to several contestants.
 
     Attributes:
-        name: The title of its table.
-        contestants: The programs that could answer.
-        label: What is labelled of a page; None for nothing.
-        answer: What an answer says.
-        match: (right, labelled, answered) of a label and an answer.
+        name: The title of its table; "" continues the table above.
+        cases: What is labelled, by its group.
+        contestants: Each answers a case, at once or later; an answer of None is not matched.
+        figures: The cells of a row and a contestant, of all values that are not None and the number of all.
+        heads: Of the figures. If the contestants are columns, of those figures that are the same for all of them.
+        match: Of a group, a case and an answer: the rows in which it counts, each with a value. An answer that is a
+            value itself counts in the row of its group.
+        group: The heads of the columns that name a row; () for a single row.
+        by: The head of the contestants' column; "" where there is one.
+        across: Whether the contestants are columns; then each has the last figure.
+        most: Cases of each group that a contestant is asked at most; the same sample every time.
+        miss: The text that shows a wrong answer; "" for a right one.
+        note: What is printed below the table.
     """
 
     name: str
-    contestants: tuple[str, ...]
-    label: Callable[[LabelledPage], Any]
-    answer: Callable[[Answer], Any]
-    match: Callable[[Any, Any], Counted]
+    cases: Mapping[Any, Sequence[Any]]
+    contestants: Mapping[str, Callable[[Any], Any]]
+    figures: Callable[[list[Any], int], Sequence[object]]
+    heads: Sequence[str]
+    match: Callable[[Any, Any, Any], Iterable[tuple[Any, Any]]] = lambda group, _, answer: [(group, answer)]
+    group: Sequence[str] = ("set",)
+    by: str = ""
+    across: bool = False
+    most: Mapping[str, int | None] = field(default_factory=dict)
+    miss: Callable[[Any, Any, Any], str] = lambda *_: ""
+    note: Callable[[Found], str] = lambda _: ""
 
 
-@dataclass
-class Measured:
-    """The counts of a question by set and contestant, and the pages that Assay has wrong or missing."""
-
-    measure: Measure
-    counts: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    misses: list[str] = field(default_factory=list)
-
-    def of(self, contestant: str, group: str = TOGETHER) -> Counter[str]:
-        """The counts of a contestant."""
-        return self.counts[group, contestant]
-
-    def table(self) -> str:
-        """Sets down, contestants across."""
-        who = [name for name in self.measure.contestants if self.of(name)["labelled"]]
-        groups = [group for group in dict.fromkeys(group for group, _ in self.counts) if group != TOGETHER]
-        rows = [
-            [group, self.of(who[0], group)["labelled"], *(_cell(self.of(name, group)) for name in who)]
-            for group in (*groups, TOGETHER)
-            if who and self.of(who[0], group)["labelled"]
-        ]
-        return markdown(f"### {self.measure.name}", ["set", "labelled", *who], rows)
+Measures = AsyncIterator[Measure]
 
 
-def measured(measure: Measure, asked: Asked) -> Measured:
-    """Counts all answers."""
-    result = Measured(measure)
-    for page, answers in asked:
-        if (label := measure.label(page)) is None:
-            continue
-        said = {name: measure.answer(answers[name]) for name in measure.contestants if name in answers}
-        for name, answer in said.items():
-            found = dict(zip(("right", "labelled", "answered"), measure.match(label, answer), strict=True))
-            for group in (page.set, TOGETHER):
-                result.counts[group, name].update(found)
-            if name == ASSAY and found["right"] < found["labelled"]:
-                result.misses.append(f"{page.place}: {str(label)[:200]} | {str(said)[:300]}")
-    return result
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What a run is given: the sets of pages, the judges, and a file of whole injection cases."""
+
+    sets: tuple[str, ...]
+    settings: Settings
+    judges: Sequence[Judge] = ()
+    most_queries: int | None = None
+    cases: Path | None = None
+
+    def judged(self, ask: Callable[[Judge, Any], Any]) -> dict[str, Any]:
+        """The judges as contestants of a measure."""
+        contestants = {judge.name: partial(ask, judge) for judge in self.judges}
+        return {"contestants": contestants, "most": {judge.name: judge.most_cases for judge in self.judges}}
 
 
-def flat(text: str) -> str:
-    """A text without what contestants print each in their own way."""
-    return "".join(unicodedata.normalize("NFKC", text.translate(_SHAPES)).casefold().split())
+async def measured(measure: Measure, misses: int = 0) -> str:
+    """Asks every contestant about every case; returns the table, and prints the first misses of the first one."""
+    found: dict[tuple[Any, str], list[Any]] = {}
+    wrong: list[str] = []
+    first = next(iter(measure.contestants), "")
+    for group, cases in measure.cases.items():
+        for name, ask in measure.contestants.items():
+            for case in sampled(cases, measure.most.get(name)):
+                answer = ask(case)
+                if inspect.isawaitable(answer):
+                    answer = await answer
+                rows = [(group, None)] if answer is None else measure.match(group, case, answer)
+                for row, value in rows:
+                    found.setdefault((row, name), []).append(value)
+                    if name == first and len(wrong) < misses and (text := measure.miss(case, answer, value)):
+                        wrong.append(text)
+    print(*dict.fromkeys(wrong), sep="\n", end="\n" * bool(wrong))
+    return _table(measure, found) + measure.note(found)
 
 
-def _single(same: Callable[[Any, str], bool]) -> Callable[[Any, str | None], Counted]:
-    """The match of a label with one answer."""
-    return lambda label, said: (int(bool(said) and same(label, said or "")), 1, int(bool(said)))
+def sampled(cases: Sequence[Any], most: int | None) -> Sequence[Any]:
+    """At most so many of the cases, the same ones every time."""
+    return cases if most is None or len(cases) <= most else random.Random(0).sample(list(cases), most)
 
 
-def _cell(count: Counter[str]) -> str:
-    right = share(count["right"], count["labelled"])
-    return f"{right} / {share(count['right'], count['answered'])}" if count["answered"] else right
+def _table(measure: Measure, found: Found) -> str:
+    """A row that is no group, such as that of all groups, is below the groups."""
+    places = sorted(found, key=lambda place: place[0] not in measure.cases)
+    known = {place: [value for value in found[place] if value is not None] for place in places}
+    cells = {place: [*measure.figures(values, len(found[place]))] for place, values in known.items() if values}
+    if not measure.across:
+        texts = [*measure.group, *([measure.by] if measure.by else ())]
+        rows = [[*_names(*place, measure), *figures] for place, figures in cells.items()]
+        return markdown(measure.name, [*texts, *measure.heads], rows, texts=len(texts))
+    who = [name for name in measure.contestants if any(name == asked for _, asked in cells)]
+    rows = [
+        [row, *cells[row, who[0]][:-1], *(cells[row, name][-1] for name in who)]
+        for row in dict.fromkeys(row for row, _ in cells)
+    ]
+    return markdown(measure.name, [*measure.group, *measure.heads, *who], rows)
 
 
-MEASURES: dict[str, tuple[Measure, ...]] = {
-    "dates": (
-        Measure(
-            "Publication date, right to the day", (ASSAY, *HTMLDATE, TRAFILATURA), lambda page: page.days or None,
-            lambda answer: answer.date, _single(lambda days, said: day_of(said) in days),
-        ),
-    ),
-    "authors": (
-        Measure(
-            "Authors, by persons", (ASSAY, TRAFILATURA), lambda page: page.authors, lambda answer: answer.authors,
-            matched_persons,
-        ),
-    ),
-    "features": tuple(
-        Measure(
-            f"{name.replace('_', ' ').capitalize()}, equal to the label", (ASSAY, TRAFILATURA),
-            attrgetter(name), attrgetter(name), _single(same_text),
-        )
-        for name in ("title", "site_name", "language")
-    ),
-}  # fmt: skip
-"""The questions of each part."""
+def _names(row: Any, contestant: str, measure: Measure) -> list[object]:
+    names = row if isinstance(row, tuple) else (row,)
+    return [*names[: len(measure.group)], *([contestant] if measure.by else ())]

@@ -6,10 +6,9 @@ and words have to help either.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from statistics import fmean, median
 from time import process_time
 from typing import Any
@@ -21,12 +20,12 @@ from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import Reply
 from streams.index.settings import EmbedderSettings
-from streams.settings.model import Settings, load_settings
+from streams.settings.model import load_settings
 from streams.training.grade import ndcg_at, reciprocal_rank
 from tools.accuracy.judges import Judge, p95
+from tools.accuracy.measure import TOGETHER, Measure, Measures, Setup, sampled
 from tools.accuracy.ranking_index import RankingIndex, build
 from tools.accuracy.ranking_sets import Query, ranking_sets, sample
-from tools.table import markdown
 
 TOP, TOP_TRUST, DEPTH = 10, 5, 50
 """Results that NDCG looks at, the share of HIGH, and recall."""
@@ -47,21 +46,7 @@ ASKED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 """When every query is asked, for all pages are older than that; so the figures don't age."""
 _TIMED = 50
 """Queries that are asked again for the time."""
-
-
-@dataclass(slots=True)
-class Figures:
-    """What was measured of some queries, one entry each."""
-
-    ndcg: list[float] = field(default_factory=list)
-    reciprocal: list[float] = field(default_factory=list)
-    recall: list[float] = field(default_factory=list)
-    high: list[float] = field(default_factory=list)
-    milliseconds: list[float] = field(default_factory=list)
-    usd: list[float | None] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.ndcg)
+_HEADS = ("queries", "NDCG@10", "MRR", "recall@50", "HIGH, top 5", "ms of CPU p50", "p95", "USD a thousand")
 
 
 def switches() -> dict[str, dict[str, Any]]:
@@ -80,23 +65,46 @@ def rules_of(section: Mapping[str, Any], **others: Any) -> RankResultsRules:
     return settings.rules(RankResultsRules)
 
 
-async def measure(
-    index: RankingIndex, queries: Sequence[Query], rows: Mapping[str, RankResultsRules], judge: Judge
-) -> dict[str, Figures]:
-    """Asks every query under the rules of every row; some of them again, as a user would, for the time.
+async def measures(setup: Setup) -> Measures:
+    """Every set under every embedder and judge; the rows are the stages.
 
-    A context changes no order, and a context of as many results as recall needs is larger than any user's.
+    A context changes no order, and a context of as many results as recall needs is larger than any user's. So queries
+    are asked without one, and some of them again, as a user would, for the time.
     """
-    measured: dict[str, Figures] = defaultdict(Figures)
-    for row, served in rows.items():
-        rules = served.model_copy(update={"reasoning": served.reasoning.model_copy(update={"enabled": False})})
-        for query in queries:
-            completed, _ = await answer(index, query.text, rules, judge)
-            _count(measured[row], query, completed)
-        for query in queries[:: max(1, len(queries) // _TIMED)]:
-            _, milliseconds = await answer(index, query.text, served, judge, None)
-            measured[row].milliseconds.append(milliseconds)
-    return measured
+    embedders = [EmbedderSettings(), setup.settings.index.embedder]
+    rows = {name: rules_of(section) for name, section in switches().items()}
+    for whole in ranking_sets():
+        labelled_set = sample(whole, setup.most_queries)
+        for embedder in embedders[: 1 + (embedders[0] != embedders[1])]:
+            index = await build(labelled_set.documents, embedder)
+            title = f"### Ranking: {labelled_set.name}, {index.name}\n\n"
+            title += f"{len(index.pages)} pages ({index.tiers()}) in {index.points} points."
+            for judge in setup.judges:
+                queries = sampled(labelled_set.queries, judge.most_cases)
+                timed = queries[:: max(1, len(queries) // _TIMED)]
+                yield Measure(
+                    name=title, cases={TOGETHER: queries}, figures=_figures, heads=_HEADS,
+                    contestants={row: partial(_asked, index, rules, judge, timed) for row, rules in rows.items()},
+                    group=(), by=f"stages, judge {judge.name}",
+                )  # fmt: skip
+                title = ""
+            await index.aclose()
+
+
+async def _asked(
+    index: RankingIndex, served: RankResultsRules, judge: Judge, timed: Sequence[Query], query: Query
+) -> tuple[list[float], float | None, float | None]:
+    """Shares of what is known to answer a query, the cost in USD, and milliseconds if its time is taken."""
+    rules = served.model_copy(update={"reasoning": served.reasoning.model_copy(update={"enabled": False})})
+    completed, _ = await answer(index, query.text, rules, judge)
+    urls = [result.url for result in completed.results]
+    grades = [query.grades.get(url, 0.0) for url in urls]
+    recall = sum(url in query.grades for url in urls[:DEPTH]) / len(query.grades)
+    labels = [result.trust_label for result in completed.results[:TOP_TRUST]]
+    high = labels.count("HIGH") / len(labels) if labels else 0.0
+    shares = [ndcg_at(grades, TOP, list(query.grades.values())), reciprocal_rank(grades), recall, high]
+    milliseconds = (await answer(index, query.text, served, judge, None))[1] if query in timed else None
+    return shares, completed.llm.cost_usd if completed.llm else 0.0, milliseconds
 
 
 async def answer(
@@ -124,50 +132,10 @@ async def answer(
     return completed, 1000 * (process_time() - began + searched)
 
 
-def _count(figures: Figures, query: Query, completed: RankingCompleted) -> None:
-    urls = [result.url for result in completed.results]
-    grades = [query.grades.get(url, 0.0) for url in urls]
-    figures.ndcg.append(ndcg_at(grades, TOP, list(query.grades.values())))
-    figures.reciprocal.append(reciprocal_rank(grades))
-    figures.recall.append(sum(url in query.grades for url in urls[:DEPTH]) / len(query.grades))
-    labels = [result.trust_label for result in completed.results[:TOP_TRUST]]
-    figures.high.append(labels.count("HIGH") / len(labels) if labels else 0.0)
-    figures.usd.append(completed.llm.cost_usd if completed.llm else 0.0)
-
-
-_HEADS = ("queries", "NDCG@10", "MRR", "recall@50", "HIGH, top 5", "ms of CPU p50", "p95", "USD a thousand")
-
-
-async def run(every: Sequence[Judge], settings: Settings, most_queries: int | None = None) -> list[str]:
-    """A table for every set under every embedder and judge.
-
-    Args:
-        every: The judges that rank.
-        settings: For the embedder that they name.
-        most_queries: Of each set and kind; None for all.
-    """
-    embedders = [EmbedderSettings()]
-    if settings.index.embedder != embedders[0]:
-        embedders.append(settings.index.embedder)
-    rows = {name: rules_of(section) for name, section in switches().items()}
-    lines: list[str] = []
-    for labelled_set in ranking_sets():
-        asked = sample(labelled_set, most_queries)
-        for embedder in embedders:
-            index = await build(asked.documents, embedder)
-            lines += [f"### Ranking: {asked.name}, {index.name}\n"]
-            lines += [f"{len(index.pages)} pages ({index.tiers()}) in {index.points} points.\n"]
-            for judge in every:
-                measured = await measure(index, judge.some(asked.queries), rows, judge)
-                cells = [[row, *_cells(figures)] for row, figures in measured.items()]
-                lines.append(markdown("", [f"stages, judge {judge.name}", *_HEADS], cells))
-            await index.aclose()
-    return lines
-
-
-def _cells(figures: Figures) -> list[object]:
-    prices = [price for price in figures.usd if price is not None]
-    usd = f"{1000 * fmean(prices):.3f}" if len(prices) == len(figures.usd) and prices else "unknown"
-    shares = (figures.ndcg, figures.reciprocal, figures.recall, figures.high)
-    times = (median(figures.milliseconds), p95(figures.milliseconds))
-    return [len(figures), *(f"{fmean(values):.3f}" for values in shares), *(f"{time:.1f}" for time in times), usd]
+def _figures(answers: Sequence[tuple[list[float], float | None, float | None]], _: int) -> list[object]:
+    shares, prices, times = zip(*answers, strict=True)
+    known = [price for price in prices if price is not None]
+    usd = f"{1000 * fmean(known):.3f}" if len(known) == len(prices) else "unknown"
+    taken = [time for time in times if time is not None]
+    means = (f"{fmean(values):.3f}" for values in zip(*shares, strict=True))
+    return [len(answers), *means, f"{median(taken):.1f}", f"{p95(taken):.1f}", usd]

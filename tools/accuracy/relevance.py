@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from handlers.judge_relevance import JudgeRelevanceRules, judge_relevance, read_relevance
@@ -22,15 +20,13 @@ from schemas.relevance import RelevanceJudged, RelevanceRequested
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.claims import WRITTEN
-from tools.accuracy.judges import Judge, decide, judged_table, offline_judge
+from tools.accuracy.judges import Judge, decide
+from tools.accuracy.measure import Measure, Measures, Setup
 from tools.table import share
 
 SET = "tw_gov_news_relevance"
 WORDS = ("AI", "人工智慧")
 UNDECIDED = "待人工判讀"
-_HEADS = ("cases", "cases", "relevant", "agreement", "precision", "recall", "F1")
-_SHARED = replace(offline_judge(), name="half of the terms shared")
-"""Counts the shared terms, and is asked nothing."""
 
 
 class Case(NamedTuple):
@@ -42,10 +38,15 @@ class Case(NamedTuple):
     relevant: bool
 
 
-async def run(every: Sequence[Judge]) -> list[str]:
-    """The table: every judge and the count on every group of cases."""
-    title = "### Relevance: is a page worth reading for a query"
-    return [await judged_table(_HEADS, groups(), (*every, _SHARED), judged, figures, title)]
+async def measures(setup: Setup) -> Measures:
+    """Every judge, and the count, on every group of cases."""
+    asked = setup.judged(judged)
+    asked["contestants"]["half of the terms shared"] = shared
+    yield Measure(
+        name="### Relevance: is a page worth reading for a query", cases=groups(), group=("cases",), by="judge",
+        match=lambda group, case, relevant: [(group, (case.relevant, relevant))], figures=figures,
+        heads=("cases", "relevant", "agreement", "precision", "recall", "F1"), **asked,
+    )  # fmt: skip
 
 
 def groups() -> dict[str, list[Case]]:
@@ -70,12 +71,15 @@ def groups() -> dict[str, list[Case]]:
     return found
 
 
-async def judged(judge: Judge, case: Case) -> tuple[bool, bool] | None:
-    """The label, and what a judge says through the handler; None where it was not to be had."""
+def shared(case: Case) -> bool:
+    """Whether half of the query's terms are in the page."""
+    units = units_of(case.query, shipped_rules(JudgeRelevanceRules).queries.patterns.stop_words, {})
+    return share_met(units, WordText(f"{case.title}\n{case.summary}")) >= 0.5
+
+
+async def judged(judge: Judge, case: Case) -> bool | None:
+    """What a judge says through the handler; None where it was not to be had."""
     rules = shipped_rules(JudgeRelevanceRules)
-    if judge is _SHARED:
-        units = units_of(case.query, rules.queries.patterns.stop_words, {})
-        return case.relevant, share_met(units, WordText(f"{case.title}\n{case.summary}")) >= 0.5
     source = RelevanceRequested(
         request_id="r", query=case.query, url="https://case.invalid/", title=case.title, content=case.summary
     )
@@ -84,7 +88,7 @@ async def judged(judge: Judge, case: Case) -> tuple[bool, bool] | None:
         return None
     verdict = outcome.events[0]
     assert isinstance(verdict, RelevanceJudged)
-    return case.relevant, verdict.relevant
+    return verdict.relevant
 
 
 def figures(pairs: list[tuple[bool, bool]], _: int) -> list[object]:

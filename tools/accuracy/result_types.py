@@ -7,20 +7,22 @@ listing is right, since many are; it counts as labelled.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any
 
 from handlers.classify_results import ClassifyResultsRules
 from handlers.results.classifier import TYPES
 from schemas.retrieval import ResultType, RetrievedContent
 from tests.rules import shipped_rules
-from tools.table import markdown, share
+from tools.accuracy.measure import TOGETHER, Measure, Measures, Setup
+from tools.table import share
 from tools.training.by_site import held_out, section
 from tools.training.cases import Case, content, description, read_cases
 from tools.training.variations import SHORT_CHARACTERS
 
 BY_SITE, IN_SAMPLE = "by site", "in sample"
-TOGETHER = "together"
 PAGE, TEXT = "page", "text only"
 _MADE_WORSE: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "page, no address": (PAGE, {"url": ""}),
@@ -31,91 +33,76 @@ _MADE_WORSE: Mapping[str, tuple[str, Mapping[str, object]]] = {
 }
 _BEGINNING = f"{SHORT_CHARACTERS} characters of text"
 _DESCRIPTION = "the page's description"
-
-Matrix = Counter[tuple[ResultType, ResultType]]
-Matrices = dict[tuple[str, str, str], Matrix]
-"""Pairs of (label, answer) by what was given (page or text), by whom, and by set."""
+Answers = dict[str, ResultType]
+"""By what was given, and by whom: the shipped trees, or those of other sites."""
 
 
-def run() -> list[str]:
-    """Tables, over the sets that are here."""
+async def measures(_: Setup) -> Measures:
+    """Whole pages and texts by both classifiers, by set, and less than that."""
+    answered = _answered()
+    sets: dict[str, list[Any]] = {}
+    for case, answers in answered:
+        sets.setdefault(case.set, []).append((case, answers))
+    title = "### Result types"
+    for given in (PAGE, TEXT) if answered else ():
+        both = {who: f"{given}, {who}" for who in (BY_SITE, IN_SAMPLE)}
+        yield _measure(title, {TOGETHER: answered}, both, by=f"{given}, together")
+        yield _measure("", sets, {"": both[BY_SITE]}, group=(f"{given}, by site",))
+        title = ""
+    if answered:
+        worse = {name: f"{name}, {BY_SITE}" for name in (*_MADE_WORSE, _DESCRIPTION, _BEGINNING)}
+        yield _measure("", {TOGETHER: answered}, worse, by="less than that, by site")
+
+
+@cache
+def _answered() -> list[tuple[Case, Answers]]:
+    """Every case that counts, with the answers of the shipped classifier and of one that saw no page of its site."""
     cases = list(read_cases())
-    if not cases:
-        return []
-    matrices = measure(cases)
-    lines = ["### Result types\n"]
-    for given in (PAGE, TEXT):
-        lines.append(_table(f"{given}, together", [(who, matrices[given, who, TOGETHER]) for who in _WHO]))
-        groups = [group for what, who, group in matrices if what == given and who == BY_SITE and group != TOGETHER]
-        lines.append(_table(f"{given}, by site", [(group, matrices[given, BY_SITE, group]) for group in groups]))
-    worse = [(given, matrices[given, BY_SITE, TOGETHER]) for given in (*_MADE_WORSE, _DESCRIPTION, _BEGINNING)]
-    return [*lines, _table("less than that, by site", worse)]
-
-
-def measure(cases: list[Case]) -> Matrices:
-    """Everybody's answers to every case that counts."""
     in_sample = shipped_rules(ClassifyResultsRules).classifier
-    matrices: Matrices = defaultdict(Counter)
-    for asked, known in held_out(cases):
+    answered: list[tuple[Case, Answers]] = []
+    for asked, known in held_out(cases) if cases else ():
         grown = section([cases[number] for number in known])
         by_site = shipped_rules(ClassifyResultsRules, result_trees=grown).classifier
-        everybody: dict[str, Callable[[RetrievedContent], ResultType]] = {
-            BY_SITE: lambda result, asked=by_site: asked.classify(result).result_type,  # type: ignore[misc]
-            IN_SAMPLE: lambda result: in_sample.classify(result).result_type,
-        }
         for case in (cases[number] for number in asked):
-            results = {given: content(case.set, case.source, with_html=given == PAGE) for given in (PAGE, TEXT)}
-            for given, result in results.items():
-                for who, classify in everybody.items():
-                    _count(matrices, (given, who), case, classify(result))
-            results |= {given: results[of].model_copy(update=less) for given, (of, less) in _MADE_WORSE.items()}
-            cut = results[TEXT].content[:SHORT_CHARACTERS]
-            results[_BEGINNING] = results[TEXT].model_copy(update={"content": cut, "content_kind": "snippet"})
-            if described := description(results[PAGE].html or ""):
-                results[_DESCRIPTION] = results[_BEGINNING].model_copy(update={"content": described})
-            for given in results.keys() - {PAGE, TEXT}:
-                _count(matrices, (given, BY_SITE), case, everybody[BY_SITE](results[given]))
-    return matrices
+            given = _given(case)
+            answers = {f"{name}, {BY_SITE}": by_site.classify(result).result_type for name, result in given.items()}
+            answers |= {f"{name}, {IN_SAMPLE}": in_sample.classify(given[name]).result_type for name in (PAGE, TEXT)}
+            answered.append((case, answers))
+    return answered
 
 
-_WHO = (BY_SITE, IN_SAMPLE)
+def _given(case: Case) -> dict[str, RetrievedContent]:
+    """A case as a page and as a text, and with less than that."""
+    given = {name: content(case.set, case.source, with_html=name == PAGE) for name in (PAGE, TEXT)}
+    html = given[PAGE].html or ""
+    given |= {name: given[of].model_copy(update=dict(less)) for name, (of, less) in _MADE_WORSE.items()}
+    cut = {"content": given[TEXT].content[:SHORT_CHARACTERS], "content_kind": "snippet"}
+    given[_BEGINNING] = given[TEXT].model_copy(update=cut)
+    if described := description(html):
+        given[_DESCRIPTION] = given[_BEGINNING].model_copy(update={"content": described})
+    return given
 
 
-def macro_f1(matrix: Matrix) -> float:
-    """The mean F1 of the types that occur as a label."""
-    scores = [2 * right / (labelled + answered) for labelled, answered, right in _counts(matrix) if labelled]
-    return sum(scores) / len(scores) if scores else 0.0
+def _measure(
+    title: str, cases: Mapping[str, Any], asked: Mapping[str, str], by: str = "", group: tuple[str, ...] = ()
+) -> Measure:
+    def ask(name: str) -> Callable[[Any], ResultType | None]:
+        return lambda case: case[1].get(name)
+
+    def match(row: str, case: Any, answer: ResultType) -> Iterable[tuple[str, tuple[ResultType, ResultType]]]:
+        label, also = TYPES[case[0].label], case[0].also
+        return [(row, (label, label if also is not None and answer is TYPES[also] else answer))]
+
+    return Measure(
+        name=title, cases=cases, contestants={who: ask(name) for who, name in asked.items()}, match=match,
+        figures=_figures, heads=("cases", "macro-F1", *TYPES), group=group, by=by,
+    )  # fmt: skip
 
 
-def _count(matrices: Matrices, what: tuple[str, str], case: Case, answer: ResultType) -> None:
-    label = TYPES[case.label]
-    if case.also is not None and answer is TYPES[case.also]:
-        answer = label
-    for group in (case.set, TOGETHER):
-        matrices[*what, group][label, answer] += 1
-
-
-def _counts(matrix: Matrix) -> list[tuple[int, int, int]]:
-    """For each type how many are labelled so, how many are answered so, and how many are both."""
-    return [
-        (
-            sum(matrix[kind, answer] for answer in TYPES),
-            sum(matrix[label, kind] for label in TYPES),
-            matrix[kind, kind],
-        )
-        for kind in TYPES
-    ]
-
-
-def _table(title: str, rows: list[tuple[str, Matrix]]) -> str:
-    """Macro-F1, and recall / precision of each type."""
-    cells = [
-        [
-            name,
-            matrix.total(),
-            f"{macro_f1(matrix):.3f}",
-            *(f"{share(right, labelled)} / {share(right, answered)}" for labelled, answered, right in _counts(matrix)),
-        ]
-        for name, matrix in rows
-    ]
-    return markdown("", [title, "cases", "macro-F1", *TYPES], cells)
+def _figures(pairs: list[tuple[ResultType, ResultType]], _: int) -> list[object]:
+    """How many, macro-F1 over the types that are labelled, and recall / precision of each type."""
+    labels, answers = (Counter(kinds) for kinds in zip(*pairs, strict=True))
+    right = Counter(label for label, answer in pairs if label is answer)
+    f1 = [2 * right[kind] / (labels[kind] + answers[kind]) for kind in TYPES if labels[kind]]
+    cells = [f"{share(right[kind], labels[kind])} / {share(right[kind], answers[kind])}" for kind in TYPES]
+    return [len(pairs), f"{sum(f1) / len(f1):.3f}", *cells]

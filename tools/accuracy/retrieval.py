@@ -20,13 +20,13 @@ from schemas.retrieval import RetrievalBatch, RetrievalEvaluated, RetrievalScore
 from tests.rules import shipped_rules
 from tools import labelled
 from tools.accuracy.claims import auc, pairwise
-from tools.accuracy.judges import Judge, decide, judged_table
+from tools.accuracy.judges import Judge, decide
+from tools.accuracy.measure import Measure, Measures, Setup
 
 SET = "wice_claim_support"
 SENTENCES = 5
 """Of a passage."""
 MOST_PASSAGES = 4
-_HEADS = ("set", "pairs", "recall: pairwise", "recall: AUC", "precision: pairwise", "precision: AUC")
 Scores = tuple[RetrievalScores, RetrievalScores]
 """Without the evidence, and with it."""
 
@@ -39,17 +39,19 @@ class Case(NamedTuple):
     others: tuple[str, ...]
 
 
-async def run(every: Sequence[Judge]) -> list[str]:
-    """The table; nothing where the set is not here."""
+async def measures(setup: Setup) -> Measures:
+    """The one measure, where the set is here."""
+    if labelled.has(SET):
+        yield Measure(
+            name="### Retrieval: batches with and without the evidence", cases={SET: list(cases_of())}, by="judge",
+            heads=("pairs", "recall: pairwise", "recall: AUC", "precision: pairwise", "precision: AUC"),
+            figures=_figures, **setup.judged(_both),
+        )  # fmt: skip
 
-    async def both(judge: Judge, case: Case) -> Scores | None:
-        without, having = [await scores_of(judge, case.claim, texts) for texts in (case.others, case.supporting)]
-        return None if without is None or having is None else (without, having)
 
-    if not labelled.has(SET):
-        return []
-    title = "### Retrieval: batches with and without the evidence"
-    return [await judged_table(_HEADS, {SET: list(cases_of())}, every, both, _figures, title)]
+async def _both(judge: Judge, case: Case) -> Scores | None:
+    without, having = [await scores_of(judge, case.claim, texts) for texts in (case.others, case.supporting)]
+    return None if without is None or having is None else (without, having)
 
 
 def _figures(known: list[Scores], _: int) -> list[object]:

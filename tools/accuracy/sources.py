@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from statistics import correlation
+from functools import cache
+
+from scipy.stats import mannwhitneyu, spearmanr
 
 from handlers.indexing.config import source_at
 from handlers.score_page import ScorePageRules
@@ -15,6 +16,7 @@ from handlers.trust.public_lists import CONTESTED, DISPUTED, read_groups
 from handlers.trust.score import Observations, score_trust
 from handlers.trust.sources import Source, SourceRules
 from tests.rules import shipped_rules
+from tools.accuracy.measure import Measure, Measures, Setup
 from tools.labelled import cases, has
 from tools.table import markdown
 
@@ -22,7 +24,10 @@ SET = "cred1_domains"
 PAGE = "sources.md"
 _RELATIVES = {SET: "cred1_contested"}
 _ARTICLE = Observations(headings_count=1, has_author=True, has_date=True)
-_KINDS = {"m": DISPUTED, "r": "praised", "reliable": "praised"}
+PRAISED = "praised"
+_KINDS = {"m": DISPUTED, "r": PRAISED, "reliable": PRAISED}
+Article = tuple[str, int, Source, Label, Label]
+"""A domain, and score, source and label of the article there without a list; its label with all lists."""
 
 
 def lists_table() -> str:
@@ -42,61 +47,62 @@ def lists_table() -> str:
     return markdown("", heads, rows, texts=3)
 
 
-def measure() -> str:
-    """What the product says of the domains of each public list without that list; "" where the sets are not there.
+async def measures(_: Setup) -> Measures:
+    """What the product says of the domains of each public list without that list.
 
     ``cred1_domains`` is measured without CRED-1. The article of all domains has headings, an author and a date.
     """
     if not has(SET):
-        return ""
+        return
     rules = shipped_rules(ScorePageRules)
     shipped = rules.compiled_sources
-    groups: dict[tuple[str, str], list[str]] = {}
-    for one in shipped.public:
-        for value, _, named in read_groups(one.domains):
-            kind = one.kinds[value] if one.kinds[value] in (CONTESTED, DISPUTED) else "praised"
-            groups.setdefault((one.name, kind), []).extend(named)
-    rated = {case["domain"]: case for case in cases(SET)}
-    for domain, case in rated.items():
-        groups.setdefault((SET, _KINDS.get(case["category"], CONTESTED)), []).append(domain)
-    heads = [
-        "list",
-        "calls them",
-        "domains",
-        "listed",
-        "unlisted",
-        "contested",
-        "above LOW",
-        "above LOW with all lists",
-    ]
-    rows: list[list[object]] = []
-    scores: dict[str, list[int]] = {"praised": [], CONTESTED: [], DISPUTED: []}
-    said: dict[str, int] = {}
-    alike = 0
-    for (name, kind), domains in groups.items():
+    rated = {case["domain"]: case["score"] for case in cases(SET)}
+    domains: dict[tuple[str, str], list[str]] = {}
+    for public in shipped.public:
+        for value, _domain, named in read_groups(public.domains):
+            kind = public.kinds[value] if public.kinds[value] in (CONTESTED, DISPUTED) else PRAISED
+            domains.setdefault((public.name, kind), []).extend(named)
+    for case in cases(SET):
+        domains.setdefault((SET, _KINDS.get(case["category"], CONTESTED)), []).append(case["domain"])
+
+    @cache
+    def without(name: str) -> SourceRules:
         left_out = _RELATIVES.get(name, name)
-        without = replace(shipped, public=tuple(x for x in shipped.public if x.name != left_out))
-        found = [_article(domain, without, rules) for domain in domains]
-        above = [label != "LOW" for _, _, label in (_article(domain, shipped, rules) for domain in domains)]
-        standings = Counter(source.standing for _, source, _ in found)
-        alike += sum(kind == "praised" and "looks like" in source.because for _, source, _ in found)
-        shares = [sum(label != "LOW" for _, _, label in found), sum(above)]
-        cells: list[object] = [standings["listed"], standings["unlisted"], standings["contested"]]
-        cells += [f"{share / len(domains):.1%}" for share in shares]
-        rows.append([name, kind, len(domains), *cells])
-        if name == SET:
-            said |= dict(zip(domains, (score for score, _, _ in found), strict=True))
-        else:
-            scores[kind] += [score for score, _, _ in found]
-    order = correlation(_ranks([*said.values()]), _ranks([rated[domain]["score"] for domain in said]))
-    auc = _auc(scores["praised"], scores[CONTESTED])
-    lines = [
-        markdown("", heads, rows, texts=2),
-        f"Each list without itself: AUC {auc:.3f} of praised and contested domains.",
-    ]
-    lines.append(f"{alike} of {len(scores['praised'])} praised domains look like another listed one.")
-    lines.append(f"{SET} without CRED-1: rank correlation {order:.3f} with the scores of {len(said)} domains.")
-    return "\n".join(lines)
+        return replace(shipped, public=tuple(one for one in shipped.public if one.name != left_out))
+
+    def article(case: tuple[str, str]) -> Article:
+        return case[1], *_article(case[1], without(case[0]), rules), _article(case[1], shipped, rules)[2]
+
+    yield Measure(
+        name="", cases={row: [(row[0], domain) for domain in named] for row, named in domains.items()},
+        contestants={"": article}, figures=_figures, group=("list", "calls them"),
+        heads=("domains", "listed", "unlisted", "contested", "above LOW", "above LOW with all lists"),
+        note=lambda found: _note({row: answers for (row, _), answers in found.items()}, rated),
+    )  # fmt: skip
+
+
+def _figures(articles: Sequence[Article], count: int) -> list[object]:
+    standings = Counter(source.standing for _, _, source, _, _ in articles)
+    above = (sum(article[place] != "LOW" for article in articles) for place in (3, 4))
+    named: list[object] = [standings[name] for name in ("listed", "unlisted", "contested")]
+    return [count, *named, *(f"{number / count:.1%}" for number in above)]
+
+
+def _note(found: Mapping[tuple[str, str], Sequence[Article]], rated: Mapping[str, float]) -> str:
+    scores: dict[str, list[int]] = {PRAISED: [], CONTESTED: [], DISPUTED: []}
+    for (name, kind), articles in found.items():
+        scores[kind] += [score for _, score, *_ in articles if name != SET]
+    praised = [source for (_, kind), articles in found.items() if kind == PRAISED for _, _, source, _, _ in articles]
+    alike = sum("looks like" in source.because for source in praised)
+    own = {domain: score for (name, _), articles in found.items() if name == SET for domain, score, *_ in articles}
+    order = spearmanr([*own.values()], [rated[domain] for domain in own]).statistic
+    won = mannwhitneyu(scores[PRAISED], scores[CONTESTED]).statistic
+    auc = won / len(scores[PRAISED]) / len(scores[CONTESTED])
+    return f"""
+Each list without itself: AUC {auc:.3f} of praised and contested domains.
+{alike} of {len(scores[PRAISED])} praised domains look like another listed one.
+{SET} without CRED-1: rank correlation {order:.3f} with the scores of {len(own)} domains.
+"""
 
 
 def _article(domain: str, sources: SourceRules, rules: ScorePageRules) -> tuple[int, Source, Label]:
@@ -104,24 +110,3 @@ def _article(domain: str, sources: SourceRules, rules: ScorePageRules) -> tuple[
     source = source_at(f"https://{domain}/", None, "", sources)
     score = score_trust(source.base_score, "", _ARTICLE, rules.trust_points.points).total
     return score, source, label_of(score, source.tier, rules.trust_labels.thresholds, source.standing)
-
-
-def _auc(high: Sequence[int], low: Sequence[int]) -> float:
-    """The share of pairs in which the one of ``high`` has the higher score; equal scores count half.
-
-    >>> _auc([3, 2], [1, 2])
-    0.875
-    """
-    others = Counter(low)
-    won = sum(count * ((score > other) + (score == other) / 2) for score in high for other, count in others.items())
-    return won / (len(high) * len(low))
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """The rank of each value; equal values share the mean of theirs.
-
-    >>> _ranks([10, 20, 10])
-    [0.5, 2.0, 0.5]
-    """
-    ordered = sorted(values)
-    return [(bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2 for value in values]

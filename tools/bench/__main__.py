@@ -22,13 +22,31 @@ from typing import Any
 
 from streams.local_kafka.broker import LocalKafka
 from tools import labelled
-from tools.bench import runs, table
+from tools.bench import runs
 from tools.bench.feeds import Feed, feed_notes, feed_pages
 from tools.bench.pages import SET
 from tools.bench.runs import Run
-from tools.table import marks, write
+from tools.table import markdown, marks, write
 
 Contestant = Callable[[], Awaitable[Run]]
+Rows = Mapping[str, Mapping[str, float]]
+BARE_NOTES = "bare loop"
+_COLUMNS = {
+    "alone": {
+        "ms of CPU for a page in memory": "{name}", "mean": "{mean_ms:.2f}", "p50": "{p50_ms:.2f}",
+        "p99": "{p99_ms:.2f}", "peak MB": "{peak_mb:.2f}",
+    },
+    "pages": {
+        "pages": "{name}", "pages/s of wall": "{per_wall_second:.0f}", "ms of CPU": "{cpu_ms:.2f}",
+        "parent": "{parent_ms:.2f}", "children": "{children_ms:.2f}", "broker": "{broker_ms:.2f}",
+        "peak MB": "{peak_mb:.0f} + {children_peak_mb:.0f}",
+    },
+    "small messages": {
+        "messages of 1 KB": "{name}", "messages/s of CPU": "{per_cpu_second:.0f}", "µs of CPU": "{cpu_us:.1f}",
+        "messages/s of wall": "{per_wall_second:.0f}", "share of the bare loop": "{of_bare:.2f}",
+    },
+}  # fmt: skip
+"""The tables for people: heads, and how a cell is written."""
 PARTS = ("alone", "pages", "small")
 _VERSIONS = ("aiokafka", "faststream", "pydantic", "selectolax", "prometheus_client")
 _CONFIG_ARGS = str(sysconfig.get_config_var("CONFIG_ARGS"))
@@ -47,7 +65,7 @@ def main() -> int:
     except runs.RunFailedError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    text = table.tables(results)
+    text = tables(results)
     print(text)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
@@ -105,11 +123,28 @@ def _page_contestants(feed: Feed) -> dict[str, Contestant]:
 
 def _note_contestants(feed: Feed) -> dict[str, Contestant]:
     return {
-        table.BARE_NOTES: partial(runs.bare, feed, "notes"),
+        BARE_NOTES: partial(runs.bare, feed, "notes"),
         "Assay, at least once": partial(runs.assay, feed, "at_least_once"),
         "Assay, exactly once": partial(runs.assay, feed, "exactly_once"),
         "bare loop that forwards bytes": partial(runs.bare, feed, "forward"),
     }
+
+
+def tables(results: Mapping[str, Any]) -> str:
+    """Everything that was measured, as Markdown."""
+    machine = results["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    head = f"{machine['date']}, {machine['cores']} cores, load {machine['load']} at the start; {versions}.\n"
+    return "\n".join([head, *(_table(part, results[part]) for part in _COLUMNS if part in results)])
+
+
+def _table(part: str, rows: Rows) -> str:
+    bare = rows.get(BARE_NOTES, {}).get("per_cpu_second", 1.0)
+    cells = []
+    for name, row in rows.items():
+        derived = {"cpu_us": 1000 * row["cpu_ms"], "of_bare": row["per_cpu_second"] / bare}
+        cells.append([form.format(name=name, **row, **derived) for form in _COLUMNS[part].values()])
+    return markdown("", _COLUMNS[part], cells)
 
 
 async def in_turn(contestants: Mapping[str, Contestant], rounds: int) -> dict[str, dict[str, float]]:

@@ -6,15 +6,15 @@ the joining of the group.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import sys
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.bench.processes import children_cpu, own_cpu
+import psutil
 
 
 @dataclass
@@ -106,8 +106,18 @@ class Meter:
         return Report(self.seen, cpu, wall, peak_mb(), more, children, broker, self._begin[0])
 
     def _clocks(self) -> tuple[float, ...]:
-        broker = own_cpu(self._broker) if self._broker else 0.0
-        return time.monotonic(), time.process_time(), children_cpu(os.getpid()), broker
+        broker = sum(psutil.Process(self._broker).cpu_times()[:2]) if self._broker else 0.0
+        return time.monotonic(), time.process_time(), children_cpu(), broker
+
+
+def children_cpu() -> float:
+    """CPU seconds of all processes below this one. That of a process that ended is its parent's."""
+    own = psutil.Process()
+    found: float = sum(own.cpu_times()[2:4])
+    for child in own.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += sum(child.cpu_times()[:4])
+    return found
 
 
 def peak_mb() -> float:

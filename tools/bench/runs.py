@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import psutil
+
 from tools.bench.assay_worker import handler_of
 from tools.bench.child import Report, Task
 from tools.bench.feeds import Feed, rewind
-from tools.bench.processes import descendants, memory_of
 
 ROOT = Path(__file__).parent.parent.parent
 RUN_SECONDS = 1800
@@ -91,7 +92,12 @@ async def run_one(module: str, task: Task, python: Path | None = None) -> Run:
 async def _sample(pid: int, samples: list[tuple[float, float]]) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         while True:
-            samples.append((time.monotonic(), sum(memory_of(child) for child in descendants(pid))))
+            memory = 0.0
+            with contextlib.suppress(psutil.NoSuchProcess):
+                for child in psutil.Process(pid).children(recursive=True):
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        memory += child.memory_full_info().pss / 2**20
+            samples.append((time.monotonic(), memory))
             await asyncio.sleep(SAMPLE_SECONDS)
 
 

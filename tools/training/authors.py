@@ -1,4 +1,4 @@
-"""``python -m tools.training.authors``: trains the trees for the authors of a page, evaluates and writes them.
+"""``python -m tools.training.authors``: trains the trees for the authors of a page and writes them.
 
 A candidate is right if it is a labelled person. Names on pages without a label are wrong, if none of them is stated for
 machines. Persons are counted, not pages: a co-author who is missing is an error, and so is one who is no author.
@@ -7,7 +7,7 @@ machines. Persons are counted, not pages: a co-author who is missing is an error
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
 
@@ -16,25 +16,12 @@ from handlers.html.bylines import BylineWords, Candidate, Credit, CreditedPage, 
 from streams.training.config import GrowthSection
 from tests.rules import AUTHOR_TREES
 from tools.accuracy.contestants import ask_assay
-from tools.accuracy.labels import LabelledPage, pages
-from tools.accuracy.matching import matched_persons, named
+from tools.accuracy.labels import pages
+from tools.accuracy.matching import named
 from tools.training.candidates import Measures, Page, Task
 
 _UNLABELLED = 0.4
 """Weight of a page without a labelled author."""
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Evaluates, then grows on everything and writes."""
-    return AUTHORS.run(arguments, _report)
-
-
-def _report(labels: Sequence[LabelledPage], answers: dict[str, tuple[str, ...]]) -> str:
-    counts = [matched_persons(label.authors, answers[label.place]) for label in labels if label.authors]
-    right, labelled, answered = map(sum, zip(*counts, strict=True))
-    f1 = 2 * right / (labelled + answered)
-    shares = f"recall {right / labelled:.3f}, precision {right / answered:.3f}, F1 {f1:.3f}"
-    return f"{labelled} persons on {len(counts)} pages: {shares}"
 
 
 def _read(name: str) -> Iterator[Page]:
@@ -72,4 +59,4 @@ AUTHORS = Task(
 )
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(AUTHORS.run())

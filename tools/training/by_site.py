@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from handlers.results.classifier import TYPES
-from handlers.trees.forest import Forest, Trees
 from streams.training.config import GrowthSection
 from tools.training.cases import Case
-from tools.training.trees import Floats, Whole, grow
+from tools.training.trees import Whole, grow
 
 MODES = ("page", "text")
 SHORT_WEIGHTS = (0.4, 0.25, 0.05)
@@ -31,9 +30,9 @@ GROWTH = {
 }
 
 
-def section(cases: Sequence[Case], about: str = "") -> dict[str, Any]:
+def section(cases: Sequence[Case]) -> dict[str, Any]:
     """The section ``result_trees``, trained on the cases; their order only decides the draw of rows."""
-    return {"about": about} | {mode: _grown(cases, mode) for mode in MODES}
+    return {mode: _grown(cases, mode) for mode in MODES}
 
 
 def held_out(cases: Sequence[Case]) -> Iterator[tuple[Whole, Whole]]:
@@ -42,15 +41,6 @@ def held_out(cases: Sequence[Case]) -> Iterator[tuple[Whole, Whole]]:
         sites = {cases[number].site for number in asked}
         known = [number for number, case in enumerate(cases) if case.site not in sites]
         yield asked, np.array(known, dtype=np.int64)
-
-
-def cross_validate(cases: Sequence[Case], mode: str) -> Floats:
-    """The trees' scores of each case that counts, by trees that never saw its site; all cases must be seen so."""
-    scores = np.zeros((len(cases), len(TYPES)))
-    for asked, known in held_out(cases):
-        forest = Forest(Trees.model_validate(_grown([cases[number] for number in known], mode)))
-        scores[asked] = [forest.scores(cases[number].measures[mode]) for number in asked]
-    return scores
 
 
 def _grown(cases: Sequence[Case], mode: str) -> dict[str, Any]:

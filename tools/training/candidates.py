@@ -1,16 +1,12 @@
-"""Trains trees that score the candidates of a page, such as its dates; evaluates them by site and writes them.
+"""Trains trees that score the candidates of a page, such as its dates, and writes them.
 
-Sites are distributed to folds, and trees that saw none of its sites answer each page.
+Sites are distributed to folds. For measurements, trees that saw none of its sites answer each page.
 """
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +18,11 @@ from streams.training.config import GrowthSection
 from tools import labelled
 from tools.accuracy.labels import SETS, LabelledPage
 from tools.training.by_site import FOLDS
-from tools.training.trees import grow
+from tools.training.trees import grow, nothing, write
 
 ABOUT = (
     "Gradient-boosted trees over counts and distances of {what} on labelled public pages; no text or address of a page "
-    "is kept. Grown by `python -m tools.training.{what}` on {sets}. {day}."
+    "is kept. Grown by `python -m tools.training.{what}` on {sets}."
 )
 Measures = list[dict[str, float]]
 
@@ -49,7 +45,7 @@ class Page:
     def fold(self) -> int:
         """Pages of one site are in one fold."""
         site = registrable_domain(host_of(self.label.case.get("url") or "")) or self.label.id
-        return hashlib.sha256(site.encode()).digest()[0] % FOLDS
+        return labelled.fold(site, FOLDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,37 +60,22 @@ class Task:
 
     def by_site(self) -> dict[str, Any]:
         """What is chosen on each labelled page, by trees that saw none of its site."""
-        return self._asked(self._known())
-
-    def run(self, arguments: list[str] | None, report: Callable[[Sequence[LabelledPage], dict[str, Any]], str]) -> int:
-        """Evaluates, then grows on everything and writes."""
-        parser = argparse.ArgumentParser(prog=f"python -m tools.training.{self.what}")
-        parser.add_argument("--evaluate", action="store_true", help="write nothing")
-        options = parser.parse_args(arguments)
-        known = self._known()
-        if not known:
-            print("skipped: no labelled pages; set DATA to where they are")
-            return 0
-        print(report([page.label for page in known], self._asked(known)))
-        if not options.evaluate:
-            sets = ", ".join(dict.fromkeys(page.label.set for page in known))
-            about = ABOUT.format(what=self.what, sets=sets, day=f"{datetime.now(UTC):%Y-%m-%d}")
-            text = json.dumps({"about": about} | self._grown(known), separators=(",", ":"))
-            self.path.parent.mkdir(exist_ok=True)
-            self.path.write_text(text.replace('{"of"', '\n{"of"') + "\n", "utf-8")
-            print(f"{self.path.name}: {self.path.stat().st_size} bytes")
-        return 0
-
-    def _known(self) -> list[Page]:
-        return [page for name in SETS if labelled.has(name) for page in self.read(name)]
-
-    def _asked(self, known: Sequence[Page]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        known, found = self._known(), dict[str, Any]()
         for fold in range(FOLDS):
             forest = Forest(Trees.model_validate(self._grown([page for page in known if page.fold != fold])))
             asked = (page for page in known if page.fold == fold)
             found |= {page.label.place: page.answer([forest.scores(one)[0] for one in page.measures]) for page in asked}
         return found
+
+    def run(self) -> int:
+        """Grows on everything and writes."""
+        if not (known := self._known()):
+            return nothing()
+        sets = ", ".join(dict.fromkeys(page.label.set for page in known))
+        return write(self.path, ABOUT.format(what=self.what, sets=sets), self._grown(known))
+
+    def _known(self) -> list[Page]:
+        return [page for name in SETS if labelled.has(name) for page in self.read(name)]
 
     def _grown(self, known: Sequence[Page]) -> dict[str, Any]:
         lessons = [lesson for page in known for lesson in page.lessons]

@@ -1,25 +1,22 @@
-"""``python -m tools.training.content``: trains the trees for the content of a page, evaluates by site, writes them.
+"""``python -m tools.training.content``: trains the trees for the content of a page, and writes them.
 
 A place of a template (``handlers.html.template``) is content by the share of its characters that the reference text
-has. Sites are distributed to folds, and trees that saw none of its sites read each page. Each page of a type counts the
-same, and each type more, the more pages of it the benchmark has.
+has. Each page of a type counts the same, and each type more, the more pages of it the benchmark has.
 """
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-import json
 import random
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from handlers.html.encoding import page_bytes
 from handlers.html.hints import Hints
@@ -36,36 +33,19 @@ from handlers.trees.forest import Forest, Trees
 from streams.training.config import GrowthSection
 from tests.rules import CONTENT_TREES, shipped_rules
 from tools import labelled
-from tools.accuracy.word_f1 import PAGES, TEXTS, WEIGHTS, weighted, word_f1, words
-from tools.training.trees import grow
+from tools.accuracy.labels import PAGES, TEXTS
+from tools.accuracy.matching import WEIGHTS
+from tools.training.trees import grow, nothing, write
 
 ABOUT = (
     "Gradient-boosted trees over counts and shares of labelled public pages; no text or address of a page is kept. "
-    "Grown by `python -m tools.training.content` on the open pages of WCXB (Murrough Foley, 2026, CC-BY-4.0). {day}."
+    "Grown by `python -m tools.training.content` on the open pages of WCXB (Murrough Foley, 2026, CC-BY-4.0)."
 )
 GROWTH = GrowthSection(trees=80, depth=3, rate=0.15, rows=0.7, columns=0.3, leaf_weight=2.0, penalty=5.0)
 SEEDS = (1, 2)
 FOLDS = 5
-CARDS = (
-    '<div class="card"><h2><a href="/{0}">{title}</a></h2><p>{text}</p></div>',
-    '<div class="row"><div><h3><a href="/{0}">{title}</a></h3><span>12 May</span><div>{text}</div></div></div>',
-    '<article><header><h2><a href="/{0}">{title}</a></h2></header><p>{text}</p></article>',
-    '<li><a href="/{0}">{title}</a> {text}</li>',
-    '<li><h4><a href="/{0}">{title}</a></h4><p>{text}</p></li>',
-    '<a class="item" href="/{0}"><h3>{title}</h3><p>{text}</p></a>',
-    '<div class="entry"><p><a href="/{0}">{title}</a></p><p>{text}</p><p><a href="/{0}">More</a></p></div>',
-    '<p><a href="/{0}">{title}</a> {text}</p>',
-)
-"""Markup of a card."""
-COMMENTS = (
-    '<ul class="comment-list">|<li class="comment"><div class="author"><b>{title}</b> says:</div><p>{text}</p></li>',
-    '<ol class="commentlist">|<li><cite>{title}</cite> <small>12 May 2023 at 10:12</small><p>{text}</p></li>',
-    '<div class="comments">|<div class="comment"><span>{title}</span><time>12 May</time><div>{text}</div></div>',
-    '<section id="comments">|<article><footer><b>{title}</b> 12 May</footer><div><p>{text}</p></div></article>',
-    '<div id="discussion">|<div><h5>{title}</h5><p>{text}</p><p>{more}</p><a href="#{0}">Reply</a></div>',
-)
-"""Markup of a list of comments, before and of each."""
-ABOVE_COMMENTS = ("<h3>Comments</h3>", "<h2>12 Comments</h2>", "<h4>3 Responses</h4>", "<h3>Leave a comment</h3>")
+MARKUP = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+"""Of cards, and of lists of comments: what is above them, and what is before and of each."""
 ARTICLES = "article_bodies"
 BESIDE_CARDS, BESIDE_COMMENTS = "beside cards", "beside comments"
 _VARIED = frozenset((BESIDE_CARDS, BESIDE_COMMENTS))
@@ -84,21 +64,8 @@ class Page:
 
 
 def main() -> int:
-    """Evaluates, then grows on everything and writes."""
-    parser = argparse.ArgumentParser(prog="python -m tools.training.content", description=__doc__)
-    parser.add_argument("--evaluate", action="store_true", help="write nothing")
-    options = parser.parse_args()
-    if not labelled.has(TEXTS):
-        print("skipped: no labelled pages; set DATA to where they are")
-        return 0
-    reading = shipped_rules(ScorePageRules).page_reading
-    pages = _pages(reading)
-    evaluate(pages, reading)
-    if not options.evaluate:
-        text = json.dumps(section(pages, ABOUT.format(day=f"{datetime.now(UTC):%Y-%m-%d}")), separators=(",", ":"))
-        CONTENT_TREES.write_text(text.replace('{"of"', '\n{"of"') + "\n", "utf-8")
-        print(f"{CONTENT_TREES.name}: {CONTENT_TREES.stat().st_size} bytes")
-    return 0
+    """Grows on everything and writes."""
+    return write(CONTENT_TREES, ABOUT, section(_pages(_reading()))) if labelled.has(TEXTS) else nothing()
 
 
 def cases() -> Iterator[dict[str, Any]]:
@@ -125,7 +92,7 @@ def beside_cards(case: Mapping[str, Any]) -> dict[str, Any]:
     Labelled articles rarely have one; its texts are words without a meaning, because no measure asks about words.
     """
     draw = random.Random(case["id"])
-    card, before = draw.choice(CARDS), draw.random() < 0.5
+    card, before = draw.choice(MARKUP["cards"]), draw.random() < 0.5
     tease = draw.choice((0, 80, 160, 300))
     cards = "".join(
         card.format(
@@ -146,7 +113,7 @@ def beside_cards(case: Mapping[str, Any]) -> dict[str, Any]:
 def above_comments(case: Mapping[str, Any]) -> dict[str, Any]:
     """An article above a list of comments, which often is longer than the article."""
     draw = random.Random(case["id"])
-    opening, comment = draw.choice(COMMENTS).split("|")
+    opening, comment = draw.choice(MARKUP["comments"]).split("|")
     length = draw.choice((60, 200, 500))
     comments = "".join(
         comment.format(
@@ -159,7 +126,7 @@ def above_comments(case: Mapping[str, Any]) -> dict[str, Any]:
     )
     text = _html(case)
     at = _end(text, draw.choice(("</main>", "</body>")))
-    listed = f"<div>{draw.choice(ABOVE_COMMENTS)}{opening}{comments}</{opening[1:].partition(' ')[0]}></div>"
+    listed = f"<div>{draw.choice(MARKUP['above_comments'])}{opening}{comments}</{opening[1:].partition(' ')[0]}></div>"
     return {
         **case,
         "id": f"{case['id']} {BESIDE_COMMENTS}",
@@ -189,33 +156,12 @@ def _filler(draw: random.Random, length: int) -> str:
 
 def by_site() -> dict[str, str]:
     """The content of each page, by trees that saw none of its site."""
-    if not labelled.has(TEXTS):
-        return {}
-    reading = shipped_rules(ScorePageRules).page_reading
-    return _by_site(_pages(reading), reading)
-
-
-def _by_site(pages: Sequence[Page], reading: PageReadingSection) -> dict[str, str]:
     found: dict[str, str] = {}
-    for fold in range(FOLDS):
+    pages = _pages(_reading()) if labelled.has(TEXTS) else []
+    for fold in range(FOLDS) if pages else ():
         forest = Forest(Trees.model_validate(section([page for page in pages if _fold(page.case) != fold])))
-        found |= {page.case["id"]: read(page.case, reading, forest) for page in pages if _fold(page.case) == fold}
+        found |= {page.case["id"]: read(page.case, _reading(), forest) for page in pages if _fold(page.case) == fold}
     return found
-
-
-def evaluate(pages: Sequence[Page], reading: PageReadingSection) -> None:
-    """Prints the word F1 of each type, each page read by trees that saw none of its site."""
-    texts = _by_site(pages, reading)
-    found: dict[str, list[float]] = {}
-    for page in pages:
-        score = word_f1(words(page.case["main_content"]), words(texts[page.case["id"]]))
-        kind = page.case["page_type"] if page.case["set"] == PAGES else page.case["set"]
-        found.setdefault(kind, []).append(score)
-    means = {kind: float(np.mean(scores)) for kind, scores in found.items()}
-    print(
-        f"word F1 by site {weighted({kind: means[kind] for kind in WEIGHTS if kind in means}):.4f}",
-        *(f"{kind} {mean:.3f}" for kind, mean in means.items()),
-    )
 
 
 def read(case: Mapping[str, Any], reading: PageReadingSection, forest: Forest) -> str:
@@ -228,7 +174,7 @@ def read(case: Mapping[str, Any], reading: PageReadingSection, forest: Forest) -
     return with_description(text, data, outline.title)
 
 
-def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:
+def section(pages: Sequence[Page]) -> dict[str, Any]:
     """The field ``content_trees``, grown on some pages."""
     names = sorted({name for page in pages for measures in page.measures for name in measures})
     labelled_pages = [page for page in pages if page.case["set"] not in _VARIED]
@@ -244,8 +190,7 @@ def section(pages: Sequence[Page], about: str = "") -> dict[str, Any]:
             for weight in page.weights
         ]
     )
-    grown = grow(names, table, shares, weights * len(weights) / weights.sum(), GROWTH, SEEDS)
-    return {"about": about} | grown
+    return grow(names, table, shares, weights * len(weights) / weights.sum(), GROWTH, SEEDS)
 
 
 def _outline(case: Mapping[str, Any], reading: PageReadingSection) -> Outline | None:
@@ -304,7 +249,11 @@ def _matcher(reference: str) -> Any:
 
 
 def _fold(case: Mapping[str, Any]) -> int:
-    return hashlib.sha256(case["split_key"].encode()).digest()[0] % FOLDS
+    return labelled.fold(case["split_key"], FOLDS)
+
+
+def _reading() -> PageReadingSection:
+    return shipped_rules(ScorePageRules).page_reading
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``python -m tools.training.dates``: trains the trees for the date of a page, evaluates them by site, writes them.
+"""``python -m tools.training.dates``: trains the trees for the date of a page and writes them.
 
 A candidate is right if its day is labelled. Each page counts once more without the candidates that are right, once
 with those that are shown alone, and once with a part of its candidates: so the trees learn to abstain, and do not rely
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
 
@@ -19,25 +19,12 @@ from handlers.text.dates import day_of
 from streams.training.config import GrowthSection
 from tests.rules import DATE_TREES
 from tools.accuracy.contestants import ask_assay
-from tools.accuracy.labels import LabelledPage, pages
+from tools.accuracy.labels import pages
 from tools.training.candidates import Page, Task
 
 _PARTLY, _UNLABELLED = 0.4, 0.4
 """Weights of a page with a part of its candidates, and of one without a labelled date."""
 _SHARE_KEPT = 0.6
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Evaluates, then grows on everything and writes."""
-    return DATES.run(arguments, _report)
-
-
-def _report(labels: Sequence[LabelledPage], answers: dict[str, str | None]) -> str:
-    asked = [label for label in labels if label.days]
-    said = [answers[label.place] for label in asked]
-    right = sum(day in label.days for day, label in zip(said, asked, strict=True))
-    share, precision = right / len(asked), right / (len(said) - said.count(None))
-    return f"{len(asked)} dates: {share:.3f} right, precision {precision:.3f}"
 
 
 def _read(name: str) -> Iterator[Page]:
@@ -82,4 +69,4 @@ DATES = Task(
 )
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(DATES.run())

@@ -14,6 +14,7 @@ import hashlib
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -31,6 +32,7 @@ from tools.accuracy.ranking import TOP, TOP_TRUST
 from tools.accuracy.ranking_sets import RankingSet, ranking_sets
 from tools.training.ranking_cases import HALF, HELD_OUT, KNOWN, MOST, Case, groups_of, half, hide_trust, served
 
+CARD = Path(__file__).with_name("ranking_card.md")
 SEED = 1
 GROWTH = {"trees": 120, "depth": 4, "rate": 0.1, "rows": 0.8, "columns": 0.6, "leaf_weight": 1.0, "penalty": 5.0}
 SHOWN = 15
@@ -145,68 +147,11 @@ def card(manifest: Manifest, grown: Grown, cases: Sequence[Case], figures: Seque
     queries, shown = len({case.query for case in cases}), sum(len(case.known) for case in cases)
     growth = ", ".join(f"{name} {value:g}" for name, value in GROWTH.items())
     rows = "\n".join(f"| {name} | {share:.1%} |" for name, share in grown.importance[:SHOWN])
-    return f"""# Ranking model {manifest.name} {manifest.version}
-
-Re-ranks the candidates of a query: listwise trees (`{OBJECTIVES[manifest.phase]}`) over all 41 features. It is shipped
-switched off; the fusion of words and vectors, which says why, orders results until an operator switches the trees on.
-
-## Data
-
-{queries:,} queries, answered {len(cases):,} times, {shown:,} results shown.
-
-They were answered as in production, with the offline judge and without one, with the embedder `hashed-ngrams`. The
-pages are public and labelled: wcxb_page_types, and the Chinese ones of twnews, magic-html and GerapyAutoExtractor. A
-query is a page's labelled title, a part of it, or a sentence that its main text is known to hold. There were no
-clicks: the grades are generated.
-
-| a result that | grade |
-|---|---|
-| is the page that was looked for | {KNOWN} |
-| holds {MOST:.0%} of the query's keywords | 2 |
-| holds {HALF:.0%} of them | 1 |
-| is any other result | 0 |
-| is not the page that was looked for, and is under the label HIGH | 1 more |
-
-The last row is a decision about the product: among equally relevant results the more trusted one is preferred. Public
-pages at hand are nearly all of unknown hosts, so each page was given the address of a tier-1, a tier-2 or an unknown
-host by a hash of its own: how far a page is trusted has nothing to do with how relevant it is. Each answer is learned
-from three times: with the trust of all results, of none (as of an index of before the trust score), and of half.
-
-Sites are split by a hash of their registrable domain: {HELD_OUT:.0%} were held out, as answers and as candidates.
-
-## Training
-
-`python -m tools.training.ranking`, seed {SEED}: {growth}.
-
-## How good it is
-
-On the sites held out; only the page that was looked for counts as relevant. The same training with the columns of trust
-hidden shows what these do. It finds many trusted pages as well, by what their score is made of (an author, a date) and
-by how deep they are indexed, which their tier decides: the length of the text that is found, and no summary beside it.
-
-{chr(10).join(figures)}
-
-## What it looks at
-
-Share of the gain of all splits, the first {SHOWN}:
-
-| feature | share |
-|---|---:|
-{rows}
-
-## Limits
-
-- Known items are one kind of question: the user knows that the page exists. Of questions with many good answers, and of
-  what readers prefer, the model has seen nothing. Train your own with `assay train`.
-- It has learned from one embedder and from the offline judge. Another embedder has other similarities, and a language
-  model other scores: let it run in shadow first, and look at `trees.agreement`.
-- Nearly all pages are English; Chinese ones are few.
-- It prefers pages of sources in `config_indexing.yaml`: that is what its grades say, not something it found out.
-
-## Licence
-
-{manifest.licence}
-"""
+    return CARD.read_text("utf-8").format(
+        name=manifest.name, version=manifest.version, objective=OBJECTIVES[manifest.phase], queries=queries,
+        answers=len(cases), shown=shown, known=KNOWN, most=MOST, half=HALF, held_out=HELD_OUT, seed=SEED, growth=growth,
+        figures="\n".join(figures), features=SHOWN, rows=rows, licence=manifest.licence,
+    )  # fmt: skip
 
 
 def _before(case: Case) -> NDArray[np.floating]:

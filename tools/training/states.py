@@ -8,7 +8,6 @@ weights find that saw neither.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import random
 import sys
@@ -75,7 +74,7 @@ def written() -> Iterator[Row]:
     """The written lines."""
     for line in WRITTEN.read_text("utf-8").splitlines()[1:]:
         state, _, texts = line.split(" ", 2)
-        yield from (Row(State(state), text, fold(text), 1.0) for text in texts.split(" / "))
+        yield from (Row(State(state), text, labelled.fold(text, FOLDS), 1.0) for text in texts.split(" / "))
 
 
 def of_pages() -> Iterator[Row]:
@@ -92,12 +91,7 @@ def of_pages() -> Iterator[Row]:
         parts = [line[begin:end] for line in lines for begin, end in list(sentence_bounds(line))[:2]]
         for text in {*facts.titles, *parts} - seen:
             seen.add(text)
-            yield Row(State.CONTENT, text[:LONGEST], fold(str(case.get("split_key") or url)), OF_PAGES)
-
-
-def fold(text: str) -> int:
-    """The fold of a line or a site."""
-    return hashlib.sha256(text.encode("utf-8", "replace")).digest()[0] % FOLDS
+            yield Row(State.CONTENT, text[:LONGEST], labelled.fold(str(case.get("split_key") or url), FOLDS), OF_PAGES)
 
 
 def fitted(rows: Sequence[Row]) -> NoticesSection:

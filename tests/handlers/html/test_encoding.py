@@ -106,25 +106,6 @@ def test_a_charset_is_searched_in_linear_time(body: bytes, content_type: str | N
     assert cpu_seconds(lambda: page_bytes(body, content_type)) < 1
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    [None, "", "text/html; charset=utf-8", "application/xhtml+xml", "text/plain", "html", "application/octet-stream"],
-)
-def test_readable(content_type: str | None) -> None:
-    assert not_a_page(b"<p>words", content_type) is None
-
-
-@pytest.mark.parametrize("content_type", ["application/json", "image/png", "APPLICATION/PDF; x=y", "video/mp4"])
-def test_declared_as_something_else(content_type: str) -> None:
-    assert "declared" in (not_a_page(b"<p>words", content_type) or "")
-
-
-def test_utf16_page_is_not_binary() -> None:
-    assert not_a_page("<p>words".encode("utf-16"), None) is None
-    assert not_a_page("<p>words".encode("utf-16-le"), "text/html; charset=utf-16le") is None
-    assert not_a_page("<p>words".encode("utf-16-le"), None) is not None
-
-
 def test_a_parser_without_memory_is_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("handlers.html.encoding.LexborHTMLParser", Mock(side_effect=SelectolaxError("can't parse")))
     with pytest.raises(MemoryError):
@@ -132,18 +113,26 @@ def test_a_parser_without_memory_is_out_of_memory(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("body", "is_page"),
+    ("body", "content_type", "is_page"),
     [
-        (b'<?xml version="1.0"?>\n<!-- news --><rss version="2.0">', False),
-        (b"\xef\xbb\xbf<feed xmlns='http://www.w3.org/2005/Atom'>", False),
-        ('<?xml version="1.0"?><?xml-stylesheet href="a.xsl"?><urlset>', False),
-        ('<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN"><html>', True),
-        ("<!-- <rss> --><article><p>RSS feeds", True),
-        ("<?xml version='1.0'?><kml><Document>", False),
-        ("<?xml version='1.0'?><p>A page that is served as XHTML.", True),
-        ("<svg style='display:none'></svg><main><p>Rain", True),
-        ("<!DOCTYPE html><feed>", True),
+        *((b"<p>words", content_type, True) for content_type in TABLES["types_of_pages"]),
+        *((b"<p>words", content_type, False) for content_type in TABLES["types_of_other_things"]),
+        ("<p>words".encode("utf-16"), None, True),
+        ("<p>words".encode("utf-16-le"), "text/html; charset=utf-16le", True),
+        ("<p>words".encode("utf-16-le"), None, False),
+        (b'<?xml version="1.0"?>\n<!-- news --><rss version="2.0">', None, False),
+        (b"\xef\xbb\xbf<feed xmlns='http://www.w3.org/2005/Atom'>", None, False),
+        ('<?xml version="1.0"?><?xml-stylesheet href="a.xsl"?><urlset>', None, False),
+        ('<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN"><html>', None, True),
+        ("<!-- <rss> --><article><p>RSS feeds", None, True),
+        ("<?xml version='1.0'?><kml><Document>", None, False),
+        ("<?xml version='1.0'?><p>A page that is served as XHTML.", None, True),
+        ("<svg style='display:none'></svg><main><p>Rain", None, True),
+        ("<!DOCTYPE html><feed>", None, True),
     ],
 )
-def test_feeds_and_site_maps_are_no_pages(body: bytes | str, is_page: bool) -> None:
-    assert (not_a_page(body, None) is None) is is_page
+def test_not_a_page(body: bytes | str, content_type: str | None, is_page: bool) -> None:
+    """Feeds, site maps, binary data and what is declared as something else are no pages."""
+    reason = not_a_page(body, content_type)
+    assert (reason is None) is is_page
+    assert ("declared" in (reason or "")) is (content_type is not None and not is_page)

@@ -3,34 +3,23 @@
 import pytest
 
 from tests.handlers.html.rules import content_of
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 PARAGRAPH = "Three days of heavy rain have ended the longest drought in forty years, the weather office said."
 
 
-def test_main_text_leaves_boilerplate_out() -> None:
-    html = f"""<nav><a href=/>Home</a></nav><div class="sidebar"><p>{PARAGRAPH.replace("rain", "snow")}</p></div>
-        <div id=content><h1>Rain</h1><p>{PARAGRAPH}</p><ul><li><a href=/1>One link</a></li></ul><p>Short one.</p></div>
-        <footer><p>{PARAGRAPH.replace("rain", "hail")}</p></footer>"""
-    text = content_of(html).text
-    assert text == f"Rain\n{PARAGRAPH}\nShort one."
+def filled(text: str) -> str:
+    """A text with the paragraph on rain, and with paragraphs of the same length on snow and hail."""
+    for word in ("rain", "snow", "hail"):
+        text = text.replace(f"{{{word.upper()}}}", PARAGRAPH.replace("rain", word))
+    return text
 
 
-def test_a_lead_beside_an_article_is_text() -> None:
-    html = f"<div><p>{PARAGRAPH}</p></div><article><p>1 {PARAGRAPH}</p><p>2 {PARAGRAPH}</p></article>"
-    assert content_of(html).text.count("drought") == 3
-
-
-def test_captions_credits_and_author_notes_are_dropped() -> None:
-    html = f"""<article><div class="entry-meta">By Ada Lovelace, two minutes to read</div><p>{PARAGRAPH}</p>
-        <figure><figcaption>A street. Photo: Ada</figcaption></figure><p>1 {PARAGRAPH}</p><p>2 {PARAGRAPH}</p>
-        <div class="authorBio">Ada writes about the weather, and has for years.</div></article>"""
-    assert content_of(html).text == f"{PARAGRAPH}\n1 {PARAGRAPH}\n2 {PARAGRAPH}"
-
-
-def test_what_leads_to_links_goes_with_them() -> None:
-    links = "<ul><li><a href=/1>One story</a></li><li><a href=/2>Another</a></li></ul>"
-    html = f"<p>{PARAGRAPH}</p><p>Read more:</p>{links}<p>2 {PARAGRAPH}</p><h2>Related</h2>{links}"
-    assert content_of(html).text == f"{PARAGRAPH}\n2 {PARAGRAPH}"
+@pytest.mark.parametrize(("html", "expected"), TABLES["contents"].values(), ids=TABLES["contents"])
+def test_contents(html: str, expected: str) -> None:
+    assert content_of(filled(html)).text == filled(expected)
 
 
 @pytest.mark.parametrize("tag", ["aside", "dialog", "nav", "footer", "section", "menu"])

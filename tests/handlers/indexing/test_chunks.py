@@ -8,6 +8,9 @@ from handlers.indexing.chunks import ChunkUnit, chunk_text
 from handlers.text.sentences import count_words
 from schemas.pages import ContentBlock
 from tests.cpu import cpu_seconds
+from tests.tables import tables
+
+TABLES = tables(__file__)
 
 TEXTS = st.text(st.sampled_from('ab é\u0301.!?。！，,；: \n\t「」”"中文字\U0001f600'), max_size=400) | st.text(
     max_size=200
@@ -31,36 +34,7 @@ def test_sizes_can_count_words(text: str, size: int) -> None:
     assert "".join("".join(chunks).split()) == "".join(text.split())
 
 
-CODE = "Use it so.\ndef f(x):\n    if x:\n        return 1\n    return 2"
-CUT: dict[str, tuple[str, int, tuple[str, ...]]] = {
-    "paragraphs share a chunk while they fit": (
-        "One one.\nTwo two.\nThree three three.", 18, ("One one.\nTwo two.", "Three three three."),
-    ),
-    "a long paragraph is cut between sentences": (
-        "The river rose in the night. By noon it had reached the mill. No one was hurt.", 62,
-        ("The river rose in the night. By noon it had reached the mill.", "No one was hurt."),
-    ),
-    "sentences keep their closing marks": (
-        "他說：「河水在夜裡上漲。」隔天中午，水已到磨坊。沒有人受傷！", 15,
-        ("他說：「河水在夜裡上漲。」", "隔天中午，水已到磨坊。", "沒有人受傷！"),
-    ),
-    "a long sentence is cut at a clause, then at a word": (
-        "the bridge, which was old and narrow, had to be closed to everything heavier than a bicycle", 40,
-        ("the bridge, which was old and narrow,", "had to be closed to everything heavier", "than a bicycle"),
-    ),
-    "a heading goes with what follows": (
-        "It rained all day and all night.\nThe next morning\nThe sun came out and stayed.", 55,
-        ("It rained all day and all night.", "The next morning\nThe sun came out and stayed."),
-    ),
-    "a very small last chunk takes a sentence over": (
-        "First sentence here. Second sentence here. Third sentence. End.", 60,
-        ("First sentence here. Second sentence here.", "Third sentence. End."),
-    ),
-    "lines of code keep their indentation": (CODE, 200, (CODE,)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "size", "chunks"), CUT.values(), ids=CUT)
+@pytest.mark.parametrize(("text", "size", "chunks"), TABLES["cut"].values(), ids=TABLES["cut"])
 def test_a_text_is_cut_where_a_reader_would_cut(text: str, size: int, chunks: tuple[str, ...]) -> None:
     assert chunk_text(text, size) == chunks
 

@@ -20,15 +20,10 @@ def around(html: str) -> list[Element]:
     return [elements.of(link) for link in links]
 
 
-@pytest.mark.parametrize(("html", "in_menu"), TABLES["menus_are_detected_by_tag_and_class_name"])
-def test_menus_are_detected_by_tag_and_class_name(html: str, in_menu: bool) -> None:
-    assert around(html)[0].in_menu is in_menu
-
-
-def test_block_that_holds_most_links_is_never_a_menu() -> None:
-    items = "".join(f"<p><a href=/{n}>{n}</a></p>" for n in range(9))
-    found = around(f"<div class='row with-banner'>{items}</div><div class='share'><a href=/s>s</a></div>")
-    assert [place.in_menu for place in found] == [False] * 9 + [True]
+@pytest.mark.parametrize(("html", "name", "values"), TABLES["elements"].values(), ids=TABLES["elements"])
+def test_elements(html: str, name: str, values: tuple[bool, ...]) -> None:
+    found = around(html)
+    assert tuple(getattr(element, name) for element in found[: len(values)]) == values
 
 
 def test_blocks_of_one_make_are_equal_and_states_do_not_matter() -> None:
@@ -37,14 +32,6 @@ def test_blocks_of_one_make_are_equal_and_states_do_not_matter() -> None:
     )
     assert first.make == second.make != other.make
     assert (first.in_item, other.in_item) == (True, False)
-
-
-def test_a_heading_is_seen_from_inside() -> None:
-    assert [place.in_heading for place in around("<h3><a>x</a></h3><a>z</a>")] == [True, False]
-
-
-def test_link_in_running_text_is_not_an_item() -> None:
-    assert [place.in_item for place in around("<article><p><a>x</a></p><a>y</a></article>")] == [False, True]
 
 
 def test_a_block_holds_one_address_of_its_group() -> None:

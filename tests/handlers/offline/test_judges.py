@@ -25,15 +25,9 @@ def said(title: str, summary: str = "", query: str = CO_PARENTING) -> str:
     return compare(RelevanceRequested.model_construct(request_id="r", query=query, url=""), title, summary, RULES)[0]
 
 
-def test_another_subject_without_the_name_is_irrelevant() -> None:
-    asked = "is the castle museum in Ludlow accessible for twin buggies and wheelchairs"
-    assert said("A castle in Bath", "Open all year.", query=asked) == "Irrelevant"
-    assert said("Visiting Ludlow with a pram", "The keep has steps.", query=asked) == UNDECIDED
-
-
-def test_a_page_that_shares_no_word_may_say_the_same_in_others() -> None:
-    asked = "what is the capital of Australia"
-    assert said("Canberra", "The seat of government.", query=asked) == UNDECIDED
+@pytest.mark.parametrize(("query", "title", "summary", "opinion"), TABLES["opinions"].values(), ids=TABLES["opinions"])
+def test_opinions(query: str, title: str, summary: str, opinion: str | None) -> None:
+    assert said(title, summary, query=query) == (opinion or UNDECIDED)
 
 
 def test_today_is_the_day_of_the_request() -> None:
@@ -46,11 +40,6 @@ def test_today_is_the_day_of_the_request() -> None:
     assert (opinion(29), opinion(28)) == ("Relevant", UNDECIDED)
 
 
-def test_endless_repetition_is_undecided() -> None:
-    assert said("Ibuprofen", "ibuprofen " * 30, query="ibuprofen") == UNDECIDED
-    assert said("Ibuprofen", "What the painkiller does, and who should not take it.", query="ibuprofen") == "Relevant"
-
-
 @pytest.mark.parametrize("attack", TABLES["an_attack_flips_nothing"])
 def test_an_attack_flips_nothing(attack: str) -> None:
     """Neither a page on another subject nor one on the question is judged otherwise for what it says to a judge."""
@@ -60,12 +49,9 @@ def test_an_attack_flips_nothing(attack: str) -> None:
 
 
 def test_the_case_that_the_gate_was_made_for() -> None:
-    """What only shares the subject stays out. What answers in other words is left to a model: it is not irrelevant."""
-    query = "co-parenting with an addicted ex"
+    """What only shares the subject stays out."""
     general = ("Parental rights and responsibilities", "What parents are responsible for after a separation.")
-    particular = ("An addicted parent", "Contact with the children where the former partner drinks.")
-    assert said(*general, query=query) != "Relevant"
-    assert said(*particular, query=query) == UNDECIDED
+    assert said(*general, query="co-parenting with an addicted ex") != "Relevant"
 
 
 @pytest.mark.parametrize(
@@ -73,10 +59,6 @@ def test_the_case_that_the_gate_was_made_for() -> None:
     [
         *((query, title, "Relevant") for query, title in TABLES["inflections_marks_and_other_words_are_seen"]),
         *TABLES["letters_are_words_where_they_are_names"],
-        ("台北市的騎樓整平", "台北市騎樓整平計畫與補助", "Relevant"),
-        ("台北市的騎樓整平", "台北市地價稅開徵", UNDECIDED),
-        ("city budget 2026", "Budget of the city 2024", UNDECIDED),
-        ("??", "Anything", UNDECIDED),
     ],
 )
 def test_words_of_a_title_are_compared_with_the_query(query: str, title: str, expected: str) -> None:

@@ -59,46 +59,13 @@ def test_points_of_a_page_merge_into_one_candidate() -> None:
     assert found.text.count("The miller left at night.") == 1
 
 
-def test_sentences_are_said_once() -> None:
-    [found] = merge_hits(
-        [hit(0.9, text="雨下了。河水漲了。"), hit(0.8, text="河水漲了。磨坊關了。"), hit(0.7, text="雨下了。")], SECTION
-    )
-    assert found.text == "雨下了。河水漲了。\n磨坊關了。"
-
-
-def test_two_spellings_of_an_address_are_one_document() -> None:
-    hits = [
-        hit(0.9, "https://A.example:443/1?b=2&a=1#top", "One."),
-        hit(0.8, "https://a.example/1?a=1&b=2&utm_source=x", "Two.", title="Known", cts_score=55),
-        hit(0.7, "https://a.example/2", "Other."),
-    ]
-    first, second = merge_hits(hits, SECTION)
-    assert (first.text, first.title, first.cts_score) == ("One.\nTwo.", "Known", 55)
-    assert (second.url, second.position) == ("https://a.example/2", 1)
-
-
-def test_score_and_features_are_of_one_reading_of_a_page() -> None:
-    old = hit(0.9, cts_score=20)
-    new = hit(0.8, cts_score=80, trust_features={"source_tier": 1})
-    [found] = merge_hits([old, new], SECTION)
-    assert (found.cts_score, found.trust) == (20, None)
-    for lacking in (hit(0.9), hit(0.9, trust_features={"has_doi": False})):
-        [found] = merge_hits([lacking, new], SECTION)
-        assert (found.cts_score, found.trust) == (80, CandidateTrust(source_tier=1))
-    [found] = merge_hits([hit(0.9), hit(0.8, trust_features={"has_doi": False})], SECTION)
-    assert (found.cts_score, found.trust) == (None, CandidateTrust(has_doi=False))
-
-
-@pytest.mark.parametrize(
-    ("payload", "score"),
-    [
-        *TABLES["invalid_scores_in_payloads_become_null"],
-        ({"cts_score": float("nan")}, None),
-    ],
-)
-def test_invalid_scores_in_payloads_become_null(payload: dict[str, Any], score: int | None) -> None:
-    [found] = merge_hits([hit(0.4, **payload)], SECTION)
-    assert found.cts_score == score
+@pytest.mark.parametrize(("hits", "expected"), TABLES["merged"].values(), ids=TABLES["merged"])
+def test_points_are_merged(hits: tuple[Any, ...], expected: tuple[dict[str, Any], ...]) -> None:
+    found = merge_hits([hit(score, **payload) for score, payload in hits], SECTION)
+    assert len(found) == len(expected)
+    for candidate, fields in zip(found, expected, strict=True):
+        trust = {"trust": CandidateTrust(**fields["trust"])} if fields.get("trust") else {}
+        assert {name: getattr(candidate, name) for name in fields} == fields | trust
 
 
 @pytest.mark.parametrize(("fields", "score"), TABLES["invalid_scores_in_given_candidates_become_null"])
