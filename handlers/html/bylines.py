@@ -43,7 +43,7 @@ _FELLOWS = 2.0  # taken from the log-odds of the likeliest name of a list for th
 _ORGANIZATION = "json-ld organisation"
 _MAX_HOME = 200
 """Texts of a page among which links to its site's first page are."""
-_HOME = re.compile(r"^https?://|/$")
+_HOME = re.compile(r"^https?://(?:www\.)?|/$")
 _PARTS = re.compile(r"[/,;|·\n]")
 
 
@@ -235,7 +235,7 @@ def _places(page: CreditedPage, words: BylineWords) -> Iterator[Place]:
     marks = [mark for mark in (*layout.stated, *layout.named) if mark.name in _KIND_OF][:_MAX_MARKS]
     for mark in marks:
         text = (mark.value if mark.name == "itemprop:author" else "") or mark.text
-        if text and len(text) <= _MAX_CHARACTERS and not (mark.name == "rel:author" and _is_home(page, mark.index)):
+        if text and len(text) <= _MAX_CHARACTERS and not (mark.name == "rel:author" and _is_site(text, page)):
             yield Place(_KIND_OF[mark.name], mark.name, [text], mark.index, mark.element)
     for index, text in outline.asides:
         if layout.is_near(index) and len(text) < _MAX_CHARACTERS:
@@ -297,10 +297,14 @@ def measured(found: list[Candidate], page: CreditedPage, words: BylineWords) -> 
     return rows
 
 
+def _is_site(text: str, page: CreditedPage) -> bool:
+    return bool(page.site) and letters_of(text) == letters_of(page.site)
+
+
 def _is_home(page: CreditedPage, index: int) -> bool:
     """Whether a text is in a link to the site's first page, such as its logo."""
     address = page.layout.outline.href(index) if index >= 0 else None
-    return address is not None and (address == "/" or _HOME.sub("", address) == page.host)
+    return address is not None and (address == "/" or _HOME.sub("", address) == page.host.removeprefix("www."))
 
 
 def _path(segments: tuple[str, ...]) -> re.Pattern[str]:

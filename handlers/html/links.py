@@ -156,12 +156,14 @@ def _suffixes() -> PublicSuffixList:
 
 
 def _in_letters(host: str) -> str:
-    if "xn--" not in host:
-        return host
+    return ".".join(map(_label_in_letters, host.split("."))) if "xn--" in host else host
+
+
+def _label_in_letters(label: str) -> str:
     try:
-        return host.encode("ascii").decode("idna")
-    except UnicodeError:
-        return host
+        return label.encode("ascii").decode("idna")
+    except UnicodeError:  # such as "ß", which older rules do not have
+        return label
 
 
 def _is_tracking(parameter: str) -> bool:

@@ -61,8 +61,9 @@ class NameWords:
         self._introduction = re.compile(rf"^\W{{0,5}}(?:{label}|{occasion}{word}){{1,3}}", re.IGNORECASE)
         self._inside = re.compile(rf"(?:^|[\s|·•–—,-]){word}(?=(?-i:[^\W\d_a-z]))", re.IGNORECASE)
         # "Lucie Le Goff" is one name, "Lucie Goff le 3 mai" a name and a day.
-        particles = (form(word) for word in reading.name_particles for form in (str.capitalize, str.upper))
-        particle = rf"(?-i:(?:{alternatives(particles)})\s[^\W\d_a-z])"
+        # In a line of capitals, "LE" leads on to a day.
+        small, large = (alternatives(map(form, reading.name_particles)) for form in (str.capitalize, str.upper))
+        particle = rf"(?-i:(?:{small}|(?<=[^\W\d_A-Z]\s)(?:{large}))\s[^\W\d_a-z])"
         self._stop = re.compile(rf"(?:^|[\s|·•–—,;(])(?!{particle})(?:{stops})(?:[\s:：/]|$)", re.IGNORECASE)
         days = alternatives((*months, *reading.date_line_words))
         # What is behind a name: a bracket, a dash, a place, a number, also with a month or weekday, "Lesezeit: 4 Min."

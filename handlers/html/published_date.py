@@ -58,6 +58,7 @@ _CLOCK = re.compile(
 )
 _THEN_CLOCK = re.compile(r"\W{0,3}T?\d{1,2}[:：]\d\d")
 _STAMP = re.compile(r"[0-9日](?<=\d[0-9日])\W{1,3}\d{1,2}[:：]\d\d|[日](?<=\d日)\d{1,2}[:：]\d\d")
+_TO_YEAR = re.compile(r".{0,60}?\d{4}(?:年\d{1,2}月\d{1,2}日)?")
 _RANGE = re.compile(r"\d\.?\s?[-–]\s?\d{1,2}\.?\s[^\W\d_]")
 """12-14 June 2024."""
 _NO_DATE = re.compile(r"\A[\s(vV]*\d+(?:\.\d+)+[\s(]*\Z|©|\(c\)", re.IGNORECASE)
@@ -216,8 +217,7 @@ def _lines(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
     places = {index for place in layout.near for index in place if index <= end}
     shown, far = [], []
     for number, block in enumerate(lines):
-        is_dated = len(block.text) <= _MAX_CHARACTERS and _DATED.search(block.text) is not None
-        if is_dated and not is_labelled(block.text, words.person_labels):
+        if len(block.text) <= _MAX_CHARACTERS and _DATED.search(block.text) is not None:
             if block.start in places:
                 shown.append((layout.distance(block.start), number))
             elif words.may_be_labelled(lines, number):
@@ -233,6 +233,8 @@ def _lines(page: DatedPage, words: DateWords) -> Iterator[Candidate]:
         if before is not None and words.is_label(before.text):
             text, is_value = f"{before.text}: {text}", False
         beside = lines[max(0, number - _REACH) : number + _REACH + 1]
+        if is_labelled(text, words.person_labels):
+            text = _TO_YEAR.sub("", text, count=1)  # "Joined: 3 May 2009 | Posted 1 July 2024"
         for moment, said, is_firm, measures in words.dates(text, page.origin):
             is_dated = is_firm or (not is_value and (block.start in places or words.is_dated(text)))
             if is_dated and not any(is_labelled(other.text, words.thing_labels) for other in beside):

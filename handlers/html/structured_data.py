@@ -15,7 +15,7 @@ from typing import Any
 
 from handlers.html.encoding import whole
 from handlers.html.hidden import visible
-from handlers.html.nodes import DEEPEST, HEADING_NAMES, ancestors, short_text
+from handlers.html.nodes import DEEPEST, ancestors, short_text
 from handlers.html.outline import Outline
 from handlers.html.reading import PageReadingSection
 
@@ -43,7 +43,7 @@ _MAIN = frozenset(("@graph", "mainEntity", "mainEntityOfPage"))
 _THING, _PART, _CONTAINER = 10_000, 20_000, 50_000
 _TITLE_SEPARATOR = re.compile(r"(\s[|–—·•»«-]\s)")
 _MAX_TITLE_CHARACTERS = 500
-_DIVIDES = re.compile(r"\s?[^\w\s,.'’!?]")
+_DIVIDES = re.compile(r"\s[|–—·•»«<-]\s|[|_-](?=[\u3040-\u9fff])")
 """What is behind the page's own part of a title."""
 _MAX_HEADINGS = 30
 _MAX_SITE_WORDS, _MAX_SECTION, _MAX_GENERIC = 4, 2, 3
@@ -282,13 +282,11 @@ def find_title(page: Outline, data: StructuredData, stated: str, heading: str, s
             titles = [heading]
     title = next(iter(titles), "")
     least, lower = _MIN_SHARE * len(title), title.casefold()
-    repeated = [text for text in headings if text.casefold() in lower]
-    for line in page.lines_with_links():
-        text = line.text.casefold()
-        is_heading = line.tag in HEADING_NAMES and lower.endswith(text)
-        if is_heading or (lower.startswith(text) and _DIVIDES.match(lower, len(text))):
-            repeated.append(line.text)
-    repeated = [text for text in repeated if least <= len(text) < len(title)]
+    repeated = [text for text in headings if least <= len(text) < len(title) and text.casefold() in lower]
+    if not repeated and title not in headings:
+        # Some pages have their title in no heading, or in a small one, and behind it in the window the site's name.
+        shown = (line.text for line in page.lines_with_links() if 2 * len(line.text) > len(title))
+        repeated = [text for text in shown if title.startswith(text) and _DIVIDES.match(title, len(text))]
     return (max(repeated, key=len, default="") or title or heading or page.title)[:_MAX_TITLE_CHARACTERS]
 
 

@@ -31,7 +31,7 @@ _LINK_COST = 3
 """Tenths of a character in the choice of a container, by which one inside of a link counts less."""
 _LEAST_CARDS, _LEAST_LINK, _OPENING = 3, 13, 4
 """Cards side by side; characters of the link to another page; lines of a card among which it is."""
-_PRICE = re.compile(r"[$€£¥₹₩₺₽] ?\d|\d\s?(?:[$€£₺₽₫円元원]|(?:zł|kr|Kč|Ft|руб)\b)")
+_PRICE = re.compile(r"[$€£¥₹₩₺₽] ?\d|\d\s?(?:[$€£₺₽₫원]|[円元](?![\u3040-\u9fff])|(?:zł|Kč|руб)\b)")
 _KINDS = dict.fromkeys(HEADING_NAMES, 1) | {
     "p": 2,
     "li": 3,

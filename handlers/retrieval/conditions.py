@@ -21,7 +21,7 @@ Meets = Callable[[SeenResult], float]
 Units = tuple[Unit, ...]
 Asked = tuple[Choice, str]
 """A choice, and which of its things a query asks for."""
-_LONGEST_DATE, _MANY = 40, 3
+_LONGEST_DATE = 40
 _NUMBER = re.compile(r"\d+")
 _GOES_ON = re.compile(r"[ ,(’'-]{1,3}")
 _CASED = re.compile(r"[A-Za-zÀ-ÿΑ-ωА-я]{3}")
@@ -46,7 +46,7 @@ def having(
 ) -> Meets:
     """A detail of a kind; a place is also a name ("it is in Alcântara"), and a number one of what is counted.
 
-    A price is not one of another choice: for adults, if that for children is asked for.
+    A price beside which another choice is named is none: for adults, if that for children is asked for.
     """
     if kind == "price" and asked:
         return lambda seen: float(any(_of_choice(asked, seen, by_period=False)))
@@ -57,13 +57,6 @@ def having(
     if kind == "place":
         return lambda seen: float(seen.has(kind) or has_name(seen.text, kind))
     return lambda seen: float(seen.has(kind) or (kind == "date" and seen.has("time")))
-
-
-def for_each(meets: Meets, units: Units) -> Meets:
-    """A price, of which a result with many names the things: each word of the thing that is asked for is needed."""
-    return lambda seen: (
-        meets(seen) if len(seen.prices(by_period=True)) < _MANY or all(map(seen.words.has, units)) else 0.0
-    )
 
 
 def names_beside(query: str, stated: StatedWords) -> Callable[[str, AskedKind], bool]:

@@ -57,7 +57,8 @@ def met(facet: Facet, seen: SeenResult) -> float:
 
 def told(facet: Facet, seen: SeenResult) -> float:
     """How far a result says something of a facet: what denies it tells as much as what meets it."""
-    return abs(met(facet, seen))
+    score = met(facet, seen)
+    return 1.0 if score == DENIED else max(0.0, score)
 
 
 def repeats(facets: Sequence[Facet], seen: SeenResult) -> bool:

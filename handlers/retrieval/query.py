@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -63,6 +63,8 @@ _BOUNDED_TIME = re.compile(
 """Words before a time that do not ask for just this time."""
 _MOST_CONDITIONS = 8
 """Measures that are bounded, and words that are excluded."""
+_BEGINNING = 5
+"""Letters that two forms of a name share."""
 _LEAST_WEIGHT, _LEAST_DENIED, _IN_PHRASE, _FEW_SMALL = 0.05, 0.2, 0.5, 2
 _MOST_CAPITALS = 0.6
 """Share of words with capitals, from which on they show no names, as in titles."""
@@ -120,7 +122,9 @@ class QueryReader:
         details = find_evidence(text, self.patterns.details)
         spans = [(detail.start, detail.end) for detail in details]
         stated: list[Facet] = []
-        chosen: list[conditions.Asked] = []
+        folded = fold(text)
+        paying = ((choice, {value for *_, value in choice.spans(folded)}) for choice in self._stated.payers)
+        chosen: list[conditions.Asked] = [(choice, values.pop()) for choice, values in paying if len(values) == 1]
         for step in (
             lambda text: self._choices(text, chosen),
             lambda text: self._details(text, details, chosen),
@@ -149,25 +153,23 @@ class QueryReader:
         names.update(of_one[0] for of_one in had if len(of_one) == 1 and not denied.has_word(of_one[0]))
         units = units_of(folded, ignored, self._same)
         shown = {stem_of(fold_words(word)): word for word in TERM.findall(query)}
-        beside = _beside(query)
-        known = WordText(query)
+        before, known = _before(query), WordText(query)
+
+        def is_new_name(name: str) -> bool:
+            return self._background.rarity(name, language) >= UNKNOWN and not known.has_word(name)
+
         subject = [facet for facet in stated if facet.is_subject]
         for unit in units:
             is_feature = not is_yes_or_no and not unit.forms.isdisjoint(features)
             is_open = denied.has(unit) or (is_question and not is_feature)
-            near = set(chain.from_iterable(beside.get(form, ()) for form in unit.forms))
-            subject.append(
-                self._word(unit, names, language, shown, near, known, is_feature=is_feature, is_open=is_open)
-            )
+            word = self._word(unit, names, language, shown, is_feature=is_feature, is_open=is_open)
+            beside = before.get(min(unit.forms), "")
+            is_unknown = beside and self._background.rarity(min(unit.forms), language) >= UNKNOWN
+            subject.append(_replaced(word, unit, beside, is_new_name) if is_unknown else word)
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
-        told = tuple(
-            unit
-            for unit, facet in zip(units, subject[len(subject) - len(units) :], strict=True)
-            if facet.weight > _LEAST_WEIGHT
-        )
         others = (facet for facet in (*stated, *asked) if not facet.is_subject)
-        return (*(_weighed(facet, most, told) for facet in others), *subject)
+        return (*(replace(facet, weight=most) for facet in others), *subject)
 
     def _choices(self, text: str, chosen: list[conditions.Asked]) -> Iterator[_Stated]:
         """What a query chooses of several things; two of one kind are no choice."""
@@ -257,7 +259,8 @@ class QueryReader:
                 meets = conditions.having(kind, has_name, counted, chosen)
                 is_question = " " in words or words in self._questions
                 is_asked = is_open or is_question or (not before and not self._small.isdisjoint(after[:1]))
-                is_asked |= kind == "price" and folded.startswith(_HOW_MUCH) and words.startswith(_COSTS)
+                is_cost = folded.startswith(_HOW_MUCH) and words.startswith(_COSTS)
+                is_asked |= kind == "price" and (is_cost or bool(chosen))
                 found[kind] = Facet(kind, meets, is_condition=is_asked, is_detail=is_asked)
             folded = _without(folded, *match.span())
         # One facet for words of one meaning: "concerts and festivals" are both met by an event.
@@ -284,24 +287,15 @@ class QueryReader:
         names: Set[str],
         language: str | None,
         shown: Mapping[str, str],
-        near: Set[str],
-        known: WordText,
         *,
         is_feature: bool,
         is_open: bool,
     ) -> Facet:
         text = min(unit.forms)
         is_number = text.isdecimal()
-        rarity = self._background.rarity(text, language)
-        weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else rarity**2)
-
-        def is_another(name: str) -> bool:
-            return self._background.rarity(fold_words(name), language) >= RARE and not known.has_word(name)
+        weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else self._background.rarity(text, language) ** 2)
 
         def meets(seen: SeenResult) -> float:
-            if rarity >= UNKNOWN and not is_number and not seen.words.has(unit):
-                beside = chain.from_iterable(seen.beside.get(stem, ()) for stem in near)
-                return ANOTHER if any(map(is_another, beside)) else 0.0
             if is_open or (weight < _LEAST_DENIED and not is_feature) or not seen.denies(unit):
                 return float(seen.words.has(unit) and not (is_number and seen.has_variant_only(text)))
             return DENIED if is_feature or seen.denies(unit, is_alone=True) else _IN_PHRASE
@@ -418,21 +412,24 @@ def _named(text: str, meets: Meets) -> Facet:
     return Facet(text, meets, is_subject=True, is_condition=True)
 
 
-def _weighed(facet: Facet, weight: float, told: conditions.Units) -> Facet:
-    """What is asked for, with its weight; a price is that of a thing."""
-    meets = conditions.for_each(facet.meets, told) if facet.text == "price" else facet.meets
-    return replace(facet, weight=weight, meets=meets)
-
-
-def _beside(text: str) -> dict[str, set[str]]:
-    """The stems of the words before and behind each word with a capital amid a text, by its stem."""
+def _before(text: str) -> dict[str, str]:
+    """By the stem of each word with a capital amid a text, that of the word before it."""
     terms = TERM.findall(text)
-    stems = [stem_of(fold_words(term)) for term in terms]
-    found: dict[str, set[str]] = {}
-    for place, term in enumerate(terms[1:], 1):
-        if term[0].isupper():
-            found.setdefault(stems[place], set()).update((stems[place - 1], *stems[place + 1 : place + 2]))
-    return found
+    return {stem_of(fold_words(word)): stem_of(fold_words(last)) for last, word in pairwise(terms) if word[0].isupper()}
+
+
+def _replaced(word: Facet, unit: Unit, before: str, is_new_name: Callable[[str], bool]) -> Facet:
+    """The facet of a name that no capital shows, as in German; another name behind the same word replaces it.
+
+    A result with a word that begins as the name does may have it in another form.
+    """
+    beginning = min(unit.forms)[:_BEGINNING]
+
+    def meets(seen: SeenResult) -> float:
+        is_replaced = not seen.words.begins(beginning) and any(map(is_new_name, seen.behind.get(before, ())))
+        return ANOTHER if is_replaced else word.meets(seen)
+
+    return replace(word, meets=meets)
 
 
 def _without(text: str, start: int, end: int) -> str:

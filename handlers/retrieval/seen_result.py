@@ -31,7 +31,7 @@ _IN_YEAR = re.compile(
 _LONGEST_TEXT = 50_000
 IDENTIFIER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{1,12}-?\d(?:-?[A-Za-z0-9]){0,20}(?![A-Za-z0-9])")
 """A name of letters before digits: of a model, an error or a road."""
-_LONGEST_JOINT, _BESIDE, _CLAUSES, _MOST_PLACES = 8, 40, 80, 8
+_LONGEST_JOINT, _BESIDE, _CLAUSES, _MOST_BEHIND = 8, 40, 80, 8
 _CLAUSE = re.compile(r"[;()|\n。、]|[,.] ")
 """What divides what is said of a price from what is said of others."""
 _RUN = re.compile("[A-Za-z]+|[0-9]+")
@@ -146,14 +146,14 @@ class SeenResult:
         return is_free or any(part.has(unit) for part in self._divided[1:]) or not self.words.has(unit)
 
     @cached_property
-    def beside(self) -> dict[str, set[str]]:
-        """The words with a capital before and behind each word, by its stem."""
-        found: dict[str, set[str]] = {}
+    def behind(self) -> dict[str, list[str]]:
+        """Some of the folded words with a capital right behind each word, by its stem."""
+        found: dict[str, list[str]] = {}
         for one, other in pairwise(TERM.finditer(self.text)):
-            if self.text[one.end() : other.start()] == " ":
-                for word, near in ((one[0], other[0]), (other[0], one[0])):
-                    if near[0].isupper():
-                        found.setdefault(stem_of(fold_words(word)), set()).add(near)
+            if other[0][0].isupper() and self.text[one.end() : other.start()] == " ":
+                names = found.setdefault(stem_of(fold_words(one[0])), [])
+                if len(names) < _MOST_BEHIND:
+                    names.append(fold_words(other[0]))
         return found
 
     @cached_property

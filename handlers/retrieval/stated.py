@@ -36,8 +36,6 @@ _REACH_WORDS, _LONGEST_PHRASE, _ADMITS = 5, 2, 5
 """Words beside a denial among which a denied phrase is, words of it, and letters that forms of "allow" share."""
 _JOINED = re.compile(r"[^\W_]+(?:-(?=\w))?")
 """A word, with the hyphen behind it: "zero-cost" denies no cost of something else."""
-_DENYING = re.compile(r"(?:un|non)(?=\w{4})")
-"""What denies the rest of its word: uncooked."""
 _LISTS = ("no_denials", "needs", "opposed", "admitted", "one_words", "number_words", "question_fillers")
 _VERSION = re.compile(
     r"(?<![\w.-])([A-Za-z]{2,20}) (v(?:ersion)?\.? ?)?(\d{1,3}(?:\.\d{1,3}){1,2})(?![\w.,:/%])"
@@ -89,6 +87,7 @@ class StatedWords:
         self._ends = {*(places - self._denials.keys()), *self.with_words, *self.exclusions, *self._opposed}
         self._small = {*map(fold_words, small), *fillers, *self._ends, *self._denials}
         self.week = Week(days, short, self.denies)
+        self.payers = [Choice(pack.payers, self) for pack in packs if pack.payers]
         self.choices = (
             *(Choice(expressions, self) for pack in packs for expressions in pack.choices.values()),
             _Languages(patterns, self),
@@ -159,8 +158,6 @@ class StatedWords:
             group_of = {at: group for place in range(len(words)) for at, group in self._denied(words, place, language)}
             for place, word in enumerate(words):
                 divided[group_of.get(place, 0)].append(word)
-                if prefix := _DENYING.match(word):
-                    divided[3].append(word[prefix.end() :])
         return tuple(map(" ".join, divided))
 
     def _denied(self, words: Sequence[str], place: int, language: str | None) -> Iterator[tuple[int, int]]:

@@ -60,6 +60,11 @@ class WordText:
         is_dense = len(found) >= (_DENSE if has_sentences else _DENSE_LIST) * size and size >= _LEAST_REPETITIVE
         return is_dense and len(found) >= _OFTEN * len(set(found))
 
+    def begins(self, beginning: str) -> bool:
+        """Whether a stem begins so."""
+        place = bisect_left(self._sorted, beginning)
+        return place < len(self._sorted) and self._sorted[place].startswith(beginning)
+
     def has_word(self, word: str) -> bool:
         """Whether a word occurs, in the same or a longer inflection."""
         return self._has(stem_of(fold_words(word)))

@@ -172,6 +172,12 @@ def test_each_day_of_a_query_is_read() -> None:
         ("address book app for mac", "An address book app for the Mac that syncs contacts."),
         ("today show hosts", "The hosts of the Today show since 12 March 2024."),
         ("what time does tesco close on sunday", "Tesco closes at 4 pm on Sunday."),
+        ("student admission requirements Thornmere College", "Thornmere College asks for two A levels on admission."),
+        ("price of a child car seat Ravelin", "The Ravelin car seat for toddlers costs £129."),
+        ("adult ticket price Larkfield lido", "The Larkfield lido costs £6, children £3. A ticket is for one day."),
+        ("subscribe to the Oakvale newsletter", "The Oakvale newsletter: subscribe here, and unsubscribe at any time."),
+        ("Hotel Alpenblick Frühstückszeiten", "Im Hotel Alpenblick Garni gibt es von 7 bis 10 Uhr Frühstück."),
+        ("Hundesteuer Anmeldung Gemeinde", "Hundesteuer der Gemeinde Oybin: Anmelden kann man Hunde im Rathaus."),
     ],
 )
 def test_a_good_result_meets_what_only_looks_like_a_condition(query: str, text: str) -> None:
@@ -183,21 +189,8 @@ def test_a_good_result_meets_what_only_looks_like_a_condition(query: str, text: 
     [
         ("Öffnungszeiten Wertstoffhof {}", "Der Wertstoffhof {} ist von 9 bis 13 Uhr offen.", "Kempten", "Memmingen"),
         ("opening times Ravelin {}", "Ravelin {} is open from 9 am to 5 pm.", "Thornmere", "Oakvale"),
-        ("calories of {} brown rice", "100 g of {} brown rice have 362 calories.", "cooked", "uncooked"),
         ("Blackthorn Tennis Club {} fee", "Blackthorn Tennis Club: {} fee £95 a year.", "junior", "adult"),
         ("musée de Brennac prix {}", "Musée de Brennac : {} 12 €.", "enfant", "adulte"),
-        (
-            "粗大ごみ 手数料 {}",
-            "粗大ごみの手数料は{}が1,200円、自転車が400円、布団が300円です。朝8時までに出してください。",
-            "ソファ",
-            "ベッド",
-        ),
-        (
-            "price of a {} at Fern Nursery",
-            "At Fern Nursery a {} is £9, a rowan is £12 and a hazel is £15 this week.",
-            "birch",
-            "aspen",
-        ),
     ],
 )
 def test_what_is_said_of_another_is_no_answer(query: str, text: str, asked: str, other: str) -> None:
