@@ -9,20 +9,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, TypeVar
 
 import structlog
 
 from schemas.llm import CallOutcome
+from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply
 from streams.llm.journal import (
     AnswerJournal,
+    BoundReachedError,
     DayCalls,
     JournalError,
     StoredAnswer,
-    Usage,
-    Used,
     from_journal,
     is_opening,
     reply_of,
@@ -41,27 +42,57 @@ def utc_day(clock: Clock) -> str:
     return clock.now().astimezone(UTC).date().isoformat()
 
 
-class Budget:
-    """Keeps the costs of a UTC day below a bound, as far as prices are known."""
+@dataclass(eq=False)
+class CostAccount:
+    """The account of a replay's plan in the journal, with a limit over all its processes and restarts.
 
-    def __init__(self, usd_per_day: float | None, journal: AnswerJournal, clock: Clock, metrics: Metrics) -> None:
-        """Without ``usd_per_day`` there is no bound."""
+    Every call is booked on it and on the day's account. ``reached`` is set when a call was refused: the replay should
+    pause then, and the record of the call is not decided.
+    """
+
+    name: str
+    most_usd: float | None
+    reached: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+
+class Budget:
+    """Keeps the costs of a UTC day below a bound, and those of a replay, as far as prices are known."""
+
+    def __init__(
+        self,
+        usd_per_day: float | None,
+        journal: AnswerJournal,
+        clock: Clock,
+        metrics: Metrics,
+        account: CostAccount | None = None,
+    ) -> None:
+        """Without ``usd_per_day`` the day has no bound."""
         self._most = usd_per_day
         self._journal = journal
         self._clock = clock
         self._metrics = metrics
+        self._account = account
         self._warned_on = ""
         if usd_per_day is not None:
             metrics.llm_budget_usd.set(usd_per_day)
 
+    def bounds(self, day: str) -> dict[str, float | None]:
+        """The accounts of a call with their bounds, the day's last."""
+        account = self._account
+        return ({} if account is None else {account.name: account.most_usd}) | {day: self._most}
+
     async def book(self, day: str, usd: float) -> float | None:
         """Books the cost before a call. Returns the seconds until midnight if the budget does not cover it, else None.
 
-        After a JournalError the call must not be made.
+        After a JournalError the call must not be made. Raises BoundReachedError if the replay's limit refuses it.
         """
-        booked, total = await self._journal.book(day, usd, self._most)
+        exceeded, total = await self._journal.book(self.bounds(day), usd)
+        if self._account is not None and exceeded == self._account.name:
+            self._account.reached.set()
+            most = self._account.most_usd
+            raise BoundReachedError(f"the replay has spent {total:.4f} USD, and may spend {most:.4f}")
         self.show(day, total)
-        if booked:
+        if not exceeded:
             return None
         if self._warned_on != day:
             self._warned_on = day
@@ -69,6 +100,10 @@ class Budget:
         now = self._clock.now().astimezone(UTC)
         midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
         return (midnight - now).total_seconds()
+
+    async def correct(self, day: str, usd: float) -> float:
+        """Corrects what was booked, without bounds. Returns the day's costs."""
+        return (await self._journal.book(dict.fromkeys(self.bounds(day)), usd))[1]
 
     def show(self, day: str, total: float) -> None:
         """Sets the gauge of the remaining budget until midnight. Costs of another day are ignored.
@@ -96,10 +131,17 @@ class Accounting:
     slow model. Work that was started is finished after its caller has left; an unused booking is then reversed.
     """
 
-    def __init__(self, llm: LlmSettings, journal: AnswerJournal, clock: Clock, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        llm: LlmSettings,
+        journal: AnswerJournal,
+        clock: Clock,
+        metrics: Metrics,
+        account: CostAccount | None = None,
+    ) -> None:
         self._llm = llm
         self._journal = journal
-        self._budget = Budget(llm.budget_usd_per_day, journal, clock, metrics)
+        self._budget = Budget(llm.budget_usd_per_day, journal, clock, metrics, account)
         self._clock = clock
         self._metrics = metrics
         self.tally = CallTally(journal, clock)
@@ -115,7 +157,7 @@ class Accounting:
         if text is None or (answer := from_journal(text)) is None:
             return None
         self._metrics.llm_cached_total.labels(question.need.task).inc()
-        self.tally.add(question.model, cached=1)
+        self.tally.add(question.need, question.model, cached=1)
         return reply_of(answer, question.need, question.model, cached=True, call_id=question.key)
 
     async def book(self, question: Question) -> float | None:
@@ -127,7 +169,7 @@ class Accounting:
 
         async def reverse(after: float | None) -> None:
             if after is None:
-                await self._journal.book(day, -more, None)
+                await self._budget.correct(day, -more)
 
         if (after := await self._wait(question, question.left / 2, self._budget.book(day, more), reverse)) is None:
             question.day, question.booked = day, cost
@@ -148,12 +190,20 @@ class Accounting:
         seconds = llm.cache_seconds if valid else llm.cache_failed_seconds
         now = self._clock.now().timestamp()
         day, booked = question.unbook()
-        usage = Usage(1, question.prompt_tokens, prompt_tokens, completion_tokens, question.latency_ms)
-        used = Used(task, model, is_opening(question.need), usage)
+        self.tally.add(
+            question.need,
+            model,
+            answered=1,
+            estimated=question.prompt_tokens,
+            prompt=prompt_tokens,
+            completion=completion_tokens,
+            milliseconds=question.latency_ms,
+        )
         stored: str | None = question.key
         try:
             text = answer.model_dump_json()
-            keeping = self._journal.keep(question.key, text, now, seconds, day, (cost or 0.0) - booked, used)
+            accounts = [*self._budget.bounds(day)]
+            keeping = self._journal.keep(question.key, text, now, seconds, accounts, (cost or 0.0) - booked)
             self._budget.show(day, await self._wait(question, question.left + _AFTER_SECONDS, keeping))
         except LateError:
             log.warning("an answer is stored late", task=task, model=model)
@@ -200,18 +250,17 @@ class Accounting:
         cost = question.cost(0, 0)
         if question.day:
             day, booked = question.unbook()
-            booking = self._journal.book(day, (cost or 0.0) - booked, None)
+            booking = self._budget.correct(day, (cost or 0.0) - booked)
             # The result of the question is known; waiting for the journal would not change it.
             with contextlib.suppress(LateError):
-                _, total = await self._wait(question, question.left + _AFTER_SECONDS, booking)
-                self._budget.show(day, total)
+                self._budget.show(day, await self._wait(question, question.left + _AFTER_SECONDS, booking))
             self._paid(question, cost)
         return cost
 
     def _paid(self, question: Question, cost: float | None) -> None:
         if cost is not None:
             self._metrics.llm_cost_usd_total.labels(question.need.task, question.model).inc(cost)
-        self.tally.add(question.model, usd=cost or 0.0)
+        self.tally.add(question.need, question.model, usd=cost or 0.0)
 
     async def _wait(
         self,
@@ -259,14 +308,13 @@ class CallTally:
     def __init__(self, journal: AnswerJournal, clock: Clock) -> None:
         self._journal = journal
         self._clock = clock
-        self._counts: dict[tuple[str, str], DayCalls] = {}
+        self._counts: dict[DayCalls, DayCalls] = {}  # by rows without counts
         self._closing = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
 
-    def add(self, model: str, *, requested: int = 0, cached: int = 0, refused: int = 0, usd: float = 0.0) -> None:
-        day = utc_day(self._clock)
-        before = self._counts.get((day, model), DayCalls(day, model))
-        self._counts[day, model] = before.plus(DayCalls(day, model, requested, cached, refused, usd))
+    def add(self, need: AskModel, model: str, **amounts: Any) -> None:
+        row = DayCalls(utc_day(self._clock), model, task=need.task, opening=is_opening(need))
+        self._counts[row] = self._counts.get(row, row).plus(row._replace(**amounts))
         if self._writer is None:
             self._writer = asyncio.create_task(self._write(), name="call counts")
 

@@ -22,7 +22,7 @@ import structlog
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.accounting import Accounting
+from streams.llm.accounting import Accounting, CostAccount
 from streams.llm.client import GatewaySettingsError, ModelClient
 from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError, answer_key
 from streams.llm.limits import ModelTurn, NoTurn, Shares
@@ -98,8 +98,9 @@ class Gateway:
         metrics: Metrics,
         journal: AnswerJournal | None = None,
         tracer: Tracer | None = None,
+        account: CostAccount | None = None,
     ) -> None:
-        """Opens no connection yet. Without a journal the gateway uses the one of the settings.
+        """Opens no connection yet. Without a journal the gateway uses that of the settings; ``account`` is a replay's.
 
         Raises GatewaySettingsError if the configured journal or a proxy of the environment can't be used.
         """
@@ -114,7 +115,7 @@ class Gateway:
         except JournalError as error:
             raise GatewaySettingsError(str(error)) from error
         self._client = ModelClient(llm, clock.now, tracer or Tracer())
-        self._accounting = Accounting(llm, self._journal, clock, metrics)
+        self._accounting = Accounting(llm, self._journal, clock, metrics, account)
         self._single_flight = SingleFlight()
         self._access: dict[str, ModelAccess] = {}
 
@@ -231,7 +232,7 @@ class Gateway:
         task, model = question.need.task, question.model
         self._metrics.llm_requests_total.labels(task, model, result.outcome).inc()
         self._metrics.llm_request_seconds.labels(task, model).observe(took)
-        self._accounting.tally.add(model, requested=1)
+        self._accounting.tally.add(question.need, model, requested=1)
         return result
 
     async def _judge(self, question: Question, result: Answer | Failure) -> Replied | None:
@@ -345,7 +346,7 @@ class Gateway:
         detail, known = (why.detail, why.cause) if isinstance(why, Failure) else (why, why)
         self._metrics.llm_unavailable_total.labels(need.task, model, cause).inc()
         if cause not in _ASKED:
-            self._accounting.tally.add(model, refused=1)
+            self._accounting.tally.add(need, model, refused=1)
         if cause in ("settings", "journal"):
             log.error("no model can be asked", task=need.task, cause=cause, detail=known)
         lasting = cause in ("shut", "settings")

@@ -12,7 +12,7 @@ from streams.fetch.worker import FetchWorker
 from streams.index.estimate import estimate_documents
 from streams.index.ports import StoreCounts
 from streams.index.worker import IndexWorker
-from streams.llm.journal import AnswerJournal
+from streams.llm.accounting import CostAccount
 from streams.llm.limits import Shares
 from streams.llm.tasks import answer_offline
 from streams.runtime.clock import SystemClock
@@ -31,18 +31,19 @@ class LiveServices:
         self,
         settings: Settings,
         metrics: Metrics | None = None,
-        journal: AnswerJournal | None = None,
+        account: CostAccount | None = None,
         replaying: bool = False,
         tracer: Tracer | None = None,
         at_once: bool = False,
     ) -> None:
-        """Opens nothing. Without metrics and tracer it counts and traces nothing; the journal is that of the settings.
+        """Opens nothing. Without metrics and tracer it counts and traces nothing.
 
         If ``replaying``, it uses the share of the models' limits that is reserved for replays, instead of the live
-        share. With ``at_once`` the first model request waits for no turn, for a command that ends with its answer.
+        share, and books costs on the ``account`` of the plan, too. With ``at_once`` the first model request waits for
+        no turn, for a command that ends with its answer.
         """
         self._settings = settings
-        self._journal = journal
+        self._account = account
         self._metrics = metrics or unexposed_metrics()
         self._counts_index = metrics is not None
         self._tracer = tracer or Tracer()
@@ -129,8 +130,8 @@ class LiveServices:
                     SystemClock(),
                     random.random,
                     self._metrics,
-                    self._journal,
-                    self._tracer,
+                    tracer=self._tracer,
+                    account=self._account,
                 )
             except GatewaySettingsError as error:
                 return str(error)

@@ -18,7 +18,7 @@ from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, Search
 from schemas.outcome import Emit
 from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
-from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
+from streams.llm.journal import AnswerJournal, DayCalls, answer_key, earlier_calls, from_journal, is_opening, reply_of
 from streams.llm.reports import missing_journal
 from streams.llm.request import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
@@ -46,11 +46,11 @@ class Calls:
         self.estimated += prompt_tokens_of(need)
         self.longest += need.max_tokens + limits.thinking_tokens
 
-    def tokens(self, usage: Usage) -> tuple[float, float]:
-        if not usage.calls:
+    def tokens(self, earlier: DayCalls) -> tuple[float, float]:
+        if not earlier.answered:
             return float(self.estimated), float(self.longest)
-        ratio = usage.prompt / usage.estimated if usage.estimated else 1.0
-        return self.estimated * ratio, self.count * usage.completion / usage.calls
+        ratio = earlier.prompt / earlier.estimated if earlier.estimated else 1.0
+        return self.estimated * ratio, self.count * earlier.completion / earlier.answered
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Forecast:
     server: str  # the base URL of the model; a part of an answer's key
     limits: ModelLimits
     journal: AnswerJournal
-    experience: Experience
+    earlier: tuple[DayCalls, DayCalls]  # what earlier calls used: first questions, and follow-ups
     now: float  # seconds since 1970; answers that have expired by then don't count as kept
     # Questions that cost nothing: the journal has the answer, or will have it when they are asked again.
     kept: int = 0
@@ -93,11 +93,11 @@ class Forecast:
             return None
         self._asked.add(digest)
         (self.openings if opening else self.followups).add(need, self.limits)
-        openings, followups = self.experience
-        if openings.calls:
+        openings, followups = self.earlier
+        if openings.answered:
             # The further questions depend on the answer, so the mean of earlier conversations is used.
             so_far = followed + (not opening)
-            self.unknown_followups += max(0.0, followups.calls / openings.calls - so_far)
+            self.unknown_followups += max(0.0, followups.answered / openings.answered - so_far)
         return None
 
     @property
@@ -105,9 +105,9 @@ class Forecast:
         return self.openings.count + self.followups.count + self.unknown_followups
 
     def tokens(self) -> tuple[float, float]:
-        openings, followups = self.experience
+        openings, followups = self.earlier
         first, later = self.openings.tokens(openings), self.followups.tokens(followups)
-        unknown = self.unknown_followups / followups.calls if followups.calls else 0.0
+        unknown = self.unknown_followups / (followups.answered or 1)
         return first[0] + later[0] + unknown * followups.prompt, first[1] + later[1] + unknown * followups.completion
 
     def usd(self) -> float | None:
@@ -117,8 +117,8 @@ class Forecast:
         return cost_of(self.limits, self.kept_prompt, self.kept_completion)
 
     def call_seconds(self) -> float | None:
-        calls = sum(usage.calls for usage in self.experience)
-        return sum(usage.milliseconds for usage in self.experience) / calls / 1000 if calls else None
+        calls = sum(row.answered for row in self.earlier)
+        return sum(row.milliseconds for row in self.earlier) / calls / 1000 if calls else None
 
 
 _ENVELOPE = Envelope("", "", datetime(1970, 1, 1, tzinfo=UTC), "")  # the headers of a result, which is not written
@@ -154,8 +154,8 @@ async def open_dry_run(
             if is_paid(handler, settings):
                 model, now = settings.model_of(handler.name), clock.now().timestamp()
                 limits = settings.models.limits_of(model, settings.llm)
-                experience = await journal.experience(handler.name, model)
-                forecast = Forecast(model, settings.llm.base_url, limits, journal, experience, now)
+                earlier = await earlier_calls(journal, handler.name, model)
+                forecast = Forecast(model, settings.llm.base_url, limits, journal, earlier, now)
             parts.append(HandlerDryRun(handler, settings.rules(handler.rules), forecast))
         rules = [(part.handler, part.rules) for part in parts]
         async with forked_pool(rules, settings.workers) or nullcontext() as pool:

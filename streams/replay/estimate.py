@@ -130,7 +130,7 @@ def _model_bounds(
 
 def _paid(forecast: Forecast) -> PaidEstimate:
     prompt, completion = forecast.tokens()
-    earlier = sum(usage.calls for usage in forecast.experience)
+    earlier = sum(row.answered for row in forecast.earlier)
     because = "prompts as estimated and the longest replies, one call each"
     return PaidEstimate(
         model=forecast.model,
