@@ -61,30 +61,23 @@ def reply_of(
     need: AskModel,
     model: str,
     judged_by: Literal["model", "offline"] = "model",
-    attempts: int = 0,
-    latency_ms: int = 0,
-    cost_usd: float | None = 0.0,
-    cached: bool = False,
     failure: str = "",
-    call_id: str | None = None,
+    **fields: Any,
 ) -> ModelReply | ModelFailed:
     """The reply to the handler for an answer; ``failure`` says why there is no answer.
 
-    ``call_id`` is the key of the answer in the journal; None if the journal does not keep it.
+    ``fields`` are others of ``LlmCall``, which cost nothing by default. ``call_id`` is the key of the answer in the
+    journal; None if the journal does not keep it.
     """
     call = LlmCall(
         judged_by=judged_by,
         model=model,
         prompt_version=need.prompt_version,
         temperature=need.temperature,
-        attempts=attempts,
-        latency_ms=latency_ms,
         prompt_tokens=answer.prompt_tokens,
         completion_tokens=answer.completion_tokens,
-        cost_usd=cost_usd,
-        cached=cached,
         outcome=answer.outcome,
-        call_id=call_id,
+        **{"cost_usd": 0.0, **fields},
     )
     if answer.outcome is not CallOutcome.OK:
         return ModelFailed(call, failure or f"the reply was {answer.outcome}")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
 from schemas.needs import AskModel
+from schemas.replies import ModelFailed, ModelReply
+from streams.llm.journal import StoredAnswer, reply_of
 from streams.llm.limits import Limiter, Shares
 from streams.llm.replies import Completion, Failure, Trouble
 from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
@@ -171,6 +174,10 @@ class Question:
         booked = self.day, self.booked
         self.day, self.booked = "", 0.0
         return booked
+
+    def reply(self, answer: StoredAnswer, cost: float | None, **fields: Any) -> ModelReply | ModelFailed:
+        attempts, took = self.attempts, self.latency_ms
+        return reply_of(answer, self.need, self.model, attempts=attempts, latency_ms=took, cost_usd=cost, **fields)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         """USD of an answer and of the lost requests before it; None if the model has no price."""

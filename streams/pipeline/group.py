@@ -27,7 +27,7 @@ from streams.pipeline.consumer import CountingConsumer, PartitionCursor
 from streams.pipeline.failures import due_at
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.partition import GapListener, Held, Partition
-from streams.pipeline.processor import Pending, RecordWork
+from streams.pipeline.processor import Pending, RecordProcessor
 from streams.runtime.clock import Clock
 from streams.settings.model import PipelineSettings
 from streams.topology import Handler, RetryTopic
@@ -43,12 +43,10 @@ class Subscription:
 
     @property
     def topic(self) -> str:
-        """The topic that is read."""
         return self.retry_topic.topic if self.retry_topic else self.handler.consumes.name
 
     @property
     def group(self) -> str:
-        """The consumer group."""
         return self.own_group or (self.retry_topic or self.handler).group
 
 
@@ -81,7 +79,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
     """
 
     subscription: Subscription
-    work: RecordWork
+    work: RecordProcessor
     committers: CommitterFactory
     settings: PipelineSettings
     clock: Clock
@@ -167,7 +165,6 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self.breaker.on_revoked()
 
     def start(self) -> None:
-        """Starts the runner."""
         self.breaker.listen(self._breaker_changed)
         self._runner = asyncio.create_task(self._run(), name=f"runner {self.handler.name}")
 

@@ -42,7 +42,6 @@ class HealthReport:
 
     @property
     def well(self) -> bool:
-        """Whether there are no problems."""
         return not self.problems
 
 
@@ -71,7 +70,6 @@ class Health:
             self._tasks = [asyncio.create_task(self._watch(), name="health")]
 
     async def stop(self) -> None:
-        """Stops to watch."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -25,7 +25,7 @@ from aiokafka import ConsumerRecord, TopicPartition
 from schemas.outcome import Dead, DeadReason
 from streams.pipeline.commit import Committer
 from streams.pipeline.consumer import PartitionCursor
-from streams.pipeline.processor import Done, RecordWork
+from streams.pipeline.processor import Done, RecordProcessor
 from streams.pipeline.window import Entry, Window
 from streams.runtime.clock import Clock
 from streams.settings.model import PipelineSettings
@@ -53,7 +53,7 @@ class Partition:
     partition: TopicPartition  # topic (with prefix) and number
     cursor: PartitionCursor  # its place in the group's consumer
     committer: Committer
-    work: RecordWork  # makes the dead letter of outputs that the broker refuses
+    work: RecordProcessor  # makes the dead letter of outputs that the broker refuses
     settings: PipelineSettings
     clock: Clock
     start: Callable[[Partition, Held], None]  # called for every entry that may start now
@@ -89,12 +89,10 @@ class Partition:
 
     @property
     def held(self) -> int:
-        """Records taken in and not committed."""
         return len(self._window)
 
     @property
     def bytes_held(self) -> int:
-        """Bytes of the records taken in and not committed."""
         return self._window.bytes_held
 
     @property

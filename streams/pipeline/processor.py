@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol, assert_never
+from typing import NamedTuple, assert_never
 
 import structlog
 from aiokafka import ConsumerRecord
@@ -36,7 +36,6 @@ class Done(NamedTuple):
 
     @classmethod
     def of(cls, *outputs: OutputRecord) -> Done:
-        """Adds up the size of the outputs."""
         return cls(outputs, sum([output.size for output in outputs]))
 
 
@@ -56,23 +55,6 @@ class Pending:
     source: Event | RawRecord
     first: Ask | Retry | None  # the handler's first answer; None if the handler was not called yet
     started: Started
-
-
-class RecordWork(Protocol):
-    """What a consumer group does with each record."""
-
-    @property
-    def concurrency(self) -> int:
-        """Records that may be pending at the same time."""
-
-    def begin(self, record: ConsumerRecord) -> Done | Pending:
-        """Processes a record as far as possible without waiting; never raises."""
-
-    async def complete(self, pending: Pending) -> Done:
-        """Continues with a record that has to wait for a service; never raises."""
-
-    def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
-        """The result for a record whose outputs the broker refuses."""
 
 
 @dataclass(eq=False, repr=False)
@@ -96,11 +78,10 @@ class RecordProcessor:
 
     @property
     def concurrency(self) -> int:
-        """Records that may be pending at the same time."""
         return self.runner.concurrency
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
-        """Processes a record as far as possible without waiting."""
+        """Processes a record as far as possible without waiting; never raises."""
         started = self._start(record)
         try:
             if self.runner.in_child:
@@ -119,7 +100,7 @@ class RecordProcessor:
             return self._fail(started, error)
 
     async def complete(self, pending: Pending) -> Done:
-        """Continues with a record that has to wait for a service."""
+        """Continues with a record that has to wait for a service; never raises."""
         started = pending.started
         record = started.input.record
         try:

@@ -58,7 +58,6 @@ class LiveServices:
         """This process's shares of the models' limits, from its assigned partitions."""
 
     async def answer(self, need: Need, run: Run | None) -> Reply:
-        """The reply to a request; see ``Services``."""
         match need:
             case FetchPages():
                 if self._fetcher is None:
@@ -92,7 +91,6 @@ class LiveServices:
         self._open_gateway()
 
     async def aclose(self) -> None:
-        """Closes connections, files and caches."""
         fetcher, self._fetcher = self._fetcher, None
         if fetcher is not None:
             await fetcher.aclose()

@@ -78,7 +78,6 @@ class Handler:
     version: int = 1  # raised when the meaning of the handler changes; part of its outputs' ids
 
     def __post_init__(self) -> None:
-        """Refuses a declaration that contradicts itself."""
         if self.ordered_by_key and self.retry_later:
             raise ValueError(f"{self.name} is ordered by key, so its records can't be retried from another topic")
         if len({bool(self.asks), self.read is not None, self.rounds > 0}) > 1:
@@ -96,27 +95,22 @@ class Handler:
 
     @property
     def group(self) -> str:
-        """The consumer group, before the prefix."""
         return f"assay.{self.name}"
 
     @property
     def serialize_by_key(self) -> bool:
-        """Whether the records of a key are processed one after another."""
         return self.ordered_by_key or self.paced_by_key
 
     @property
     def asks_models(self) -> bool:
-        """Whether it asks a language model, or the offline judge in its place."""
         return AskModel in self.asks
 
     @property
     def writes_index(self) -> bool:
-        """Whether it writes to the index."""
         return IndexDocument in self.asks
 
     @property
     def retry_topics(self) -> tuple[RetryTopic, ...]:
-        """Its retry topics, the shortest delay first."""
         return tuple(
             RetryTopic(
                 topic=f"{self.consumes.name}.{self.group}.retry.{_duration(delay)}",

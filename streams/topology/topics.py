@@ -70,7 +70,6 @@ class Topic:
     readers_dedupe: bool = False
 
     def key(self, event: Event) -> str:
-        """The record key of an event."""
         key: str = getattr(event, self.keyed_by) if self.key_of is None else self.key_of(event)
         return key
 

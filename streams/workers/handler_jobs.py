@@ -127,7 +127,7 @@ def forked_pool(handlers: Iterable[tuple[Handler, Rules]], settings: WorkersSett
     ready = {handler.name: (handler, rules) for handler, rules in handlers if handler.runs == "process"}
     if not ready or settings.processes == 0:
         return None
-    return WorkerPool(lambda: partial(_answer, ready), 1, settings.limits, start="fork")
+    return WorkerPool(lambda: partial(_answer, ready), 1, settings.limits, how="fork")
 
 
 def _make_work(handlers: tuple[tuple[Handler, Rules], ...]) -> Work:
@@ -169,7 +169,7 @@ class Trials:
         self._here: Work | None = None if settings.processes else partial(_tried, handler, rules)
         # A copy has no cached properties, which a child computes faster than it reads them.
         make = partial(_make_trial, handler, [known.model_copy() for known in rules], warm=start == "spawn")
-        self._pool = WorkerPool(make, 1, settings.limits, start=start)
+        self._pool = WorkerPool(make, 1, settings.limits, how=start)
 
     async def __aenter__(self) -> Self:
         if self._here is None:

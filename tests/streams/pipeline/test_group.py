@@ -17,7 +17,7 @@ from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.partition import Partition
-from streams.pipeline.processor import RecordWork
+from streams.pipeline.processor import RecordProcessor
 from streams.settings.model import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import BEGAN, VirtualClock, handler_of
@@ -60,7 +60,7 @@ def group_of(clock: VirtualClock, consumer: object, **options: Any) -> ConsumerG
     """A group with two open partitions of a topic, of which one has five records more."""
     group = ConsumerGroup(
         Subscription(handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO))),
-        cast("RecordWork", None),
+        cast("RecordProcessor", None),
         cast("Any", None),
         PipelineSettings(),
         clock,
