@@ -24,7 +24,7 @@ from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.accounting import Accounting, CostAccount
 from streams.llm.client import GatewaySettingsError, ModelClient
-from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError, answer_key
+from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError
 from streams.llm.limits import ModelTurn, NoTurn, Shares
 from streams.llm.replies import Answer, Completion, Failure, Trouble
 from streams.llm.request import ModelAccess, Question, cost_of, prompt_tokens_of
@@ -56,7 +56,12 @@ class SingleFlight:
         while (pending := self._pending.get(key)) is not None:
             await asyncio.wait((pending,))
             if not pending.cancelled():
-                return _shared(pending.result())
+                reply = pending.result()
+                if isinstance(reply, ModelUnavailable):
+                    return reply
+                # Only the first caller's reply has the cost.
+                free = {"attempts": 0, "latency_ms": 0, "cost_usd": 0.0, "cached": True}
+                return replace(reply, call=reply.call.model_copy(update=free))
         pending = self._pending[key] = asyncio.get_running_loop().create_future()
         try:
             reply = await ask()
@@ -67,14 +72,6 @@ class SingleFlight:
         del self._pending[key]
         pending.set_result(reply)
         return reply
-
-
-def _shared(reply: Replied) -> Replied:
-    """A reply for the callers that only waited; only the first caller's reply has the cost."""
-    if isinstance(reply, ModelUnavailable):
-        return reply
-    call = reply.call.model_copy(update={"attempts": 0, "latency_ms": 0, "cost_usd": 0.0, "cached": True})
-    return replace(reply, call=call)
 
 
 _ASKED: tuple[Cause, ...] = ("down", "shut")
@@ -135,16 +132,7 @@ class Gateway:
             return self._unavailable(need, model, "settings", problem)
         if model not in self._access:
             self._access[model] = ModelAccess(model, self.llm, limits, self.shares, self.clock, self.metrics)
-        question = Question(
-            need,
-            model,
-            answer_key(need, model, self.llm.base_url),
-            answer_key(replace(need, try_number=0), model, self.llm.base_url),
-            limits,
-            self.models.task(need.task),
-            self._access[model],
-            prompt_tokens_of(need),
-        )
+        question = Question(need, model, self.llm.base_url, limits, self.models.task(need.task), self._access[model])
         return await self._single_flight.share(question.key, lambda: self._recall_or_ask(question))
 
     async def _recall_or_ask(self, question: Question) -> Replied:

@@ -96,7 +96,8 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self.rebalancing = True
         self.lag = 0
         self._rebalancing_since = self.clock.monotonic()
-        self._consumer: Callable[[], CountingConsumer | None] = lambda: None
+        self.find_consumer: Callable[[], CountingConsumer | None] = lambda: None
+        """FastStream makes the consumer when the subscriber starts."""
         self._ready: deque[tuple[Partition, Held]] = deque()
         self._later: list[tuple[float, int, Partition, Held]] = []
         self._numbers = count()
@@ -107,14 +108,10 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._starving: dict[TopicPartition, tuple[int, float]] = {}
         """The position of each partition that gets no records, and since when."""
 
-    def attach(self, consumer: Callable[[], CountingConsumer | None]) -> None:
-        """Says where the consumer is found; FastStream makes it when the subscriber starts."""
-        self._consumer = consumer
-
     @property
     def consumer(self) -> CountingConsumer | None:
         """The consumer; None before the subscriber has started."""
-        return self._consumer()
+        return self.find_consumer()
 
     def intake(self, records: Sequence[ConsumerRecord]) -> None:
         """Takes in the records of one poll, in the order of their partitions. Records without room are requested again.
@@ -238,7 +235,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         """The place and the error of a last poll, opening or commit that failed, if there is one."""
         if self.consumer is not None and self.consumer.trouble is not None:
             return f"reading {self.subscription.topic}", self.consumer.trouble
-        errors = ((f"{key.topic}/{key.partition}", known.trouble) for key, known in self.partitions.items())
+        errors = ((f"{key.topic}/{key.partition}", known.committer.trouble) for key, known in self.partitions.items())
         return next(((place, error) for place, error in errors if error is not None), None)
 
     @property
@@ -248,9 +245,10 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         Work that waits for the circuit breaker does not count.
         """
         partitions = self.partitions.values()
-        since = [moment for p in partitions if (moment := p.failing_since) is not None]
+        since = [moment for p in partitions if (moment := p.committer.failing_since) is not None]
         if self.breaker.closed:
-            since += [max(moment, self.breaker.closed_at) for p in partitions if (moment := p.busy_since) is not None]
+            starts = [moment for p in partitions if (moment := p.window.started_since) is not None]
+            since += [max(moment, self.breaker.closed_at) for moment in starts]
         return self.clock.monotonic() - min(since) if since else 0.0
 
     @property
@@ -290,7 +288,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         for partition in self.partitions.values():
             partition.tick()
         held = sum(p.held for p in self.partitions.values())
-        size = sum(p.bytes_held for p in self.partitions.values())
+        size = sum(p.window.bytes_held for p in self.partitions.values())
         self.observer.holds(self.subscription.topic, held, size, self._in_flight, self.oldest_seconds)
 
     def _note_starving(self, empty: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> None:

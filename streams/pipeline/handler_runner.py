@@ -80,10 +80,6 @@ class HandlerRunner:
             self.pool = None
 
     @property
-    def in_child(self) -> bool:
-        return self.pool is not None
-
-    @property
     def concurrency(self) -> int:
         return self.handler.concurrency if self.pool is None else max(self.handler.concurrency, self.pool.concurrency)
 

@@ -16,7 +16,7 @@ from aiokafka import ConsumerRecord
 from schemas.event import Envelope, Event, OutputIds
 from schemas.needs import Ask
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage
-from streams.pipeline.failures import Input, dead_letter, due_after, next_retry_topic, retry_record
+from streams.pipeline.failures import Input, dead_letter, next_retry_topic, retry_record
 from streams.pipeline.handler_runner import HandlerRunner, exhausted
 from streams.pipeline.metrics import PipelineMetrics
 from streams.runtime.clock import Clock
@@ -84,7 +84,7 @@ class RecordProcessor:
         """Processes a record as far as possible without waiting; never raises."""
         started = self._start(record)
         try:
-            if self.runner.in_child:
+            if self.runner.pool is not None:
                 return Pending(
                     RawRecord(record.value, tuple(record.headers), started.produced, record.key), None, started
                 )
@@ -157,9 +157,8 @@ class RecordProcessor:
                 if retry_topic is not None:
                     self._note(started, "retry", outcome.reason)
                     self.observer.retried(outcome.reason, input_.replayed)
-                    longest = self.runner.retry.longest_wish_seconds
-                    due = due_after(retry_topic, outcome, self.clock.now(), longest)
-                    return Done.of(retry_record(self._handler, retry_topic, input_, outcome, due))
+                    longest, now = self.runner.retry.longest_wish_seconds, self.clock.now()
+                    return Done.of(retry_record(self._handler, retry_topic, input_, outcome, now, longest))
                 refusal = exhausted(outcome, origin.attempts)
             case Dead():
                 refusal = outcome

@@ -154,23 +154,23 @@ class ReplayProcessor(RecordProcessor):
         return replace(record, headers=tuple(self.run.marked(record.headers)))
 
 
+@dataclass
 class CostLimitedServices:
     """A ``Services`` that does not return from a model request that the cost limit refused."""
 
-    def __init__(self, services: Services, account: CostAccount | None) -> None:
-        self._services = services
-        self._account = account
-        self.asking = 0  # requests in flight
+    services: Services
+    account: CostAccount | None
+    asking: int = 0  # requests in flight
 
     @property
     def is_spent(self) -> bool:
-        return self._account is not None and self._account.reached.is_set()
+        return self.account is not None and self.account.reached.is_set()
 
     async def answer(self, need: Need, run: Run | None) -> Reply:
         """The reply; waits for ever if the cost limit has refused it."""
         self.asking += 1
         try:
-            reply = await self._services.answer(need, run)
+            reply = await self.services.answer(need, run)
         finally:
             self.asking -= 1
         if self.is_spent and isinstance(reply, ModelUnavailable):

@@ -33,8 +33,8 @@ class Stub:
     held: int = 0
     opened: bool = True
     committed: int | None = 0
-    failing_since: float | None = None
-    busy_since: float | None = None
+    committer: Any = field(default_factory=lambda: SimpleNamespace(failing_since=None, trouble=None))
+    window: Any = field(default_factory=lambda: SimpleNamespace(started_since=None, bytes_held=0))
     cursor: Any = field(default_factory=lambda: SimpleNamespace(set_breaker=lambda _: None))
 
     def position(self) -> int:
@@ -68,7 +68,7 @@ def group_of(clock: VirtualClock, consumer: object, **options: Any) -> ConsumerG
         Breaker(BreakerSettings(failures=1), clock),
         **options,
     )
-    group.attach(lambda: cast("CountingConsumer", consumer))
+    group.find_consumer = lambda: cast("CountingConsumer", consumer)
     group.partitions = cast("dict[TopicPartition, Partition]", {HELD: Stub(), NEXT: Stub()})
     group.rebalancing = False
     return group
@@ -173,7 +173,10 @@ async def test_oldest_work_counts_from_its_start(failing: int, busy: int, oldest
     group = group_of(clock, Consumer())
     clock.seconds = 100
     since, begun = (BEGAN + seconds if seconds else None for seconds in (failing, busy))
-    group.partitions[HELD] = cast("Partition", Stub(failing_since=since, busy_since=begun))
+    group.partitions[HELD] = cast(
+        "Partition",
+        Stub(committer=SimpleNamespace(failing_since=since), window=SimpleNamespace(started_since=begun)),
+    )
     assert group.oldest_seconds == oldest
 
 
