@@ -273,18 +273,18 @@ async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]]
 _WRITE_SECONDS = 2.0  # between two writes: a write for each cached answer would take longer than the answer
 
 
+@dataclass(eq=False)
 class CallTally:
     """The counts of this process that are not in the journal yet."""
 
-    def __init__(self, journal: AnswerJournal, clock: Clock) -> None:
-        self._journal = journal
-        self._clock = clock
-        self._counts: dict[DayCalls, DayCalls] = {}  # by rows without counts
-        self._closing = asyncio.Event()
-        self._writer: asyncio.Task[None] | None = None
+    journal: AnswerJournal
+    clock: Clock
+    _counts: dict[DayCalls, DayCalls] = field(default_factory=dict, init=False)  # by rows without counts
+    _closing: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _writer: asyncio.Task[None] | None = field(default=None, init=False)
 
     def add(self, need: AskModel, model: str, **amounts: Any) -> None:
-        row = DayCalls(utc_day(self._clock), model, task=need.task, opening=is_opening(need))
+        row = DayCalls(utc_day(self.clock), model, task=need.task, opening=is_opening(need))
         self._counts[row] = self._counts.get(row, row).plus(row._replace(**amounts))
         if self._writer is None:
             self._writer = asyncio.create_task(self._write(), name="call counts")
@@ -302,7 +302,7 @@ class CallTally:
                         await self._closing.wait()
                 counts, self._counts = list(self._counts.values()), {}
                 try:
-                    await self._journal.count(counts)
+                    await self.journal.count(counts)
                 except JournalError as error:
                     # Answers and costs have their own errors; counts are for people, so no answer waits for them.
                     requested = sum(calls.requested for calls in counts)

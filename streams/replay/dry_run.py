@@ -8,7 +8,7 @@ bounds are used: the prompt as estimated, the longest reply, one call.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -159,20 +159,17 @@ async def open_dry_run(
             parts.append(HandlerDryRun(handler, settings.rules(handler.rules), forecast))
         rules = [(part.handler, part.rules) for part in parts]
         async with forked_pool(rules, settings.workers) or nullcontext() as pool:
-            yield DryRun(parts, roots, clock, pool)
+            yield DryRun({part.handler.name: part for part in parts}, roots, clock, pool)
 
 
+@dataclass
 class DryRun:
-    """Runs handlers on records, and the handlers that are no roots on the results."""
+    """Runs handlers on records, and the handlers that are no ``roots`` on the results."""
 
-    def __init__(
-        self, parts: Sequence[HandlerDryRun], roots: Sequence[Handler], clock: Clock, pool: WorkerPool | None = None
-    ) -> None:
-        """Takes one part for each handler, and child processes for handlers that run in one."""
-        self._below = [part for part in parts if part.handler not in roots]
-        self._clock = clock
-        self._pool = pool
-        self.parts = {part.handler.name: part for part in parts}
+    parts: Mapping[str, HandlerDryRun]  # by the handler's name
+    roots: Sequence[Handler]
+    clock: Clock
+    pool: WorkerPool | None = None  # child processes for handlers that run in one
 
     async def add(self, handler: Handler, key: bytes | None, record: RawRecord) -> None:
         """Runs a handler on a record, and the handlers below on the results. Raises JournalError."""
@@ -185,15 +182,15 @@ class DryRun:
 
         async def reply(need: Need) -> Reply | None:
             nonlocal followed, waited
-            asked = self._clock.monotonic()
+            asked = self.clock.monotonic()
             found = await self._reply(part, need, max(0, followed))
             followed += isinstance(need, AskModel)
-            waited += self._clock.monotonic() - asked
+            waited += self.clock.monotonic() - asked
             return found
 
-        began = self._clock.monotonic()
-        answer = await converse(part.handler, part.rules, source, reply, self._pool)
-        part.busy += self._clock.monotonic() - began - waited
+        began = self.clock.monotonic()
+        answer = await converse(part.handler, part.rules, source, reply, self.pool)
+        part.busy += self.clock.monotonic() - began - waited
         part.open += isinstance(answer, Ask)
         if isinstance(answer, Emit):
             await self._pass_on(part, answer.events)
@@ -216,9 +213,9 @@ class DryRun:
 
     async def _pass_on(self, part: HandlerDryRun, events: Sequence[Event]) -> None:
         for event in events:
-            began = self._clock.monotonic()
+            began = self.clock.monotonic()
             record = encode(topic_of(event), event, _ENVELOPE)
-            part.busy += self._clock.monotonic() - began
-            for below in self._below:
-                if below.handler.consumes.name == record.topic:
+            part.busy += self.clock.monotonic() - began
+            for below in self.parts.values():
+                if below.handler not in self.roots and below.handler.consumes.name == record.topic:
                     await self._handle(below, event, len(record.key or b"") + len(record.value or b""))

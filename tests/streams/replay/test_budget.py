@@ -69,6 +69,7 @@ async def test_processes_of_one_plan_keep_one_bound(path: Path) -> None:
 async def test_gateway_asks_no_model_beyond_the_cost_bound(path: Path) -> None:
     """A reply of two tokens is booked with the ten that it may have, and costs two."""
     account, journal = CostAccount("spring", 13.0), SqliteJournal(path)
+    await journal.booked("spring")  # on a busy machine a file takes longer to be made than a hasty question has
     usage = {"prompt_tokens": 5, "completion_tokens": 2}
     async with served(says("Relevant", usage=usage), limits=DEAR, journal=journal, account=account) as (
         server,
