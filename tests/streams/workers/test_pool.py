@@ -51,7 +51,7 @@ def children(pool: WorkerPool) -> set[int]:
 
 def template(pool: WorkerPool) -> int:
     """The process that forks the children."""
-    return instance(Template, pool._template)._pid
+    return instance(Template, pool._template).pid
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ async def main():
         while len(pids) < 2:
             pids |= set(await asyncio.gather(*(pool.run(("pid", None)) for _ in range(50))))
         asyncio.create_task(pool.run(("sleep", 30)))
-        print(pool._template._pid, *pids, flush=True)
+        print(pool._template.pid, *pids, flush=True)
         await asyncio.sleep(60)
 """
 
