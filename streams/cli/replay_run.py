@@ -29,7 +29,8 @@ from streams.replay.budget import cost_problems
 from streams.replay.comparisons import compare, comparison_of, not_comparable
 from streams.replay.estimate import Estimate, HandlerEstimate, estimate, offsets_read
 from streams.replay.plan import ReplayError, ReplayRequest, ReplayTroubleError, handler_of, make_plan, routes, stage_of
-from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress
+from streams.replay.plan_store import PlanSession, PlanStore
+from streams.replay.processor import ReplayProgress
 from streams.replay.ranges import Bound, count, places_of
 from streams.replay.run import run_plan
 from streams.replay.selection import raw_record, read_selected

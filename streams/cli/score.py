@@ -117,7 +117,7 @@ async def scored_pages(
         async for page in pages:
             yield page if isinstance(page, Refused) else _result(page, decide(page))
         return
-    pool = WorkerPool(lambda: decide, cores(), workers.limits, start="fork")
+    pool = WorkerPool(lambda: decide, cores(), workers.limits, how="fork")
     under_way: deque[asyncio.Task[Result]] = deque()
     try:
         async for page in pages:

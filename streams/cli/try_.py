@@ -167,7 +167,7 @@ class StepTrial:
         self._step = partial(run_step, name, settings)
         self._loop = runner
         workers = settings.workers
-        self._pool = WorkerPool(lambda: self._step, 1, workers.limits, start="fork") if workers.processes else None
+        self._pool = WorkerPool(lambda: self._step, 1, workers.limits, how="fork") if workers.processes else None
 
     def decide(self, line: bytes) -> dict[str, Any] | Dead:
         if self._pool is None:

@@ -28,7 +28,8 @@ from streams.kafka.topics import TopicsError
 from streams.llm.journal import JournalError
 from streams.replay.admin import PlanStatus, cancel, plan_status
 from streams.replay.plan import UNFINISHED, ReplayError, existing
-from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress
+from streams.replay.plan_store import PlanSession, PlanStore
+from streams.replay.processor import ReplayProgress
 from streams.replay.run import run_plan
 from streams.runtime.settings_files import SettingsError
 from streams.telemetry.metrics import Metrics

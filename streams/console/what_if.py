@@ -153,8 +153,8 @@ class _WhatIf:
             except (SettingsError, _PageError) as error:
                 return self._context.render(request, "what_if_result.html", problem=str(error))
             trials, differing = await self._trials(), differences(self._settings, other)
-            outcomes = await trials.outcomes(source, {name: getattr(other, name) for name in differing})
-            sides = [_side(outcome) for outcome in outcomes]
+            changes = {name: getattr(other, name) for name in differing}
+            sides = [_side(await trials.outcome(source, changes=changed)) for changed in ({}, changes)]
             told: dict[str, Any] = {"origin": origin, "sides": sides, "yaml": as_yaml(differing)}
             query = urlencode(({"url": url} if url else {}) | dict(change))
             told |= {"problem": "", "change": urlencode(dict(change)), "query": query}
@@ -205,7 +205,7 @@ class _WhatIf:
         """The child, which starts with the first page and ends with the console."""
         async with self._starting:
             if self._started is None:
-                trials = Trials(_SCORER, self._settings.rules(ScorePageRules), self._settings.workers)
+                trials = Trials(_SCORER, [self._settings.rules(ScorePageRules)], self._settings.workers)
                 self._started = await self._context.resources.enter_async_context(trials)
         return self._started
 

@@ -215,8 +215,7 @@ async def _spent_today(llm: LlmSettings) -> float:
     store = make_journal(llm)
     try:
         async with asyncio.timeout(_MODEL_SECONDS):
-            _, total = await store.book(SystemClock().now().date().isoformat(), 0.0, None)
-            return total
+            return await store.booked(SystemClock().now().date().isoformat())
     except TimeoutError:
         raise JournalError(f"no answer within {_MODEL_SECONDS:g} s") from None
     finally:

@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import structlog
@@ -26,7 +25,7 @@ from schemas.event import derive_id
 from schemas.replies import FetchedPage, FetchFailure, FetchRefused
 from streams.fetch.settings import FetchSettings
 from streams.runtime.clock import Clock
-from streams.runtime.files import SqliteThread, Steps, open_database, transaction
+from streams.runtime.files import SqliteFile, Steps, transaction
 
 log = structlog.get_logger(__name__)
 
@@ -97,9 +96,9 @@ class FetchCache:
     def __init__(self, settings: FetchSettings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self._thread = SqliteThread("fetch-cache")
-        self._file: sqlite3.Connection | None = None
-        self._memory: sqlite3.Connection | None = None
+        path = settings.cache_path
+        self._file = None if path is None else SqliteFile(path, STEPS, VARIABLE, "NORMAL", _BUSY_SECONDS)
+        self._memory: SqliteFile | None = None
         self._reads_from = self._writes_from = 0.0
 
     async def get(self, query: str, canonical: str) -> FetchedPage | FetchRefused | None:
@@ -112,7 +111,7 @@ class FetchCache:
                 return FetchRefused(canonical, FetchFailure(reason), str(detail))
             return _page(canonical, *page)
 
-        return await self._thread.run(self._run, lambda database: _first(database, _FRESH, values, parse))
+        return await self._run(lambda database: _first(database, _FRESH, values, parse))
 
     async def version_of(self, url: str) -> Versioned | None:
         """The latest page with a version from a URL after redirects, for any query."""
@@ -122,7 +121,7 @@ class FetchCache:
             *page, etag, last_modified = row
             return Versioned(_page(url, *page), Version(etag, last_modified))
 
-        return await self._thread.run(self._run, lambda database: _first(database, _VERSIONED, values, parse))
+        return await self._run(lambda database: _first(database, _VERSIONED, values, parse))
 
     async def put(
         self, query: str, canonical: str, result: FetchedPage | FetchRefused, version: Version = UNVERSIONED
@@ -153,8 +152,9 @@ class FetchCache:
                 database.execute("INSERT OR REPLACE INTO fetches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
                 database.execute("DELETE FROM fetches WHERE kept_until <= ?", (now,))
                 [(held,)] = database.execute("SELECT coalesce(sum(size), 0) FROM fetches").fetchall()
-                room = settings.cache_bytes if database is self._file else settings.cache_memory_bytes
-                while held > min(room, settings.cache_bytes):
+                [(_, _, file)] = database.execute("PRAGMA database_list").fetchall()
+                room = settings.cache_bytes if file else min(settings.cache_bytes, settings.cache_memory_bytes)
+                while held > room:
                     oldest = database.execute("SELECT key, size FROM fetches ORDER BY kept_until LIMIT 1").fetchone()
                     if oldest is None:
                         break
@@ -162,48 +162,34 @@ class FetchCache:
                     held -= oldest[1]
             return True
 
-        await self._thread.run(self._run, write, writes=True)
+        await self._run(write, writes=True)
 
     async def aclose(self) -> None:
-        await self._thread.aclose(self._close)
+        for database in (self._file, self._memory):
+            if database is not None:
+                await database.aclose()
 
-    def _run(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
-        """Does the work in the file; in memory if that fails or finds nothing. Runs in the thread.
+    async def _run(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
+        """Does the work in the file; in memory if that fails or finds nothing.
 
         A failed file is not used for a while, because a full disk or another process's lock may pass. A file that can't
         be written is still read.
         """
-        path = self._settings.cache_path
-        if path is not None and self._clock.monotonic() >= (self._writes_from if writes else self._reads_from):
+        file, now = self._file, self._clock.monotonic()
+        if file is not None and now >= (self._writes_from if writes else self._reads_from):
             try:
-                self._file = self._file or _opened(path)
-                found = work(self._file)
+                found = await file.run(work)
             except (OSError, sqlite3.Error) as error:
-                self._writes_from = self._clock.monotonic() + self._settings.cache_rest_seconds
-                if not writes or self._file is None:
+                self._writes_from = now + self._settings.cache_rest_seconds
+                if not writes or not file.opens:
                     self._reads_from = self._writes_from
-                    self._close_file()
-                log.warning("fetch cache failed, keeping pages in memory for now", path=str(path), error=str(error))
+                where = str(file.path)
+                log.warning("fetch cache failed, keeping pages in memory for now", path=where, error=str(error))
             else:
                 if found is not None or self._memory is None:
                     return found
-        self._memory = self._memory or _opened(None)
-        return work(self._memory)
-
-    def _close(self) -> None:
-        self._close_file()
-        if self._memory is not None:
-            self._memory.close()
-
-    def _close_file(self) -> None:
-        database, self._file = self._file, None
-        if database is not None:
-            with contextlib.suppress(sqlite3.Error):
-                database.close()
-
-
-def _opened(path: Path | None) -> sqlite3.Connection:
-    return open_database(path, STEPS, VARIABLE, "NORMAL", _BUSY_SECONDS)
+        self._memory = self._memory or SqliteFile(None, STEPS, VARIABLE, "NORMAL", _BUSY_SECONDS)
+        return await self._memory.run(work)
 
 
 def _first(

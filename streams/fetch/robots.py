@@ -68,17 +68,16 @@ class RobotsRules:
         return max(self._for_all if delay is None else delay, every)
 
 
+@dataclass(eq=False, repr=False)
 class Robots:
-    def __init__(
-        self, settings: FetchSettings, clock: Clock, get: Get, cache: FetchCache, on_rules: Callable[[str], None]
-    ) -> None:
-        """``on_rules`` gets the result of every lookup beyond memory: kept, fetched, none, or the failure."""
-        self._settings = settings
-        self._clock = clock
-        self._get = get
-        self._cache = cache
-        self._on_rules = on_rules
-        self._agent = settings.user_agent.partition("/")[0].split()[0].lower()
+    settings: FetchSettings
+    clock: Clock
+    get: Get
+    cache: FetchCache
+    on_rules: Callable[[str], None]  # gets the result of a lookup beyond memory: kept, fetched, none, or the failure
+
+    def __post_init__(self) -> None:
+        self._agent = self.settings.user_agent.partition("/")[0].split()[0].lower()
         self._locks = KeyedLocks()
         self._rules: OrderedDict[str, tuple[float, RobotsRules | Permission]] = OrderedDict()
 
@@ -87,7 +86,7 @@ class Robots:
 
         If the rules can't be fetched, the refusal has that reason, so a host that is down is reported as down.
         """
-        if not self._settings.robots:
+        if not self.settings.robots:
             return Permission(None)
         async with self._locks.hold(target.origin):
             rules = await self._of(target.origin)
@@ -97,33 +96,33 @@ class Robots:
 
     async def _of(self, origin: str) -> RobotsRules | Permission:
         known = self._rules.get(origin)
-        if known is not None and known[0] > self._clock.monotonic():
+        if known is not None and known[0] > self.clock.monotonic():
             return known[1]
         url = f"{origin}/robots.txt"
-        kept = await self._cache.get(ROBOTS, url)
+        kept = await self.cache.get(ROBOTS, url)
         if isinstance(kept, FetchedPage):
             body: bytes | Permission = kept.body
-            age = (self._clock.now() - kept.fetched_at).total_seconds()
-            self._on_rules("kept")
+            age = (self.clock.now() - kept.fetched_at).total_seconds()
+            self.on_rules("kept")
         else:
             # One byte more than the limit shows whether the file was cut.
-            response = await self._get(url, Accepts(None, self._settings.robots_max_bytes + 1, cut=True))
+            response = await self.get(url, Accepts(None, self.settings.robots_max_bytes + 1, cut=True))
             body = self._body(response)
             age = 0.0
             found = "fetched" if isinstance(response, Response) and response.ok else "none"
-            self._on_rules(response.reason if isinstance(response, FetchRefused) else found)
+            self.on_rules(response.reason if isinstance(response, FetchRefused) else found)
             if not isinstance(body, Permission):
-                page = FetchedPage(url, url, 200, "text/plain", body, self._clock.now())
-                await self._cache.put(ROBOTS, url, page)
+                page = FetchedPage(url, url, 200, "text/plain", body, self.clock.now())
+                await self.cache.put(ROBOTS, url, page)
         if isinstance(body, Permission):
             rules: RobotsRules | Permission = body
-            ttl = self._settings.robots_failure_ttl_seconds
+            ttl = self.settings.robots_failure_ttl_seconds
         else:
             rules = await asyncio.to_thread(RobotsRules, self._agent, self._text(body))
-            ttl = self._settings.robots_ttl_seconds - age
-        self._rules[origin] = (self._clock.monotonic() + ttl, rules)
+            ttl = self.settings.robots_ttl_seconds - age
+        self._rules[origin] = (self.clock.monotonic() + ttl, rules)
         self._rules.move_to_end(origin)
-        while len(self._rules) > self._settings.hosts:
+        while len(self._rules) > self.settings.hosts:
             self._rules.popitem(last=False)
         return rules
 
@@ -137,8 +136,8 @@ class Robots:
 
     def _text(self, body: bytes) -> str:
         """A file as text, without the line that was cut: half a path would be another rule."""
-        if len(body) > self._settings.robots_max_bytes:
-            body = body[: self._settings.robots_max_bytes]
+        if len(body) > self.settings.robots_max_bytes:
+            body = body[: self.settings.robots_max_bytes]
             body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
         return body.decode("utf-8-sig", "replace")
 

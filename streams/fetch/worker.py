@@ -281,20 +281,18 @@ class _Room:
 
 @dataclass(slots=True)
 class HostTurn:
-    """One request to a host; its holder reports the result."""
+    """One request to a host; its holder reports the result, unless the host got no request."""
 
-    latency: float | None = None
-    served: bool = False
-    failed: bool = False
-    retry_after: float | None = None
+    latency: float | None = None  # seconds until the host answered; None if it did not, or is overloaded
+    served: bool = False  # whether it sent the content (2xx, 304)
+    asked: bool = False
+    retry_after: float = 0.0
 
     def answered(self, latency: float, *, served: bool) -> None:
-        """The host answered after ``latency`` seconds; ``served`` if it sent the content (2xx, 304)."""
-        self.latency, self.served = latency, served
+        self.asked, self.latency, self.served = True, latency, served
 
     def failure(self, retry_after: float | None = None) -> None:
-        """The host did not answer, or is overloaded; ``retry_after`` is its Retry-After in seconds."""
-        self.failed, self.retry_after = True, retry_after
+        self.asked, self.latency, self.retry_after = True, None, retry_after or 0.0
 
 
 @dataclass(eq=False, repr=False)
@@ -331,20 +329,19 @@ class HostPacing:
                 self._learn(host, turn, crawl_delay)
 
     def _learn(self, host: str, turn: HostTurn, crawl_delay: float) -> None:
-        if turn.latency is None and not turn.failed:
+        if not turn.asked:
             return
         settings = self.settings
         most = max(settings.max_delay_seconds, settings.min_delay_seconds)
         least = min(max(settings.min_delay_seconds, crawl_delay), most)
         before, _ = self._paces.pop(host, (least, 0.0))
-        if turn.failed or turn.latency is None:
+        if turn.latency is None:
             after = 2 * before
         else:
             # Half way towards the latency, as in Scrapy's AutoThrottle.
             after = (before + turn.latency) / 2
             after = after if turn.served else max(before, after)
         delay = min(max(after, least), most)
-        pause = max(delay, turn.retry_after or 0.0)
-        self._paces[host] = (delay, self.clock.monotonic() + pause)
+        self._paces[host] = (delay, self.clock.monotonic() + max(delay, turn.retry_after))
         while len(self._paces) > settings.hosts:
             self._paces.popitem(last=False)

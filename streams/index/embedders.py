@@ -160,11 +160,7 @@ class OnnxEmbedder(Embedder):
             "token_type_ids": np.zeros_like(mask),
         }
         output = self._session.run(None, {name: given[name] for name in self._inputs if name in given})[0]
-        if output.shape[-1] != self.dimensions:
-            raise IndexSettingsError(
-                f"{self.name} makes vectors of {output.shape[-1]} dimensions; "
-                f"set index.embedder.dimensions to {output.shape[-1]}"
-            )
+        _check_dimensions(self, output.shape[-1])
         # A model returns a vector for each token, or the mean.
         if output.ndim == 3:
             output = (output * mask[..., None]).sum(1) / np.maximum(mask.sum(1, keepdims=True), 1)
@@ -237,15 +233,18 @@ class OpenAIEmbedder(Embedder):
     def _explained(self, text: str) -> str:
         return without_secret(f"{self.name}: {text}", self._settings.api_key.get_secret_value())
 
-    def _unit(self, vector: Sequence[float]) -> list[float]:
-        if len(vector) != self.dimensions:
-            raise IndexSettingsError(
-                f"{self.name} makes vectors of {len(vector)} dimensions; set index.embedder.dimensions to {len(vector)}"
-            )
-        length = math.sqrt(sum(value * value for value in vector))
-        if not math.isfinite(length) or not length:
+    def _unit(self, vector: list[float]) -> list[float]:
+        _check_dimensions(self, len(vector))
+        if not any(vector) or not all(map(math.isfinite, vector)):
             raise IndexDownError(f"{self.name}: a vector without direction")
-        return [value / length for value in vector]
+        return _unit(vector)
+
+
+def _check_dimensions(embedder: Embedder, found: int) -> None:
+    if found != embedder.dimensions:
+        raise IndexSettingsError(
+            f"{embedder.name} makes vectors of {found} dimensions; set index.embedder.dimensions to {found}"
+        )
 
 
 def _place(base_url: str) -> str:

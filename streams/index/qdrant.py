@@ -2,6 +2,11 @@
 
 The client is the blocking one, in threads: embedded it computes in the calling thread, and one thread at a time may use
 its files. So the event loop never waits for either.
+
+The embedded client compares every point in every search. Two measures make that fast enough for 100,000 points: vectors
+are passed as arrays, because lists of Python floats take 32 bytes a number while files are opened; and vectors have
+length 1, so the dot product is the cosine, and the client does not normalize them in every search. A filter still looks
+at the payload of every point: a large index with filters needs a server.
 """
 
 from __future__ import annotations
@@ -11,17 +16,21 @@ import pickle
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import numpy as np
 import portalocker
 from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
+from qdrant_client.local import datetime_utils
 
+from handlers.html.links import registrable_domain
+from handlers.indexing.points import MEMORY
 from schemas.needs import SearchFilters
-from streams.index.points import DATE, DOMAIN, TAGS, TIER, EmbeddedPoints, Found, Points
 from streams.index.ports import (
     IndexDamagedError,
     IndexDownError,
@@ -35,6 +44,13 @@ from streams.index.settings import IndexSettings
 from streams.runtime.files import PRIVATE_FOLDER
 from streams.runtime.server_address import without_secret
 
+Found = list[tuple[float, dict[str, Any]]]
+TIER, DOMAIN, TAGS, DATE = "tier", "domain", "trust_features.domain_tags", "date"
+TIERS = ("A", "B", "C")
+# The embedded client tries up to 15 formats on the date of each point in each search, and pages share their days.
+datetime_utils.parse = lru_cache(maxsize=65_536)(datetime_utils.parse)
+_UNNAMED = ""  # the name of a point's only vector
+_ONE_MEMORY = models.IsEmptyCondition(is_empty=models.PayloadField(key=MEMORY))
 _KEYWORDS = ("document_id", "url", DOMAIN, TIER, "kind", "language", TAGS)
 _FILTERED = {
     **dict.fromkeys(_KEYWORDS, models.PayloadSchemaType.KEYWORD),
@@ -66,7 +82,6 @@ class QdrantStore:
         self._threads = ThreadPoolExecutor(settings.parallel if settings.url else 1, "index")
         self._opening = asyncio.Lock()
         self._gone = False
-        self._access = Points() if settings.url else EmbeddedPoints()
 
     def beside(self, collection: str) -> QdrantStore:
         """Another collection of the same server or files; this store remains the owner of embedded files."""
@@ -82,7 +97,7 @@ class QdrantStore:
 
     async def write(self, points: Sequence[StoredPoint]) -> None:
         """Writes points in one operation; returns when they can be read."""
-        records = [self._access.struct(point, self._embedder) for point in points]
+        records = [self._record(point) for point in points]
         await self._call(lambda client: client.upsert(self._name, records, wait=True))
 
     async def amend(self, point_id: str, payload: Mapping[str, Any]) -> None:
@@ -100,10 +115,38 @@ class QdrantStore:
 
         A filter on a host matches every host of its registrable domain.
         """
-        return await self._call(lambda client: self._access.search(client, self._name, vector, limit, filters))
+        nearest: Any = list(vector)
+        if not self._settings.url:
+            # The validation of the client's models refuses arrays, so it is skipped.
+            array: Any = np.asarray(vector, dtype=np.float32)
+            nearest = models.NearestQuery.model_construct(nearest=array)
+        wanted = conditions_of(filters) if filters is not None else None
+        found = await self._call(
+            lambda client: (
+                client.query_points(self._name, nearest, query_filter=wanted, limit=limit, with_payload=True).points
+            )
+        )
+        return [(point.score, point.payload or {}) for point in found]
 
     async def count(self) -> StoreCounts:
-        return await self._call(lambda client: self._access.count(client, self._name))
+        return await self._call(self._counted)
+
+    def _record(self, point: StoredPoint) -> models.PointStruct:
+        payload = {**point.payload, "embedder": self._embedder}
+        if self._settings.url:
+            return models.PointStruct(id=point.id, vector=list(point.vector), payload=payload)
+        vector: Any = {_UNNAMED: np.asarray(point.vector, dtype=np.float32)}
+        return models.PointStruct.model_construct(id=point.id, vector=vector, payload=payload)
+
+    def _counted(self, client: QdrantClient) -> StoreCounts:
+        """Counts points, and documents by tier. One point of each document has its memory, so that one is counted."""
+
+        # A server knows its number of points. For a filter it estimates from each key alone, so documents are counted.
+        def documents(tier: str) -> int:
+            of_tier = models.FieldCondition(key=TIER, match=models.MatchValue(value=tier))
+            return client.count(self._name, models.Filter(must=[of_tier], must_not=[_ONE_MEMORY])).count
+
+        return StoreCounts(client.count(self._name, exact=False).count, {tier: documents(tier) for tier in TIERS})
 
     async def aclose(self) -> None:
         client, self._client = self._client, None
@@ -138,9 +181,7 @@ class QdrantStore:
         """Counts the points without creating anything; None without a collection. Raises as ``open``."""
         client = await self._guarded(lambda: self._opened(make=False))
         try:
-            return await self._guarded(
-                lambda: self._access.count(client, self._name) if client.collection_exists(self._name) else None
-            )
+            return await self._guarded(lambda: self._counted(client) if client.collection_exists(self._name) else None)
         finally:
             await self._guarded(client.close)
 
@@ -173,7 +214,13 @@ class QdrantStore:
     def _opened(self, *, make: bool) -> QdrantClient:
         settings = self._settings
         if settings.url:
-            client = server_client(settings)
+            # It connects at the first request.
+            client = QdrantClient(
+                url=settings.url,
+                api_key=settings.api_key.get_secret_value() or None,
+                timeout=max(1, round(settings.timeout_seconds)),
+                check_compatibility=False,
+            )
         elif settings.path is None:
             client = QdrantClient(":memory:")
         else:
@@ -212,9 +259,8 @@ class QdrantStore:
 
     def _make(self, client: QdrantClient) -> None:
         try:
-            client.create_collection(
-                self._name, models.VectorParams(size=self._dimensions, distance=self._access.distance)
-            )
+            distance = models.Distance.COSINE if self._settings.url else models.Distance.DOT
+            client.create_collection(self._name, models.VectorParams(size=self._dimensions, distance=distance))
         except (UnexpectedResponse, ValueError):
             # Another worker was faster, or the error is real.
             if not client.collection_exists(self._name):
@@ -237,14 +283,18 @@ class QdrantStore:
             )
 
 
-def server_client(settings: IndexSettings) -> QdrantClient:
-    """A client of the server; connects at the first request."""
-    return QdrantClient(
-        url=settings.url,
-        api_key=settings.api_key.get_secret_value() or None,
-        timeout=max(1, round(settings.timeout_seconds)),
-        check_compatibility=False,
-    )
+def conditions_of(filters: SearchFilters) -> models.Filter:
+    """The conditions on the payload of a point; a point without a key does not match a filter on it."""
+    must: list[models.Condition] = []
+    # Points have no host.
+    domains = dict.fromkeys(map(registrable_domain, filters.domains))
+    for key, values in ((TIER, filters.tiers), (DOMAIN, domains), (TAGS, filters.tags)):
+        if values:
+            must.append(models.FieldCondition(key=key, match=models.MatchAny(any=list(values))))
+    if filters.date_from is not None or filters.date_to is not None:
+        span = models.DatetimeRange(gte=filters.date_from, lt=filters.date_to)
+        must.append(models.FieldCondition(key=DATE, range=span))
+    return models.Filter(must=must)
 
 
 def _is_locked(file: Path) -> bool:

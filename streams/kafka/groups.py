@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -49,24 +49,24 @@ class TopicState:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
-    """A partition from its first offset to its last stable one.
+class PartitionLag:
+    """The lag of a group on one partition.
 
-    ``first`` is the offset of the first record that a group has not read, and its timestamp in seconds since 1970.
+    Attributes:
+        committed: The group's offset; None if it has none and will begin at the first record.
+        end: The last stable offset.
+        records: Offsets from the first unread record to the end. Transaction markers and aborted records occupy offsets
+            too, so there may be fewer records to read.
+        seconds: Age of the first unread record by its timestamp; 0 without one, or if its producer's clock is ahead.
+        lost: Offsets that retention deleted before the group read them.
     """
 
-    beginning: int
+    partition: int
+    committed: int | None
     end: int
-    first: tuple[int, float] | None = None
-
-    @property
-    def unread(self) -> int:
-        """Offsets from the first unread record to the end."""
-        return 0 if self.first is None else self.end - self.first[0]
-
-    def age(self, now: float) -> float:
-        """Seconds since the first unread record was produced; 0 if its producer's clock is ahead of ours."""
-        return 0.0 if self.first is None else max(0.0, now - self.first[1])
+    records: int
+    seconds: float
+    lost: int
 
 
 async def read_groups(admin: Any, groups: Sequence[str]) -> dict[str, GroupState]:
@@ -101,29 +101,36 @@ async def paused_reader(
         yield reader
 
 
-async def read_extents(kafka: KafkaSettings, starts: Mapping[Place, int | None]) -> dict[Place, Extent]:
-    """For each place the range of its partition, and the first record at or after the group's offset.
+async def _read_partitions(
+    kafka: KafkaSettings, committed: Mapping[Place, int | None], clock: Clock
+) -> dict[Place, PartitionLag]:
+    """The lag of each group on each of its partitions, by its committed offsets.
 
     Transaction markers and aborted records occupy offsets and cannot be read: a group is caught up if nothing else is
-    between its offset and the last stable one. ``starts`` has the group's offset; None for the partition's first one.
-    Raises KafkaError if the cluster can't be reached, or does not answer in time.
+    between its offset and the last stable one. Raises KafkaError.
     """
-    if not starts:
+    if not committed:
         return {}
-    partitions = sorted({partition for _, partition in starts})
+    partitions = sorted({partition for _, partition in committed})
     # One batch of each partition is enough.
     async with paused_reader(kafka, partitions, "assay-lag", fetch_wait_ms=_WAIT_MS, fetch_bytes=1) as reader:
         ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
-        wanted = {
-            (group, partition): max(begins[partition], begins[partition] if committed is None else committed)
-            for (group, partition), committed in starts.items()
-        }
-        behind = {(partition, start) for (_, partition), start in wanted.items() if start < ends[partition]}
+        starts = {place: max(begins[place[1]], offset or 0) for place, offset in committed.items()}
+        behind = {(partition, start) for (_, partition), start in starts.items() if start < ends[partition]}
         firsts = await _first_records(reader, behind, ends)
-    return {
-        (group, partition): Extent(begins[partition], ends[partition], firsts.get((partition, start)))
-        for (group, partition), start in wanted.items()
-    }
+    now, found = clock.now().timestamp(), {}
+    for place, offset in committed.items():
+        partition = place[1]
+        end, first = ends[partition], firsts.get((partition, starts[place]))
+        found[place] = PartitionLag(
+            partition.partition,
+            offset,
+            end,
+            records=0 if first is None else end - first[0],
+            seconds=0.0 if first is None else max(0.0, now - first[1]),
+            lost=0 if offset is None else max(0, begins[partition] - offset),
+        )
+    return found
 
 
 async def _first_records(
@@ -167,27 +174,6 @@ async def _retention(admin: Any, topics: Sequence[str]) -> dict[str, float]:
             if "delete" in (values.get("cleanup.policy") or "delete") and milliseconds >= 0:
                 found[topic] = milliseconds / 1000
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionLag:
-    """The lag of a group on one partition.
-
-    Attributes:
-        committed: The group's offset; None if it has none and will begin at the first record.
-        end: The last stable offset.
-        records: Offsets from the first unread record to the end. Transaction markers and aborted records occupy offsets
-            too, so there may be fewer records to read.
-        seconds: Age of the first unread record by its timestamp; 0 without one.
-        lost: Offsets that retention deleted before the group read them.
-    """
-
-    partition: int
-    committed: int | None
-    end: int
-    records: int
-    seconds: float
-    lost: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +228,8 @@ class DeadLettersStanding:
     oldest_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """A group and a topic that it reads; both with the prefix."""
+class _Reading(NamedTuple):
+    """A group and a topic that it reads, both with the prefix; "" is a group that has read nothing."""
 
     handler: str
     group: str
@@ -265,67 +250,50 @@ async def read_lags(settings: KafkaSettings, handlers: Sequence[Handler], clock:
             _Reading(handler.name, prefix + retry.group, prefix + retry.topic, retry.delay_seconds)
             for retry in handler.retry_topics
         ]
-    async with opened(make_admin(settings)) as admin:
-        groups = await read_groups(admin, [reading.group for reading in readings])
-        topics = await read_topics(admin, {reading.topic for reading in readings})
-    places = {
-        (reading.group, TopicPartition(reading.topic, number))
-        for reading in readings
-        for number in topics[reading.topic].partitions
-    }
-    starts = {place: groups[place[0]].offsets.get(place[1]) for place in places}
-    extents = await read_extents(settings, starts)
-    now = clock.now().timestamp()
-    return [_lag(reading, prefix, topics[reading.topic], groups[reading.group], extents, now) for reading in readings]
+    return await _read_lags(settings, readings, clock)
 
 
 async def read_dead_letters(
     settings: KafkaSettings, handlers: Sequence[Handler], clock: Clock
 ) -> list[DeadLettersStanding]:
     """The content of each handler's dead letter topic that exists. Raises KafkaError."""
-    prefix = settings.topic_prefix
-    names = {handler.name: dead_letter_topic(handler.consumes.name, handler.group) for handler in handlers}
+    letters = {handler.name: dead_letter_topic(handler.consumes.name, handler.group) for handler in handlers}
+    readings = [_Reading(handler, "", settings.topic_prefix + topic) for handler, topic in letters.items()]
+    lags = await _read_lags(settings, readings, clock)
+    return [DeadLettersStanding(lag.handler, lag.topic, lag.records, lag.seconds) for lag in lags if lag.exists]
+
+
+async def _read_lags(settings: KafkaSettings, readings: Sequence[_Reading], clock: Clock) -> list[GroupLag]:
     async with opened(make_admin(settings)) as admin:
-        topics = await read_topics(admin, {prefix + name for name in names.values()})
-    places = [("", TopicPartition(name, number)) for name, state in topics.items() for number in state.partitions]
-    extents = await read_extents(settings, dict.fromkeys(places))
-    now = clock.now().timestamp()
-    found = []
-    for handler, name in names.items():
-        state = topics[prefix + name]
-        own = [extents["", TopicPartition(prefix + name, number)] for number in state.partitions]
-        if state.partitions:
-            records, oldest = sum(part.unread for part in own), max((part.age(now) for part in own), default=0.0)
-            found.append(DeadLettersStanding(handler, name, records, oldest))
-    return found
-
-
-def _lag(
-    reading: _Reading,
-    prefix: str,
-    topic: TopicState,
-    group: GroupState,
-    extents: Mapping[tuple[str, TopicPartition], Extent],
-    now: float,
-) -> GroupLag:
-    partitions = []
-    for number in topic.partitions:
-        place = TopicPartition(reading.topic, number)
-        extent, committed = extents[reading.group, place], group.offsets.get(place)
-        lost = max(0, extent.beginning - committed) if committed is not None else 0
-        partitions.append(PartitionLag(number, committed, extent.end, extent.unread, extent.age(now), lost))
-    seconds = max((partition.seconds for partition in partitions), default=0.0)
-    records = sum(partition.records for partition in partitions)
-    left = None if topic.retention_seconds is None or not records else max(0.0, topic.retention_seconds - seconds)
-    return GroupLag(
-        handler=reading.handler,
-        topic=reading.topic.removeprefix(prefix),
-        group=reading.group,
-        exists=bool(topic.partitions),
-        records=records,
-        seconds=seconds,
-        retention_left_seconds=left,
-        members=group.members,
-        delay_seconds=reading.delay_seconds,
-        partitions=tuple(partitions),
-    )
+        groups = await read_groups(admin, [reading.group for reading in readings if reading.group])
+        topics = await read_topics(admin, {reading.topic for reading in readings})
+    groups[""] = GroupState()
+    places = {
+        (reading.group, TopicPartition(reading.topic, number))
+        for reading in readings
+        for number in topics[reading.topic].partitions
+    }
+    committed = {(group, partition): groups[group].offsets.get(partition) for group, partition in places}
+    found = await _read_partitions(settings, committed, clock)
+    lags = []
+    for reading in readings:
+        topic, group = topics[reading.topic], groups[reading.group]
+        partitions = [found[reading.group, TopicPartition(reading.topic, number)] for number in topic.partitions]
+        seconds = max((partition.seconds for partition in partitions), default=0.0)
+        records = sum(partition.records for partition in partitions)
+        left = None if topic.retention_seconds is None or not records else max(0.0, topic.retention_seconds - seconds)
+        lags.append(
+            GroupLag(
+                handler=reading.handler,
+                topic=reading.topic.removeprefix(settings.topic_prefix),
+                group=reading.group,
+                exists=bool(topic.partitions),
+                records=records,
+                seconds=seconds,
+                retention_left_seconds=left,
+                members=group.members,
+                delay_seconds=reading.delay_seconds,
+                partitions=tuple(partitions),
+            )
+        )
+    return lags

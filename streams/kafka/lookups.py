@@ -96,7 +96,11 @@ async def read_newest_first(
     partitions = await existing_partitions(kafka, names)
     if not every_partition:
         numbers = {name: [at.partition for at in partitions if at.topic == name] for name in names}
-        mine = {(name, _partition_of(key, numbers[name])) for name in names if numbers[name] for key in names[name]}
+        # The partition that the Java client, aiokafka and Assay choose.
+        choose = DefaultPartitioner()
+        mine = {
+            (name, choose(key, numbers[name], numbers[name])) for name in names if numbers[name] for key in names[name]
+        }
         partitions = [at for at in partitions if at in mine]
     if not partitions:
         return
@@ -124,12 +128,6 @@ async def read_newest_first(
             held = [record for record in held if record.timestamp < horizon]
             yield sorted(ready, key=lambda record: (record.timestamp, record.offset), reverse=True)
             step = min(2 * step, _LARGEST_STEP)
-
-
-def _partition_of(key: bytes, partitions: Sequence[int]) -> int:
-    """The partition that the Java client, aiokafka and Assay choose."""
-    number: int = DefaultPartitioner()(key, partitions, partitions)
-    return number
 
 
 _BACK = (2, 50, 500)

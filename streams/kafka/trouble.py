@@ -68,8 +68,10 @@ async def explain_trouble(error: Exception, kafka: KafkaSettings) -> str:
         return str(error)
     if isinstance(error, KafkaConnectionError):
         # aiokafka does not say why it can't connect.
-        refusal = await _refusal(kafka)
-        return f"Kafka at {kafka.bootstrap_servers} {refusal}" if refusal else _no_kafka(kafka)
+        if refusal := await _refusal(kafka):
+            return f"Kafka at {kafka.bootstrap_servers} {refusal}"
+        todo = "start one with `assay broker --detach`, or set" if kafka.security_protocol == "PLAINTEXT" else "see"
+        return f"no Kafka at {kafka.bootstrap_servers}; {todo} ASSAY_KAFKA__BOOTSTRAP_SERVERS"
     return f"Kafka at {kafka.bootstrap_servers}: {describe_error(error, kafka)}"
 
 
@@ -120,12 +122,6 @@ def _describe(error: Exception, kafka: KafkaSettings) -> str:
             others = f"({', '.join(name for name in get_args(SecurityProtocol) if name != spoken)}){certificate}"
             return f"closes {spoken} connections; it may need another ASSAY_KAFKA__SECURITY_PROTOCOL {others}"
     return ""
-
-
-def _no_kafka(kafka: KafkaSettings) -> str:
-    local = kafka.security_protocol == "PLAINTEXT"
-    todo = "start one with `assay broker --detach`, or set" if local else "see"
-    return f"no Kafka at {kafka.bootstrap_servers}; {todo} ASSAY_KAFKA__BOOTSTRAP_SERVERS"
 
 
 def _user(kafka: KafkaSettings) -> str:

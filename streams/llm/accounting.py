@@ -9,20 +9,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, TypeVar
 
 import structlog
 
 from schemas.llm import CallOutcome
+from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply
 from streams.llm.journal import (
     AnswerJournal,
+    BoundReachedError,
     DayCalls,
     JournalError,
     StoredAnswer,
-    Usage,
-    Used,
     from_journal,
     is_opening,
     reply_of,
@@ -41,43 +42,71 @@ def utc_day(clock: Clock) -> str:
     return clock.now().astimezone(UTC).date().isoformat()
 
 
-class Budget:
-    """Keeps the costs of a UTC day below a bound, as far as prices are known."""
+@dataclass(eq=False)
+class CostAccount:
+    """The account of a replay's plan in the journal, with a limit over all its processes and restarts.
 
-    def __init__(self, usd_per_day: float | None, journal: AnswerJournal, clock: Clock, metrics: Metrics) -> None:
-        """Without ``usd_per_day`` there is no bound."""
-        self._most = usd_per_day
-        self._journal = journal
-        self._clock = clock
-        self._metrics = metrics
-        self._warned_on = ""
-        if usd_per_day is not None:
-            metrics.llm_budget_usd.set(usd_per_day)
+    Every call is booked on it and on the day's account. ``reached`` is set when a call was refused: the replay should
+    pause then, and the record of the call is not decided.
+    """
+
+    name: str
+    most_usd: float | None
+    reached: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+
+@dataclass(eq=False)
+class Budget:
+    """Keeps the costs of a UTC day below a bound, and those of a replay, as far as prices are known."""
+
+    most_usd: float | None  # of a day; None for no bound
+    journal: AnswerJournal
+    clock: Clock
+    metrics: Metrics
+    account: CostAccount | None = None
+    _warned_on: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        if self.most_usd is not None:
+            self.metrics.llm_budget_usd.set(self.most_usd)
+
+    def bounds(self, day: str) -> dict[str, float | None]:
+        """The accounts of a call with their bounds, the day's last."""
+        account = self.account
+        return ({} if account is None else {account.name: account.most_usd}) | {day: self.most_usd}
 
     async def book(self, day: str, usd: float) -> float | None:
         """Books the cost before a call. Returns the seconds until midnight if the budget does not cover it, else None.
 
-        After a JournalError the call must not be made.
+        After a JournalError the call must not be made. Raises BoundReachedError if the replay's limit refuses it.
         """
-        booked, total = await self._journal.book(day, usd, self._most)
+        exceeded, total = await self.journal.book(self.bounds(day), usd)
+        if self.account is not None and exceeded == self.account.name:
+            self.account.reached.set()
+            most = self.account.most_usd
+            raise BoundReachedError(f"the replay has spent {total:.4f} USD, and may spend {most:.4f}")
         self.show(day, total)
-        if booked:
+        if not exceeded:
             return None
         if self._warned_on != day:
             self._warned_on = day
-            log.warning("the day's budget for language models is spent", usd=round(total, 4), budget=self._most)
-        now = self._clock.now().astimezone(UTC)
+            log.warning("the day's budget for language models is spent", usd=round(total, 4), budget=self.most_usd)
+        now = self.clock.now().astimezone(UTC)
         midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
         return (midnight - now).total_seconds()
+
+    async def correct(self, day: str, usd: float) -> float:
+        """Corrects what was booked, without bounds. Returns the day's costs."""
+        return (await self.journal.book(dict.fromkeys(self.bounds(day)), usd))[1]
 
     def show(self, day: str, total: float) -> None:
         """Sets the gauge of the remaining budget until midnight. Costs of another day are ignored.
 
         Within a day costs only grow, so of several processes the one with the lowest value is the most recent.
         """
-        if self._most is not None and day == utc_day(self._clock):
-            left = max(0.0, self._most - total)
-            self._metrics.llm_budget_left_usd.set_while(left, lambda: day == utc_day(self._clock))
+        if self.most_usd is not None and day == utc_day(self.clock):
+            left = max(0.0, self.most_usd - total)
+            self.metrics.llm_budget_left_usd.set_while(left, lambda: day == utc_day(self.clock))
 
 
 T = TypeVar("T")
@@ -88,6 +117,7 @@ class LateError(JournalError):
     """The journal did not finish in time; it may still finish."""
 
 
+@dataclass(eq=False, repr=False)
 class Accounting:
     """Books costs, stores answers and corrects bookings.
 
@@ -96,13 +126,15 @@ class Accounting:
     slow model. Work that was started is finished after its caller has left; an unused booking is then reversed.
     """
 
-    def __init__(self, llm: LlmSettings, journal: AnswerJournal, clock: Clock, metrics: Metrics) -> None:
-        self._llm = llm
-        self._journal = journal
-        self._budget = Budget(llm.budget_usd_per_day, journal, clock, metrics)
-        self._clock = clock
-        self._metrics = metrics
-        self.tally = CallTally(journal, clock)
+    llm: LlmSettings
+    journal: AnswerJournal
+    clock: Clock
+    metrics: Metrics
+    account: CostAccount | None = None
+
+    def __post_init__(self) -> None:
+        self._budget = Budget(self.llm.budget_usd_per_day, self.journal, self.clock, self.metrics, self.account)
+        self.tally = CallTally(self.journal, self.clock)
         self._unfinished: set[asyncio.Task[None]] = set()
 
     async def aclose(self) -> None:
@@ -110,31 +142,31 @@ class Accounting:
         await self.tally.aclose()
 
     async def known(self, question: Question) -> ModelReply | ModelFailed | None:
-        looking = self._journal.get(question.key, self._clock.now().timestamp())
+        looking = self.journal.get(question.key, self.clock.now().timestamp())
         text = await self._wait(question, question.left / 2, looking)
         if text is None or (answer := from_journal(text)) is None:
             return None
-        self._metrics.llm_cached_total.labels(question.need.task).inc()
-        self.tally.add(question.model, cached=1)
+        self.metrics.llm_cached_total.labels(question.need.task).inc()
+        self.tally.add(question.need, question.model, cached=1)
         return reply_of(answer, question.need, question.model, cached=True, call_id=question.key)
 
     async def book(self, question: Question) -> float | None:
         """Books the next call with its longest reply, and lost calls before it. Returns as ``Budget.book``."""
-        day = question.day or utc_day(self._clock)
+        day = question.day or utc_day(self.clock)
         cost = question.cost(question.prompt_tokens, question.most_reply_tokens) or 0.0
         if (more := cost - question.booked) <= 0 and question.day:
             return None
 
         async def reverse(after: float | None) -> None:
             if after is None:
-                await self._journal.book(day, -more, None)
+                await self._budget.correct(day, -more)
 
         if (after := await self._wait(question, question.left / 2, self._budget.book(day, more), reverse)) is None:
             question.day, question.booked = day, cost
         return after
 
     async def keep(self, question: Question, completion: Completion) -> ModelReply | ModelFailed:
-        llm, task, model = self._llm, question.need.task, question.model
+        llm, task, model = self.llm, question.need.task, question.model
         prompt_tokens, completion_tokens = question.tokens_of(completion)
         answer = StoredAnswer(
             text=completion.text,
@@ -146,14 +178,22 @@ class Accounting:
         cost = question.cost(prompt_tokens, completion_tokens)
         valid = answer.outcome is CallOutcome.OK and keeps_to_protocol(question.need, completion)
         seconds = llm.cache_seconds if valid else llm.cache_failed_seconds
-        now = self._clock.now().timestamp()
+        now = self.clock.now().timestamp()
         day, booked = question.unbook()
-        usage = Usage(1, question.prompt_tokens, prompt_tokens, completion_tokens, question.latency_ms)
-        used = Used(task, model, is_opening(question.need), usage)
+        self.tally.add(
+            question.need,
+            model,
+            answered=1,
+            estimated=question.prompt_tokens,
+            prompt=prompt_tokens,
+            completion=completion_tokens,
+            milliseconds=question.latency_ms,
+        )
         stored: str | None = question.key
         try:
             text = answer.model_dump_json()
-            keeping = self._journal.keep(question.key, text, now, seconds, day, (cost or 0.0) - booked, used)
+            accounts = [*self._budget.bounds(day)]
+            keeping = self.journal.keep(question.key, text, now, seconds, accounts, (cost or 0.0) - booked)
             self._budget.show(day, await self._wait(question, question.left + _AFTER_SECONDS, keeping))
         except LateError:
             log.warning("an answer is stored late", task=task, model=model)
@@ -162,35 +202,16 @@ class Accounting:
             log.error("an answer could not be stored", task=task, model=model, error=str(error)[:300])
             stored = None
         before, after = question.rejected_tokens
-        self._metrics.llm_tokens_total.labels(task, model, "in").inc(prompt_tokens + before)
-        self._metrics.llm_tokens_total.labels(task, model, "out").inc(completion_tokens + after)
+        self.metrics.llm_tokens_total.labels(task, model, "in").inc(prompt_tokens + before)
+        self.metrics.llm_tokens_total.labels(task, model, "out").inc(completion_tokens + after)
         self._paid(question, cost)
-        return self._reply(question, answer, cost, call_id=stored)
+        return question.reply(answer, cost, call_id=stored)
 
     async def failed(self, question: Question, outcome: CallOutcome, detail: str) -> ModelReply | ModelFailed:
         cost = await self.settle(question)
         took = question.latency_ms
         log.debug("no answer", task=question.need.task, model=question.model, outcome=outcome, milliseconds=took)
-        return self._reply(question, StoredAnswer(text="", outcome=outcome), cost, detail)
-
-    def _reply(
-        self,
-        question: Question,
-        answer: StoredAnswer,
-        cost: float | None,
-        failure: str = "",
-        call_id: str | None = None,
-    ) -> ModelReply | ModelFailed:
-        return reply_of(
-            answer,
-            question.need,
-            question.model,
-            attempts=question.attempts,
-            latency_ms=question.latency_ms,
-            cost_usd=cost,
-            failure=failure,
-            call_id=call_id,
-        )
+        return question.reply(StoredAnswer(text="", outcome=outcome), cost, failure=detail)
 
     async def settle(self, question: Question) -> float | None:
         """Corrects the booking of a question without an answer; returns its cost.
@@ -200,18 +221,17 @@ class Accounting:
         cost = question.cost(0, 0)
         if question.day:
             day, booked = question.unbook()
-            booking = self._journal.book(day, (cost or 0.0) - booked, None)
+            booking = self._budget.correct(day, (cost or 0.0) - booked)
             # The result of the question is known; waiting for the journal would not change it.
             with contextlib.suppress(LateError):
-                _, total = await self._wait(question, question.left + _AFTER_SECONDS, booking)
-                self._budget.show(day, total)
+                self._budget.show(day, await self._wait(question, question.left + _AFTER_SECONDS, booking))
             self._paid(question, cost)
         return cost
 
     def _paid(self, question: Question, cost: float | None) -> None:
         if cost is not None:
-            self._metrics.llm_cost_usd_total.labels(question.need.task, question.model).inc(cost)
-        self.tally.add(question.model, usd=cost or 0.0)
+            self.metrics.llm_cost_usd_total.labels(question.need.task, question.model).inc(cost)
+        self.tally.add(question.need, question.model, usd=cost or 0.0)
 
     async def _wait(
         self,
@@ -226,7 +246,7 @@ class Accounting:
         the work is not finished in time.
         """
         running = asyncio.create_task(work)
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(running)
@@ -238,7 +258,7 @@ class Accounting:
                 raise LateError(f"no answer within {seconds:.2g} s") from error
             raise
         finally:
-            question.spent += self._clock.monotonic() - began
+            question.spent += self.clock.monotonic() - began
 
 
 async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]] | None) -> None:
@@ -253,20 +273,19 @@ async def _finish(running: asyncio.Task[T], undo: Callable[[T], Awaitable[None]]
 _WRITE_SECONDS = 2.0  # between two writes: a write for each cached answer would take longer than the answer
 
 
+@dataclass(eq=False)
 class CallTally:
     """The counts of this process that are not in the journal yet."""
 
-    def __init__(self, journal: AnswerJournal, clock: Clock) -> None:
-        self._journal = journal
-        self._clock = clock
-        self._counts: dict[tuple[str, str], DayCalls] = {}
-        self._closing = asyncio.Event()
-        self._writer: asyncio.Task[None] | None = None
+    journal: AnswerJournal
+    clock: Clock
+    _counts: dict[DayCalls, DayCalls] = field(default_factory=dict, init=False)  # by rows without counts
+    _closing: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _writer: asyncio.Task[None] | None = field(default=None, init=False)
 
-    def add(self, model: str, *, requested: int = 0, cached: int = 0, refused: int = 0, usd: float = 0.0) -> None:
-        day = utc_day(self._clock)
-        before = self._counts.get((day, model), DayCalls(day, model))
-        self._counts[day, model] = before.plus(DayCalls(day, model, requested, cached, refused, usd))
+    def add(self, need: AskModel, model: str, **amounts: Any) -> None:
+        row = DayCalls(utc_day(self.clock), model, task=need.task, opening=is_opening(need))
+        self._counts[row] = self._counts.get(row, row).plus(row._replace(**amounts))
         if self._writer is None:
             self._writer = asyncio.create_task(self._write(), name="call counts")
 
@@ -283,7 +302,7 @@ class CallTally:
                         await self._closing.wait()
                 counts, self._counts = list(self._counts.values()), {}
                 try:
-                    await self._journal.count(counts)
+                    await self.journal.count(counts)
                 except JournalError as error:
                     # Answers and costs have their own errors; counts are for people, so no answer waits for them.
                     requested = sum(calls.requested for calls in counts)

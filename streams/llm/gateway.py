@@ -15,22 +15,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
 from schemas.llm import CallOutcome
 from schemas.needs import AskModel
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
-from streams.llm.accounting import Accounting
+from streams.llm.accounting import Accounting, CostAccount
 from streams.llm.client import GatewaySettingsError, ModelClient
-from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError, answer_key
+from streams.llm.journal import AnswerJournal, BoundReachedError, JournalError
 from streams.llm.limits import ModelTurn, NoTurn, Shares
 from streams.llm.replies import Answer, Completion, Failure, Trouble
 from streams.llm.request import ModelAccess, Question, cost_of, prompt_tokens_of
 from streams.llm.settings import LlmSettings, ModelsSection
 from streams.llm.sqlite_journal import make_journal
-from streams.llm.tasks import REPEATS, corrected, keeps_to_protocol
+from streams.llm.tasks import TASKS, corrected, keeps_to_protocol
 from streams.runtime.backoff import Chance, full_jitter
 from streams.runtime.clock import Clock
 from streams.telemetry.labels import Cause
@@ -56,7 +56,12 @@ class SingleFlight:
         while (pending := self._pending.get(key)) is not None:
             await asyncio.wait((pending,))
             if not pending.cancelled():
-                return _shared(pending.result())
+                reply = pending.result()
+                if isinstance(reply, ModelUnavailable):
+                    return reply
+                # Only the first caller's reply has the cost.
+                free = {"attempts": 0, "latency_ms": 0, "cost_usd": 0.0, "cached": True}
+                return replace(reply, call=reply.call.model_copy(update=free))
         pending = self._pending[key] = asyncio.get_running_loop().create_future()
         try:
             reply = await ask()
@@ -69,14 +74,6 @@ class SingleFlight:
         return reply
 
 
-def _shared(reply: Replied) -> Replied:
-    """A reply for the callers that only waited; only the first caller's reply has the cost."""
-    if isinstance(reply, ModelUnavailable):
-        return reply
-    call = reply.call.model_copy(update={"attempts": 0, "latency_ms": 0, "cost_usd": 0.0, "cached": True})
-    return replace(reply, call=call)
-
-
 _ASKED: tuple[Cause, ...] = ("down", "shut")
 """Causes that follow from a request, so its question does not count as refused."""
 _ADAPTATIONS = 3  # parameters that a model may refuse, one after another
@@ -85,36 +82,34 @@ _REFUSALS = 3
 _LEAST_TRY_SECONDS = 0.1  # no server answers in less time
 
 
+@dataclass(eq=False, repr=False)
 class Gateway:
-    """Asks models within limits, deadlines and a budget."""
+    """Asks models within limits, deadlines and a budget. Opens no connection yet.
 
-    def __init__(
-        self,
-        llm: LlmSettings,
-        models: ModelsSection,
-        shares: Shares,
-        clock: Clock,
-        chance: Chance,
-        metrics: Metrics,
-        journal: AnswerJournal | None = None,
-        tracer: Tracer | None = None,
-    ) -> None:
-        """Opens no connection yet. Without a journal the gateway uses the one of the settings.
+    Raises GatewaySettingsError if the configured journal or a proxy of the environment can't be used.
 
-        Raises GatewaySettingsError if the configured journal or a proxy of the environment can't be used.
-        """
-        self._llm = llm
-        self._models = models
-        self._shares = shares
-        self._clock = clock
-        self._chance = chance
-        self._metrics = metrics
+    Attributes:
+        journal: The one of the settings by default.
+        account: That of a replay's plan.
+    """
+
+    llm: LlmSettings
+    models: ModelsSection
+    shares: Shares
+    clock: Clock
+    chance: Chance
+    metrics: Metrics
+    journal: AnswerJournal | None = None
+    tracer: Tracer | None = None
+    account: CostAccount | None = None
+
+    def __post_init__(self) -> None:
         try:
-            self._journal = journal or make_journal(llm)
+            self._journal = self.journal or make_journal(self.llm)
         except JournalError as error:
             raise GatewaySettingsError(str(error)) from error
-        self._client = ModelClient(llm, clock.now, tracer or Tracer())
-        self._accounting = Accounting(llm, self._journal, clock, metrics)
+        self._client = ModelClient(self.llm, self.clock.now, self.tracer or Tracer())
+        self._accounting = Accounting(self.llm, self._journal, self.clock, self.metrics, self.account)
         self._single_flight = SingleFlight()
         self._access: dict[str, ModelAccess] = {}
 
@@ -128,25 +123,16 @@ class Gateway:
 
         Failures are values. Cancellation passes through and leaves no call open.
         """
-        model = self._shares.models.get(need.task) or self._llm.model
-        limits = self._models.limits_of(model, self._llm)
+        model = self.shares.models.get(need.task) or self.llm.model
+        limits = self.models.limits_of(model, self.llm)
         if not model:
             return self._unavailable(need, "", "settings", "no model is named: set llm.model (ASSAY_LLM__MODEL)")
-        if self._llm.budget_usd_per_day is not None and cost_of(limits, 0, 0) is None:
+        if self.llm.budget_usd_per_day is not None and cost_of(limits, 0, 0) is None:
             problem = f"{model} has no prices in models.limits, so llm.budget_usd_per_day can't be kept"
             return self._unavailable(need, model, "settings", problem)
         if model not in self._access:
-            self._access[model] = ModelAccess(model, self._llm, limits, self._shares, self._clock, self._metrics)
-        question = Question(
-            need,
-            model,
-            answer_key(need, model, self._llm.base_url),
-            answer_key(replace(need, try_number=0), model, self._llm.base_url),
-            limits,
-            self._models.task(need.task),
-            self._access[model],
-            prompt_tokens_of(need),
-        )
+            self._access[model] = ModelAccess(model, self.llm, limits, self.shares, self.clock, self.metrics)
+        question = Question(need, model, self.llm.base_url, limits, self.models.task(need.task), self._access[model])
         return await self._single_flight.share(question.key, lambda: self._recall_or_ask(question))
 
     async def _recall_or_ask(self, question: Question) -> Replied:
@@ -190,9 +176,9 @@ class Gateway:
         turn = await question.access.limiter.turn(need.task, tokens, policy.patience_seconds - question.waited)
         question.waited += turn.waited
         asked = need.task, question.model
-        self._metrics.llm_queue_seconds.labels(*asked).observe(turn.waited)
-        self._metrics.llm_limit_seconds.labels(*asked).observe(turn.limited)
-        self._metrics.llm_allowed_requests_per_minute.labels(*asked).set(question.access.limiter.allowed(need.task))
+        self.metrics.llm_queue_seconds.labels(*asked).observe(turn.waited)
+        self.metrics.llm_limit_seconds.labels(*asked).observe(turn.limited)
+        self.metrics.llm_allowed_requests_per_minute.labels(*asked).set(question.access.limiter.allowed(need.task))
         if isinstance(turn, NoTurn):
             detail = f"{question.model}: no turn within {policy.patience_seconds:g} s"
             refused = self._unavailable(need, question.model, "limit", detail, turn.after_seconds)
@@ -211,7 +197,7 @@ class Gateway:
 
     async def _call(self, question: Question, turn: ModelTurn) -> Answer | Failure:
         used: int | None = None
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         question.attempts += 1
         try:
             async with asyncio.timeout(question.left):
@@ -225,13 +211,13 @@ class Gateway:
             raise
         finally:
             turn.over(used)
-            took = self._clock.monotonic() - began
+            took = self.clock.monotonic() - began
             question.spent += took
             question.latency += took
         task, model = question.need.task, question.model
-        self._metrics.llm_requests_total.labels(task, model, result.outcome).inc()
-        self._metrics.llm_request_seconds.labels(task, model).observe(took)
-        self._accounting.tally.add(model, requested=1)
+        self.metrics.llm_requests_total.labels(task, model, result.outcome).inc()
+        self.metrics.llm_request_seconds.labels(task, model).observe(took)
+        self._accounting.tally.add(question.need, model, requested=1)
         return result
 
     async def _judge(self, question: Question, result: Answer | Failure) -> Replied | None:
@@ -262,7 +248,7 @@ class Gateway:
                 return await self._accounting.failed(question, CallOutcome.ERROR, result.detail)
         question.count_unanswered(result)
         # An attempt that is cut off while it connects would look like a slow model.
-        room = self._llm.connect_seconds if result.kind is Trouble.DOWN else _LEAST_TRY_SECONDS
+        room = self.llm.connect_seconds if result.kind is Trouble.DOWN else _LEAST_TRY_SECONDS
         if await self._may_try_again(question, room):
             return None
         breaker.failed(question.breaker_key)
@@ -276,8 +262,8 @@ class Gateway:
         if (
             question.rejected_reply is not None
             or completion.outcome is not CallOutcome.OK
-            or question.need.task in REPEATS
             or keeps_to_protocol(question.need, completion)
+            or (question.need.task in TASKS and TASKS[question.need.task].asks_again)
             or not question.attempts_left
             or question.left <= _LEAST_TRY_SECONDS
         ):
@@ -304,7 +290,7 @@ class Gateway:
         need = question.need
         if need.try_number > 1 and all(message.role in ("system", "user") for message in need.messages):
             pause = min(self._backoff(need.try_number - 1, least=0.5), question.left / 2)
-            await self._clock.sleep(pause)
+            await self.clock.sleep(pause)
             question.spent += pause
 
     async def _rate_limited(self, question: Question, result: Failure) -> Replied | None:
@@ -323,13 +309,13 @@ class Gateway:
         pause = self._backoff(question.attempts)
         if not question.attempts_left or question.spent + pause + room >= question.policy.deadline_seconds:
             return False
-        await self._clock.sleep(pause)
+        await self.clock.sleep(pause)
         question.spent += pause
         return True
 
     def _backoff(self, attempts: int, least: float = 0.0) -> float:
-        llm = self._llm
-        return full_jitter(attempts, llm.first_backoff_seconds, llm.max_backoff_seconds, self._chance, least)
+        llm = self.llm
+        return full_jitter(attempts, llm.first_backoff_seconds, llm.max_backoff_seconds, self.chance, least)
 
     def _pause_wanted(self, failure: Failure, attempts: int) -> float:
         return self._backoff(attempts) if failure.after_seconds is None else failure.after_seconds
@@ -343,10 +329,10 @@ class Gateway:
     ) -> ModelUnavailable:
         """No model is asked. ``why`` is our own text, or a failure that also contains the server's text."""
         detail, known = (why.detail, why.cause) if isinstance(why, Failure) else (why, why)
-        self._metrics.llm_unavailable_total.labels(need.task, model, cause).inc()
+        self.metrics.llm_unavailable_total.labels(need.task, model, cause).inc()
         if cause not in _ASKED:
-            self._accounting.tally.add(model, refused=1)
+            self._accounting.tally.add(need, model, refused=1)
         if cause in ("settings", "journal"):
             log.error("no model can be asked", task=need.task, cause=cause, detail=known)
         lasting = cause in ("shut", "settings")
-        return ModelUnavailable(detail, after_seconds, lasting=lasting, cause=known, at=self._clock.now())
+        return ModelUnavailable(detail, after_seconds, lasting=lasting, cause=known, at=self.clock.now())

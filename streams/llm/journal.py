@@ -1,4 +1,4 @@
-"""The port of the answer journal: stored answers, daily costs, and the real use of earlier calls.
+"""The port of the answer journal: stored answers, costs by account, and one table of the calls by day.
 
 The key of an answer is a hash of everything that the answer depends on. First questions of a conversation and follow-up
 questions are counted separately, because follow-ups are longer and not every conversation has them.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -61,30 +61,23 @@ def reply_of(
     need: AskModel,
     model: str,
     judged_by: Literal["model", "offline"] = "model",
-    attempts: int = 0,
-    latency_ms: int = 0,
-    cost_usd: float | None = 0.0,
-    cached: bool = False,
     failure: str = "",
-    call_id: str | None = None,
+    **fields: Any,
 ) -> ModelReply | ModelFailed:
     """The reply to the handler for an answer; ``failure`` says why there is no answer.
 
-    ``call_id`` is the key of the answer in the journal; None if the journal does not keep it.
+    ``fields`` are others of ``LlmCall``, which cost nothing by default. ``call_id`` is the key of the answer in the
+    journal; None if the journal does not keep it.
     """
     call = LlmCall(
         judged_by=judged_by,
         model=model,
         prompt_version=need.prompt_version,
         temperature=need.temperature,
-        attempts=attempts,
-        latency_ms=latency_ms,
         prompt_tokens=answer.prompt_tokens,
         completion_tokens=answer.completion_tokens,
-        cost_usd=cost_usd,
-        cached=cached,
         outcome=answer.outcome,
-        call_id=call_id,
+        **{"cost_usd": 0.0, **fields},
     )
     if answer.outcome is not CallOutcome.OK:
         return ModelFailed(call, failure or f"the reply was {answer.outcome}")
@@ -100,7 +93,7 @@ class BoundReachedError(JournalError):
 
 
 class AnswerJournal(Protocol):
-    """Answers by key, costs by account (a day, or a replay), and the use of calls.
+    """Answers by key, costs by account (a day, or a replay), and calls by day.
 
     Every method raises ``JournalError`` if the journal can't be read or written.
     """
@@ -109,37 +102,41 @@ class AnswerJournal(Protocol):
         """The stored answer as JSON; None if the journal has no such answer, or it has expired."""
 
     async def keep(
-        self, key: str, answer: str, now: float, seconds: float, day: str, usd: float, used: Used | None = None
+        self, key: str, answer: str, now: float, seconds: float, accounts: Sequence[str], usd: float
     ) -> float:
-        """Stores an answer for ``seconds``, books its cost and adds what the call used, all or nothing.
+        """Stores an answer for ``seconds`` and books its cost on the accounts, all or nothing.
 
-        Returns the day's costs afterwards.
+        Returns the costs of the last account.
         """
 
-    async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
-        """Books costs unless the day's costs would exceed ``most``; returns whether it did, and the day's costs."""
+    async def book(self, bounds: Mapping[str, float | None], usd: float) -> tuple[str, float]:
+        """Books costs on each account, or on none of them if one would exceed its bound.
 
-    async def experience(self, task: str, model: str) -> Experience: ...
-
-    async def count(self, calls: Sequence[DayCalls]) -> None:
-        """Adds to the counts of days and models, all or nothing."""
-
-    async def counted(self, days: Sequence[str]) -> list[DayCalls]:
-        """The counts of these days by model, in no order; a day or model without calls has none."""
+        Returns that account and its costs; "" and the costs of the last account if they were booked.
+        """
 
     async def booked(self, account: str) -> float:
-        """USD on the account of a day or a replay; it books nothing."""
+        """USD on an account; it books nothing."""
+
+    async def count(self, calls: Sequence[DayCalls]) -> None:
+        """Adds to the table of calls, all or nothing."""
+
+    async def counted(self, since: str) -> list[DayCalls]:
+        """The rows of the table from a day on, in no order."""
 
     async def aclose(self) -> None:
         """Closes the journal after the work that was handed over."""
 
 
 class DayCalls(NamedTuple):
-    """What became of the questions for a model on a day (UTC).
+    """A row of the table of calls: what became of the questions of a task for a model on a day (UTC).
 
     ``requested`` includes repeated requests, ``cached`` answers cost nothing, ``usd`` is known as far as prices are.
     For a ``refused`` question no request was made: the budget is spent, a limit is reached, the breaker is open,
     or the model can't be used with these settings. A question that is asked again counts again.
+
+    The last numbers are sums over ``answered`` calls: ``estimated`` are the tokens of the prompts before the calls
+    (``prompt_tokens_of``), ``prompt`` and ``completion`` those that the server counted.
     """
 
     day: str
@@ -148,42 +145,30 @@ class DayCalls(NamedTuple):
     cached: int = 0
     refused: int = 0
     usd: float = 0.0
-
-    def plus(self, other: DayCalls) -> DayCalls:
-        return self._replace(
-            requested=self.requested + other.requested,
-            cached=self.cached + other.cached,
-            refused=self.refused + other.refused,
-            usd=self.usd + other.usd,
-        )
-
-
-class Usage(NamedTuple):
-    """Sums over answered calls.
-
-    ``estimated`` are the tokens of the prompts before the calls (``prompt_tokens_of``), ``prompt`` and ``completion``
-    those that the server counted.
-    """
-
-    calls: int = 0
+    task: str = ""
+    opening: bool = False
+    answered: int = 0
     estimated: int = 0
     prompt: int = 0
     completion: int = 0
     milliseconds: int = 0
 
-
-class Used(NamedTuple):
-    task: str
-    model: str
-    opening: bool
-    usage: Usage
+    def plus(self, other: DayCalls) -> DayCalls:
+        return self._replace(**{name: getattr(self, name) + getattr(other, name) for name in AMOUNTS})
 
 
-class Experience(NamedTuple):
-    """What the calls of a task and model used, separately for first questions and follow-ups."""
+KEYS = ("day", "model", "task", "opening")
+"""What a row is about; the other columns are sums."""
+AMOUNTS = tuple(name for name in DayCalls._fields if name not in KEYS)
 
-    openings: Usage = Usage()
-    followups: Usage = Usage()
+
+async def earlier_calls(journal: AnswerJournal, task: str, model: str) -> tuple[DayCalls, DayCalls]:
+    """What the calls of a task and model used, separately for first questions and follow-ups. Raises JournalError."""
+    openings, followups = DayCalls("", model), DayCalls("", model)
+    for row in await journal.counted(""):
+        if (row.task, row.model) == (task, model):
+            openings, followups = (openings.plus(row), followups) if row.opening else (openings, followups.plus(row))
+    return openings, followups
 
 
 def is_opening(need: AskModel) -> bool:

@@ -95,8 +95,7 @@ class TaskQueue:
     """One task's share of a model's limits, and the calls that wait for it."""
 
     def __init__(self, margin: float) -> None:
-        self.requests = RateWindow(margin)
-        self.tokens = RateWindow(margin)
+        self.requests, self.tokens = RateWindow(margin), RateWindow(margin)
         self.in_flight = 0
         self.waiting: deque[asyncio.Event] = deque()
         self.share = -1.0

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from typing_extensions import override
 
-from streams.llm.journal import AnswerJournal, DayCalls, Experience, JournalError, Usage, Used
+from streams.llm.journal import AMOUNTS, AnswerJournal, DayCalls, JournalError
 from streams.runtime.extras import install_line
 
 PREFIX = "assay:llm:"
 _SECONDS = 2.0  # timeout of a command; a hanging journal must not delay answers for longer than a model may
 _COSTS_SECONDS = 3 * 86_400  # a day's costs are needed until the day is over in every time zone
-_COUNTED = ("requested", "cached", "refused")
-_COUNTS_SECONDS = 400 * 86_400  # how long the counts of a day are kept
+_CALLS_SECONDS = 400 * 86_400  # how long the calls of a day are kept
 _OTHER_COSTS_SECONDS = 90 * 86_400  # a replay's costs are needed until an operator resumes it
 
 
@@ -45,65 +44,68 @@ class RedisJournal(AnswerJournal):
 
     @override
     async def keep(
-        self, key: str, answer: str, now: float, seconds: float, day: str, usd: float, used: Used | None = None
+        self, key: str, answer: str, now: float, seconds: float, accounts: Sequence[str], usd: float
     ) -> float:
         with self._journal_errors():
-            async with self._redis.pipeline(transaction=True) as both:
+            async with self._redis.pipeline(transaction=True) as all_:
                 if seconds >= 1:
-                    both.set(f"{PREFIX}answer:{key}", answer, ex=int(seconds))
-                if used is not None:
-                    for field, amount in used.usage._asdict().items():
-                        both.hincrby(_usage_name(used.task, used.model, used.opening), field, amount)
-                both.incrbyfloat(f"{PREFIX}costs:{day}", usd)
-                both.expire(f"{PREFIX}costs:{day}", _kept_for(day))
-                *_, total, _ = await both.execute()
+                    all_.set(f"{PREFIX}answer:{key}", answer, ex=int(seconds))
+                for account in accounts:
+                    all_.incrbyfloat(f"{PREFIX}costs:{account}", usd)
+                    all_.expire(f"{PREFIX}costs:{account}", _kept_for(account))
+                *_, total, _ = await all_.execute()
         return float(total)
 
     @override
-    async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
-        name = f"{PREFIX}costs:{day}"
+    async def book(self, bounds: Mapping[str, float | None], usd: float) -> tuple[str, float]:
+        total, booked = 0.0, list[str]()
         with self._journal_errors():
-            total = float(await self._redis.incrbyfloat(name, usd))
-            await self._redis.expire(name, _kept_for(day))
-            if most is None or usd <= 0 or total <= most:
-                return True, total
-            # Until the reversal other replicas may be refused, but none may exceed the budget.
-            return False, float(await self._redis.incrbyfloat(name, -usd))
-
-    @override
-    async def experience(self, task: str, model: str) -> Experience:
-        with self._journal_errors():
-            rows = [await self._redis.hgetall(_usage_name(task, model, opening)) for opening in (True, False)]
-            return Experience(*(Usage(*(int(row.get(field, 0)) for field in Usage._fields)) for row in rows))
-
-    @override
-    async def count(self, calls: Sequence[DayCalls]) -> None:
-        with self._journal_errors():
-            async with self._redis.pipeline(transaction=True) as all_:
-                for counts in calls:
-                    name = f"{PREFIX}calls:{counts.day}"
-                    for kind in _COUNTED:
-                        if amount := getattr(counts, kind):
-                            all_.hincrby(name, f"{kind}:{counts.model}", amount)
-                    all_.hincrbyfloat(name, f"usd:{counts.model}", counts.usd)
-                    all_.expire(name, _COUNTS_SECONDS)
-                await all_.execute()
-
-    @override
-    async def counted(self, days: Sequence[str]) -> list[DayCalls]:
-        found: dict[tuple[str, str], DayCalls] = {}
-        with self._journal_errors():
-            for day in days:
-                for field, amount in (await self._redis.hgetall(f"{PREFIX}calls:{day}")).items():
-                    kind, _, model = str(field).partition(":")
-                    value: Any = float(amount) if kind == "usd" else int(amount)
-                    found[day, model] = found.get((day, model), DayCalls(day, model))._replace(**{kind: value})
-        return list(found.values())
+            for account, most in bounds.items():
+                name = f"{PREFIX}costs:{account}"
+                total = float(await self._redis.incrbyfloat(name, usd))
+                await self._redis.expire(name, _kept_for(account))
+                booked.append(name)
+                if most is not None and usd > 0 and total > most:
+                    # Until the reversal other replicas may be refused, but none may exceed the bound.
+                    for name in booked:
+                        total = float(await self._redis.incrbyfloat(name, -usd))
+                    return account, total
+        return "", total
 
     @override
     async def booked(self, account: str) -> float:
         with self._journal_errors():
             return float(await self._redis.get(f"{PREFIX}costs:{account}") or 0.0)
+
+    @override
+    async def count(self, calls: Sequence[DayCalls]) -> None:
+        with self._journal_errors():
+            async with self._redis.pipeline(transaction=True) as all_:
+                for row in calls:
+                    name = f"{PREFIX}calls-of:{row.day}"
+                    for column in AMOUNTS:
+                        if amount := getattr(row, column):
+                            all_.hincrbyfloat(name, f"{column}:{row.task}:{row.opening:d}:{row.model}", amount)
+                    all_.expire(name, _CALLS_SECONDS)
+                    all_.sadd(f"{PREFIX}days", row.day)
+                await all_.execute()
+
+    @override
+    async def counted(self, since: str) -> list[DayCalls]:
+        found: dict[tuple[str, ...], DayCalls] = {}
+        with self._journal_errors():
+            days = [day for day in map(str, await self._redis.smembers(f"{PREFIX}days")) if day >= since]
+            async with self._redis.pipeline(transaction=False) as all_:
+                for day in days:
+                    all_.hgetall(f"{PREFIX}calls-of:{day}")
+                for day, fields in zip(days, await all_.execute(), strict=True):
+                    for field, amount in fields.items():
+                        column, *key = str(field).split(":", 3)
+                        task, opening, model = key
+                        row = found.get((day, *key), DayCalls(day, model, task=task, opening=opening == "1"))
+                        value: Any = float(amount) if column == "usd" else int(amount)
+                        found[day, *key] = row._replace(**{column: value})
+        return list(found.values())
 
     @contextmanager
     def _journal_errors(self) -> Iterator[None]:
@@ -115,10 +117,6 @@ class RedisJournal(AnswerJournal):
     @override
     async def aclose(self) -> None:
         await self._redis.aclose()
-
-
-def _usage_name(task: str, model: str, opening: bool) -> str:
-    return f"{PREFIX}usage:{task}:{model}:{'opening' if opening else 'followup'}"
 
 
 def _kept_for(account: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 
 from streams.llm.journal import DayCalls, JournalError, StoredAnswer, from_journal
 from streams.llm.settings import LlmSettings
@@ -14,7 +15,7 @@ from streams.runtime.clock import SystemClock
 
 @dataclass(frozen=True, slots=True)
 class CostReport:
-    """Calls and costs, the newest day first.
+    """Calls and costs by day and model, the newest day first.
 
     A day or model without calls has no entry. ``spent_usd`` is booked today (UTC); a call in flight counts with its
     longest reply.
@@ -38,12 +39,14 @@ async def read_costs(llm: LlmSettings, now: datetime, days: int) -> CostReport |
     if missing_journal(llm):
         return None
     today = now.astimezone(UTC).date()
-    names = [(today - timedelta(days=back)).isoformat() for back in range(days)]
+    found: dict[tuple[str, str], DayCalls] = {}
     async with aclosing(make_journal(llm, read_only=True)) as journal:
-        calls = await journal.counted(names)
-        spent = await journal.booked(names[0])
-    ordered = sorted(sorted(calls, key=lambda counts: counts.model), key=lambda counts: counts.day, reverse=True)
-    return CostReport(names[0], tuple(ordered), spent, llm.budget_usd_per_day)
+        for row in await journal.counted((today - timedelta(days=days - 1)).isoformat()):
+            of = row.day, row.model
+            found[of] = found.get(of, DayCalls(*of)).plus(row)
+        spent = await journal.booked(today.isoformat())
+    ordered = sorted(sorted(found.values(), key=attrgetter("model")), key=attrgetter("day"), reverse=True)
+    return CostReport(today.isoformat(), tuple(ordered), spent, llm.budget_usd_per_day)
 
 
 async def stored_reply(llm: LlmSettings, call_id: str) -> StoredAnswer:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import structlog
 
 from schemas.needs import AskModel
+from schemas.replies import ModelFailed, ModelReply
+from streams.llm.journal import StoredAnswer, answer_key, reply_of
 from streams.llm.limits import Limiter, Shares
 from streams.llm.replies import Completion, Failure, Trouble
 from streams.llm.settings import LlmSettings, ModelLimits, TaskPolicy
@@ -109,7 +112,9 @@ class Question:
     """One question and what its calls have used so far.
 
     Attributes:
+        key: The key of its answer in the journal.
         breaker_key: The same for all tries of the question, so the circuit breaker counts it once.
+        prompt_tokens: An estimate.
         day: The day on which ``booked`` USD are booked ahead; "" if none are booked.
         spent: Used seconds of the deadline: calls, pauses between them, and waits for the journal.
         adapted: Requests after which the client left a parameter out.
@@ -121,12 +126,13 @@ class Question:
 
     need: AskModel
     model: str
-    key: str  # the key of its answer in the journal
-    breaker_key: str
+    server: str
     limits: ModelLimits
     policy: TaskPolicy
     access: ModelAccess
-    prompt_tokens: int  # an estimate
+    key: str = field(init=False)
+    breaker_key: str = field(init=False)
+    prompt_tokens: int = field(init=False)
     day: str = ""
     booked: float = 0.0
     spent: float = 0.0
@@ -138,6 +144,11 @@ class Question:
     timeouts: int = 0
     rejected_reply: Completion | None = None
     rejected_tokens: tuple[int, int] = (0, 0)
+
+    def __post_init__(self) -> None:
+        self.key = answer_key(self.need, self.model, self.server)
+        self.breaker_key = answer_key(replace(self.need, try_number=0), self.model, self.server)
+        self.prompt_tokens = prompt_tokens_of(self.need)
 
     @property
     def left(self) -> float:
@@ -171,6 +182,10 @@ class Question:
         booked = self.day, self.booked
         self.day, self.booked = "", 0.0
         return booked
+
+    def reply(self, answer: StoredAnswer, cost: float | None, **fields: Any) -> ModelReply | ModelFailed:
+        attempts, took = self.attempts, self.latency_ms
+        return reply_of(answer, self.need, self.model, attempts=attempts, latency_ms=took, cost_usd=cost, **fields)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         """USD of an answer and of the lost requests before it; None if the model has no price."""

@@ -88,7 +88,9 @@ class LocalKafka:
         self._progress = progress or (lambda _: None)
         self._folder: Path | None = None
         self._ports: tuple[int, int] | None = None
-        self._process: BrokerProcess | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._pid: int | None = None
+        self._log_start = 0
         self._busy = threading.RLock()
         self._abandoned = threading.Event()
 
@@ -112,11 +114,12 @@ class LocalKafka:
 
     @property
     def pid(self) -> int | None:
-        return self._process.pid if self._process else None
+        """The process id of Java, while it runs."""
+        return self._pid if self.running else None
 
     @property
     def running(self) -> bool:
-        return self._process is not None and self._process.running
+        return self._guard is not None and self._guard.poll() is None
 
     def start(self) -> None:
         """Starts the broker, and returns when it answers a metadata request; does nothing if it runs.
@@ -148,28 +151,36 @@ class LocalKafka:
         self._abandoned.set()
         with self._busy:
             self._abandoned.clear()
-            self._end(lambda process: process.stop(STOP_SECONDS))
+            self._end(guard.STOP)
             self._forget(keep_log=False)
 
     def kill(self) -> None:
         """Kills the broker (SIGKILL), as a power cut would. Data and ports are kept for ``restart``."""
         with self._busy:
-            self._end(BrokerProcess.kill)
+            self._end(guard.KILL)
 
     def restart(self) -> None:
         """Stops the broker if it runs, and starts it on the same ports and data."""
         _refuse_in_event_loop()
         with self._busy:
-            self._end(lambda process: process.stop(STOP_SECONDS))
+            self._end(guard.STOP)
             self.start()
 
     def wait(self) -> None:
-        if self._process is not None:
-            self._process.wait()
+        if self._guard is not None:
+            self._guard.wait()
 
     def tail(self) -> str:
         """The end of Kafka's log since the last start; empty after a stop."""
-        return self._process.tail() if self._process else ""
+        if self._guard is None:
+            return ""
+        try:
+            with self.log.open("rb") as output:
+                size = output.seek(0, 2)
+                output.seek(max(self._log_start, size - _TAIL_BYTES))
+                return output.read(_TAIL_BYTES).decode("utf-8", "replace").strip()
+        except OSError:
+            return ""
 
     def cause(self) -> str:
         """Why Kafka ended, by its log, and what to do. On a full disk its log may be cut off."""
@@ -198,10 +209,18 @@ class LocalKafka:
     async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.stop)
 
-    def _end(self, how: Callable[[BrokerProcess], None]) -> None:
-        if self._process is not None:
-            how(self._process)
-        self._process = None
+    def _end(self, order: bytes) -> None:
+        """Gives an order to the guard, and waits for its end. A broker that does not stop in time is killed."""
+        guarding, self._guard = self._guard, None
+        if guarding is None or guarding.stdin is None:
+            return
+        with guarding:  # closes its pipes
+            for last in (order, guard.KILL):
+                with contextlib.suppress(BrokenPipeError):  # it has just ended
+                    guarding.stdin.write(last)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    guarding.wait(STOP_SECONDS)
+                    break
 
     def _start(self) -> None:
         jars = kafka_jars(cache_folder(), self._progress)
@@ -220,10 +239,8 @@ class LocalKafka:
                 )
             properties = write_properties(self._folder, *self._ports, self._properties)
             format_data(java, self._folder, properties)
-            self._process = BrokerProcess(
-                [*java, "kafka.Kafka", str(properties)], self.log, None if self._kept_dir else self._folder
-            )
-            if self._becomes_ready(self._process):
+            self._run([*java, "kafka.Kafka", str(properties)])
+            if self._becomes_ready():
                 return
             taken, cause = "Address already in use" in self.tail(), self.cause()
             self.kill()
@@ -231,10 +248,26 @@ class LocalKafka:
                 break
         raise BrokerUnavailable(f"Kafka ended while it was starting: {cause}")
 
-    def _becomes_ready(self, process: BrokerProcess) -> bool:
+    def _run(self, command: list[str]) -> None:
+        """Runs Java under the guard, which removes a temporary folder if this process dies without stopping it."""
+        temporary = "" if self._kept_dir else str(self._folder)
+        with self.log.open("ab") as output:
+            self._log_start = output.tell()
+            self._guard = subprocess.Popen(  # noqa: S603 - our own command line
+                [sys.executable, "-I", "-S", guard.__file__, temporary, *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                bufsize=0,
+                start_new_session=True,  # Ctrl-C is for the application, which drains into this broker first
+            )
+        line = self._guard.stdout.readline() if self._guard.stdout else b""
+        self._pid = int(line) if line.strip().isdigit() else None
+
+    def _becomes_ready(self) -> bool:
         """Waits for the broker's answer. Returns False if the process ended instead."""
         deadline = time.monotonic() + self.start_seconds
-        while process.running:
+        while self.running:
             if self._abandoned.is_set():
                 raise BrokerUnavailable("The local Kafka was stopped while it was starting.")
             if time.monotonic() > deadline:
@@ -250,75 +283,6 @@ class LocalKafka:
         if self._folder is not None and self._kept_dir is None:
             shutil.rmtree(self._folder / "data" if keep_log else self._folder, ignore_errors=True)
         self._folder = None
-
-
-class BrokerProcess:
-    """Java under the guard.
-
-    Args:
-        command: Java and its arguments.
-        log: File to which Java's output is appended.
-        temporary: Folder that the guard removes if this process dies without stopping the broker.
-    """
-
-    def __init__(self, command: list[str], log: Path, temporary: Path | None) -> None:
-        guarded = [sys.executable, "-I", "-S", guard.__file__, str(temporary or ""), *command]
-        self._log = log
-        with log.open("ab") as output:
-            self._log_start = output.tell()
-            self._guard = subprocess.Popen(  # noqa: S603 - our own command line
-                guarded,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=output,
-                bufsize=0,
-                start_new_session=True,  # Ctrl-C is for the application, which drains into this broker first
-            )
-        line = self._guard.stdout.readline() if self._guard.stdout else b""
-        self._pid = int(line) if line.strip().isdigit() else None
-
-    @property
-    def pid(self) -> int | None:
-        return self._pid if self.running else None
-
-    @property
-    def running(self) -> bool:
-        return self._guard.poll() is None
-
-    def stop(self, seconds: float) -> None:
-        self._order(guard.STOP)
-        try:
-            self._guard.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self._order(guard.KILL)
-        self._let_go()
-
-    def kill(self) -> None:
-        self._order(guard.KILL)
-        self._let_go()
-
-    def wait(self) -> None:
-        self._guard.wait()
-
-    def tail(self) -> str:
-        try:
-            with self._log.open("rb") as output:
-                size = output.seek(0, 2)
-                output.seek(max(self._log_start, size - _TAIL_BYTES))
-                return output.read(_TAIL_BYTES).decode("utf-8", "replace").strip()
-        except OSError:
-            return ""
-
-    def _order(self, order: bytes) -> None:
-        if self._guard.stdin is not None and not self._guard.stdin.closed:
-            with contextlib.suppress(BrokenPipeError):  # it has just ended
-                self._guard.stdin.write(order)
-
-    def _let_go(self) -> None:
-        self._guard.wait()
-        for pipe in (self._guard.stdin, self._guard.stdout):
-            if pipe is not None:
-                pipe.close()
 
 
 def cause_in(log: str) -> str:

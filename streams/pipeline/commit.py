@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import count
 
 import structlog
@@ -52,42 +52,27 @@ class CommitResult:
     refusal: str = ""
 
 
+@dataclass(eq=False, repr=False)
 class Committer:
-    """Commits for one input partition, exactly once or at least once."""
+    """Commits for one input partition, exactly once or at least once. The names have the prefix."""
 
-    def __init__(
-        self,
-        partition: TopicPartition,
-        consumer: AIOKafkaConsumer,
-        writer: RecordWriter,
-        clock: Clock,
-        observer: PipelineMetrics,
-        *,
-        group: str,
-        topic_prefix: str,
-        transactional: bool,
-        is_ours: Callable[[], Awaitable[bool]] | None = None,
-    ) -> None:
-        """Opens nothing. The names of partition and group have the prefix.
-
-        If ``transactional``, commits are exactly once, and the writer's producer is transactional; otherwise at least
-        once. ``is_ours`` is asked after each fence whether this process may still commit; a replay whose plan was
-        dropped may not.
-        """
-        self._partition = partition
-        self._consumer = consumer
-        self._writer = writer
-        self._clock = clock
-        self._observer = observer
-        self._group = group
-        self._prefix = topic_prefix
-        self._transactional = transactional
-        self._is_ours = is_ours
-        self._failures = 0
-        self._known: int | None = None
-        self.failing_since: float | None = None
-        """When commits began to fail, in monotonic seconds; None if the last one worked."""
-        self.trouble: Exception | None = None  # the error of the last attempt to open or to commit; None if it worked
+    partition: TopicPartition
+    consumer: AIOKafkaConsumer
+    writer: RecordWriter
+    clock: Clock
+    observer: PipelineMetrics
+    _: KW_ONLY
+    group: str
+    topic_prefix: str
+    transactional: bool  # whether commits are exactly once; the writer's producer then is transactional
+    is_ours: Callable[[], Awaitable[bool]] | None = None
+    """Asked after each fence whether this process may still commit; a replay whose plan was dropped may not."""
+    failing_since: float | None = field(default=None, init=False)
+    """When commits began to fail, in monotonic seconds; None if the last one worked."""
+    trouble: Exception | None = field(default=None, init=False)
+    """The error of the last attempt to open or to commit; None if it worked."""
+    _failures: int = field(default=0, init=False)
+    _known: int | None = field(default=None, init=False)
 
     async def open(self) -> int:
         """Fences other owners if exactly once, and returns the offset to continue at. Retries until it works."""
@@ -95,9 +80,9 @@ class Committer:
             try:
                 self._known = await self._acquire()
             except IN_DOUBT as error:
-                log.warning("partition not opened yet", partition=str(self._partition), error=str(error) or repr(error))
+                log.warning("partition not opened yet", partition=str(self.partition), error=str(error) or repr(error))
                 self.trouble = error
-                await self._writer.stop()
+                await self.writer.stop()
                 await self._pause(attempt)
             else:
                 # After a commit that failed, only a commit shows that all is well.
@@ -110,47 +95,47 @@ class Committer:
 
         Replaces the producer before its sequence numbers overflow.
         """
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         try:
             await self._write(outputs, next_offset)
         except IN_DOUBT as error:
-            self._observer.committed("in_doubt", self._clock.monotonic() - began)
+            self.observer.committed("in_doubt", self.clock.monotonic() - began)
             cause = f"{type(error).__name__}: {error}"
-            log.warning("commit in doubt", partition=str(self._partition), outputs=len(outputs), error=cause)
+            log.warning("commit in doubt", partition=str(self.partition), outputs=len(outputs), error=cause)
             # The broker or the client refuses this size every time.
             refused = str(error) if isinstance(error, MessageSizeTooLargeError) else ""
             self.trouble = error
             return CommitResult(await self._resolve(), refused)
-        self._observer.committed("committed", self._clock.monotonic() - began)
+        self.observer.committed("committed", self.clock.monotonic() - began)
         self.failing_since, self.trouble, self._failures, self._known = None, None, 0, next_offset
-        if self._writer.needs_renewal:
-            await self._writer.stop()
+        if self.writer.needs_renewal:
+            await self.writer.stop()
             return CommitResult(await self.open())
         return CommitResult(next_offset)
 
     async def close(self) -> None:
         """Stops the producer within the deadline; never raises."""
-        await self._writer.stop()
+        await self.writer.stop()
 
     async def _acquire(self) -> int:
         """Fences, then reads the committed offset, or else the first offset."""
         committed = await self._read_after_fence()
-        if self._is_ours is not None and not await self._is_ours():
+        if self.is_ours is not None and not await self.is_ours():
             raise ProducerFenced("another process has ended this work")
         if committed is None:
-            committed = (await self._consumer.beginning_offsets([self._partition]))[self._partition]
+            committed = (await self.consumer.beginning_offsets([self.partition]))[self.partition]
         return int(committed)
 
     async def _read_after_fence(self) -> int | None:
-        if self._transactional:
-            found = await self._writer.start_and_read_offset(self._group, self._partition)
+        if self.transactional:
+            found = await self.writer.start_and_read_offset(self.group, self.partition)
             return None if found is None else int(found.offset)
-        await self._writer.start()
+        await self.writer.start()
         return await self._committed()
 
     async def _committed(self) -> int | None:
-        async with asyncio.timeout(self._writer.deadline_seconds):
-            offset: int | None = await self._consumer.committed(self._partition)
+        async with asyncio.timeout(self.writer.deadline_seconds):
+            offset: int | None = await self.consumer.committed(self.partition)
         return offset
 
     async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
@@ -159,19 +144,19 @@ class Committer:
         At least once, an error or a crash before the offset is committed repeats the outputs under the same ids.
         """
         # Step 9. The offset is committed here.
-        if self._transactional:
-            offsets = {self._partition: OffsetAndMetadata(next_offset, "")}
-            await self._writer.write(self._prefix, outputs, self._group, offsets)
+        if self.transactional:
+            offsets = {self.partition: OffsetAndMetadata(next_offset, "")}
+            await self.writer.write(self.topic_prefix, outputs, self.group, offsets)
             return
-        async with asyncio.timeout(self._writer.deadline_seconds):
-            await self._writer.send(self._prefix, outputs)
-            await self._consumer.commit({self._partition: next_offset})
+        async with asyncio.timeout(self.writer.deadline_seconds):
+            await self.writer.send(self.topic_prefix, outputs)
+            await self.consumer.commit({self.partition: next_offset})
 
     async def _resolve(self) -> int:
         """Replaces the producer, which ends a transaction in doubt, and returns the committed offset."""
         if self.failing_since is None:
-            self.failing_since = self._clock.monotonic()
-        await self._writer.stop()
+            self.failing_since = self.clock.monotonic()
+        await self.writer.stop()
         if self._failures:
             # The second failure in a row: repeated attempts must not keep the broker busy.
             await self._pause(self._failures - 1)
@@ -184,7 +169,7 @@ class Committer:
         return committed
 
     async def _pause(self, number: int) -> None:
-        await self._clock.sleep(_PAUSES_SECONDS[min(number, len(_PAUSES_SECONDS) - 1)])
+        await self.clock.sleep(_PAUSES_SECONDS[min(number, len(_PAUSES_SECONDS) - 1)])
 
 
 CommitterFactory = Callable[[TopicPartition, CountingConsumer], Committer]

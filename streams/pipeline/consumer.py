@@ -101,7 +101,6 @@ class PartitionCursor:
 
     @property
     def room(self) -> int:
-        """The number of records that may be taken in now."""
         return 0 if self.breaker_open else self._room
 
     def start_at(self, offset: int, room: int) -> None:

@@ -99,11 +99,6 @@ def due_at(record: ConsumerRecord) -> float:
     return (_number(due.decode("utf-8", "replace")) or 0) / 1000
 
 
-def without_notes(headers: Headers) -> list[tuple[str, bytes | None]]:
-    """The headers of the original record."""
-    return [(name, value) for name, value in headers if name not in NOTES]
-
-
 def _number(text: str | None) -> int | None:
     return int(text) if text and len(text) <= 19 and text.isascii() and text.isdigit() else None
 
@@ -123,25 +118,24 @@ def next_retry_topic(
     return next((topic for topic in later if topic.delay_seconds >= (retry_after or 0.0)), later[-1] if later else None)
 
 
-def retry_record(handler: Handler, retry_topic: RetryTopic, input_: Input, retry: Retry, due: datetime) -> OutputRecord:
-    """The record for a retry topic: the original, with the reason, the attempts and the due time in text headers."""
-    record = input_.record
+def retry_record(
+    handler: Handler, retry_topic: RetryTopic, input_: Input, retry: Retry, now: datetime, longest_seconds: float
+) -> OutputRecord:
+    """The record for a retry topic: the original, with the reason, the attempts and the due time in text headers.
+
+    It is due after the topic's delay, or a longer Retry-After up to ``longest_seconds``.
+    """
+    wait = max(float(retry_topic.delay_seconds), min(retry.after_seconds or 0.0, longest_seconds))
     notes = input_.notes(handler) | {
         "x-reason": retry.reason.value,
         "x-error-message": retry.detail[:MAX_DETAIL],
         "x-attempt": str(input_.origin.attempts),
-        _DUE: str(int(due.timestamp() * 1000)),
+        _DUE: str(int((now + timedelta(seconds=wait)).timestamp() * 1000)),
     }
-    written = without_notes(record.headers)
+    record = input_.record
+    written = [(name, value) for name, value in record.headers if name not in NOTES]
     written += [(name, text.encode("utf-8", "replace")) for name, text in notes.items()]
     return OutputRecord(retry_topic.topic, record.key, record.value, tuple(written))
-
-
-def due_after(retry_topic: RetryTopic, retry: Retry, now: datetime, longest_seconds: float) -> datetime:
-    """When a record of a retry topic may be tried: after the topic's delay, or a longer Retry-After up to a limit."""
-    return now + timedelta(
-        seconds=max(float(retry_topic.delay_seconds), min(retry.after_seconds or 0.0, longest_seconds))
-    )
 
 
 _ROOM_FOR_HEADERS = MIB // 4

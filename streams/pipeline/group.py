@@ -27,7 +27,7 @@ from streams.pipeline.consumer import CountingConsumer, PartitionCursor
 from streams.pipeline.failures import due_at
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.partition import GapListener, Held, Partition
-from streams.pipeline.processor import Pending, RecordWork
+from streams.pipeline.processor import Pending, RecordProcessor
 from streams.runtime.clock import Clock
 from streams.settings.model import PipelineSettings
 from streams.topology import Handler, RetryTopic
@@ -43,12 +43,10 @@ class Subscription:
 
     @property
     def topic(self) -> str:
-        """The topic that is read."""
         return self.retry_topic.topic if self.retry_topic else self.handler.consumes.name
 
     @property
     def group(self) -> str:
-        """The consumer group."""
         return self.own_group or (self.retry_topic or self.handler).group
 
 
@@ -81,7 +79,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
     """
 
     subscription: Subscription
-    work: RecordWork
+    work: RecordProcessor
     committers: CommitterFactory
     settings: PipelineSettings
     clock: Clock
@@ -98,7 +96,8 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self.rebalancing = True
         self.lag = 0
         self._rebalancing_since = self.clock.monotonic()
-        self._consumer: Callable[[], CountingConsumer | None] = lambda: None
+        self.find_consumer: Callable[[], CountingConsumer | None] = lambda: None
+        """FastStream makes the consumer when the subscriber starts."""
         self._ready: deque[tuple[Partition, Held]] = deque()
         self._later: list[tuple[float, int, Partition, Held]] = []
         self._numbers = count()
@@ -109,14 +108,10 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self._starving: dict[TopicPartition, tuple[int, float]] = {}
         """The position of each partition that gets no records, and since when."""
 
-    def attach(self, consumer: Callable[[], CountingConsumer | None]) -> None:
-        """Says where the consumer is found; FastStream makes it when the subscriber starts."""
-        self._consumer = consumer
-
     @property
     def consumer(self) -> CountingConsumer | None:
         """The consumer; None before the subscriber has started."""
-        return self._consumer()
+        return self.find_consumer()
 
     def intake(self, records: Sequence[ConsumerRecord]) -> None:
         """Takes in the records of one poll, in the order of their partitions. Records without room are requested again.
@@ -167,7 +162,6 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         self.breaker.on_revoked()
 
     def start(self) -> None:
-        """Starts the runner."""
         self.breaker.listen(self._breaker_changed)
         self._runner = asyncio.create_task(self._run(), name=f"runner {self.handler.name}")
 
@@ -241,7 +235,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         """The place and the error of a last poll, opening or commit that failed, if there is one."""
         if self.consumer is not None and self.consumer.trouble is not None:
             return f"reading {self.subscription.topic}", self.consumer.trouble
-        errors = ((f"{key.topic}/{key.partition}", known.trouble) for key, known in self.partitions.items())
+        errors = ((f"{key.topic}/{key.partition}", known.committer.trouble) for key, known in self.partitions.items())
         return next(((place, error) for place, error in errors if error is not None), None)
 
     @property
@@ -251,9 +245,10 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         Work that waits for the circuit breaker does not count.
         """
         partitions = self.partitions.values()
-        since = [moment for p in partitions if (moment := p.failing_since) is not None]
+        since = [moment for p in partitions if (moment := p.committer.failing_since) is not None]
         if self.breaker.closed:
-            since += [max(moment, self.breaker.closed_at) for p in partitions if (moment := p.busy_since) is not None]
+            starts = [moment for p in partitions if (moment := p.window.started_since) is not None]
+            since += [max(moment, self.breaker.closed_at) for moment in starts]
         return self.clock.monotonic() - min(since) if since else 0.0
 
     @property
@@ -293,7 +288,7 @@ class ConsumerGroup(ConsumerRebalanceListener):  # type: ignore[misc] # aiokafka
         for partition in self.partitions.values():
             partition.tick()
         held = sum(p.held for p in self.partitions.values())
-        size = sum(p.bytes_held for p in self.partitions.values())
+        size = sum(p.window.bytes_held for p in self.partitions.values())
         self.observer.holds(self.subscription.topic, held, size, self._in_flight, self.oldest_seconds)
 
     def _note_starving(self, empty: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> None:

@@ -80,13 +80,7 @@ class HandlerRunner:
             self.pool = None
 
     @property
-    def in_child(self) -> bool:
-        """Whether the handler runs in a child process."""
-        return self.pool is not None
-
-    @property
     def concurrency(self) -> int:
-        """Records in progress at the same time."""
         return self.handler.concurrency if self.pool is None else max(self.handler.concurrency, self.pool.concurrency)
 
     def decide(self, event: Event) -> Outcome | Ask:

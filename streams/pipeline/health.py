@@ -29,6 +29,11 @@ from streams.runtime.clock import Clock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
 
+log = structlog.get_logger("assay")
+_ANSWER_SECONDS = 4.0  # the longest time of an answer
+_REBALANCE_SECONDS = 5.0  # a group that has no open partitions for so long is reported; a usual rebalance takes less
+
+FindCauses = Callable[[KafkaSettings, Collection[str], Collection[str]], Awaitable[list[str]]]
 _TICK_SECONDS = 0.5
 _TICKS_PER_LOOK = 8  # ticks between two looks at the cluster, which are requests to the brokers
 _WEDGED_AFTER = 10  # looks in a row, between which a blocked event loop may recover
@@ -42,28 +47,27 @@ class HealthReport:
 
     @property
     def well(self) -> bool:
-        """Whether there are no problems."""
         return not self.problems
 
 
 @dataclass(eq=False, repr=False)
 class Health:
-    """Watches the groups and the event loop of a process. ``writes`` and ``find`` are as of ``Waiting``."""
+    """Watches the groups and the event loop of a process, and finds out what the groups wait for."""
 
     groups: Sequence[ConsumerGroup]
     settings: Settings
     clock: Clock
     metrics: Metrics
     _: KW_ONLY
-    writes: Collection[str] = ()
+    writes: Collection[str] = ()  # the topics that the groups write, before the prefix
     find: FindCauses = find_causes
+    causes: tuple[str, ...] = field(default=(), init=False)
+    """What the groups wait for, as of the last look, in words; empty while nothing is waited for."""
+    _complete: bool = field(default=False, init=False)  # whether the cluster has shown all topics and groups
     _loop_lag: float = field(default=0.0, init=False)
     _failed_looks: int = field(default=0, init=False)
     _last: HealthReport | None = field(default=None, init=False)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list, init=False)
-
-    def __post_init__(self) -> None:
-        self._waits = Waiting(self.groups, self.settings.kafka, self.clock, writes=self.writes, find=self.find)
 
     async def start(self) -> None:
         """Starts to watch, unless it does; needs the running event loop."""
@@ -71,7 +75,6 @@ class Health:
             self._tasks = [asyncio.create_task(self._watch(), name="health")]
 
     async def stop(self) -> None:
-        """Stops to watch."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -112,7 +115,7 @@ class Health:
     def ready(self) -> HealthReport:
         """Whether every group has its partitions open, and waits for nothing."""
         closed = (f"{g.subscription.group}: partitions not open yet" for g in self.groups if not g.opened)
-        return HealthReport(self._waits.causes or tuple(closed))
+        return HealthReport(self.causes or tuple(closed))
 
     def waiting(self, patience_seconds: float) -> HealthReport:
         """Whether no group with work has waited longer for a dependency that is down; a restart would not help."""
@@ -133,53 +136,24 @@ class Health:
                 group.tick()
             if turn % _TICKS_PER_LOOK == 0 and all(task.done() for task in self._tasks[1:]):
                 # In a task of its own, because a cluster that is away answers late.
-                self._tasks[1:] = [asyncio.create_task(self._waits.look(), name="look")]
-
-
-log = structlog.get_logger("assay")
-
-_ANSWER_SECONDS = 4.0  # the longest time of an answer
-_REBALANCE_SECONDS = 5.0  # a group that has no open partitions for so long is reported; a usual rebalance takes less
-
-FindCauses = Callable[[KafkaSettings, Collection[str], Collection[str]], Awaitable[list[str]]]
-
-
-@dataclass(eq=False, repr=False)
-class Waiting:
-    """What the groups wait for, as of the last look; measures their lag as well."""
-
-    groups: Sequence[ConsumerGroup]
-    kafka: KafkaSettings
-    clock: Clock
-    _: KW_ONLY
-    writes: Collection[str] = ()  # the topics that the groups write, before the prefix
-    find: FindCauses = find_causes  # as ``find_causes``
-    causes: tuple[str, ...] = field(default=(), init=False)  # in words; empty while nothing is waited for
-    _complete: bool = field(default=False, init=False)  # whether the cluster has shown all topics and groups
+                self._tasks[1:] = [asyncio.create_task(self.look(), name="look")]
 
     async def look(self) -> None:
         """Measures the lag of the groups, and finds out what they wait for."""
-        answers = await asyncio.gather(*map(self._answers, self.groups))
+        kafka, read = self.settings.kafka, [group.subscription for group in self.groups]
+        answers = await asyncio.gather(*map(_answers, self.groups))
         silent = [group for group, answer in zip(self.groups, answers, strict=True) if not answer]
         failing = [
-            f"{group.subscription.group}, {trouble[0]}: {describe_error(trouble[1], self.kafka)}"
+            f"{group.subscription.group}, {trouble[0]}: {describe_error(trouble[1], kafka)}"
             for group in self.groups
             if (trouble := group.trouble) is not None
         ]
         causes: list[str] = []
         if silent or failing or not self._complete:
-            read = [group.subscription for group in self.groups]
-            topics = {self.kafka.topic_prefix + topic for topic in (*(source.topic for source in read), *self.writes)}
-            causes = await self.find(self.kafka, topics, [self.kafka.topic_prefix + source.group for source in read])
+            topics = {kafka.topic_prefix + topic for topic in (*(source.topic for source in read), *self.writes)}
+            causes = await self.find(kafka, topics, [kafka.topic_prefix + source.group for source in read])
             self._complete = not causes
         self._report(tuple(dict.fromkeys(causes or failing or map(_silence, filter(_is_late, silent)))))
-
-    async def _answers(self, group: ConsumerGroup) -> bool:
-        try:
-            async with asyncio.timeout(_ANSWER_SECONDS):
-                return await group.measure_lag()
-        except TimeoutError:
-            return False
 
     def _report(self, causes: tuple[str, ...]) -> None:
         if causes and causes != self.causes:
@@ -187,6 +161,14 @@ class Waiting:
         elif self.causes and not causes:
             log.info("no longer waiting", reason="; ".join(self.causes))
         self.causes = causes
+
+
+async def _answers(group: ConsumerGroup) -> bool:
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            return await group.measure_lag()
+    except TimeoutError:
+        return False
 
 
 def _is_late(group: ConsumerGroup) -> bool:

@@ -69,7 +69,7 @@ class IntakeBroker(KafkaBroker):
         self.running = True
 
     async def _start(self, group: ConsumerGroup, subscriber: BatchSubscriber) -> None:
-        group.attach(lambda: subscriber.consumer)
+        group.find_consumer = lambda: subscriber.consumer
         group.start()
         await started(subscriber.start())
 
@@ -152,12 +152,8 @@ def _quiet_logger() -> logging.Logger:
     """FastStream's logger without its line for every assignment, and its warning that it creates no topics."""
     logger = logging.getLogger("faststream")
     logger.setLevel(logging.WARNING)
-    logger.addFilter(_is_not_about_topics)
+    logger.addFilter(lambda record: not record.getMessage().startswith("Auto create topics is disabled"))
     return logger
-
-
-def _is_not_about_topics(record: logging.LogRecord) -> bool:
-    return not record.getMessage().startswith("Auto create topics is disabled")
 
 
 async def _parse(records: tuple[ConsumerRecord, ...]) -> KafkaAckableMessage:

@@ -122,7 +122,6 @@ class LazyServices:
     _live: LiveServices | None = field(default=None, init=False)
 
     async def answer(self, need: Need, run: Run | None) -> Reply:
-        """The reply to a request; see ``Services``."""
         if self.searches_index and isinstance(need, SearchVectors) and (missing := self._missing_index()):
             return VectorsUnavailable(missing)
         if self._live is None:
@@ -137,7 +136,6 @@ class LazyServices:
         return await self._live.answer(need, run)
 
     async def aclose(self) -> None:
-        """Closes what was opened."""
         if self._live is not None:
             await self._live.aclose()
 

@@ -64,11 +64,9 @@ class PipelineMetrics:
         self._ages.clear()
 
     def retried(self, reason: RetryReason, replayed: bool) -> None:
-        """A record is retried, in place or from a retry topic."""
         self._metrics.retries_total.labels(self._handler, reason, self._lane_of(replayed)).inc()
 
     def died(self, reason: DeadReason, stage: Stage, replayed: bool) -> None:
-        """A record became a dead letter."""
         self._metrics.dead_events_total.labels(self._handler, reason, stage, self._lane_of(replayed)).inc()
 
     def committed(self, result: str, seconds: float) -> None:
@@ -78,7 +76,6 @@ class PipelineMetrics:
         self._metrics.transaction_seconds.labels(self._handler).observe(seconds)
 
     def rebalanced(self) -> None:
-        """The group's partitions were assigned anew."""
         self._metrics.rebalances_total.labels(self._handler).inc()
 
     def holds(self, topic: str, records: int, size: int, in_flight: int, oldest_seconds: float) -> None:

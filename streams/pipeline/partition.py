@@ -25,7 +25,7 @@ from aiokafka import ConsumerRecord, TopicPartition
 from schemas.outcome import Dead, DeadReason
 from streams.pipeline.commit import Committer
 from streams.pipeline.consumer import PartitionCursor
-from streams.pipeline.processor import Done, RecordWork
+from streams.pipeline.processor import Done, RecordProcessor
 from streams.pipeline.window import Entry, Window
 from streams.runtime.clock import Clock
 from streams.settings.model import PipelineSettings
@@ -53,7 +53,7 @@ class Partition:
     partition: TopicPartition  # topic (with prefix) and number
     cursor: PartitionCursor  # its place in the group's consumer
     committer: Committer
-    work: RecordWork  # makes the dead letter of outputs that the broker refuses
+    work: RecordProcessor  # makes the dead letter of outputs that the broker refuses
     settings: PipelineSettings
     clock: Clock
     start: Callable[[Partition, Held], None]  # called for every entry that may start now
@@ -67,7 +67,7 @@ class Partition:
         self.state = State.OPENING
         self.committed: int | None = None
         self.running: set[asyncio.Task[None]] = set()
-        self._window: Window[ConsumerRecord, Done] = self._empty_window()
+        self.window: Window[ConsumerRecord, Done] = self._empty_window()
         self._progress = asyncio.Event()
         self._single_commits = 0  # commits of one record each that are left after a commit in doubt
         self._refused: dict[int, str] = {}  # offsets whose outputs the broker refuses, with its error
@@ -89,13 +89,7 @@ class Partition:
 
     @property
     def held(self) -> int:
-        """Records taken in and not committed."""
-        return len(self._window)
-
-    @property
-    def bytes_held(self) -> int:
-        """Bytes of the records taken in and not committed."""
-        return self._window.bytes_held
+        return len(self.window)
 
     @property
     def failed(self) -> BaseException | None:
@@ -103,21 +97,6 @@ class Partition:
         if self._life is None or not self._life.done() or self._life.cancelled():
             return None
         return self._life.exception()
-
-    @property
-    def busy_since(self) -> float | None:
-        """When the oldest work was started, in monotonic seconds; None if there is no work."""
-        return self._window.started_since
-
-    @property
-    def failing_since(self) -> float | None:
-        """When commits began to fail, in monotonic seconds; None if the last one worked."""
-        return self.committer.failing_since
-
-    @property
-    def trouble(self) -> Exception | None:
-        """The error of the last attempt to open or to commit; None if it worked."""
-        return self.committer.trouble
 
     def position(self) -> int:
         """Every record below this offset is committed or held."""
@@ -139,25 +118,25 @@ class Partition:
                 cursor.end_at(record.offset)
                 return
             size = len(record.value or b"") + len(record.key or b"")
-            if self._window.exceeds(size):
+            if self.window.exceeds(size):
                 cursor.take_again(record.offset)
                 return
             # Step 2. Admit the record; it starts unless an earlier one of its key is in progress.
-            entry = self._window.admit(record.offset, record.key, size, record)
+            entry = self.window.admit(record.offset, record.key, size, record)
             cursor.advance(record.offset)
             if entry is not None:
                 self.start(self, entry)
         # A partition with little room would make the polls of all partitions small.
-        room = self._window.room
-        cursor.set_room(room if _LITTLE_ROOM * room >= len(self._window) else 0)
+        room = self.window.room
+        cursor.set_room(room if _LITTLE_ROOM * room >= len(self.window) else 0)
 
     def finish(self, entry: Held, done: Done) -> None:
         """Stores a record's result and lets the next record of its key start."""
         # A late result may be that of an earlier window.
-        if self.state is State.CLOSED or entry.window is not self._window:
+        if self.state is State.CLOSED or entry.window is not self.window:
             return
         # Step 8. Keep the outputs; the next record of the key may start.
-        following = self._window.finish(entry, done, done.size)
+        following = self.window.finish(entry, done, done.size)
         self._progress.set()
         if following is not None:
             self.start(self, following)
@@ -174,7 +153,7 @@ class Partition:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._window = self._empty_window()
+        self.window = self._empty_window()
         await self.committer.close()
 
     def tick(self) -> None:
@@ -187,7 +166,7 @@ class Partition:
 
         Does not wait for records whose dependency is down; the next owner processes them.
         """
-        while self.opened and ((self.running and not self.cursor.breaker_open) or self._window.finished_prefix(1, 1)):
+        while self.opened and ((self.running and not self.cursor.breaker_open) or self.window.finished_prefix(1, 1)):
             self._progress.set()
             await self.clock.sleep(0.01)
 
@@ -201,22 +180,22 @@ class Partition:
     def _resume_from(self, committed: int) -> None:
         """Starts over at an offset: drops all records held, and discards those that were requested before."""
         self.committed = committed
-        self._window = self._empty_window()
-        self.cursor.start_at(committed, self._window.room)
+        self.window = self._empty_window()
+        self.cursor.start_at(committed, self.window.room)
         self.state = State.RUNNING
 
     async def _commit_ready(self) -> None:
         """Commits until no finished prefix is left; lingers if more records are about to finish."""
         while self.opened:
-            prefix = self._window.finished_prefix(self._limit(), self.settings.commit_bytes)
+            prefix = self.window.finished_prefix(self._limit(), self.settings.commit_bytes)
             if not prefix:
                 if (position := self._idle_position()) is not None:
                     await self._commit((), position, 0)
                 return
-            if len(prefix) < self._limit() and len(prefix) < len(self._window) and self.settings.commit_linger_seconds:
+            if len(prefix) < self._limit() and len(prefix) < len(self.window) and self.settings.commit_linger_seconds:
                 await self.clock.sleep(self.settings.commit_linger_seconds)
-                prefix = self._window.finished_prefix(self._limit(), self.settings.commit_bytes)
-            whole = len(prefix) == len(self._window)
+                prefix = self.window.finished_prefix(self._limit(), self.settings.commit_bytes)
+            whole = len(prefix) == len(self.window)
             next_offset = self.position() if whole else prefix[-1].offset + 1
             outputs = [output for entry in prefix if entry.done for output in entry.done.outputs]
             # Step 9. Commit the outputs and the offset of the finished records.
@@ -235,7 +214,7 @@ class Partition:
             self._resume_from(result.group_offset)
         elif result.refusal and inputs == 1:
             # The bytes of a finished record are freed, so its dead letter needs another read.
-            self._refused[self._window.finished_prefix(1, 1)[0].offset] = result.refusal
+            self._refused[self.window.finished_prefix(1, 1)[0].offset] = result.refusal
             self._resume_from(result.group_offset)
         else:
             # Nothing was committed. The next commit writes the same outputs again, for one record at a time.
@@ -243,24 +222,24 @@ class Partition:
 
     def _release(self, next_offset: int, inputs: int) -> None:
         self.committed = next_offset
-        self._window.release(inputs)
+        self.window.release(inputs)
         half_records, half_bytes = self.settings.window_records // 2, self.settings.window_bytes // 2
         # Only at half, because a poll of few records costs as much as one of many.
-        if len(self._window) <= half_records and self._window.bytes_held <= half_bytes:
-            self.cursor.set_room(self._window.room)
+        if len(self.window) <= half_records and self.window.bytes_held <= half_bytes:
+            self.cursor.set_room(self.window.room)
 
     def _dead_letter(self, record: ConsumerRecord) -> None:
         """Admits a record whose outputs the broker refuses, and finishes it as a dead letter."""
         refusal = Dead(DeadReason.OUTPUT_TOO_LARGE, self._refused.pop(record.offset))
         # Without a key it does not wait for other records.
-        entry = self._window.admit(record.offset, None, 0, record)
+        entry = self.window.admit(record.offset, None, 0, record)
         self.cursor.advance(record.offset)
         if entry is not None:
             self.finish(entry, self.work.refuse(record, refusal))
 
     def _idle_position(self) -> int | None:
         """The offset to commit if nothing is held and the position has moved; None otherwise."""
-        if self._window or self.committed is None:
+        if self.window or self.committed is None:
             return None
         position = self.position()
         return position if position > self.committed else None

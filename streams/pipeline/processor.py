@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol, assert_never
+from typing import NamedTuple, assert_never
 
 import structlog
 from aiokafka import ConsumerRecord
@@ -16,7 +16,7 @@ from aiokafka import ConsumerRecord
 from schemas.event import Envelope, Event, OutputIds
 from schemas.needs import Ask
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry, Stage
-from streams.pipeline.failures import Input, dead_letter, due_after, next_retry_topic, retry_record
+from streams.pipeline.failures import Input, dead_letter, next_retry_topic, retry_record
 from streams.pipeline.handler_runner import HandlerRunner, exhausted
 from streams.pipeline.metrics import PipelineMetrics
 from streams.runtime.clock import Clock
@@ -36,7 +36,6 @@ class Done(NamedTuple):
 
     @classmethod
     def of(cls, *outputs: OutputRecord) -> Done:
-        """Adds up the size of the outputs."""
         return cls(outputs, sum([output.size for output in outputs]))
 
 
@@ -56,23 +55,6 @@ class Pending:
     source: Event | RawRecord
     first: Ask | Retry | None  # the handler's first answer; None if the handler was not called yet
     started: Started
-
-
-class RecordWork(Protocol):
-    """What a consumer group does with each record."""
-
-    @property
-    def concurrency(self) -> int:
-        """Records that may be pending at the same time."""
-
-    def begin(self, record: ConsumerRecord) -> Done | Pending:
-        """Processes a record as far as possible without waiting; never raises."""
-
-    async def complete(self, pending: Pending) -> Done:
-        """Continues with a record that has to wait for a service; never raises."""
-
-    def refuse(self, record: ConsumerRecord, refusal: Dead) -> Done:
-        """The result for a record whose outputs the broker refuses."""
 
 
 @dataclass(eq=False, repr=False)
@@ -96,14 +78,13 @@ class RecordProcessor:
 
     @property
     def concurrency(self) -> int:
-        """Records that may be pending at the same time."""
         return self.runner.concurrency
 
     def begin(self, record: ConsumerRecord) -> Done | Pending:
-        """Processes a record as far as possible without waiting."""
+        """Processes a record as far as possible without waiting; never raises."""
         started = self._start(record)
         try:
-            if self.runner.in_child:
+            if self.runner.pool is not None:
                 return Pending(
                     RawRecord(record.value, tuple(record.headers), started.produced, record.key), None, started
                 )
@@ -119,7 +100,7 @@ class RecordProcessor:
             return self._fail(started, error)
 
     async def complete(self, pending: Pending) -> Done:
-        """Continues with a record that has to wait for a service."""
+        """Continues with a record that has to wait for a service; never raises."""
         started = pending.started
         record = started.input.record
         try:
@@ -176,9 +157,8 @@ class RecordProcessor:
                 if retry_topic is not None:
                     self._note(started, "retry", outcome.reason)
                     self.observer.retried(outcome.reason, input_.replayed)
-                    longest = self.runner.retry.longest_wish_seconds
-                    due = due_after(retry_topic, outcome, self.clock.now(), longest)
-                    return Done.of(retry_record(self._handler, retry_topic, input_, outcome, due))
+                    longest, now = self.runner.retry.longest_wish_seconds, self.clock.now()
+                    return Done.of(retry_record(self._handler, retry_topic, input_, outcome, now, longest))
                 refusal = exhausted(outcome, origin.attempts)
             case Dead():
                 refusal = outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from schemas.event import Run
@@ -12,7 +13,7 @@ from streams.fetch.worker import FetchWorker
 from streams.index.estimate import estimate_documents
 from streams.index.ports import StoreCounts
 from streams.index.worker import IndexWorker
-from streams.llm.journal import AnswerJournal
+from streams.llm.accounting import CostAccount
 from streams.llm.limits import Shares
 from streams.llm.tasks import answer_offline
 from streams.runtime.clock import SystemClock
@@ -24,44 +25,47 @@ if TYPE_CHECKING:
     from streams.llm.gateway import Gateway
 
 
+def shares_of(settings: Settings, *, replaying: bool, at_once: bool = False) -> Shares:
+    """A process's shares of the models' limits: of the part that is reserved for replays, or of the other one."""
+    models = {name: settings.model_of(name) for name in settings.model_tasks}
+    weights = {name: settings.models.task(name).weight for name in models}
+    part = settings.models.replay_share if replaying else 1.0 - settings.models.replay_share
+    return Shares(models, weights, part, at_once)
+
+
+@dataclass(eq=False, repr=False)
 class LiveServices:
-    """The production services. Fetcher, index and model gateway are created on first use."""
+    """The production services. Fetcher, index and model gateway are created on first use.
 
-    def __init__(
-        self,
-        settings: Settings,
-        metrics: Metrics | None = None,
-        journal: AnswerJournal | None = None,
-        replaying: bool = False,
-        tracer: Tracer | None = None,
-        at_once: bool = False,
-    ) -> None:
-        """Opens nothing. Without metrics and tracer it counts and traces nothing; the journal is that of the settings.
+    Attributes:
+        metrics: Without them it counts nothing.
+        account: The plan's, if ``replaying``.
+        tracer: Without it, it traces nothing.
+        at_once: Whether the first model request waits for no turn, for a command that ends with its answer.
+        shares: This process's shares of the models' limits, from its assigned partitions.
+    """
 
-        If ``replaying``, it uses the share of the models' limits that is reserved for replays, instead of the live
-        share. With ``at_once`` the first model request waits for no turn, for a command that ends with its answer.
-        """
-        self._settings = settings
-        self._journal = journal
-        self._metrics = metrics or unexposed_metrics()
-        self._counts_index = metrics is not None
-        self._tracer = tracer or Tracer()
-        self._fetcher: FetchWorker | None = None
-        self._indexer: IndexWorker | None = None
-        self._utterances: IndexWorker | None = None
-        self._gateway: Gateway | None = None
-        self._models = {name: settings.model_of(name) for name in settings.model_tasks}
-        part = settings.models.replay_share if replaying else 1.0 - settings.models.replay_share
-        weights = {name: settings.models.task(name).weight for name in self._models}
-        self.shares = Shares(self._models, weights, part, at_once)
-        """This process's shares of the models' limits, from its assigned partitions."""
+    settings: Settings
+    metrics: Metrics | None = None
+    account: CostAccount | None = None
+    replaying: bool = False
+    tracer: Tracer | None = None
+    at_once: bool = False
+    _fetcher: FetchWorker | None = field(default=None, init=False)
+    _indexer: IndexWorker | None = field(default=None, init=False)
+    _utterances: IndexWorker | None = field(default=None, init=False)
+    _gateway: Gateway | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._metrics = self.metrics or unexposed_metrics()
+        self._tracer = self.tracer or Tracer()
+        self.shares = shares_of(self.settings, replaying=self.replaying, at_once=self.at_once)
 
     async def answer(self, need: Need, run: Run | None) -> Reply:
-        """The reply to a request; see ``Services``."""
         match need:
             case FetchPages():
                 if self._fetcher is None:
-                    self._fetcher = FetchWorker(self._settings.fetch, metrics=self._metrics, tracer=self._tracer)
+                    self._fetcher = FetchWorker(self.settings.fetch, metrics=self._metrics, tracer=self._tracer)
                 return await self._fetcher.fetch(need)
             case IndexDocument():
                 return await self._collection(need.collection).index(need, run)
@@ -91,7 +95,6 @@ class LiveServices:
         self._open_gateway()
 
     async def aclose(self) -> None:
-        """Closes connections, files and caches."""
         fetcher, self._fetcher = self._fetcher, None
         if fetcher is not None:
             await fetcher.aclose()
@@ -102,14 +105,14 @@ class LiveServices:
 
     async def _judge(self, need: AskModel) -> ModelReply | ModelFailed | ModelUnavailable:
         """A model's answer, or that of the offline judge if no model is configured."""
-        settings = self._settings
+        settings = self.settings
         if settings.llm.offline:
             reply = answer_offline(need)
             self._metrics.llm_offline_total.labels(need.task, reply.call.outcome).inc()
             return reply
         gateway = self._open_gateway()
         if isinstance(gateway, str):
-            model = self._models.get(need.task, "")
+            model = self.shares.models.get(need.task, "")
             self._metrics.llm_unavailable_total.labels(need.task, model, "settings").inc()
             return ModelUnavailable(gateway, cause=gateway)
         return await gateway.answer(need)
@@ -120,7 +123,7 @@ class LiveServices:
             from streams.llm.client import GatewaySettingsError
             from streams.llm.gateway import Gateway
 
-            settings = self._settings
+            settings = self.settings
             try:
                 self._gateway = Gateway(
                     settings.llm,
@@ -129,8 +132,8 @@ class LiveServices:
                     SystemClock(),
                     random.random,
                     self._metrics,
-                    self._journal,
-                    self._tracer,
+                    tracer=self._tracer,
+                    account=self.account,
                 )
             except GatewaySettingsError as error:
                 return str(error)
@@ -141,11 +144,11 @@ class LiveServices:
             from streams.index.embedders import make_embedder
             from streams.index.qdrant import QdrantStore
 
-            index = self._settings.index
+            index = self.settings.index
             embedder = make_embedder(index.embedder)
             store = QdrantStore(index, embedder.name, embedder.dimensions)
             # Counting a large index takes seconds, so it is not done without metrics.
-            show = self._show if self._counts_index else None
+            show = self._show if self.metrics is not None else None
             self._indexer = IndexWorker(store, embedder, SystemClock(), index.count_seconds, show)
             beside = store.beside(index.utterances)
             self._utterances = IndexWorker(beside, embedder, SystemClock(), index.count_seconds)
@@ -161,7 +164,7 @@ class LiveServices:
         metrics.index_points.set(counts.points)
         for tier, documents in counts.documents.items():
             metrics.index_documents.labels(tier).set(documents)
-        settings = self._settings
+        settings = self.settings
         estimate = estimate_documents(counts.documents, settings.index.planned_chunks, settings.tiered_indexing)
         metrics.index_points_estimated.labels("full").set(estimate.full_chunks)
         metrics.index_points_estimated.labels("tiered").set(estimate.points_with_articles)

@@ -36,7 +36,6 @@ class Entry(Generic[R, D]):
 
     @property
     def finished(self) -> bool:
-        """Whether it has its result."""
         return self.done is not None
 
 
@@ -59,7 +58,6 @@ class Window(Generic[R, D]):
 
     @property
     def bytes_held(self) -> int:
-        """Bytes of unfinished inputs and finished outputs."""
         return self._bytes
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
 
@@ -54,43 +54,44 @@ class Queries(Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class QueryEngine:
-    def __init__(
-        self,
-        settings: Settings,
-        services: Services,
-        clock: Clock | None = None,
-        chance: Chance = random.random,
-        metrics: Metrics | None = None,
-        via: Via = "command",
-        handler: Handler | None = None,
-        shares: Shares | None = None,
-        pool: WorkerPool | None = None,
-    ) -> None:
-        """Opens nothing; the caller closes the services and the pool.
+    """Answers queries in this process; the caller closes the services and the pool.
 
-        Without ``shares`` this process has no limits by partition. ``via`` is the kind of client, for metrics and logs.
-        The defaults are the system's clock and the handler of the topology that answers queries.
-        Raises SettingsError if sections of the configuration don't go together, or its trees can't be asked.
-        """
-        handler = handler or query_handler()
+    Raises SettingsError if sections of the configuration don't go together, or its trees can't be asked.
+
+    Attributes:
+        via: The kind of client, for metrics and logs.
+        handler: The handler of the topology that answers queries, by default.
+        shares: Without them this process has no limits by partition.
+    """
+
+    settings: Settings
+    services: Services
+    clock: Clock = field(default_factory=SystemClock)
+    chance: Chance = random.random
+    metrics: Metrics | None = None
+    via: Via = "command"
+    handler: Handler = field(default_factory=lambda: query_handler())
+    shares: Shares | None = None
+    pool: WorkerPool | None = None
+
+    def __post_init__(self) -> None:
+        settings = self.settings
         if settings.ranking_model and (warning := settings.ranking_model.other_config(settings.ranking)):
             log.warning(warning)
-        self._clock = clock or SystemClock()
         self._limits = settings.query
-        self._telling = QueryMetrics(metrics, via)
-        self._handler = handler
-        self._shares = shares
+        self._telling = QueryMetrics(self.metrics, self.via)
         self._asks_model = not settings.llm.offline and settings.ranking.model_ranking.enabled
         self._underway = 0
         self._numbers = count()
-        self._local = LocalHandler(settings, handler, services, pool, self._clock, chance)
+        self._local = LocalHandler(settings, self.handler, self.services, self.pool, self.clock, self.chance)
 
     async def answer(self, request: RankingRequested) -> RankingCompleted | Refusal:
         """The results of a query, or a refusal. A request without ``requested_at`` is of now."""
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         answer = await self._bounded(request)
-        seconds = self._clock.monotonic() - began
+        seconds = self.clock.monotonic() - began
         if isinstance(answer, Refusal):
             # Text from a model's server may repeat the query, which must not be logged.
             self._telling.refused(request, answer.reason, answer.no_model or answer.detail, seconds)
@@ -102,9 +103,9 @@ class QueryEngine:
         most = self._limits.parallel
         if self._underway >= most:
             return Refusal("busy", f"{most} queries are under way already; ask again later", _BUSY_SECONDS)
-        if self._shares is not None and self._asks_model and self._shares.of(self._handler.name) <= 0:
+        if self.shares is not None and self._asks_model and self.shares.of(self.handler.name) <= 0:
             # Without partitions this process has no share of the model's limits, and a query would wait for a turn.
-            topic, name = self._handler.consumes.name, self._handler.name
+            topic, name = self.handler.consumes.name, self.handler.name
             detail = (
                 f"this process has no part of the model's limits, for no partition of {topic} is its own (or the weight"
                 f" of {name} is 0); ask another replica, or again when its group has settled"
@@ -114,7 +115,7 @@ class QueryEngine:
         try:
             async with asyncio.timeout(self._limits.seconds):
                 if request.requested_at is None:
-                    request = request.model_copy(update={"requested_at": self._clock.now()})
+                    request = request.model_copy(update={"requested_at": self.clock.now()})
                 return _answer((await self._local.attempt(request, next(self._numbers), _TRIES)).outcome)
         except TimeoutError:
             detail = f"no answer within {self._limits.seconds:g} seconds (query.seconds, ASSAY_QUERY__SECONDS)"

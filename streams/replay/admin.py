@@ -203,17 +203,12 @@ async def plan_status(settings: Settings, plans: Iterable[ReplayPlan]) -> list[P
         plan, total = group.plan, 0 if group.plan.stage else count(stage_of(group.plan).ranges)
         state = states.get(group.name, GroupState())
         left = remaining(state, group.ends) if total else 0
-        spent = await _spent(settings, plan)
+        spent: float | None = None if asks_models(plan) else 0.0
+        if spent is None:
+            with contextlib.suppress(JournalError):
+                spent = await spent_by(settings, plan.run, time.time())
         found.append(PlanStatus(plan, total, total if left is None else left, state.members, spent))
     return found
-
-
-async def _spent(settings: Settings, plan: ReplayPlan) -> float | None:
-    if not asks_models(plan):
-        return 0.0
-    with contextlib.suppress(JournalError):
-        return await spent_by(settings, plan.run, time.time())
-    return None
 
 
 async def cancel(settings: Settings, store: PlanStore, name: str, clock: Clock) -> PlanStatus:

@@ -1,19 +1,16 @@
 """The cost limit of a replay: booked before each call and corrected after it, across kills and processes.
 
-The journal of a replay books every call on the plan's account and on the account of the day. Both are in the same
+The journal books every call of a replay on the plan's account and on the account of the day. Both are in the same
 store, so a plan that is killed or shared by two processes stays within its limit. A call is booked with its longest
 reply, so the limit is reached a little before the money is spent.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
 from contextlib import aclosing
 
-from typing_extensions import override
-
-from streams.llm.journal import AnswerJournal, BoundReachedError, DayCalls, Experience, Used
+from schemas.replays import ReplayPlan
+from streams.llm.accounting import CostAccount
 from streams.llm.reports import missing_journal
 from streams.llm.request import cost_of
 from streams.llm.sqlite_journal import make_journal
@@ -25,75 +22,18 @@ ACCOUNT_SECONDS = 90 * 86_400.0
 """For so long after the last run a journal knows a plan. Redis keeps the costs at least as long."""
 
 
-class CostBound(AnswerJournal):
-    """An ``AnswerJournal`` for ``LiveServices`` that books on a plan's account first."""
+class PlanAccount(CostAccount):
+    """The account of a plan that asks models, and the journal that has it."""
 
-    def __init__(self, store: AnswerJournal, plan: str, most_usd: float | None) -> None:
-        """Takes the journal, the plan's run, and its cost limit; without a limit costs are only counted."""
-        self._store = store
-        self._account = account_of(plan)
-        self._most = most_usd
-        # Set when a call was refused. The replay should pause then; the record of the call is not decided.
-        self.reached = asyncio.Event()
-        self._closed = False
+    def __init__(self, settings: Settings, plan: ReplayPlan) -> None:
+        """Opens nothing; without a limit of the plan costs are only counted. Raises JournalError."""
+        super().__init__(account_of(plan.run), plan.max_cost_usd)
+        self._journal = make_journal(settings.llm)
+        self.aclose = self._journal.aclose
 
     async def spent(self) -> float:
         """USD of all processes of the plan; calls in flight count with their longest reply. Raises JournalError."""
-        return await self._store.booked(self._account)
-
-    @override
-    async def get(self, key: str, now: float) -> str | None:
-        return await self._store.get(key, now)
-
-    @override
-    async def keep(
-        self, key: str, answer: str, now: float, seconds: float, day: str, usd: float, used: Used | None = None
-    ) -> float:
-        # The day first: after a kill between the two the plan still has the booking from before the call.
-        total = await self._store.keep(key, answer, now, seconds, day, usd, used)
-        await self._store.book(self._account, usd, None)
-        return total
-
-    @override
-    async def book(self, day: str, usd: float, most: float | None) -> tuple[bool, float]:
-        if usd <= 0:
-            await self._store.book(self._account, usd, None)
-            return await self._store.book(day, usd, most)
-        booked, total = await self._store.book(self._account, usd, self._most)
-        if not booked:
-            self.reached.set()
-            raise BoundReachedError(f"the replay has spent {total:.4f} USD, and may spend {self._most:.4f}")
-        try:
-            booked, total = await self._store.book(day, usd, most)
-        except BaseException:
-            await self._store.book(self._account, -usd, None)
-            raise
-        if not booked:
-            await self._store.book(self._account, -usd, None)
-        return booked, total
-
-    @override
-    async def experience(self, task: str, model: str) -> Experience:
-        return await self._store.experience(task, model)
-
-    @override
-    async def count(self, calls: Sequence[DayCalls]) -> None:
-        await self._store.count(calls)
-
-    @override
-    async def counted(self, days: Sequence[str]) -> list[DayCalls]:
-        return await self._store.counted(days)
-
-    @override
-    async def booked(self, account: str) -> float:
-        return await self._store.booked(account)
-
-    @override
-    async def aclose(self) -> None:
-        # The gateway closes its journal, and the replay closes this one.
-        if not self._closed:
-            self._closed = True
-            await self._store.aclose()
+        return await self._journal.booked(self.name)
 
 
 async def open_account(settings: Settings, plan: str, now: float) -> None:
@@ -102,7 +42,7 @@ async def open_account(settings: Settings, plan: str, now: float) -> None:
     Raises JournalError if the journal can't be opened or written.
     """
     async with aclosing(make_journal(settings.llm)) as journal:
-        await journal.keep(account_of(plan), "{}", now, ACCOUNT_SECONDS, account_of(plan), 0.0)
+        await journal.keep(account_of(plan), "{}", now, ACCOUNT_SECONDS, [account_of(plan)], 0.0)
 
 
 async def spent_by(settings: Settings, plan: str, now: float) -> float | None:

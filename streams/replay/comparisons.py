@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, TypeVar, get_args
 
-from schemas.event import Event
+from schemas.event import Event, Part
 from schemas.extraction import ExtractionNeeded
-from schemas.needs import Ask
-from schemas.outcome import Dead, DeadReason, Emit, Outcome, Retry
+from schemas.outcome import Dead, Emit, Outcome, Retry
 from schemas.pages import ScoredPage, Tier
 from schemas.retrieval import ResultsClassified, ResultType
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Handler
-from streams.workers.handler_jobs import RawRecord, answer_in, forked_pool
+from streams.workers.handler_jobs import RawRecord, Trials
 
 E = TypeVar("E", bound=Event)
 
@@ -39,15 +38,20 @@ class ComponentChange:
 
 def component_changes(now: ScoredPage, then: ScoredPage) -> tuple[ComponentChange, ...]:
     """The components of two scores of a page that give different points, in the order of the breakdown."""
-    return _component_changes(_components(now), _components(then))
+    lines_now, lines_then = (
+        {line.component: (line.points, line.reason) for line in page.cts_breakdown} for page in (now, then)
+    )
+    pairs = ((name, lines_now.get(name, (0, "")), lines_then.get(name, (0, ""))) for name in lines_now | lines_then)
+    return tuple(
+        ComponentChange(name, points_now, points_then, because_now, because_then)
+        for name, (points_now, because_now), (points_then, because_then) in pairs
+        if points_now != points_then
+    )
 
 
 def emitted(outcome: Outcome, kind: type[E]) -> E | None:
     events = outcome.events if isinstance(outcome, Emit) else ()
     return next((event for event in events if isinstance(event, kind)), None)
-
-
-Components = dict[str, tuple[int, str]]  # points and reason of each component of a score
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,8 @@ class Decided:
     batch_id: str = ""  # the batch of a result
     label: str = ""
     score: float | None = None
-    components: Components = field(default_factory=dict)
     because: str = ""  # why a result has its type, or why there is no decision
-    content: Any = None  # everything that was decided, but for the version of the rules
+    content: Event | Part | None = None  # everything that was decided, but for the version of the rules
 
     def to_wire(self) -> dict[str, Any]:
         return {"decision": self.decision, "label": self.label, "score": self.score, "because": self.because}
@@ -83,16 +86,15 @@ class Change(NamedTuple):
 
     @property
     def components(self) -> tuple[ComponentChange, ...]:
-        return _component_changes(self.now.components, self.then.components) if self._are_scores else ()
+        now, then = self.now.content, self.then.content
+        if isinstance(now, ScoredPage) and isinstance(then, ScoredPage) and None not in (now.cts_score, then.cts_score):
+            return component_changes(now, then)
+        return ()
 
     @property
     def by_threshold(self) -> bool:
         """Whether the score stays, so that a threshold explains the change."""
-        return self._are_scores and self.now.score == self.then.score
-
-    @property
-    def _are_scores(self) -> bool:
-        return bool(self.now.label and self.then.label) and None not in (self.now.score, self.then.score)
+        return bool(self.now.label and self.then.label) and self.now.score == self.then.score is not None
 
     def to_wire(self) -> dict[str, Any]:
         return {
@@ -193,8 +195,7 @@ def _pages(outcome: Outcome) -> dict[Any, Decided]:
     if page is None:
         return {}
     content = page.model_copy(update={"config_version": ""})
-    decided = Decided(page.tier, page.url, "", page.trust_label, page.cts_score, _components(page), content=content)
-    return {page.url: decided}
+    return {page.url: Decided(page.tier, page.url, "", page.trust_label, page.cts_score, content=content)}
 
 
 def _results(outcome: Outcome) -> dict[Any, Decided]:
@@ -242,39 +243,16 @@ async def compare(
     The limits of the workers are those of ``settings``, so that only the rules differ.
     Raises SettingsError if sections of a configuration contradict each other.
     """
-    now, then = settings.rules(handler.rules), other.rules(handler.rules)
-    async with (
-        forked_pool([(handler, now)], settings.workers) or nullcontext() as pool_now,
-        forked_pool([(handler, then)], settings.workers) or nullcontext() as pool_then,
-        aclosing(sources),
-    ):
+    rules = [configuration.rules(handler.rules) for configuration in (settings, other)]
+    async with Trials(handler, rules, settings.workers, "fork") as trials, aclosing(sources):
         async for source in sources:
             if isinstance(source, Dead):
                 comparison.add(source, source)
-                continue
-            outcomes = []
-            for pool, rules in ((pool_now, now), (pool_then, then)):
-                answer = (await answer_in(pool, handler, rules, source)).of
-                if isinstance(answer, Ask):
-                    answer = Dead(DeadReason.HANDLER_BUG, f"{handler.name} has no reader and asks")
-                outcomes.append(answer)
-            comparison.add(*outcomes)
+            else:
+                comparison.add(await trials.outcome(source, 0), await trials.outcome(source, 1))
 
 
 def _without_decision(outcome: Outcome) -> Decided:
     if isinstance(outcome, Dead):
         return Decided("dead", because=f"{outcome.reason}: {outcome.detail}")
     return Decided("retry" if isinstance(outcome, Retry) else "drop")
-
-
-def _components(page: ScoredPage) -> Components:
-    return {line.component: (line.points, line.reason) for line in page.cts_breakdown}
-
-
-def _component_changes(now: Components, then: Components) -> tuple[ComponentChange, ...]:
-    changes = []
-    for name in now | then:
-        (points_now, because_now), (points_then, because_then) = now.get(name, (0, "")), then.get(name, (0, ""))
-        if points_now != points_then:
-            changes.append(ComponentChange(name, points_now, points_then, because_now, because_then))
-    return tuple(changes)

@@ -8,7 +8,7 @@ bounds are used: the prompt as estimated, the longest reply, one call.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, Search
 from schemas.outcome import Emit
 from schemas.replies import ModelFailed, ModelReply, Reply
 from schemas.rules import Rules
-from streams.llm.journal import AnswerJournal, Experience, Usage, answer_key, from_journal, is_opening, reply_of
+from streams.llm.journal import AnswerJournal, DayCalls, answer_key, earlier_calls, from_journal, is_opening, reply_of
 from streams.llm.reports import missing_journal
 from streams.llm.request import cost_of, prompt_tokens_of
 from streams.llm.settings import ModelLimits
@@ -46,11 +46,11 @@ class Calls:
         self.estimated += prompt_tokens_of(need)
         self.longest += need.max_tokens + limits.thinking_tokens
 
-    def tokens(self, usage: Usage) -> tuple[float, float]:
-        if not usage.calls:
+    def tokens(self, earlier: DayCalls) -> tuple[float, float]:
+        if not earlier.answered:
             return float(self.estimated), float(self.longest)
-        ratio = usage.prompt / usage.estimated if usage.estimated else 1.0
-        return self.estimated * ratio, self.count * usage.completion / usage.calls
+        ratio = earlier.prompt / earlier.estimated if earlier.estimated else 1.0
+        return self.estimated * ratio, self.count * earlier.completion / earlier.answered
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Forecast:
     server: str  # the base URL of the model; a part of an answer's key
     limits: ModelLimits
     journal: AnswerJournal
-    experience: Experience
+    earlier: tuple[DayCalls, DayCalls]  # what earlier calls used: first questions, and follow-ups
     now: float  # seconds since 1970; answers that have expired by then don't count as kept
     # Questions that cost nothing: the journal has the answer, or will have it when they are asked again.
     kept: int = 0
@@ -93,11 +93,11 @@ class Forecast:
             return None
         self._asked.add(digest)
         (self.openings if opening else self.followups).add(need, self.limits)
-        openings, followups = self.experience
-        if openings.calls:
+        openings, followups = self.earlier
+        if openings.answered:
             # The further questions depend on the answer, so the mean of earlier conversations is used.
             so_far = followed + (not opening)
-            self.unknown_followups += max(0.0, followups.calls / openings.calls - so_far)
+            self.unknown_followups += max(0.0, followups.answered / openings.answered - so_far)
         return None
 
     @property
@@ -105,9 +105,9 @@ class Forecast:
         return self.openings.count + self.followups.count + self.unknown_followups
 
     def tokens(self) -> tuple[float, float]:
-        openings, followups = self.experience
+        openings, followups = self.earlier
         first, later = self.openings.tokens(openings), self.followups.tokens(followups)
-        unknown = self.unknown_followups / followups.calls if followups.calls else 0.0
+        unknown = self.unknown_followups / (followups.answered or 1)
         return first[0] + later[0] + unknown * followups.prompt, first[1] + later[1] + unknown * followups.completion
 
     def usd(self) -> float | None:
@@ -117,8 +117,8 @@ class Forecast:
         return cost_of(self.limits, self.kept_prompt, self.kept_completion)
 
     def call_seconds(self) -> float | None:
-        calls = sum(usage.calls for usage in self.experience)
-        return sum(usage.milliseconds for usage in self.experience) / calls / 1000 if calls else None
+        calls = sum(row.answered for row in self.earlier)
+        return sum(row.milliseconds for row in self.earlier) / calls / 1000 if calls else None
 
 
 _ENVELOPE = Envelope("", "", datetime(1970, 1, 1, tzinfo=UTC), "")  # the headers of a result, which is not written
@@ -154,25 +154,22 @@ async def open_dry_run(
             if is_paid(handler, settings):
                 model, now = settings.model_of(handler.name), clock.now().timestamp()
                 limits = settings.models.limits_of(model, settings.llm)
-                experience = await journal.experience(handler.name, model)
-                forecast = Forecast(model, settings.llm.base_url, limits, journal, experience, now)
+                earlier = await earlier_calls(journal, handler.name, model)
+                forecast = Forecast(model, settings.llm.base_url, limits, journal, earlier, now)
             parts.append(HandlerDryRun(handler, settings.rules(handler.rules), forecast))
         rules = [(part.handler, part.rules) for part in parts]
         async with forked_pool(rules, settings.workers) or nullcontext() as pool:
-            yield DryRun(parts, roots, clock, pool)
+            yield DryRun({part.handler.name: part for part in parts}, roots, clock, pool)
 
 
+@dataclass
 class DryRun:
-    """Runs handlers on records, and the handlers that are no roots on the results."""
+    """Runs handlers on records, and the handlers that are no ``roots`` on the results."""
 
-    def __init__(
-        self, parts: Sequence[HandlerDryRun], roots: Sequence[Handler], clock: Clock, pool: WorkerPool | None = None
-    ) -> None:
-        """Takes one part for each handler, and child processes for handlers that run in one."""
-        self._below = [part for part in parts if part.handler not in roots]
-        self._clock = clock
-        self._pool = pool
-        self.parts = {part.handler.name: part for part in parts}
+    parts: Mapping[str, HandlerDryRun]  # by the handler's name
+    roots: Sequence[Handler]
+    clock: Clock
+    pool: WorkerPool | None = None  # child processes for handlers that run in one
 
     async def add(self, handler: Handler, key: bytes | None, record: RawRecord) -> None:
         """Runs a handler on a record, and the handlers below on the results. Raises JournalError."""
@@ -185,15 +182,15 @@ class DryRun:
 
         async def reply(need: Need) -> Reply | None:
             nonlocal followed, waited
-            asked = self._clock.monotonic()
+            asked = self.clock.monotonic()
             found = await self._reply(part, need, max(0, followed))
             followed += isinstance(need, AskModel)
-            waited += self._clock.monotonic() - asked
+            waited += self.clock.monotonic() - asked
             return found
 
-        began = self._clock.monotonic()
-        answer = await converse(part.handler, part.rules, source, reply, self._pool)
-        part.busy += self._clock.monotonic() - began - waited
+        began = self.clock.monotonic()
+        answer = await converse(part.handler, part.rules, source, reply, self.pool)
+        part.busy += self.clock.monotonic() - began - waited
         part.open += isinstance(answer, Ask)
         if isinstance(answer, Emit):
             await self._pass_on(part, answer.events)
@@ -216,9 +213,9 @@ class DryRun:
 
     async def _pass_on(self, part: HandlerDryRun, events: Sequence[Event]) -> None:
         for event in events:
-            began = self._clock.monotonic()
+            began = self.clock.monotonic()
             record = encode(topic_of(event), event, _ENVELOPE)
-            part.busy += self._clock.monotonic() - began
-            for below in self._below:
-                if below.handler.consumes.name == record.topic:
+            part.busy += self.clock.monotonic() - began
+            for below in self.parts.values():
+                if below.handler not in self.roots and below.handler.consumes.name == record.topic:
                     await self._handle(below, event, len(record.key or b"") + len(record.value or b""))

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from schemas.replays import OffsetRange, ReplayPlan
-from streams.llm.limits import Shares
+from streams.pipeline.services import shares_of
 from streams.replay.dry_run import Forecast, HandlerDryRun, open_dry_run
 from streams.replay.plan import EVERYTHING, closure, handler_of, is_paid, stage_of
 from streams.replay.ranges import count
@@ -111,10 +111,7 @@ def _model_bounds(
     settings: Settings, handler: Handler, forecast: Forecast, replaying: bool
 ) -> Iterator[tuple[float, str]]:
     """Seconds in one process by each limit of the handler's model, with its name."""
-    models = settings.models
-    part = models.replay_share if replaying else 1.0 - models.replay_share
-    asked = {name: settings.model_of(name) for name in settings.model_tasks}
-    share = Shares(asked, {name: models.task(name).weight for name in asked}, part).of(handler.name)
+    share = shares_of(settings, replaying=replaying).of(handler.name)
     users = "replays" if replaying else "live traffic"
     limits = forecast.limits
     for amount, most, what in (
@@ -130,7 +127,7 @@ def _model_bounds(
 
 def _paid(forecast: Forecast) -> PaidEstimate:
     prompt, completion = forecast.tokens()
-    earlier = sum(usage.calls for usage in forecast.experience)
+    earlier = sum(row.answered for row in forecast.earlier)
     because = "prompts as estimated and the longest replies, one call each"
     return PaidEstimate(
         model=forecast.model,

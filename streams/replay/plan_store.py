@@ -19,6 +19,7 @@ from schemas.event import Envelope, Run, derive_id
 from schemas.replays import ReplayPlan, ReplayState
 from streams.kafka.topic_table import NO_OFFSETS, GroupOffsets, TopicTable
 from streams.replay.plan import ReplayError, ReplayTroubleError, moved
+from streams.replay.processor import ReplayProgress
 from streams.runtime.backoff import Chance
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
@@ -82,23 +83,6 @@ def _envelope(plan: ReplayPlan) -> Envelope:
         correlation_id=plan.run,
         run=Run(plan.run, plan.created_at),
     )
-
-
-@dataclass(slots=True)
-class ReplayProgress:
-    """How far a plan has come; counts of records are of this process."""
-
-    plan: str
-    handler: str = ""
-    total: int = 0
-    remaining: int = 0
-    replayed: int = 0
-    passed_over: int = 0
-    dead: int = 0
-    deleted: int = 0
-    spent_usd: float = 0.0
-    members: int = 0
-    note: str = ""  # why the work waits; "" while it doesn't
 
 
 @dataclass(slots=True)

@@ -7,8 +7,8 @@ selected writes nothing and moves the plan's offset.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from aiokafka import ConsumerRecord
 from typing_extensions import override
@@ -19,15 +19,13 @@ from schemas.needs import Need
 from schemas.outcome import Dead
 from schemas.replies import ModelUnavailable, Reply
 from streams.kafka.groups import GroupLag, read_lags
-from streams.pipeline.handler_runner import HandlerRunner, Services
-from streams.pipeline.metrics import PipelineMetrics
+from streams.llm.accounting import CostAccount
+from streams.pipeline.handler_runner import Services
 from streams.pipeline.processor import Done, Pending, RecordProcessor
-from streams.replay.budget import CostBound
 from streams.replay.selection import Selector
 from streams.runtime.clock import Clock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
-from streams.telemetry.tracing import RecordSpan, no_spans
 from streams.topology import Handler
 
 _LOOK_SECONDS = 0.25  # the longest pause before the reason for it is checked again
@@ -80,44 +78,55 @@ def is_late(lag: GroupLag, slo_seconds: float) -> bool:
     return lag.members > 0 and not lag.delay_seconds and lag.seconds > LATE_SHARE * slo_seconds
 
 
-class ReplayProcessor(RecordProcessor):
-    def __init__(
-        self,
-        runner: HandlerRunner,
-        clock: Clock,
-        observer: PipelineMetrics,
-        *,
-        run: Run,
-        selects: Selector,
-        routes: Mapping[str, str],
-        pace: ReplayRate,
-        metrics: Metrics,
-        spans: Callable[[ConsumerRecord], RecordSpan] = no_spans,
-    ) -> None:
-        """Takes what ``RecordProcessor`` takes, and the plan's part.
+@dataclass(slots=True)
+class ReplayProgress:
+    """How far a plan has come; counts of records are of this process."""
 
-        ``routes`` has the topic that is written for each topic of the handler; other results are withheld. ``pace``
-        counts every record that is started.
-        """
-        super().__init__(runner, clock, observer, spans=spans)
-        self._run = run
-        self._selects = selects
-        self._routes = routes
-        self._letters = routes[dead_letter_topic(runner.handler.consumes.name, runner.handler.group)]
-        self._pace = pace
-        self.replayed = 0  # records handled in this process
-        self.passed_over = 0  # records that were not selected, in this process
-        self.dead = 0  # records that became dead letters, in this process
-        handler, records = runner.handler.name, metrics.replay_records_total
-        self._done, self._skipped = records.labels(handler, "replayed"), records.labels(handler, "passed_over")
+    plan: str
+    handler: str = ""
+    total: int = 0
+    remaining: int = 0
+    replayed: int = 0  # records handled
+    passed_over: int = 0  # records that were not selected
+    dead: int = 0  # records that became dead letters
+    deleted: int = 0
+    spent_usd: float = 0.0
+    members: int = 0
+    note: str = ""  # why the work waits; "" while it doesn't
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReplayProcessor(RecordProcessor):
+    """A ``RecordProcessor`` for a plan.
+
+    Attributes:
+        selects: Says which records are replayed.
+        routes: The topic that is written for each topic of the handler; other results are withheld.
+        pace: Counts every record that is started.
+        progress: Counts the records.
+    """
+
+    run: Run
+    selects: Selector = lambda _: True
+    routes: Mapping[str, str]
+    pace: ReplayRate
+    metrics: Metrics
+    progress: ReplayProgress
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        handler, records = self.runner.handler, self.metrics.replay_records_total
+        self._letters = self.routes[dead_letter_topic(handler.consumes.name, handler.group)]
+        self._done = records.labels(handler.name, "replayed")
+        self._skipped = records.labels(handler.name, "passed_over")
 
     @override
     def begin(self, record: ConsumerRecord) -> Done | Pending:
-        if not self._selects(record):
-            self.passed_over += 1
+        if not self.selects(record):
+            self.progress.passed_over += 1
             self._skipped.inc()
             return Done.of()
-        self._pace.took()
+        self.pace.took()
         result = super().begin(self._marked(record))
         return result if isinstance(result, Pending) else self._ended(result)
 
@@ -130,38 +139,38 @@ class ReplayProcessor(RecordProcessor):
         return self._routed(super().refuse(self._marked(record), refusal))
 
     def _ended(self, done: Done) -> Done:
-        self.replayed += 1
+        self.progress.replayed += 1
         self._done.inc()
         routed = self._routed(done)
-        self.dead += any(output.topic == self._letters for output in routed.outputs)
+        self.progress.dead += any(output.topic == self._letters for output in routed.outputs)
         return routed
 
     def _routed(self, done: Done) -> Done:
-        kept = (output for output in done.outputs if output.topic in self._routes)
-        return Done.of(*(output._replace(topic=self._routes[output.topic]) for output in kept))
+        kept = (output for output in done.outputs if output.topic in self.routes)
+        return Done.of(*(output._replace(topic=self.routes[output.topic]) for output in kept))
 
     def _marked(self, record: ConsumerRecord) -> ConsumerRecord:
         """The record with this run in its headers, in place of the run that wrote it."""
-        return replace(record, headers=tuple(self._run.marked(record.headers)))
+        return replace(record, headers=tuple(self.run.marked(record.headers)))
 
 
+@dataclass
 class CostLimitedServices:
     """A ``Services`` that does not return from a model request that the cost limit refused."""
 
-    def __init__(self, services: Services, bound: CostBound | None) -> None:
-        self._services = services
-        self._bound = bound
-        self.asking = 0  # requests in flight
+    services: Services
+    account: CostAccount | None
+    asking: int = 0  # requests in flight
 
     @property
     def is_spent(self) -> bool:
-        return self._bound is not None and self._bound.reached.is_set()
+        return self.account is not None and self.account.reached.is_set()
 
     async def answer(self, need: Need, run: Run | None) -> Reply:
         """The reply; waits for ever if the cost limit has refused it."""
         self.asking += 1
         try:
-            reply = await self._services.answer(need, run)
+            reply = await self.services.answer(need, run)
         finally:
             self.asking -= 1
         if self.is_spent and isinstance(reply, ModelUnavailable):

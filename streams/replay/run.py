@@ -26,7 +26,6 @@ from streams.index.ports import IndexDownError
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.groups import GroupState, read_groups
 from streams.llm.journal import JournalError
-from streams.llm.sqlite_journal import make_journal
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.commit import committer_factory
 from streams.pipeline.group import ConsumerGroup, Subscription
@@ -36,7 +35,7 @@ from streams.pipeline.intake import IntakeBroker
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.services import LiveServices
 from streams.replay.admin import check_conflicts, check_terms, make_shadow, plan_status
-from streams.replay.budget import CostBound
+from streams.replay.budget import PlanAccount
 from streams.replay.group import Gap, PlanGroup, deleted_ranges, held_up, remaining
 from streams.replay.plan import (
     UNFINISHED,
@@ -53,7 +52,7 @@ from streams.replay.plan import (
 from streams.replay.plan_store import LOOK_SECONDS, PlanSession
 from streams.replay.processor import CostLimitedServices, ReplayProcessor, ReplayRate, is_live_late
 from streams.replay.ranges import count
-from streams.replay.selection import Selector, make_selector
+from streams.replay.selection import make_selector
 from streams.runtime.process import installed_version
 from streams.telemetry.metrics import counted
 from streams.telemetry.setup import make_tracer
@@ -105,14 +104,14 @@ async def _work(session: PlanSession, plan: ReplayPlan) -> ReplayPlan:
     async with AsyncExitStack() as open_now:
         tracer = make_tracer(settings.telemetry, installed_version())
         open_now.push_async_callback(tracer.aclose)
-        bound: CostBound | None = None
+        account: PlanAccount | None = None
         if asks_models(plan):
-            bound = CostBound(make_journal(settings.llm), plan.run, plan.max_cost_usd)
-            open_now.push_async_callback(bound.aclose)
-            session.progress.spent_usd = await bound.spent()
-        services = LiveServices(settings, session.metrics, journal=bound, replaying=True, tracer=tracer)
+            account = PlanAccount(settings, plan)
+            open_now.push_async_callback(account.aclose)
+            session.progress.spent_usd = await account.spent()
+        services = LiveServices(settings, session.metrics, account=account, replaying=True, tracer=tracer)
         open_now.push_async_callback(services.aclose)
-        work = PlanWork(session, plan, services, tracer, bound)
+        work = PlanWork(session, plan, services, tracer, account)
         # In one transaction: a process that sees the started plan finds the offsets and does not set them back.
         plan = await session.change(at_start, work.group.starts)
         if plan.state is not ReplayState.RUNNING:
@@ -136,30 +135,76 @@ async def _pause(session: PlanSession, plan: ReplayPlan, why: str) -> ReplayPlan
 log = structlog.get_logger(__name__)
 
 _LIVE_SECONDS = 2.0  # between two looks at live traffic
-_UNHEALTHY_LOOKS = 20  # consecutive failed health checks after which this process gives up
 
 
 class PlanWork:
+    """This process's part of a plan. Nothing is opened before ``run``."""
+
     def __init__(
-        self, session: PlanSession, plan: ReplayPlan, services: LiveServices, tracer: Tracer, bound: CostBound | None
+        self,
+        session: PlanSession,
+        plan: ReplayPlan,
+        services: LiveServices,
+        tracer: Tracer,
+        account: PlanAccount | None,
     ) -> None:
-        """Takes a plan that has its ranges; ``bound`` is None if nothing is paid."""
-        settings = session.settings
+        """Takes a plan that has its ranges; ``account`` is None if nothing is paid."""
+        settings, metrics, clock = session.settings, session.metrics, session.clock
         self.group = PlanGroup(settings.kafka, plan)
-        self._handler = self.group.subscription.handler
+        subscription = self.group.subscription
+        self._handler = handler = subscription.handler
         self._session = session
         self._services = services
-        self._tracer = tracer
-        self._bound = bound
-        self._pace = ReplayRate(plan.rate, session.clock)
-        self._breaker = Breaker(settings.processing.breaker, session.clock)
-        self._limited = CostLimitedServices(services, bound)
-        self._rules = settings.rules(self._handler.rules)
-        self._pool = handler_pool([(self._handler, self._rules)], settings.workers, session.metrics)
-        self._counted_usd = 0.0
+        self._account = account
+        self._pace = ReplayRate(plan.rate, clock)
+        self._limited = CostLimitedServices(services, account)
+        self._breaker = breaker = Breaker(settings.processing.breaker, clock)
+        observer = PipelineMetrics(metrics, handler.name, "replay")
+        # A breaker that opens because the cost limit is reached does not mean that a dependency is down.
+        breaker.listen(lambda: None if self._limited.is_spent else observer.breaker(breaker.closed, breaker.cause))
+        rules = settings.rules(handler.rules)
+        self._pool = handler_pool([(handler, rules)], settings.workers, metrics)
+        runner = HandlerRunner(
+            handler,
+            rules,
+            settings.processing.retries,
+            self._limited,
+            clock,
+            random.random,
+            breaker,
+            lambda again, replayed: observer.retried(again.reason, replayed),
+            self._pool,
+        )
+        self._work = ReplayProcessor(
+            runner,
+            clock,
+            observer,
+            spans=tracer.records(handler.name, self.group.name),
+            run=Run(plan.run, plan.created_at),
+            routes=routes(plan),
+            pace=self._pace,
+            metrics=metrics,
+            progress=session.progress,
+        )
+        # Even if live traffic is written at least once: duplicates of a replay could not be found afterwards.
+        exactly_once = settings.model_copy(update={"delivery": "exactly_once"})
         self._gaps: list[Gap] = []
-        self._unhealthy_looks = 0
-        self._waiting = session.metrics.replay_waiting.labels(self._handler.name)
+        self._consumers = ConsumerGroup(
+            subscription,
+            self._work,
+            committer_factory(exactly_once, subscription.group, clock, observer, session.is_ours),
+            settings.pipeline,
+            clock,
+            observer,
+            breaker,
+            self._on_assignment,
+            self.group.ends,
+            self._pace.seconds,
+            lambda place, start, end: self._gaps.append((place, start, end)),
+        )
+        self._health = Health((self._consumers,), settings, clock, metrics)
+        self._counted_usd = 0.0
+        self._waiting = metrics.replay_waiting.labels(handler.name)
 
     async def run(self, plan: ReplayPlan) -> str | None:
         """Processes the records. Returns None at the end of the ranges, otherwise why it stopped before.
@@ -174,8 +219,7 @@ class PlanWork:
             await self._open()
             progress.handler = self._handler.name
             progress.total = progress.remaining = count(stage_of(plan).ranges)
-            work = await self._prepared(plan)
-            return work if isinstance(work, str) else await self._process(plan, work)
+            return await self._prepare(plan) or await self._process(plan)
         finally:
             if self._pool is not None:
                 await self._pool.stop()
@@ -193,8 +237,8 @@ class PlanWork:
         if self._handler.asks_models and not self._session.settings.llm.offline:
             self._services.open_models()
 
-    async def _prepared(self, plan: ReplayPlan) -> ReplayProcessor | str:
-        """The processing of each record, or why the preparation, which may read many decisions, was stopped."""
+    async def _prepare(self, plan: ReplayPlan) -> str:
+        """Makes the selector, which may read many decisions; returns why that was stopped, or ""."""
         session, decisions, read = self._session, stage_of(plan).decisions, 0
         total = sum(count(decided.ranges) for decided in decisions)
 
@@ -215,106 +259,55 @@ class PlanWork:
                 if ended := _end_of(await session.newest(plan)):
                     return ended
                 await asyncio.wait({preparing}, timeout=LOOK_SECONDS)
-            return self._processor(plan, preparing.result())
+            self._work.selects = preparing.result()
+            return ""
         finally:
             preparing.cancel()
             await asyncio.gather(preparing, return_exceptions=True)
 
-    def _processor(self, plan: ReplayPlan, selects: Selector) -> ReplayProcessor:
-        session, handler, breaker = self._session, self._handler, self._breaker
-        observer = PipelineMetrics(session.metrics, handler.name, "replay")
-        # A breaker that opens because the cost limit is reached does not mean that a dependency is down.
-        breaker.listen(lambda: None if self._limited.is_spent else observer.breaker(breaker.closed, breaker.cause))
-        runner = HandlerRunner(
-            handler,
-            self._rules,
-            session.settings.processing.retries,
-            self._limited,
-            session.clock,
-            random.random,
-            breaker,
-            lambda again, replayed: observer.retried(again.reason, replayed),
-            self._pool,
-        )
-        return ReplayProcessor(
-            runner,
-            session.clock,
-            observer,
-            run=Run(plan.run, plan.created_at),
-            selects=selects,
-            routes=routes(plan),
-            pace=self._pace,
-            metrics=session.metrics,
-            spans=self._tracer.records(handler.name, self.group.name),
-        )
+    def _on_assignment(self, read: Subscription, held: int, of: int) -> None:
+        self._pace.assigned(held, of)
+        self._services.shares.on_assignment(self._handler.name, read.topic, held, of)
 
-    def _consumers(self, work: ReplayProcessor) -> ConsumerGroup:
-        """This process's membership in the plan's group; nothing is opened yet."""
-        session, subscription, handler = self._session, self.group.subscription, self._handler.name
-
-        def on_held(read: Subscription, held: int, of: int) -> None:
-            self._pace.assigned(held, of)
-            self._services.shares.on_assignment(handler, read.topic, held, of)
-
-        # Even if live traffic is written at least once: duplicates of a replay could not be found afterwards.
-        exactly_once = session.settings.model_copy(update={"delivery": "exactly_once"})
-        observer = PipelineMetrics(session.metrics, handler, "replay")
-        return ConsumerGroup(
-            subscription,
-            work,
-            committer_factory(exactly_once, subscription.group, session.clock, observer, session.is_ours),
-            session.settings.pipeline,
-            session.clock,
-            observer,
-            self._breaker,
-            on_held,
-            self.group.ends,
-            self._pace.seconds,
-            lambda place, start, end: self._gaps.append((place, start, end)),
-        )
-
-    async def _process(self, plan: ReplayPlan, work: ReplayProcessor) -> str | None:
+    async def _process(self, plan: ReplayPlan) -> str | None:
         """Joins the group and works; commits the records in flight at the end, within the drain budget, and leaves."""
         session, settings = self._session, self._session.settings
-        consumers = self._consumers(work)
-        health = Health((consumers,), settings, session.clock, session.metrics)
-        broker = IntakeBroker(settings, (consumers,), session.metrics.registry)
+        broker = IntakeBroker(settings, (self._consumers,), session.metrics.registry)
         await self._look_at_live(plan)
         watch = asyncio.create_task(self._watch_live(plan), name="live traffic")
         try:
             async with opened(make_admin(settings.kafka)) as admin, AsyncExitStack() as open_now:
                 # Registered before each start, so that an interrupted start is closed as well.
                 open_now.push_async_callback(broker.stop)
-                open_now.push_async_callback(consumers.stop, settings.pipeline.drain_seconds)
-                open_now.push_async_callback(health.stop)
-                await health.start()
+                open_now.push_async_callback(self._consumers.stop, settings.pipeline.drain_seconds)
+                open_now.push_async_callback(self._health.stop)
+                await self._health.start()
                 await broker.start()
-                why = await self._until_done(plan, consumers, health, admin, work)
+                why = await self._until_done(plan, admin)
             # With those that were in flight when the work stopped.
-            await self._count(work)
+            await self._count_costs()
             return why
         finally:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             self._waiting.set(0)
 
-    async def _until_done(
-        self, plan: ReplayPlan, consumers: ConsumerGroup, health: Health, admin: Any, work: ReplayProcessor
-    ) -> str | None:
+    async def _until_done(self, plan: ReplayPlan, admin: Any) -> str | None:
         """Waits until all ranges are read. Returns None then, otherwise why it stopped."""
         session, progress, ends = self._session, self._session.progress, self.group.ends
         deleted: list[OffsetRange] = []
         while True:
-            self._refuse_unhealthy(health)
-            done = await self._look_at_progress(consumers, admin)
-            deleted.extend(await deleted_ranges(consumers, self._gaps, ends))
+            if self._health.wedged():
+                raise ReplayTroubleError(f"{'; '.join(self._health.alive().problems)}; nothing is lost, resume it")
+            done = await self._look_at_progress(admin)
+            deleted.extend(await deleted_ranges(self._consumers, self._gaps, ends))
             if deleted:
                 with contextlib.suppress(KafkaError, OSError):
                     plan = await session.change(lambda newest: with_deleted(newest, deleted))
                     deleted.clear()
             progress.deleted = count(stage_of(plan).deleted)
-            await self._count(work)
-            held = consumers.partitions
+            await self._count_costs()
+            held = self._consumers.partitions
             own_left = sum(max(0, ends[place] - (held[place].committed or 0)) for place in held.keys() & ends.keys())
             session.metrics.replay_remaining_records.labels(self._handler.name).set(own_left)
             session.report(progress)
@@ -332,13 +325,7 @@ class PlanWork:
             if ended := _end_of(plan):
                 return ended
 
-    def _refuse_unhealthy(self, health: Health) -> None:
-        verdict = health.alive()
-        self._unhealthy_looks = 0 if verdict.well else self._unhealthy_looks + 1
-        if self._unhealthy_looks >= _UNHEALTHY_LOOKS:
-            raise ReplayTroubleError(f"{'; '.join(verdict.problems)}; nothing is lost, resume it")
-
-    async def _look_at_progress(self, consumers: ConsumerGroup, admin: Any) -> bool:
+    async def _look_at_progress(self, admin: Any) -> bool:
         """Updates the session's progress from the cluster. Returns whether the group has read its ranges."""
         progress, name, state = self._session.progress, self.group.name, GroupState()
         with contextlib.suppress(KafkaError, OSError):
@@ -347,7 +334,7 @@ class PlanWork:
         if left is None:
             progress.note = "Kafka does not report the progress"
             return False
-        note = "gives way to live traffic" if self._pace.waiting else held_up(consumers, self.group.ends)
+        note = "gives way to live traffic" if self._pace.waiting else held_up(self._consumers, self.group.ends)
         progress.note, progress.remaining, progress.members = note, left, state.members
         return not left
 
@@ -363,13 +350,12 @@ class PlanWork:
                 self._pace.waiting = await is_live_late(session.settings, self._handler, session.clock)
         self._waiting.set(self._pace.waiting)
 
-    async def _count(self, work: ReplayProcessor) -> None:
-        metrics, progress, handler = self._session.metrics, self._session.progress, self._handler.name
-        progress.replayed, progress.passed_over, progress.dead = work.replayed, work.passed_over, work.dead
-        if self._bound is None:
+    async def _count_costs(self) -> None:
+        if self._account is None:
             return
+        metrics, handler = self._session.metrics, self._handler.name
         with contextlib.suppress(JournalError):
-            progress.spent_usd = await self._bound.spent()
+            self._session.progress.spent_usd = await self._account.spent()
         # The plan's account also has calls in flight and calls of other processes; the metric counts this process.
         paid = sum(usd for labels, usd in counted(metrics.llm_cost_usd_total) if labels["task"] == handler)
         metrics.replay_cost_usd_total.labels(handler).inc(max(0.0, paid - self._counted_usd))

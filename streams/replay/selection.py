@@ -97,43 +97,31 @@ NONE = "none"  # the outcome of an input without a decision and without a dead l
 DEAD = "dead"  # the outcome of an input with a dead letter and without a decision
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionFilter:
-    """Selects inputs by a handler's decisions on them."""
-
-    topic: Topic  # the topic of the decisions
-    # Fields with the values that select a decision; all of the fields must match.
-    values: Mapping[str, set[str]] = field(default_factory=dict)
-    special: frozenset[str] = frozenset()  # ``NONE`` and ``DEAD``, if inputs with these outcomes are selected
-
-    def matches(self, decision: Mapping[str, Any]) -> bool:
-        if self.special and not self.values:
-            return False
-        return all(any(value in wanted for value in values_at(decision, name)) for name, wanted in self.values.items())
-
-
 _SELECTED, _DECIDED = "selected", "decided"
 
 
 @dataclass(slots=True)
-class PreviousDecisions:
-    """The inputs with their last outcome, as hashes of 16 bytes of their identities.
+class EarlierDecisions:
+    """Selects inputs by a handler's last decisions on them.
 
-    Inputs whose decision is not selected are kept only for a filter of ``NONE`` or ``DEAD``.
+    It keeps hashes of 16 bytes of the inputs' identities. Inputs whose decision is not selected are kept only if
+    ``special`` selects inputs without one.
     """
 
-    filter: DecisionFilter
+    topic: Topic  # the topic of the decisions
+    values: Mapping[str, set[str]]  # fields with the values that select a decision; all of the fields must match
+    special: frozenset[str] = frozenset()  # ``NONE`` and ``DEAD``, if inputs with these outcomes are selected
     _last: dict[bytes, str] = field(default_factory=dict)
 
     def selects(self, identity: str) -> bool:
         last = self._last.get(_digest(identity), NONE)
-        return last == _SELECTED or last in self.filter.special
+        return last == _SELECTED or last in self.special
 
     def decided(self, identity: str, decision: Mapping[str, Any]) -> None:
         digest = _digest(identity)
-        if self.filter.matches(decision):
+        if self.matches(decision):
             self._last[digest] = _SELECTED
-        elif self.filter.special:
+        elif self.special:
             self._last[digest] = _DECIDED
         else:
             self._last.pop(digest, None)
@@ -141,9 +129,14 @@ class PreviousDecisions:
     def died(self, identity: str) -> None:
         self._last.setdefault(_digest(identity), DEAD)
 
+    def matches(self, decision: Mapping[str, Any]) -> bool:
+        if self.special and not self.values:
+            return False
+        return all(any(value in wanted for value in values_at(decision, name)) for name, wanted in self.values.items())
 
-def decision_filter(handler: Handler, selection: ReplaySelection) -> DecisionFilter | None:
-    """The part of a selection that tests a handler's decisions; None if there is no such part.
+
+def decision_filter(handler: Handler, selection: ReplaySelection) -> EarlierDecisions | None:
+    """The part of a selection that tests a handler's decisions, which are not read yet; None if there is no such part.
 
     Raises ReplayError if the handler makes no such decisions, or they can't have the value.
     """
@@ -169,7 +162,7 @@ def decision_filter(handler: Handler, selection: ReplaySelection) -> DecisionFil
     values: dict[str, set[str]] = {}
     for option, name, value in asked:
         values.setdefault(checked_path(topic.event, name, [value], option), set()).add(value)
-    return DecisionFilter(topic, values, special)
+    return EarlierDecisions(topic, values, special)
 
 
 async def decision_ranges(settings: Settings, handler: Handler, selection: ReplaySelection) -> tuple[TopicRanges, ...]:
@@ -187,28 +180,26 @@ async def decision_ranges(settings: Settings, handler: Handler, selection: Repla
     return await committed_ranges(settings.kafka, topics)
 
 
-async def read_decisions(
+async def _read_decisions(
     settings: Settings,
     handler: Handler,
-    wanted: DecisionFilter,
+    earlier: EarlierDecisions,
     until: Sequence[TopicRanges],
-    advance: Callable[[], None] = lambda: None,
-) -> PreviousDecisions:
+    advance: Callable[[], None],
+) -> None:
     """Reads a handler's decisions in the ranges of ``decision_ranges``; calls ``advance`` for each of them.
 
     Takes about 150 bytes for each selected input. For ``none`` and ``dead`` it takes them for each decided input too.
     Raises KafkaError.
     """
-    previous = PreviousDecisions(wanted)
     for decided in until:
         async with aclosing(read_log(settings.kafka, decided.topic, decided.ranges)) as records:
             async for record in records:
                 advance()
-                if decided.topic == wanted.topic.name:
-                    _note_decision(previous, record, f"assay/{handler.name}".encode())
+                if decided.topic == earlier.topic.name:
+                    _note_decision(earlier, record, f"assay/{handler.name}".encode())
                 elif not is_marker(record.headers):
-                    previous.died(DeadLetter.of(record.headers).root_id)
-    return previous
+                    earlier.died(DeadLetter.of(record.headers).root_id)
 
 
 def identity_of(record: ConsumerRecord) -> str:
@@ -228,16 +219,16 @@ def values_at(part: Any, path: str) -> Iterator[str]:
         yield part if isinstance(part, str) else json.dumps(part)
 
 
-def _note_decision(previous: PreviousDecisions, record: ConsumerRecord, source: bytes) -> None:
+def _note_decision(earlier: EarlierDecisions, record: ConsumerRecord, source: bytes) -> None:
     headers = {name: value for name, value in record.headers if value is not None}
     causation = headers.get("ce_causationid")
     if causation is None or record.value is None or headers.get("ce_source") != source:
         return
     decision: Mapping[str, Any] = {}
-    if previous.filter.values:
-        event = decode(previous.filter.topic, record.value, record.headers, None)
+    if earlier.values:
+        event = decode(earlier.topic, record.value, record.headers, None)
         decision = {} if isinstance(event, Dead) else event.to_wire()
-    previous.decided(causation.decode("utf-8", "replace"), decision)
+    earlier.decided(causation.decode("utf-8", "replace"), decision)
 
 
 def _decisions_of(handler: Handler, by_tier: bool) -> Topic:
@@ -280,9 +271,9 @@ async def make_selector(
     if selection.keys:
         keys = frozenset(key.encode() for key in selection.keys)
         tests.append(lambda record: record.key in keys)
-    if (wanted := decision_filter(handler, selection)) is not None:
-        previous = await read_decisions(settings, handler, wanted, until, advance)
-        tests.append(lambda record: previous.selects(identity_of(record)))
+    if (earlier := decision_filter(handler, selection)) is not None:
+        await _read_decisions(settings, handler, earlier, until, advance)
+        tests.append(lambda record: earlier.selects(identity_of(record)))
     if (by_contents := _by_contents(handler, selection)) is not None:
         tests.append(by_contents)
     return lambda record: all(test(record) for test in tests)

@@ -40,7 +40,6 @@ class CircuitBreaker:
 
     @property
     def closed(self) -> bool:
-        """Whether every attempt may start."""
         return self._until is None
 
     def listen(self, listener: Callable[[], None]) -> None:

@@ -27,15 +27,12 @@ class SystemClock:
     """The machine's own clocks."""
 
     def now(self) -> datetime:
-        """The current instant, UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds since some point in the past."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Pauses."""
         await asyncio.sleep(seconds)
 
 

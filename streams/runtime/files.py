@@ -14,8 +14,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, ParamSpec, TypeVar
+from typing import Literal, TypeVar
 
 import structlog
 
@@ -89,7 +90,7 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
 def upgrade(database: sqlite3.Connection, steps: Steps, variable: str, path: object = None) -> None:
     """Upgrades a file to the schema of this Assay in one transaction, and logs the upgrade of an older file.
 
-    The arguments are those of ``open_database``; ``path`` is for the log.
+    The arguments are those of ``SqliteFile``; ``path`` is for the log.
 
     Raises:
         NewerFileError: The file is of a later version; it was not changed.
@@ -123,66 +124,106 @@ def refuse_newer(database: sqlite3.Connection, steps: Steps, variable: str) -> i
 
 
 _OPENING_PAUSE_SECONDS = 0.05  # pause between attempts to open a file that another process is just creating
-Arguments = ParamSpec("Arguments")
 T = TypeVar("T")
 
 
-class SqliteThread:
-    """One thread that does all work on a database, in the order of the calls."""
+@dataclass(eq=False)
+class SqliteFile:
+    """A private file in WAL mode with the schema of this Assay, or a database in memory.
 
-    def __init__(self, name: str) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+    One thread does all work on it. The first work opens it, which creates or upgrades a file. After an error a file is
+    closed, and the next work opens it again; the contents of memory would be lost.
 
-    async def run(self, work: Callable[Arguments, T], *args: Arguments.args, **kwargs: Arguments.kwargs) -> T:
-        """Does the work in the thread. Work that was handed over is finished even if the caller is cancelled."""
-        running = asyncio.get_running_loop().run_in_executor(self._executor, lambda: work(*args, **kwargs))
-        return await asyncio.shield(running)
-
-    async def aclose(self, close: Callable[[], None]) -> None:
-        """Calls ``close`` after all work that was handed over, then ends the thread."""
-        await self.run(close)
-        self._executor.shutdown(wait=False)
-
-
-def open_database(
-    path: Path | None, steps: Steps, variable: str, synchronous: Literal["FULL", "NORMAL"], locked_seconds: float
-) -> sqlite3.Connection:
-    """Opens a private file in WAL mode with the schema of this Assay, creating or upgrading it.
-
-    Processes that open a new file at the same time wait for each other. SQLite itself does not wait while a file gets
-    its write-ahead log, whatever its timeout is.
-
-    Args:
+    Attributes:
         path: The file; None for a database in memory.
         steps: The schema.
         variable: The environment variable that names the file.
         synchronous: FULL if a commit must survive a power cut.
         locked_seconds: How long to wait for another process's lock.
-
-    Raises:
-        OSError, sqlite3.Error: The file can't be created, read or written.
-        NewerFileError: The file is of a later version; it was not changed.
+        read_only: Whether a file is neither created nor upgraded; what writes fails.
+        opens: False if the last attempt to open it failed.
     """
-    if path is not None:
-        make_private_file(path)
-    # Without an isolation level sqlite3 begins no transactions by itself; ``transaction`` does.
-    database = sqlite3.connect(
-        path or ":memory:", check_same_thread=False, timeout=locked_seconds, isolation_level=None
-    )
-    until = time.monotonic() + locked_seconds
-    try:
+
+    path: Path | None
+    steps: Steps
+    variable: str
+    synchronous: Literal["FULL", "NORMAL"]
+    locked_seconds: float
+    read_only: bool = False
+    opens: bool = field(default=True, init=False)
+    _database: sqlite3.Connection | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self.variable)
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Does the work in the order of the calls. What was handed over is finished even if the caller is cancelled.
+
+        Raises:
+            OSError, sqlite3.Error: The file can't be created, read or written.
+            NewerFileError: The file is of a later version; it was not changed.
+        """
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, self._do, work))
+
+    async def aclose(self) -> None:
+        """Closes it after all work that was handed over."""
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, self._close))
+        self._thread.shutdown(wait=False)
+
+    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._database is None:
+            self.opens = False
+            self._database = self._opened()
+            self.opens = True
+        try:
+            return work(self._database)
+        except (OSError, sqlite3.Error):
+            if self.path is not None:
+                self._close()
+            raise
+
+    def _close(self) -> None:
+        database, self._database = self._database, None
+        if database is not None:
+            with contextlib.suppress(sqlite3.Error):
+                database.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        name = ":memory:"
+        if self.path is not None:
+            if not self.read_only:
+                make_private_file(self.path)
+            name = f"{self.path.absolute().as_uri()}?mode={'ro' if self.read_only else 'rw'}"
+        # Without an isolation level sqlite3 begins no transactions by itself; ``transaction`` does.
+        database = sqlite3.connect(
+            name, uri=True, check_same_thread=False, timeout=self.locked_seconds, isolation_level=None
+        )
+        # A damaged text is for its reader to find; a decoding error would look like a damaged file.
+        database.text_factory = lambda text: text.decode("utf-8", "replace")
+        try:
+            self._prepare(database)
+        except sqlite3.Error:
+            database.close()
+            raise
+        return database
+
+    def _prepare(self, database: sqlite3.Connection) -> None:
+        """Brings a file to the schema of this Assay.
+
+        Processes that open a new file at the same time wait for each other. SQLite itself does not wait while a file
+        gets its write-ahead log, whatever its timeout is.
+        """
+        until = time.monotonic() + self.locked_seconds
         while True:
             try:
-                refuse_newer(database, steps, variable)
-                database.execute("PRAGMA journal_mode = WAL")
-                database.execute(f"PRAGMA synchronous = {synchronous}")
-                upgrade(database, steps, variable, path)
+                refuse_newer(database, self.steps, self.variable)
+                if not self.read_only:
+                    database.execute("PRAGMA journal_mode = WAL")
+                    database.execute(f"PRAGMA synchronous = {self.synchronous}")
+                    upgrade(database, self.steps, self.variable, self.path)
             except sqlite3.OperationalError as error:
                 if time.monotonic() >= until or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                     raise
                 time.sleep(_OPENING_PAUSE_SECONDS)
             else:
-                return database
-    except sqlite3.Error:
-        database.close()
-        raise
+                return

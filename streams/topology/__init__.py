@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from streams.topology.handlers import (
         HANDLERS as HANDLERS,
         Handler as Handler,
-        Lane as Lane,
         RetryTopic as RetryTopic,
         handler_named as handler_named,
         no_such as no_such,

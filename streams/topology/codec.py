@@ -54,7 +54,6 @@ class OutputRecord(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of key, value and headers."""
         total = len(self.key or b"") + len(self.value or b"")
         for name, value in self.headers:
             total += len(name) + len(value or b"")

@@ -23,29 +23,8 @@ from schemas.needs import Ask, AskModel, FetchPages, IndexDocument, Need, Search
 from schemas.outcome import Outcome
 from schemas.replies import Reply
 from schemas.rules import Rules
-from streams.topology.topics import (
-    CLAIMS_EVALUATED,
-    CLAIMS_EXTRACTED,
-    DOCUMENTS_INDEXED,
-    EXTRACTION_COMPLETED,
-    EXTRACTION_NEEDED,
-    PAGES_CRAWLED,
-    PAGES_SCORED,
-    RANKING_COMPLETED,
-    RANKING_REQUESTED,
-    RELEVANCE_JUDGED,
-    RELEVANCE_REQUESTED,
-    RESULTS_CLASSIFIED,
-    RETRIEVAL_BATCHES,
-    RETRIEVAL_EVALUATED,
-    SEARCH_EVALUATED,
-    SNIPPETS_COMPLETED,
-    SNIPPETS_EXTRACTED,
-    SNIPPETS_REQUESTED,
-    UTTERANCES_INDEXED,
-    UTTERANCES_RECORDED,
-    Topic,
-)
+from streams.topology import topics
+from streams.topology.topics import Topic
 
 Lane = Literal["cpu", "llm", "fetch", "index", "query"]
 ReplayPolicy = Literal["safe", "paid", "never"]
@@ -99,7 +78,6 @@ class Handler:
     version: int = 1  # raised when the meaning of the handler changes; part of its outputs' ids
 
     def __post_init__(self) -> None:
-        """Refuses a declaration that contradicts itself."""
         if self.ordered_by_key and self.retry_later:
             raise ValueError(f"{self.name} is ordered by key, so its records can't be retried from another topic")
         if len({bool(self.asks), self.read is not None, self.rounds > 0}) > 1:
@@ -117,27 +95,22 @@ class Handler:
 
     @property
     def group(self) -> str:
-        """The consumer group, before the prefix."""
         return f"assay.{self.name}"
 
     @property
     def serialize_by_key(self) -> bool:
-        """Whether the records of a key are processed one after another."""
         return self.ordered_by_key or self.paced_by_key
 
     @property
     def asks_models(self) -> bool:
-        """Whether it asks a language model, or the offline judge in its place."""
         return AskModel in self.asks
 
     @property
     def writes_index(self) -> bool:
-        """Whether it writes to the index."""
         return IndexDocument in self.asks
 
     @property
     def retry_topics(self) -> tuple[RetryTopic, ...]:
-        """Its retry topics, the shortest delay first."""
         return tuple(
             RetryTopic(
                 topic=f"{self.consumes.name}.{self.group}.retry.{_duration(delay)}",
@@ -152,8 +125,8 @@ HANDLERS: tuple[Handler, ...] = (
     Handler(
         name="score_page",
         fn=score_page,
-        consumes=PAGES_CRAWLED,
-        emits=(PAGES_SCORED,),
+        consumes=topics.PAGES_CRAWLED,
+        emits=(topics.PAGES_SCORED,),
         rules=ScorePageRules,
         lane="cpu",
         runs="process",
@@ -163,8 +136,8 @@ HANDLERS: tuple[Handler, ...] = (
         name="index_page",
         fn=index_page,
         read=read_index,
-        consumes=PAGES_SCORED,
-        emits=(DOCUMENTS_INDEXED,),
+        consumes=topics.PAGES_SCORED,
+        emits=(topics.DOCUMENTS_INDEXED,),
         rules=IndexPageRules,
         lane="index",
         runs="process",
@@ -180,8 +153,8 @@ HANDLERS: tuple[Handler, ...] = (
     Handler(
         name="classify_results",
         fn=classify_results,
-        consumes=RETRIEVAL_BATCHES,
-        emits=(RESULTS_CLASSIFIED, EXTRACTION_NEEDED),
+        consumes=topics.RETRIEVAL_BATCHES,
+        emits=(topics.RESULTS_CLASSIFIED, topics.EXTRACTION_NEEDED),
         rules=ClassifyResultsRules,
         lane="cpu",
         runs="process",
@@ -191,14 +164,14 @@ HANDLERS: tuple[Handler, ...] = (
         name="fetch_page",
         fn=fetch_page,
         read=read_pages,
-        consumes=EXTRACTION_NEEDED,
+        consumes=topics.EXTRACTION_NEEDED,
         emits=(
-            PAGES_CRAWLED,
-            RETRIEVAL_BATCHES,
-            EXTRACTION_COMPLETED,
-            EXTRACTION_NEEDED,
-            RELEVANCE_REQUESTED,
-            SNIPPETS_COMPLETED,
+            topics.PAGES_CRAWLED,
+            topics.RETRIEVAL_BATCHES,
+            topics.EXTRACTION_COMPLETED,
+            topics.EXTRACTION_NEEDED,
+            topics.RELEVANCE_REQUESTED,
+            topics.SNIPPETS_COMPLETED,
         ),
         rules=FetchPageRules,
         lane="fetch",
@@ -216,8 +189,8 @@ HANDLERS: tuple[Handler, ...] = (
         name="evaluate_retrieval",
         fn=evaluate_retrieval,
         read=read_retrieval,
-        consumes=RESULTS_CLASSIFIED,
-        emits=(RETRIEVAL_EVALUATED,),
+        consumes=topics.RESULTS_CLASSIFIED,
+        emits=(topics.RETRIEVAL_EVALUATED,),
         rules=EvaluateRetrievalRules,
         lane="llm",
         asks=frozenset({AskModel}),
@@ -232,8 +205,8 @@ HANDLERS: tuple[Handler, ...] = (
         name="evaluate_search",
         fn=evaluate_search,
         read=read_search,
-        consumes=RETRIEVAL_BATCHES,
-        emits=(SEARCH_EVALUATED,),
+        consumes=topics.RETRIEVAL_BATCHES,
+        emits=(topics.SEARCH_EVALUATED,),
         rules=EvaluateSearchRules,
         lane="llm",
         runs="process",
@@ -248,8 +221,8 @@ HANDLERS: tuple[Handler, ...] = (
     Handler(
         name="request_snippets",
         fn=request_snippets,
-        consumes=SNIPPETS_REQUESTED,
-        emits=(EXTRACTION_NEEDED, SNIPPETS_COMPLETED),
+        consumes=topics.SNIPPETS_REQUESTED,
+        emits=(topics.EXTRACTION_NEEDED, topics.SNIPPETS_COMPLETED),
         rules=RequestSnippetsRules,
         lane="cpu",
         slo_seconds=10,
@@ -258,8 +231,8 @@ HANDLERS: tuple[Handler, ...] = (
         name="judge_relevance",
         fn=judge_relevance,
         read=read_relevance,
-        consumes=RELEVANCE_REQUESTED,
-        emits=(RELEVANCE_JUDGED, SNIPPETS_EXTRACTED, EXTRACTION_NEEDED, SNIPPETS_COMPLETED),
+        consumes=topics.RELEVANCE_REQUESTED,
+        emits=(topics.RELEVANCE_JUDGED, topics.SNIPPETS_EXTRACTED, topics.EXTRACTION_NEEDED, topics.SNIPPETS_COMPLETED),
         rules=JudgeRelevanceRules,
         lane="llm",
         runs="process",
@@ -275,8 +248,8 @@ HANDLERS: tuple[Handler, ...] = (
         name="decontextualize_claim",
         fn=decontextualize_claim,
         read=read_judgment,
-        consumes=CLAIMS_EXTRACTED,
-        emits=(CLAIMS_EVALUATED, UTTERANCES_RECORDED),
+        consumes=topics.CLAIMS_EXTRACTED,
+        emits=(topics.CLAIMS_EVALUATED, topics.UTTERANCES_RECORDED),
         rules=DecontextualizeClaimRules,
         lane="llm",
         asks=frozenset({AskModel, SearchVectors}),
@@ -291,8 +264,8 @@ HANDLERS: tuple[Handler, ...] = (
         name="index_utterance",
         fn=index_utterance,
         read=read_utterance,
-        consumes=UTTERANCES_RECORDED,
-        emits=(UTTERANCES_INDEXED,),
+        consumes=topics.UTTERANCES_RECORDED,
+        emits=(topics.UTTERANCES_INDEXED,),
         rules=IndexUtteranceRules,
         lane="index",
         asks=frozenset({IndexDocument}),
@@ -308,8 +281,8 @@ HANDLERS: tuple[Handler, ...] = (
         name="rank_results",
         fn=rank_results,
         read=read_ranking,
-        consumes=RANKING_REQUESTED,
-        emits=(RANKING_COMPLETED,),
+        consumes=topics.RANKING_REQUESTED,
+        emits=(topics.RANKING_COMPLETED,),
         rules=RankResultsRules,
         lane="query",
         runs="process",

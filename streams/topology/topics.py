@@ -70,7 +70,6 @@ class Topic:
     readers_dedupe: bool = False
 
     def key(self, event: Event) -> str:
-        """The record key of an event."""
         key: str = getattr(event, self.keyed_by) if self.key_of is None else self.key_of(event)
         return key
 
@@ -263,31 +262,8 @@ REPLAYS = Topic(
     readers_dedupe=True,
 )
 
-TOPICS: tuple[Topic, ...] = (
-    PAGES_CRAWLED,
-    PAGES_SCORED,
-    DOCUMENTS_INDEXED,
-    RETRIEVAL_BATCHES,
-    RESULTS_CLASSIFIED,
-    RETRIEVAL_EVALUATED,
-    SEARCH_EVALUATED,
-    EXTRACTION_NEEDED,
-    EXTRACTION_COMPLETED,
-    SNIPPETS_REQUESTED,
-    RELEVANCE_REQUESTED,
-    RELEVANCE_JUDGED,
-    SNIPPETS_EXTRACTED,
-    SNIPPETS_COMPLETED,
-    CLAIMS_EXTRACTED,
-    CLAIMS_EVALUATED,
-    UTTERANCES_RECORDED,
-    UTTERANCES_INDEXED,
-    RANKING_REQUESTED,
-    RANKING_COMPLETED,
-    RANKING_FEEDBACK,
-    DECISIONS_REVIEWED,
-    REPLAYS,
-)
+TOPICS: tuple[Topic, ...] = tuple(declared for declared in globals().values() if isinstance(declared, Topic))
+"""All of the above, in their order."""
 
 
 def topic_of(event: Event) -> Topic:

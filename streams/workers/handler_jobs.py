@@ -7,7 +7,7 @@ state of the ask is part of the job. The parent does not read that state, so it 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -25,6 +25,7 @@ from streams.topology.codec import MAX_DETAIL, Headers, decode
 from streams.workers.child import Work
 from streams.workers.pool import WorkerPool
 from streams.workers.settings import WorkersSettings
+from streams.workers.template import Start
 
 if TYPE_CHECKING:
     from streams.telemetry.metrics import Metrics
@@ -126,7 +127,7 @@ def forked_pool(handlers: Iterable[tuple[Handler, Rules]], settings: WorkersSett
     ready = {handler.name: (handler, rules) for handler, rules in handlers if handler.runs == "process"}
     if not ready or settings.processes == 0:
         return None
-    return WorkerPool(lambda: partial(_answer, ready), 1, settings.limits, start="fork")
+    return WorkerPool(lambda: partial(_answer, ready), 1, settings.limits, how="fork")
 
 
 def _make_work(handlers: tuple[tuple[Handler, Rules], ...]) -> Work:
@@ -155,23 +156,20 @@ def _answer(handlers: Mapping[str, tuple[Handler, Rules]], job: HandlerJob) -> A
     return answer
 
 
-TrialJob = tuple[Event | RawRecord, Mapping[str, Section]]
-"""An event or a record, and the sections that the other configuration has in place of those in force."""
-
-
 class Trials:
-    """Decides events of one handler under two configurations, while the block runs.
+    """Decides events of one handler under several configurations, while the block runs.
 
     The handler makes no requests. It runs in a child process under the limits of the settings, or in this process if
-    the settings have no child processes.
+    the settings have no child processes. A child that is forked, for a command, is not warmed up.
     """
 
-    def __init__(self, handler: Handler, rules: Rules, settings: WorkersSettings) -> None:
+    def __init__(self, handler: Handler, rules: Sequence[Rules], settings: WorkersSettings, start: Start = "spawn"):
         if handler.read is not None:
             raise ValueError(f"{handler.name} makes requests, which a trial does not answer")
-        self._here = None if settings.processes else partial(_outcomes, handler, rules)
+        self._here: Work | None = None if settings.processes else partial(_tried, handler, rules)
         # A copy has no cached properties, which a child computes faster than it reads them.
-        self._pool = WorkerPool(partial(_make_trial, handler, rules.model_copy()), 1, settings.limits)
+        make = partial(_make_trial, handler, [known.model_copy() for known in rules], warm=start == "spawn")
+        self._pool = WorkerPool(make, 1, settings.limits, how=start)
 
     async def __aenter__(self) -> Self:
         if self._here is None:
@@ -181,27 +179,23 @@ class Trials:
     async def __aexit__(self, *_: object) -> None:
         await self._pool.stop()
 
-    async def outcomes(self, source: Event | RawRecord, changes: Mapping[str, Section]) -> tuple[Outcome, Outcome]:
-        """The outcomes under the configuration in force and under the other one."""
-        job = (source, changes)
-        answer: tuple[Outcome, Outcome] | Dead
-        answer = await self._pool.run(job) if self._here is None else self._here(job)
-        return (answer, answer) if isinstance(answer, Dead) else answer
+    async def outcome(
+        self, source: Event | RawRecord, number: int = 0, changes: Mapping[str, Section] | None = None
+    ) -> Outcome:
+        """The outcome under the configuration of that number, with other sections in place of its own."""
+        job = (source, number, changes or {})
+        answer: Outcome = await self._pool.run(job) if self._here is None else self._here(job)
+        return answer
 
 
-def _make_trial(handler: Handler, rules: Rules) -> Work:
-    warm_up(handler, rules)
-    return partial(_outcomes, handler, rules)
+def _make_trial(handler: Handler, rules: Sequence[Rules], warm: bool) -> Work:
+    if warm:
+        warm_up(handler, rules[0])
+    return partial(_tried, handler, rules)
 
 
-def _outcomes(handler: Handler, rules: Rules, job: TrialJob) -> tuple[Outcome, Outcome]:
-    source, changes = job
-    other = rules.model_copy(update=dict(changes)) if changes else rules
-    return _outcome(handler, rules, source), _outcome(handler, other, source)
-
-
-def _outcome(handler: Handler, rules: Rules, source: Event | RawRecord) -> Outcome:
-    answer = answer_of(handler, rules, source).of
-    if isinstance(answer, Ask):
-        return Dead(DeadReason.HANDLER_BUG, f"{handler.name} has no reader and asks")
-    return answer
+def _tried(
+    handler: Handler, rules: Sequence[Rules], job: tuple[Event | RawRecord, int, Mapping[str, Section]]
+) -> Outcome | Ask:
+    source, number, changes = job
+    return answer_of(handler, rules[number].model_copy(update=dict(changes)) if changes else rules[number], source).of

@@ -17,7 +17,7 @@ import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from heapq import heappop, heappush
 from typing import Any, Self
 
@@ -81,27 +81,26 @@ class _Child:
         return await self.template.end_child(self.pid)
 
 
+@dataclass(eq=False, repr=False)
 class WorkerPool:
-    """Runs jobs in child processes, between ``start`` and ``stop``, or as an async context manager."""
+    """Runs jobs in child processes, between ``start`` and ``stop``, or as an async context manager.
 
-    def __init__(
-        self,
-        make_work: Callable[[], Work],
-        processes: int,
-        limits: JobLimits,
-        *,
-        start: Start = "spawn",
-        on_failure: Callable[[DeadReason], None] = lambda _: None,
-    ) -> None:
-        """Starts nothing yet; ``make_work`` and ``start`` are as in ``Template.started``.
+    Attributes:
+        make_work: As in ``Template.started``.
+        processes: Their number.
+        limits: Of one job.
+        how: As in ``Template.started``.
+        on_failure: Called whenever a child ended because of a job.
+    """
 
-        ``on_failure`` is called whenever a child ended because of a job.
-        """
-        self._make_work = make_work
-        self.processes = processes
-        self._limits = limits
-        self._on_failure = on_failure
-        self._how = start
+    make_work: Callable[[], Work]
+    processes: int
+    limits: JobLimits
+    _: KW_ONLY
+    how: Start = "spawn"
+    on_failure: Callable[[DeadReason], None] = lambda _: None
+
+    def __post_init__(self) -> None:
         self._template: Template | None = None
         self._renewing = asyncio.Lock()
         self._waiting: list[_Job] = []
@@ -187,7 +186,7 @@ class WorkerPool:
         """The first job of a child, which is in work, has a deadline."""
         self._deadlines.end(child)
         if child.jobs:
-            self._deadlines.begin(child, self._limits.wall_seconds + self._limits.silent_seconds)
+            self._deadlines.begin(child, self.limits.wall_seconds + self.limits.silent_seconds)
 
     async def _collect(self, child: _Child) -> bool:
         """Takes the next result of a child; False if the child ended instead."""
@@ -214,7 +213,7 @@ class WorkerPool:
         self._log_end("a child process ended", reason, status)
         # Without its template the reason for another end is unknown, and no job is blamed for it.
         if child.jobs and (child.overdue or status is not None):
-            self._on_failure(reason)
+            self.on_failure(reason)
             culprit = child.jobs.popleft()
             if status == -signal.SIGPROF or culprit.has_ended_a_child:
                 if not culprit.result.done():
@@ -228,11 +227,11 @@ class WorkerPool:
 
     def _log_end(self, event: str, reason: DeadReason, status: int | None) -> None:
         # A command reports the outcome of each input itself.
-        if self._how == "spawn":
+        if self.how == "spawn":
             _warn(event, reason=reason, status=status)
 
     def _refusal(self, reason: DeadReason, status: int | None) -> Dead:
-        limits = self._limits
+        limits = self.limits
         match reason:
             case DeadReason.TOOK_TOO_LONG:
                 detail = f"more than {limits.cpu_seconds:g} s of CPU time, or {limits.wall_seconds:g} s in all"
@@ -257,7 +256,7 @@ class WorkerPool:
             own_end.close()
             raise
         self._children.add(child)
-        self._deadlines.begin(child, self._limits.silent_seconds)
+        self._deadlines.begin(child, self.limits.silent_seconds)
         ready = await child.receive()
         self._deadlines.end(child)
         if ready is None or child.overdue:
@@ -272,7 +271,7 @@ class WorkerPool:
                 status = await old.end()
                 self._log_end("the template of the child processes ended", _reason(status, old.overdue), status)
             if self._template is None:
-                self._template = await Template.started(self._how, self._make_work, self._limits, self._deadlines)
+                self._template = await Template.started(self.how, self.make_work, self.limits, self._deadlines)
             return self._template
 
     async def _next(self) -> _Child:

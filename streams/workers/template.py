@@ -22,6 +22,7 @@ import struct
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, NoReturn, Protocol
 
 from streams.workers.child import JobLimits, Work, run_child
@@ -87,15 +88,15 @@ class ChildStartError(OSError):
     """A child, or the template, ended or was silent before it was ready. Its standard error may have the reason."""
 
 
+@dataclass(eq=False)
 class Template:
-    def __init__(self, pid: int, connection: socket.socket, deadlines: Deadlines, silent_seconds: float) -> None:
-        self._pid = pid
-        self._connection = connection
-        self._deadlines = deadlines
-        self._silent_seconds = silent_seconds
-        self._turn = asyncio.Lock()
-        self.has_ended = False  # whether a request found it dead
-        self.overdue = False
+    pid: int
+    connection: socket.socket
+    deadlines: Deadlines
+    silent_seconds: float
+    has_ended: bool = False  # whether a request found it dead
+    overdue: bool = False
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     @classmethod
     async def started(
@@ -144,39 +145,39 @@ class Template:
                 return None
             with contextlib.suppress(ConnectionError):
                 if connection is None:
-                    self._connection.send(request)
+                    self.connection.send(request)
                 else:
-                    socket.send_fds(self._connection, [request], [connection.fileno()])
-            return await self._answer(self._silent_seconds)
+                    socket.send_fds(self.connection, [request], [connection.fileno()])
+            return await self._answer(self.silent_seconds)
 
     async def _answer(self, seconds: float) -> int | None:
         reply = b""
-        self._deadlines.begin(self, seconds)
+        self.deadlines.begin(self, seconds)
         try:
             with contextlib.suppress(ConnectionError):
-                reply = await asyncio.get_running_loop().sock_recv(self._connection, _NUMBER.size)
+                reply = await asyncio.get_running_loop().sock_recv(self.connection, _NUMBER.size)
         finally:
-            self._deadlines.end(self)
+            self.deadlines.end(self)
         self.has_ended = not reply
         return int(_NUMBER.unpack(reply)[0]) if reply else None
 
     def kill(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
         with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     async def end(self) -> int | None:
         """Ends it with its children, and returns its exit status; None if the kernel does not let it end."""
-        with self._connection, contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_WR)
+        with self.connection, contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
             try:
                 async with asyncio.timeout(_STOP_SECONDS):
-                    while await asyncio.get_running_loop().sock_recv(self._connection, _NUMBER.size):
+                    while await asyncio.get_running_loop().sock_recv(self.connection, _NUMBER.size):
                         pass
             except TimeoutError:
                 self.kill()
         for _ in range(_REAP_TRIES):
-            pid, status = os.waitpid(self._pid, os.WNOHANG)  # noqa: ASYNC222  # it does not wait
+            pid, status = os.waitpid(self.pid, os.WNOHANG)  # noqa: ASYNC222  # it does not wait
             if pid:
                 return os.waitstatus_to_exitcode(status)
             await asyncio.sleep(_STOP_SECONDS / _REAP_TRIES)

@@ -83,8 +83,8 @@ class OneIdForTheProcess(Committer):
     async def _acquire(self) -> int:
         async with self._turn:
             if "it" not in self._shared:
-                self._shared["it"] = producer = self._writer._make()
-                producer._txn_manager.transactional_id = f"{self._prefix}{uuid.uuid4()}"
+                self._shared["it"] = producer = self.writer._make()
+                producer._txn_manager.transactional_id = f"{self.topic_prefix}{uuid.uuid4()}"
                 await producer.start()
         return await self._committed() or 0
 
@@ -92,10 +92,8 @@ class OneIdForTheProcess(Committer):
         async with self._turn:
             producer = self._shared["it"]
             await producer.begin_transaction()
-            await send_all(producer, self._prefix, outputs)
-            await producer.send_offsets_to_transaction(
-                {self._partition: OffsetAndMetadata(next_offset, "")}, self._group
-            )
+            await send_all(producer, self.topic_prefix, outputs)
+            await producer.send_offsets_to_transaction({self.partition: OffsetAndMetadata(next_offset, "")}, self.group)
             await producer.commit_transaction()
 
 
@@ -103,14 +101,14 @@ class SendsNotAwaited(Committer):
     """Does not look whether the records were taken."""
 
     async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
-        producer = self._writer._running()
+        producer = self.writer._running()
         await producer.begin_transaction()
         for record in outputs:
             await producer.send(
-                f"{self._prefix}{record.topic}", value=record.value, key=record.key, headers=list(record.headers)
+                f"{self.topic_prefix}{record.topic}", value=record.value, key=record.key, headers=list(record.headers)
             )
-        offsets = {self._partition: OffsetAndMetadata(next_offset, "")}
-        await producer.send_offsets_to_transaction(offsets, self._group)
+        offsets = {self.partition: OffsetAndMetadata(next_offset, "")}
+        await producer.send_offsets_to_transaction(offsets, self.group)
         await producer.commit_transaction()
 
 
@@ -121,7 +119,7 @@ class ReadBeforeTheFence(Committer):
         committed = await self._committed() or 0
         print("read", flush=True)
         await asyncio.sleep(4)
-        await self._writer.start()
+        await self.writer.start()
         return committed
 
 
@@ -129,7 +127,7 @@ class CommitOfPositions(Committer):
     """Takes the place of intake for that of the finished work."""
 
     async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
-        cursor = self._consumer._cursors.get(self._partition)
+        cursor = self.consumer._cursors.get(self.partition)
         await super()._write(outputs, next_offset if cursor is None else max(cursor.next_offset, next_offset))
 
 
@@ -137,8 +135,8 @@ class OffsetBeforeOutputs(Committer):
     """The outputs are not sent yet."""
 
     async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
-        await self._consumer.commit({self._partition: next_offset})
-        await self._writer.send(self._prefix, outputs)
+        await self.consumer.commit({self.partition: next_offset})
+        await self.writer.send(self.topic_prefix, outputs)
 
 
 class EndSentAgain(Committer):
@@ -146,7 +144,7 @@ class EndSentAgain(Committer):
 
     async def _acquire(self) -> int:
         offset = await super()._acquire()
-        sender = self._writer._running()._sender
+        sender = self.writer._running()._sender
         sender._do_txn_commit = partial(Sender._do_txn_commit, sender)
         return offset
 
@@ -155,7 +153,7 @@ class OffsetsSentAgain(Committer):
     """As aiokafka does by itself."""
 
     async def _acquire(self) -> int:
-        self._writer._make = partial(_repeating, self._writer._make)
+        self.writer._make = partial(_repeating, self.writer._make)
         return await super()._acquire()
 
 
@@ -188,7 +186,7 @@ class TwoTransactions(Committer):
     async def _write(self, outputs: Sequence[OutputRecord], next_offset: int) -> None:
         half = len(outputs) // 2
         if half:
-            await self._writer.write(self._prefix, outputs[:half])
+            await self.writer.write(self.topic_prefix, outputs[:half])
         await super()._write(outputs[half:], next_offset)
 
 
@@ -212,7 +210,7 @@ class BeginsAtTheEnd(Committer):
     async def _acquire(self) -> int:
         offset = await super()._acquire()
         if await self._committed() is None:
-            offset = (await self._consumer.end_offsets([self._partition]))[self._partition]
+            offset = (await self.consumer.end_offsets([self.partition]))[self.partition]
         return offset
 
 
@@ -257,13 +255,13 @@ def send_what_was_refused(accumulator: MessageAccumulator, error: Exception) -> 
 
 async def read_at_once(committer: Committer) -> int | None:
     """Reads the committed offset from a coordinator that may not have all offsets yet."""
-    await committer._writer.start()
+    await committer.writer.start()
     return await committer._committed()
 
 
 async def read_anywhere(committer: Committer) -> int | None:
     """Reads the committed offset from a broker that may not be the one that has written."""
-    await committer._writer.start_and_read_offset(committer._group, committer._partition)
+    await committer.writer.start_and_read_offset(committer.group, committer.partition)
     return await committer._committed()
 
 

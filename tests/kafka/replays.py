@@ -11,7 +11,8 @@ from prometheus_client import CollectorRegistry
 from schemas.replays import ReplayPlan
 from streams.replay.admin import begin, resolved
 from streams.replay.plan import ReplayRequest, make_plan
-from streams.replay.plan_store import PlanSession, PlanStore, ReplayProgress
+from streams.replay.plan_store import PlanSession, PlanStore
+from streams.replay.processor import ReplayProgress
 from streams.replay.ranges import bounds_of
 from streams.replay.run import run_plan
 from streams.runtime.clock import SystemClock

@@ -17,7 +17,7 @@ from streams.dlq.redrive import RedriveOptions, redrive
 from streams.dlq.selection import Selection
 from streams.kafka.clients import make_producer
 from streams.kafka.log_reader import committed_ranges, read_log
-from streams.replay.plan_store import ReplayProgress
+from streams.replay.processor import ReplayProgress
 from streams.replay.ranges import find_ranges
 from streams.replay.selection import decision_ranges, make_selector
 from streams.settings.model import load_settings

@@ -46,7 +46,7 @@ def limit_unpacking(most: int) -> None:
     for batch in (DefaultRecordBatch, LegacyRecordBatch):
         for name, unpack in _CODECS.items():
             setattr(sys.modules[batch.__module__], f"{name}_decode", partial(_unpacked, unpack, most))
-    replace_unreadable_records()
+    fetcher.PartitionRecords = _ReadableRecords
 
 
 def _unpacked(unpack: Unpack, most: int, packed: bytes) -> memoryview:
@@ -97,11 +97,6 @@ log = logging.getLogger(__name__)
 _MOST_RECORDS = 100_000
 """Of one batch. It is parsed from its beginning again each time that intake sets the partition back."""
 _PartitionRecords = fetcher.PartitionRecords
-
-
-def replace_unreadable_records() -> None:
-    """For all consumers of this process."""
-    fetcher.PartitionRecords = _ReadableRecords
 
 
 class _ReadableRecords:

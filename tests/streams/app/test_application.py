@@ -100,7 +100,7 @@ async def test_the_delivery_setting_decides_how_partitions_commit(
     observer = PipelineMetrics(Metrics(CollectorRegistry()), "score_page")
     make = committer_factory(made, HANDLERS[0].group, VirtualClock(), observer)
     consumer: Any = None
-    writer: Any = make(TopicPartition("shop.pages.crawled.v1", 0), consumer)._writer
+    writer: Any = make(TopicPartition("shop.pages.crawled.v1", 0), consumer).writer
     assert writer._make() == (own_id, "assay.score_page")
 
 

@@ -171,7 +171,7 @@ def test_spending_of_the_day_is_reported(tmp_path: Path) -> None:
 
     async def spend(usd: float) -> None:
         store = make_journal(LlmSettings(cache_path=path))
-        await store.book(SystemClock().now().date().isoformat(), usd, None)
+        await store.book({SystemClock().now().date().isoformat(): None}, usd)
         await store.aclose()
 
     asyncio.run(spend(1.5))

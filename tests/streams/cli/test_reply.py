@@ -31,7 +31,7 @@ def keep(path: Path, key: str, answer: StoredAnswer | str) -> None:
 
     async def work() -> None:
         journal = SqliteJournal(path)
-        await journal.keep(key, text, 0.0, LATER, "2025-01-02", 0.0)
+        await journal.keep(key, text, 0.0, LATER, ["2025-01-02"], 0.0)
         await journal.aclose()
 
     asyncio.run(work())

@@ -36,7 +36,7 @@ def write(path: Path, *calls: DayCalls, usd: float = 0.0) -> str:
     async def work() -> None:
         journal = SqliteJournal(path)
         await journal.count([its._replace(day=its.day or day) for its in calls])
-        await journal.book(day, usd, None)
+        await journal.book({day: None}, usd)
         await journal.aclose()
 
     asyncio.run(work())

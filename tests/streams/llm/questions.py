@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.needs import AskModel, Message
+from streams.llm.accounting import CostAccount
 from streams.llm.gateway import Gateway
 from streams.llm.journal import AnswerJournal, JournalError
 from streams.llm.limits import Shares
@@ -46,6 +47,7 @@ async def gateway_at(
     cache_path: Path | None = None,
     weights: Mapping[str, float] | None = None,
     metrics: Metrics | None = None,
+    account: CostAccount | None = None,
     **llm: Any,
 ) -> AsyncIterator[Gateway]:
     """A gateway to one server, closed after the block."""
@@ -64,6 +66,7 @@ async def gateway_at(
         lambda: 0.5,
         metrics or Metrics(),
         journal,
+        account=account,
     )
     try:
         yield gateway

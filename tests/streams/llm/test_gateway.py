@@ -14,7 +14,7 @@ from schemas.llm import CallOutcome, LlmCall
 from schemas.needs import ToolSpec
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable
 from streams.llm.gateway import Replied, SingleFlight
-from streams.llm.journal import JournalError, answer_key
+from streams.llm.journal import JournalError, answer_key, earlier_calls
 from streams.llm.request import prompt_tokens_of
 from streams.llm.settings import ModelLimits, TaskPolicy
 from streams.llm.sqlite_journal import SqliteJournal
@@ -112,7 +112,7 @@ async def test_cancelled_question_leaves_no_call_and_costs_its_prompt() -> None:
         await until(lambda: bool(server.asked))
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
-        _, total = await store.book(datetime.now(UTC).date().isoformat(), 0.0, None)
+        total = await store.booked(datetime.now(UTC).date().isoformat())
         assert 0 < total < 100e-6
         await until(lambda: not server.connections)
         server.behave = says("0.7")
@@ -227,7 +227,7 @@ async def test_failed_call_is_reported_while_the_journal_is_locked(tmp_path: Pat
 async def booked_today(path: Path) -> float:
     """USD in the journal's account."""
     store = SqliteJournal(path)
-    _, total = await store.book(datetime.now(UTC).date().isoformat(), 0.0, None)
+    total = await store.booked(datetime.now(UTC).date().isoformat())
     await store.aclose()
     return total
 
@@ -239,8 +239,8 @@ async def test_what_calls_took_is_kept_beside_what_was_foreseen(tmp_path: Path) 
     async with served(says("0.7", usage=usage), journal=store) as (_, gateway):
         for asked in (need, need, replace(need, try_number=2)):
             await gateway.answer(asked)
-        openings, followups = await store.experience(TASK, MODEL)
-    assert openings[:4] == followups[:4] == (1, prompt_tokens_of(need), 150, 3)
+    for row in await earlier_calls(SqliteJournal(tmp_path / "llm.sqlite"), TASK, MODEL):
+        assert (row.answered, row.estimated, row.prompt, row.completion) == (1, prompt_tokens_of(need), 150, 3)
 
 
 class FullStore(SqliteJournal):

@@ -18,7 +18,7 @@ import redis
 from redis.exceptions import RedisError
 
 from streams.llm import sqlite_journal
-from streams.llm.journal import AnswerJournal, DayCalls, Experience, JournalError, Usage, Used, from_journal
+from streams.llm.journal import AnswerJournal, DayCalls, JournalError, earlier_calls, from_journal
 from streams.llm.redis_journal import PREFIX, RedisJournal
 from streams.llm.sqlite_journal import SqliteJournal
 
@@ -99,52 +99,48 @@ Opened = Callable[[], AnswerJournal]
 async def test_an_answer_and_its_cost_are_there_after_a_restart(opened: Opened) -> None:
     async with aclosing(opened()) as store:
         assert await store.get("k", 0) is None
-        assert await store.keep("k", '{"text": "„ja“"}', 0, 100.5, DAY, 0.5) == 0.5
+        assert await store.keep("k", '{"text": "„ja“"}', 0, 100.5, [DAY], 0.5) == 0.5
     async with aclosing(opened()) as store:
         assert await store.get("k", 99) == '{"text": "„ja“"}'
-        assert await store.book(DAY, 0.0, None) == (True, 0.5)
+        assert await store.book({DAY: None}, 0.0) == ("", 0.5)
 
 
-async def test_what_calls_took_is_summed_up(opened: Opened) -> None:
-    for took in (10, 30):
+async def test_calls_are_summed_up_by_day_model_and_task(opened: Opened) -> None:
+    first = DayCalls(DAY, "a:7b", 1, 2, 0, 0.5, "t", True, 1, 100, 90, 10, 500)
+    rows = [first, DayCalls(DAY, "a:7b", 1, 0, 1, 0.25, "t", False, 1, 200, 190, 20, 600), DayCalls(DAY, "m", 0, 0, 3)]
+    for _ in range(2):
         async with aclosing(opened()) as store:
-            for opening, usage in ((True, Usage(1, 100, 90, took, 500)), (False, Usage(1, 200, 190, took, 600))):
-                await store.keep(f"{took} {opening}", "{}", 0, 9, DAY, 0.0, Used("t", "m", opening, usage))
+            await store.count(rows)
     async with aclosing(opened()) as store:
-        expected = Experience(Usage(2, 200, 180, 40, 1000), Usage(2, 400, 380, 40, 1200))
-        assert await store.experience("t", "m") == expected
-        assert await store.experience("t", "another") == Experience()
-
-
-async def test_calls_are_counted_by_day_and_model(opened: Opened) -> None:
-    async with aclosing(opened()) as store:
-        await store.count([DayCalls(DAY, "a:7b", 1, 2, 0, 0.5), DayCalls(DAY, "m", 0, 0, 3)])
-        await store.count([DayCalls(DAY, "a:7b", 1, 0, 1, 0.25)])
-        found = await store.counted([DAY, "2025-01-01"])
-        assert sorted(found) == [DayCalls(DAY, "a:7b", 2, 2, 1, 0.75), DayCalls(DAY, "m", 0, 0, 3)]
-        await store.book(DAY, 0.5, None)
+        assert sorted(await store.counted(DAY)) == sorted(row.plus(row) for row in rows)
+        assert await store.counted("9999-01-01") == []
+        openings, followups = await earlier_calls(store, "t", "a:7b")
+        assert (openings.answered, openings.prompt, openings.milliseconds) == (2, 180, 1000)
+        assert (followups.answered, followups.prompt, followups.milliseconds) == (2, 380, 1200)
+        assert not any(calls.answered for calls in await earlier_calls(store, "t", "m"))
+        await store.book({DAY: None}, 0.5)
         assert (await store.booked(DAY), await store.booked("2025-01-01")) == (0.5, 0.0)
 
 
 async def test_a_booking_beyond_the_budget_is_refused(opened: Opened) -> None:
     async with aclosing(opened()) as store:
-        assert await store.book(DAY, 0.6, 1.0) == (True, 0.6)
-        refused, total = await store.book(DAY, 0.6, 1.0)
-        assert not refused
-        assert total == pytest.approx(0.6)
-        assert (await store.book(DAY, -0.5, 1.0))[0]
-        assert (await store.book(DAY, 0.6, None))[0]
+        assert await store.book({"plan": 9.0, DAY: 1.0}, 0.6) == ("", 0.6)
+        refused, total = await store.book({"plan": 9.0, DAY: 1.0}, 0.6)
+        assert (refused, round(total, 6)) == (DAY, 0.6)
+        assert await store.booked("plan") == pytest.approx(0.6), "booked on all accounts, or on none"
+        assert (await store.book({DAY: 1.0}, -0.5))[0] == ""
+        assert (await store.book({DAY: None}, 0.6))[0] == ""
 
 
 async def test_replicas_share_a_budget(opened: Opened) -> None:
     replicas = [opened() for _ in range(3)]
 
     async def books(replica: AnswerJournal) -> int:
-        return sum([(await replica.book(DAY, 0.125, 5.0))[0] for _ in range(30)])
+        return sum([not (await replica.book({DAY: 5.0}, 0.125))[0] for _ in range(30)])
 
     booked = sum(await asyncio.gather(*(books(replica) for replica in replicas)))
     assert 38 <= booked <= 40, "a refused booking may refuse others for a moment, and none goes beyond the budget"
-    assert await replicas[0].book(DAY, 0.0, None) == (True, booked * 0.125)
+    assert await replicas[0].book({DAY: None}, 0.0) == ("", booked * 0.125)
     await asyncio.gather(*(replica.aclose() for replica in replicas))
 
 
@@ -153,11 +149,11 @@ async def test_replicas_share_a_budget(opened: Opened) -> None:
 
 async def test_old_answers_are_forgotten(path: Path) -> None:
     store = SqliteJournal(path)
-    await store.keep("old", "{}", 0, 10, DAY, 0)
+    await store.keep("old", "{}", 0, 10, [DAY], 0)
     assert [await store.get("old", now) for now in (9, 10)] == ["{}", None]
     await store.aclose()
     store = SqliteJournal(path)
-    await store.keep("new", "{}", 20, 10, DAY, 0)
+    await store.keep("new", "{}", 20, 10, [DAY], 0)
     await store.aclose()
     with sqlite3.connect(path) as database:
         assert database.execute("SELECT key FROM answers").fetchall() == [("new",)]
@@ -185,19 +181,19 @@ from streams.llm.journal import JournalError
 
 async def main(path):
     store = SqliteJournal(path)
-    await store.keep("paid", "{}", 0, 100, "day", 0.5)
+    await store.keep("paid", "{}", 0, 100, ["day"], 0.5)
     size = max(each.stat().st_size for each in path.parent.iterdir())
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, unlimited[1]))
     said = []
-    for work in (store.book("day", 1.0, None), store.keep("new", "x" * 500_000, 0, 100, "day", 1.0)):
+    for work in (store.book({"day": None}, 1.0), store.keep("new", "x" * 500_000, 0, 100, ["day"], 1.0)):
         try:
             said.append(await work)
         except JournalError as error:
             said.append("refused")
     said.append(await store.get("paid", 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-    said.append(await store.book("day", 0.25, None))
+    said.append(await store.book({"day": None}, 0.25))
     said.append(await store.get("new", 0))
     await store.aclose()
     print(said)
@@ -211,12 +207,12 @@ def test_full_disk_refuses_new_writes_until_there_is_room(path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", _UNTIL_FULL, str(path)], capture_output=True, text=True, check=False, timeout=60
     )
-    assert ended.stdout.strip() == "['refused', 'refused', '{}', (True, 0.75), None]", ended.stderr
+    assert ended.stdout.strip() == "['refused', 'refused', '{}', ('', 0.75), None]", ended.stderr
 
 
 async def test_unreadable_kept_answer_is_ignored(path: Path) -> None:
     store = SqliteJournal(path)
-    await store.keep("k", "{}", 0, 100, DAY, 0.0)
+    await store.keep("k", "{}", 0, 100, [DAY], 0.0)
     with sqlite3.connect(path) as database:
         database.execute("UPDATE answers SET answer = CAST(x'ff00fe' AS TEXT)")
     database.close()
@@ -231,7 +227,7 @@ async def test_what_is_kept_in_memory_is_bounded(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sqlite_journal, "_FORGET_EVERY", 5)
     store = SqliteJournal(None)
     for number in range(50):
-        await store.keep(f"k{number}", "{}", number, 100, DAY, 0.0)
+        await store.keep(f"k{number}", "{}", number, 100, [DAY], 0.0)
     there = [number for number in range(50) if await store.get(f"k{number}", 0) is not None]
     assert there == list(range(there[0], 50))
     assert len(there) <= 15
@@ -250,42 +246,42 @@ async def store(server: Server) -> AsyncIterator[RedisJournal]:
 
 
 async def test_answers_and_costs_expire(store: RedisJournal, server: Server) -> None:
-    await store.keep("k", "{}", 0, 100.5, DAY, 0.5)
+    await store.keep("k", "{}", 0, 100.5, [DAY], 0.5)
     assert server.asked.ttl(f"{PREFIX}answer:k") in (99, 100)
     assert server.asked.ttl(f"{PREFIX}costs:{DAY}") >= 86_400
 
 
 CALLS: list[Callable[[RedisJournal], Awaitable[object]]] = [
     lambda store: store.get("k", 0),
-    lambda store: store.experience("t", "m"),
-    lambda store: store.keep("k", "{}", 0, 9, DAY, 1),
-    lambda store: store.book(DAY, 1, None),
+    lambda store: store.counted(""),
+    lambda store: store.keep("k", "{}", 0, 9, [DAY], 1),
+    lambda store: store.book({DAY: None}, 1),
 ]
 
 
 async def test_a_refused_write_keeps_and_books_nothing(store: RedisJournal, server: Server) -> None:
     """A server that is full (maxmemory-policy noeviction) refuses all of a transaction."""
-    await store.book(DAY, 0.5, None)
+    await store.book({DAY: None}, 0.5)
     server.asked.config_set("maxmemory", 1)
     try:
         with pytest.raises(JournalError):
-            await store.keep("k", "{}", 0, 9, DAY, 1.0)
+            await store.keep("k", "{}", 0, 9, [DAY], 1.0)
         with pytest.raises(JournalError):
-            await store.book(DAY, 1.0, None)
+            await store.book({DAY: None}, 1.0)
     finally:
         server.asked.config_set("maxmemory", 0)
     assert await store.get("k", 0) is None
-    assert await store.book(DAY, 0.0, None) == (True, 0.5)
+    assert await store.book({DAY: None}, 0.0) == ("", 0.5)
 
 
 async def test_stopped_server_fails_until_it_is_back(store: RedisJournal, server: Server) -> None:
-    await store.book(DAY, 0.5, None)
+    await store.book({DAY: None}, 0.5)
     server.stop()
     for call in CALLS:
         with pytest.raises(JournalError, match="ConnectionError"):
             await call(store)
     server.start()
-    assert await store.book(DAY, 0.25, None) == (True, 0.25), "this server keeps nothing over a restart"
+    assert await store.book({DAY: None}, 0.25) == ("", 0.25), "this server keeps nothing over a restart"
 
 
 @asynccontextmanager
@@ -324,11 +320,11 @@ async def test_a_booking_without_a_reply_is_sent_once(
     async with swallowing_replies(server, to=b"INCRBYFLOAT") as (url, sent):
         impatient = RedisJournal(url)
         with pytest.raises(JournalError, match="TimeoutError"):
-            await impatient.book(DAY, 0.5, None)
+            await impatient.book({DAY: None}, 0.5)
         with pytest.raises(JournalError, match="TimeoutError"):
-            await impatient.keep("k", "{}", 0, 9, DAY, 0.25)
+            await impatient.keep("k", "{}", 0, 9, [DAY], 0.25)
         await impatient.aclose()
-        assert await store.book(DAY, 0.0, None) == (True, 0.75)
+        assert await store.book({DAY: None}, 0.0) == ("", 0.75)
     keeping = sent[sent.index(b"MULTI") : sent.index(b"EXEC")]
     assert all(command in keeping for command in (b"SET", b"INCRBYFLOAT", b"EXPIRE")), "an answer and its costs are one"
 

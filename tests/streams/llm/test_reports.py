@@ -17,7 +17,7 @@ from streams.telemetry.metrics import Metrics
 from tests.kafka.installation import until
 from tests.streams.doubles import VirtualClock
 from tests.streams.llm.model_server import says
-from tests.streams.llm.questions import MODEL, question, served
+from tests.streams.llm.questions import MODEL, TASK, question, served
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 TODAY, BEFORE, EARLIER = "2026-11-23", "2026-11-22", "2026-11-20"
@@ -35,7 +35,7 @@ async def test_counts_of_all_processes_are_summed_up(path: Path) -> None:
         await journal.aclose()
     journal = SqliteJournal(path)
     await journal.count([DayCalls(TODAY, "another", 0, 0, 3), DayCalls(EARLIER, "m", 9)])
-    await journal.keep("k", "{}", 0, 9, TODAY, 1.25)
+    await journal.keep("k", "{}", 0, 9, [TODAY], 1.25)
     await journal.aclose()
     report = await read_costs(LlmSettings(cache_path=path, budget_usd_per_day=2.0), NOW, 2)
     assert report is not None
@@ -51,13 +51,13 @@ async def test_counts_are_written_at_the_end_at_the_latest(path: Path) -> None:
     journal, clock = SqliteJournal(path), VirtualClock()
     day = clock.now().date().isoformat()
     tally = CallTally(journal, clock)
-    tally.add("m", requested=1, usd=0.25)
-    tally.add("m", cached=2)
-    assert await journal.counted([day]) == []
+    tally.add(question(), "m", requested=1, usd=0.25)
+    tally.add(question(), "m", cached=2)
+    assert await journal.counted(day) == []
     await tally.aclose()
-    assert await journal.counted([day]) == [DayCalls(day, "m", 1, 2, 0, 0.25)]
+    assert await journal.counted(day) == [DayCalls(day, "m", 1, 2, 0, 0.25, TASK, True)]
     await tally.aclose()
-    assert await journal.counted([day]) == [DayCalls(day, "m", 1, 2, 0, 0.25)]
+    assert await journal.counted(day) == [DayCalls(day, "m", 1, 2, 0, 0.25, TASK, True)]
     await journal.aclose()
 
 
@@ -67,8 +67,8 @@ async def test_counts_are_written_while_the_process_runs(path: Path, monkeypatch
     tally = CallTally(journal, clock)
     day = clock.now().date().isoformat()
     for number in (1, 2):
-        tally.add("m", refused=1)
-        await until(partial(_are_counted, journal, DayCalls(day, "m", 0, 0, number)))
+        tally.add(question(), "m", refused=1)
+        await until(partial(_are_counted, journal, DayCalls(day, "m", 0, 0, number, 0.0, TASK, True)))
     await tally.aclose()
     await journal.aclose()
 
@@ -88,7 +88,7 @@ async def test_the_gateway_counts_requests_cached_answers_and_refusals(path: Pat
 
 
 async def _are_counted(journal: SqliteJournal, calls: DayCalls) -> bool:
-    return await journal.counted([calls.day]) == [calls]
+    return await journal.counted(calls.day) == [calls]
 
 
 # --- the budget of a day ---------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from schemas.llm import CallOutcome
 from schemas.needs import Ask, AskModel
 from schemas.replies import ModelFailed, ModelReply
 from streams.llm.replies import Completion, read_completion
-from streams.llm.tasks import answer_offline, keeps_to_protocol
+from streams.llm.tasks import Task, answer_offline, keeps_to_protocol
 from tests.handlers.reasoning.results import result
 from tests.rules import shipped_rules
 from tests.samples import instance
@@ -25,8 +25,9 @@ def shouts(facts: Mapping[str, Any]) -> str:
     return str(facts["text"]).upper()
 
 
-def test_offline_answer_is_marked_as_offline() -> None:
-    reply = instance(ModelReply, answer_offline(question("yes"), {TASK: shouts}))
+def test_offline_answer_is_marked_as_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streams.llm.tasks.TASKS", {TASK: Task(shouts, lambda *_: True)})
+    reply = instance(ModelReply, answer_offline(question("yes")))
     assert reply.text == "YES"
     call = reply.call
     assert (call.judged_by, call.model, call.attempts, call.cost_usd, call.cached) == (
@@ -38,9 +39,10 @@ def test_offline_answer_is_marked_as_offline() -> None:
     )
 
 
-def test_a_judge_that_stumbles_and_one_that_is_not_there() -> None:
-    for need, judges in ((question(facts={}), {TASK: shouts}), (question(task="nothing"), {TASK: shouts})):
-        reply = instance(ModelFailed, answer_offline(need, judges))
+def test_a_judge_that_stumbles_and_one_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streams.llm.tasks.TASKS", {TASK: Task(shouts, lambda *_: True)})
+    for need in (question(facts={}), question(task="nothing")):
+        reply = instance(ModelFailed, answer_offline(need))
         assert (reply.call.judged_by, reply.call.outcome) == ("offline", CallOutcome.ERROR)
 
 

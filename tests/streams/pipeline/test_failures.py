@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from schemas.dead import KEPT_BYTES, DeadLetter
 from schemas.event import Provenance
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Retry, RetryReason, Stage
-from streams.pipeline.failures import Input, Origin, dead_letter, due_after, due_at, next_retry_topic, retry_record
+from streams.pipeline.failures import Input, Origin, dead_letter, due_at, next_retry_topic, retry_record
 from streams.topology import DEAD_LETTER_BYTES, MIB, TOPIC_BYTES, RetryTopic
 from streams.topology.codec import MAX_DETAIL, Headers, OutputRecord
 from tests.streams.doubles import START, handler_of, raw_record
@@ -169,7 +169,7 @@ def written(retry: Retry, tier: RetryTopic = MIDDLE, longest_seconds: float = 30
     record = raw_record(b"value", [("ce_type", b"page"), ("x-reason", b"timeout"), ("x-attempt", b"1")], b"key")
     given = Input(record, Origin(record.topic, 3, 17, record.timestamp, attempts=4), Provenance("input", "first"))
     handler = handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO))
-    return retry_record(handler, tier, given, retry, due_after(tier, retry, NOW, longest_seconds))
+    return retry_record(handler, tier, given, retry, NOW, longest_seconds)
 
 
 @pytest.mark.parametrize(

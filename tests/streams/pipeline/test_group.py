@@ -17,7 +17,7 @@ from streams.pipeline.consumer import CountingConsumer
 from streams.pipeline.group import ConsumerGroup, Subscription
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.partition import Partition
-from streams.pipeline.processor import RecordWork
+from streams.pipeline.processor import RecordProcessor
 from streams.settings.model import BreakerSettings, PipelineSettings
 from streams.telemetry.metrics import Metrics
 from tests.streams.doubles import BEGAN, VirtualClock, handler_of
@@ -33,8 +33,8 @@ class Stub:
     held: int = 0
     opened: bool = True
     committed: int | None = 0
-    failing_since: float | None = None
-    busy_since: float | None = None
+    committer: Any = field(default_factory=lambda: SimpleNamespace(failing_since=None, trouble=None))
+    window: Any = field(default_factory=lambda: SimpleNamespace(started_since=None, bytes_held=0))
     cursor: Any = field(default_factory=lambda: SimpleNamespace(set_breaker=lambda _: None))
 
     def position(self) -> int:
@@ -60,7 +60,7 @@ def group_of(clock: VirtualClock, consumer: object, **options: Any) -> ConsumerG
     """A group with two open partitions of a topic, of which one has five records more."""
     group = ConsumerGroup(
         Subscription(handler_of(lambda *_: Drop(DropReason.NOTHING_TO_DO))),
-        cast("RecordWork", None),
+        cast("RecordProcessor", None),
         cast("Any", None),
         PipelineSettings(),
         clock,
@@ -68,7 +68,7 @@ def group_of(clock: VirtualClock, consumer: object, **options: Any) -> ConsumerG
         Breaker(BreakerSettings(failures=1), clock),
         **options,
     )
-    group.attach(lambda: cast("CountingConsumer", consumer))
+    group.find_consumer = lambda: cast("CountingConsumer", consumer)
     group.partitions = cast("dict[TopicPartition, Partition]", {HELD: Stub(), NEXT: Stub()})
     group.rebalancing = False
     return group
@@ -173,7 +173,10 @@ async def test_oldest_work_counts_from_its_start(failing: int, busy: int, oldest
     group = group_of(clock, Consumer())
     clock.seconds = 100
     since, begun = (BEGAN + seconds if seconds else None for seconds in (failing, busy))
-    group.partitions[HELD] = cast("Partition", Stub(failing_since=since, busy_since=begun))
+    group.partitions[HELD] = cast(
+        "Partition",
+        Stub(committer=SimpleNamespace(failing_since=since), window=SimpleNamespace(started_since=begun)),
+    )
     assert group.oldest_seconds == oldest
 
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from streams.pipeline.commit import CommitResult, Committer
 from streams.pipeline.consumer import PartitionCursor
 from streams.pipeline.partition import Held, Partition
-from streams.pipeline.processor import Done, RecordWork
+from streams.pipeline.processor import Done, RecordProcessor
 from streams.pipeline.window import Entry, Window
 from streams.settings.model import PipelineSettings
 from streams.topology.codec import OutputRecord
@@ -207,7 +207,7 @@ async def opened(commits: Commits, cursor: Cursor) -> tuple[Partition, list[Held
         PLACE,
         cursor,
         commits,
-        cast("RecordWork", None),
+        cast("RecordProcessor", None),
         settings,
         VirtualClock(),
         lambda _, held: started.append(held),

@@ -11,7 +11,7 @@ from schemas.llm import CallOutcome
 from schemas.needs import Ask, AskModel, Message
 from schemas.pages import CrawledPage
 from schemas.replays import OffsetRange
-from streams.llm.journal import Experience, StoredAnswer, Usage, Used, answer_key
+from streams.llm.journal import DayCalls, StoredAnswer, answer_key
 from streams.llm.sqlite_journal import SqliteJournal
 from streams.replay.dry_run import Forecast
 from streams.replay.estimate import Estimate, HandlerEstimate, PaidEstimate, estimate_source, windows
@@ -56,13 +56,19 @@ def asked_about(number: int) -> AskModel:
     return instance(AskModel, instance(Ask, handler.fn(input_of(TASK, number), rules_of(handler.rules))).need)
 
 
-async def keep(settings: Settings, need: AskModel, text: str, used: Used | None = None) -> None:
+async def keep(settings: Settings, need: AskModel, text: str, *calls: DayCalls) -> None:
     assert settings.llm.cache_path is not None
     store = SqliteJournal(settings.llm.cache_path)
     key = answer_key(need, MODEL, settings.llm.base_url)
     kept = StoredAnswer(text=text, outcome=CallOutcome.OK, prompt_tokens=100, completion_tokens=5)
-    await store.keep(key, kept.model_dump_json(), 0.0, 10**11, "2025-01-02", 0.0, used)
+    await store.keep(key, kept.model_dump_json(), 0.0, 10**11, ["2025-01-02"], 0.0)
+    await store.count(calls)
     await store.aclose()
+
+
+def used(answered: int, estimated: int, prompt: int, completion: int, milliseconds: int) -> DayCalls:
+    amounts = (answered, estimated, prompt, completion, milliseconds)
+    return DayCalls("2025-01-02", MODEL, 0, 0, 0, 0.0, TASK, True, *amounts)
 
 
 async def test_handlers_and_what_hangs_below_them(tmp_path: Path) -> None:
@@ -103,7 +109,7 @@ async def test_estimate_without_earlier_calls_uses_the_bounds(tmp_path: Path) ->
 async def test_estimate_uses_earlier_calls_and_kept_answers_are_free(tmp_path: Path) -> None:
     settings = priced(tmp_path)
     first = asked_about(0)
-    await keep(settings, first, "Relevant", Used(TASK, MODEL, True, Usage(10, 1000, 1500, 30, 20_000)))
+    await keep(settings, first, "Relevant", used(10, 1000, 1500, 30, 20_000))
     events = [input_of(TASK, number) for number in (0, 1, 2, 2)]
     found = await foreseen(settings, RELEVANCE_REQUESTED, *events)
     asked = paid(found, TASK)
@@ -138,7 +144,7 @@ async def test_what_holds_it_up_most_is_what_its_time_is(tmp_path: Path) -> None
     slow = await foreseen(priced(tmp_path), RELEVANCE_REQUESTED, *events, rate=0.01)
     assert (of(slow, TASK).seconds, of(slow, TASK).because) == (400, "the rate of 0.01 records/s")
     settings = priced(tmp_path, requests_per_minute=10**6)
-    await keep(settings, question(), "x", Used(TASK, MODEL, True, Usage(1, 100, 100, 5, 10**6)))
+    await keep(settings, question(), "x", used(1, 100, 100, 5, 10**6))
     calls = await foreseen(settings, RELEVANCE_REQUESTED, *events)
     assert "calls at once of 1e+03 s each, as before" in of(calls, TASK).because
 
@@ -152,13 +158,13 @@ async def test_records_that_can_t_be_read_are_counted(tmp_path: Path) -> None:
     assert (found.records, found.bytes, paid(found, "decontextualize_claim").calls) == (2, 2, 0)
 
 
-def forecast(openings: Usage, followups: Usage) -> Forecast:
-    return Forecast(MODEL, "", FREE, SqliteJournal(None), Experience(openings, followups), 0.0)
+def forecast(openings: DayCalls, followups: DayCalls) -> Forecast:
+    return Forecast(MODEL, "", FREE, SqliteJournal(None), (openings, followups), 0.0)
 
 
 async def test_conversations_are_as_long_as_those_before_them() -> None:
     """Of ten, five went on once; a question that goes on with one has used a part of that."""
-    its = forecast(Usage(10, 1000, 1000, 100), Usage(5, 1000, 1000, 200))
+    its = forecast(used(10, 1000, 1000, 100, 0), used(5, 1000, 1000, 200, 0))
     await its.ask(question("one"), 0)
     assert its.calls == pytest.approx(1.5)
     later = question("two", messages=(Message("user", "two"), Message("assistant", "?"), Message("user", "!")))

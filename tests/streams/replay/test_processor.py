@@ -4,7 +4,6 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,14 +18,12 @@ from schemas.needs import Need
 from schemas.outcome import Dead, DeadReason, Drop, DropReason, Emit, Outcome, Retry, RetryReason
 from schemas.replies import ModelUnavailable, Reply
 from streams.kafka.groups import GroupLag
-from streams.llm.journal import BoundReachedError
-from streams.llm.sqlite_journal import SqliteJournal
+from streams.llm.accounting import CostAccount
 from streams.pipeline.breaker import Breaker
 from streams.pipeline.handler_runner import HandlerRunner
 from streams.pipeline.metrics import PipelineMetrics
 from streams.pipeline.processor import Done, Pending, RecordProcessor
-from streams.replay.budget import CostBound
-from streams.replay.processor import CostLimitedServices, ReplayProcessor, ReplayRate, is_late
+from streams.replay.processor import CostLimitedServices, ReplayProcessor, ReplayProgress, ReplayRate, is_late
 from streams.settings.model import BreakerSettings, RetrySettings
 from streams.telemetry.metrics import Metrics
 from tests.samples import instance, scored
@@ -68,6 +65,7 @@ class Bench:
             routes={**places, dead_letter_topic(handler.consumes.name, handler.group): LETTERS},
             pace=self.pace,
             metrics=self.metrics,
+            progress=ReplayProgress("again"),
         )
 
     def counted(self, outcome: str) -> float:
@@ -94,7 +92,7 @@ def test_replayed_results_differ_only_in_topic_and_run() -> None:
     [was], [now] = headers(Done.of(live)), headers(Done.of(again))
     assert (now.pop("assay_run"), now.pop("assay_run_began")) == (RUN.name, "2026-11-29T00:00:00+00:00")
     assert now == was
-    assert (context.replay.replayed, context.counted("replayed")) == (1, 1)
+    assert (context.replay.progress.replayed, context.counted("replayed")) == (1, 1)
 
 
 def test_the_run_of_an_earlier_backfill_gives_way_to_this_one() -> None:
@@ -106,19 +104,23 @@ def test_the_run_of_an_earlier_backfill_gives_way_to_this_one() -> None:
 def test_unselected_record_is_skipped_without_a_turn() -> None:
     context = Bench(means=lambda record: record.key == b"mine")
     assert context.replay.begin(raw_record(key=b"other")) == Done.of()
-    assert (context.replay.replayed, context.replay.passed_over, context.counted("passed_over")) == (0, 1, 1)
+    assert (context.replay.progress.replayed, context.replay.progress.passed_over, context.counted("passed_over")) == (
+        0,
+        1,
+        1,
+    )
     assert len(done(context.replay.begin(raw_record(key=b"mine"))).outputs) == 1
 
 
 def test_dead_letters_go_to_the_plan_s_own_topic_and_are_counted() -> None:
     context = Bench()
     [letter] = done(context.replay.begin(raw_record(value=b"\xff"))).outputs
-    assert (letter.topic, letter.value, context.replay.dead) == (LETTERS, b"\xff", 1)
+    assert (letter.topic, letter.value, context.replay.progress.dead) == (LETTERS, b"\xff", 1)
     [refused] = context.replay.refuse(raw_record(), Dead(DeadReason.OUTPUT_TOO_LARGE, "so large")).outputs
     assert refused.topic == LETTERS
     dropping = Bench(lambda _page, _rules: Drop(DropReason.NOTHING_TO_DO))
     assert done(dropping.replay.begin(raw_record())) == Done.of()
-    assert (dropping.replay.replayed, dropping.replay.dead) == (1, 0)
+    assert (dropping.replay.progress.replayed, dropping.replay.progress.dead) == (1, 0)
 
 
 async def test_what_waits_for_the_world_ends_in_the_plan_s_topics_too() -> None:
@@ -149,19 +151,13 @@ class Down:
         return DOWN
 
 
-@pytest.fixture
-async def bound(tmp_path: Path) -> CostBound:
-    return CostBound(SqliteJournal(tmp_path / "llm.sqlite"), "spring", 1.0)
-
-
-async def test_a_request_beyond_the_cost_limit_is_not_answered(bound: CostBound) -> None:
-    down = Down()
-    services = CostLimitedServices(down, bound)
+async def test_a_request_beyond_the_cost_limit_is_not_answered() -> None:
+    down, account = Down(), CostAccount("spring", 1.0)
+    services = CostLimitedServices(down, account)
     asked = asyncio.create_task(services.answer(question(), None))
     await asyncio.sleep(0)
     assert (services.asking, services.is_spent) == (1, False)
-    with pytest.raises(BoundReachedError):
-        await bound.book("2025-01-02", 2.0, None)
+    account.reached.set()
     assert (services.asking, services.is_spent) == (1, True), "the request is still in flight"
     down.answers.set()
     done, held = await asyncio.wait({asked}, timeout=0.05)
@@ -170,17 +166,15 @@ async def test_a_request_beyond_the_cost_limit_is_not_answered(bound: CostBound)
     it.cancel()
     with pytest.raises(asyncio.CancelledError):
         await it
-    await bound.aclose()
 
 
-async def test_below_the_limit_the_reply_is_passed_on(bound: CostBound) -> None:
-    for its in (bound, None):
+async def test_below_the_limit_the_reply_is_passed_on() -> None:
+    for its in (CostAccount("spring", 1.0), None):
         down = Down()
         down.answers.set()
         services = CostLimitedServices(down, its)
         assert await services.answer(question(), None) == DOWN
         assert (services.asking, services.is_spent) == (0, False)
-    await bound.aclose()
 
 
 def started(pace: ReplayRate, clock: VirtualClock, seconds: float, step: float = 0.01) -> int:

@@ -15,8 +15,7 @@ from streams.replay.selection import (
     DEAD,
     DECISION_FIELDS,
     NONE,
-    DecisionFilter,
-    PreviousDecisions,
+    EarlierDecisions,
     addresses,
     decision_filter,
     in_domain,
@@ -67,7 +66,7 @@ async def test_unknown_tier_is_refused() -> None:
         await make_selector(load_settings(), indexer, ReplaySelection(tiers=("A", "D")), ())
 
 
-def looked_for(handler: str, **selection: Any) -> DecisionFilter:
+def looked_for(handler: str, **selection: Any) -> EarlierDecisions:
     wanted = decision_filter(the_handler(handler), ReplaySelection.model_validate(selection))
     assert wanted is not None
     return wanted
@@ -152,7 +151,7 @@ def test_nested_and_non_text_values_are_matched() -> None:
 
 
 def test_the_last_decision_counts() -> None:
-    earlier = PreviousDecisions(looked_for("judge_relevance", outcomes=["error"]))
+    earlier = looked_for("judge_relevance", outcomes=["error"])
     earlier.decided("a", {"outcome": "error"})
     earlier.decided("b", {"outcome": "error"})
     earlier.decided("a", {"outcome": "relevant"})
@@ -162,18 +161,18 @@ def test_the_last_decision_counts() -> None:
 
 
 def test_later_decision_overrides_an_earlier_death() -> None:
-    earlier = PreviousDecisions(DecisionFilter(RELEVANCE_JUDGED, special=frozenset({NONE, DEAD})))
+    earlier = EarlierDecisions(RELEVANCE_JUDGED, {}, frozenset({NONE, DEAD}))
     for identity in "ab":
         earlier.died(identity)
     earlier.decided("a", {})
     assert [earlier.selects(identity) for identity in "abc"] == [False, True, True]
-    only_dead = PreviousDecisions(DecisionFilter(RELEVANCE_JUDGED, special=frozenset({DEAD})))
+    only_dead = EarlierDecisions(RELEVANCE_JUDGED, {}, frozenset({DEAD}))
     only_dead.died("b")
     assert [only_dead.selects(identity) for identity in "bc"] == [True, False]
 
 
 def test_memory_holds_only_hashes_of_selected_decisions() -> None:
-    earlier = PreviousDecisions(looked_for("judge_relevance", outcomes=["error"]))
+    earlier = looked_for("judge_relevance", outcomes=["error"])
     for number in range(20_000):
         earlier.decided(f"relevance.requested.v1/0/{number}", {"outcome": "relevant"})
     assert not earlier._last

@@ -53,7 +53,7 @@ async def test_a_newer_journal_is_refused_and_not_changed(file: Path) -> None:
     with pytest.raises(JournalError, match=expected):
         await store.get("k", 0)
     with pytest.raises(JournalError, match=expected):
-        await store.book(DAY, 1.0, None)
+        await store.book({DAY: None}, 1.0)
     await store.aclose()
     assert content_of(file) == content
 
@@ -105,7 +105,7 @@ from streams.llm.sqlite_journal import SqliteJournal
 
 async def main():
     store = SqliteJournal(Path(sys.argv[1]))
-    print(await store.book("2025-01-02", 0.25, None))
+    print(await store.book({"2025-01-02": None}, 0.25))
     await store.aclose()
 
 asyncio.run(main())
@@ -116,7 +116,7 @@ def test_replicas_make_a_new_journal_together(file: Path) -> None:
     command = [sys.executable, "-c", _OPENED, str(file)]
     replicas = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     totals = sorted(replica.communicate(timeout=60)[0].splitlines()[-1] for replica in replicas)
-    assert totals == ["(True, 0.25)", "(True, 0.5)", "(True, 0.75)"]
+    assert totals == ["('', 0.25)", "('', 0.5)", "('', 0.75)"]
 
 
 # --- modes of files --------------------------------------------------------------------------------------------------

@@ -193,8 +193,8 @@ def tried(
     settings: WorkersSettings, *jobs: tuple[Event | RawRecord, Mapping[str, Section]]
 ) -> list[tuple[Outcome, Outcome]]:
     async def work() -> list[tuple[Outcome, Outcome]]:
-        async with Trials(the_handler("score_page"), PAGE_RULES, settings) as trials:
-            return [await trials.outcomes(*job) for job in jobs]
+        async with Trials(the_handler("score_page"), [PAGE_RULES], settings) as trials:
+            return [(await trials.outcome(page), await trials.outcome(page, 0, changes)) for page, changes in jobs]
 
     return asyncio.run(work())
 
@@ -212,7 +212,7 @@ def test_a_page_is_scored_under_both_configurations(processes: int) -> None:
 
 def test_a_handler_that_makes_requests_is_refused() -> None:
     with pytest.raises(ValueError, match="makes requests"):
-        Trials(ASKING, shipped_rules(ScorePageRules), WorkersSettings())
+        Trials(ASKING, [shipped_rules(ScorePageRules)], WorkersSettings())
 
 
 # --- a command's own child -------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def children(pool: WorkerPool) -> set[int]:
 
 def template(pool: WorkerPool) -> int:
     """The process that forks the children."""
-    return instance(Template, pool._template)._pid
+    return instance(Template, pool._template).pid
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ async def test_unreadable_result_ends_the_child_and_its_job_repeats(
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 async def test_a_child_that_cannot_start_is_an_error(start: Start) -> None:
     with pytest.raises(ChildStartError, match="status 1 before its first job"):
-        async with WorkerPool(make_no_work, 1, LIMITS, start=start):
+        async with WorkerPool(make_no_work, 1, LIMITS, how=start):
             pass
 
 
@@ -190,7 +190,7 @@ async def test_a_child_that_cannot_start_is_an_error(start: Start) -> None:
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 async def test_the_end_of_the_pool_ends_its_processes_and_cancels_jobs(start: Start, number: signal.Signals) -> None:
     before = below(os.getpid())
-    async with WorkerPool(make_work, 1, LIMITS, start=start) as pool:
+    async with WorkerPool(make_work, 1, LIMITS, how=start) as pool:
         assert await run(pool, ("echo", 1)) == [1]
         unfinished = [asyncio.create_task(pool.run(("sleep", 1))) for _ in range(5)]
         await asyncio.sleep(0.1)
@@ -232,7 +232,7 @@ async def main():
         while len(pids) < 2:
             pids |= set(await asyncio.gather(*(pool.run(("pid", None)) for _ in range(50))))
         asyncio.create_task(pool.run(("sleep", 30)))
-        print(pool._template._pid, *pids, flush=True)
+        print(pool._template.pid, *pids, flush=True)
         await asyncio.sleep(60)
 """
 
@@ -274,7 +274,7 @@ def test_a_parent_that_was_stopped_kills_no_child() -> None:
 
 UNSTOPPED = """
 async def main():
-    pool = WorkerPool(make_work, 1, JobLimits(30, 60, 200 << 20), start="fork")
+    pool = WorkerPool(make_work, 1, JobLimits(30, 60, 200 << 20), how="fork")
     await pool.start()
     asyncio.create_task(pool.run(("burn", 0)))
     await asyncio.sleep(0.1)
