@@ -12,7 +12,8 @@ from typing import Annotated
 from pydantic import ValidationError
 from typer import BadParameter, Option
 
-from streams.cli.output import AsJson, Config, load_settings, say, show, tell
+from streams.cli.command import AsJson, Config, load_settings
+from streams.cli.output import say, show, tell
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.kubernetes import Installation, manifests
 from streams.generate.outputs import drift, write

@@ -10,7 +10,8 @@ import typer
 from typer import Option
 
 from handlers.html.links import host_of, is_public_suffix
-from streams.cli.output import load_settings, say, tell
+from streams.cli.command import load_settings
+from streams.cli.output import say, tell
 from streams.runtime.settings_files import SettingsError
 
 _FILE = Path("assay.local.yaml")

@@ -26,7 +26,8 @@ from schemas.addresses import without_user
 from schemas.outcome import Dead, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from schemas.states import State
-from streams.cli.output import LABEL_STYLE, AsJson, Config, say, say_json, tell
+from streams.cli.command import AsJson, Config
+from streams.cli.output import LABEL_STYLE, say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.fetch.settings import FetchSettings
 from streams.publish.sources import UNKNOWN, is_page, page_list

@@ -14,14 +14,15 @@ from typer import Argument, BadParameter, Option
 
 from schemas.event import Event
 from schemas.outcome import Dead, Drop
-from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say, say_json, tell
+from streams.cli.command import AsJson, CommandError, Config, find_topic, load_settings, run_with_kafka
+from streams.cli.output import say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import no_topic
 from streams.cli.why import begin_of
 from streams.publish.lines import STANDARD_INPUT_PATH
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
-from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
+from streams.topology import HANDLERS, Topic
 from streams.topology.codec import decode, timestamp
 from streams.views.words import BAND, DecisionCounts
 
@@ -39,16 +40,14 @@ def stats(
     config: Config = None,
 ) -> int:
     """Such as: `assay try score_page pages.jsonl | assay stats --input -`."""
-    known = topic_named(topic)
-    if known is None:
-        return tell("stats", no_such("topic", topic, [known_topic.name for known_topic in TOPICS]), 2)
+    known = find_topic(topic)
     if source is not None and since:
         raise BadParameter("lines of a file have no time; leave it out", param_hint="'--since'")
     begin = begin_of(since)
     settings = load_settings(config)
     if source is not None:
         if source != STANDARD_INPUT_PATH and not source.exists():
-            return tell("stats", f"{source}: No such file or folder", 2)
+            raise CommandError(f"{source}: No such file or folder", 2)
         return run_file_stats(known, source, as_json=as_json)
     return run_topic_stats(settings.with_kafka(), known, begin, as_json=as_json)
 

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from streams.cli.output import AsJson, Config, load_settings, print_rows, run_with_kafka, say, say_json, show
+from streams.cli.command import AsJson, Config, load_settings, run_with_kafka
+from streams.cli.output import print_rows, say, say_json, show
 from streams.settings.model import Settings
 
 Action = Literal["create", "list", "diff", "acl"]

@@ -13,7 +13,8 @@ from handlers.ranking.config import features_config
 from handlers.ranking.model import OBJECTIVES, ModelMismatchError
 from schemas.event import Provenance
 from schemas.outcome import Dead, Drop
-from streams.cli.output import AsJson, Config, NoTopicError, load_settings, run_with_kafka, say, say_json, tell
+from streams.cli.command import AsJson, CommandError, Config, load_settings, run_with_kafka
+from streams.cli.output import say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.publish.event_lines import LineEvent
 from streams.settings.model import Settings
@@ -55,7 +56,7 @@ def train(
 
     settings = load_settings(config)
     if not is_free(out):
-        return tell("train", f"{out} is in use; name a folder that does not exist", 2)
+        raise CommandError(f"{out} is in use; name a folder that does not exist", 2)
     served = ServedLog()
     if status := _read(settings, completed, feedback, served):
         return status
@@ -98,12 +99,9 @@ def _read(settings: Settings, completed: Path | None, feedback: Path | None, ser
     if completed is None or feedback is None:
         settings = settings.with_kafka()
         return run_with_kafka("train", settings, _read_kafka(settings, served))
-    try:
-        for topic, path in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, completed)):
-            for found in read_events("train", path, topic):
-                add_line(served, found)
-    except OSError as error:
-        return tell("train", f"{error.filename}: {error.strerror or error}", 1)
+    for topic, path in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, completed)):
+        for found in read_events("train", path, topic):
+            add_line(served, found)
     return 0
 
 
@@ -124,7 +122,7 @@ async def _read_kafka(settings: Settings, served: ServedLog) -> int:
     sizes = {topic.name: sum(part.end - part.start for part in committed.get(topic.name, ())) for topic in topics}
     for topic in topics:
         if not sizes[topic.name]:
-            raise NoTopicError(_nothing_on(topic, settings.kafka.topic_prefix))
+            raise CommandError(_nothing_on(topic, settings.kafka.topic_prefix), 2)
     for topic in topics:
         with ProgressLine("train", f"reading {topic.name}", sizes[topic.name]) as advance:
             async with aclosing(read_log(settings.kafka, topic.name, committed[topic.name])) as records:
