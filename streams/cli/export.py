@@ -26,7 +26,7 @@ from streams.cli.output import Exact, Refusals, say, say_json
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import check_start, partitions_of, taken
 from streams.kafka.settings import KafkaSettings
-from streams.publish.event_lines import LineEvent
+from streams.publish.sources import LineEvent
 from streams.publish.tsv import row_of
 from streams.runtime.terminal import dumped
 from streams.settings.model import Settings
@@ -103,7 +103,7 @@ class Export:
                     rows.add(page)
 
     async def _write_topic(self, kafka: KafkaSettings) -> int:
-        from streams.console.review_marks import newest_marks
+        from streams.console.reviews import newest_marks
 
         topic = DECISIONS_REVIEWED if self.form == "reviews" else PAGES_SCORED
         # The output is opened only if the topic can be read.
@@ -145,7 +145,7 @@ class Export:
             self._counts["exported"] = rows.finish()
 
     async def _write_reviews(self, kafka: KafkaSettings, marks: list[DecisionReviewed]) -> None:
-        from streams.console.review_join import joined
+        from streams.console.reviews import joined
 
         with (
             written(self.output) as target,

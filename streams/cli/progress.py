@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Self
 
 from streams.cli.command import CommandError
 from streams.cli.output import tell
-from streams.publish.event_lines import LineEvent, events_of
-from streams.publish.lines import STANDARD_INPUT_PATH, read_lines
+from streams.publish.entries import STANDARD_INPUT_PATH, read_lines
+from streams.publish.sources import LineEvent, events_of
 from streams.topology import Topic
 from streams.views.amounts import in_rate, in_time
 

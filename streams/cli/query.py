@@ -26,7 +26,7 @@ from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutc
 from streams.cli.command import AsJson, CommandError, Config, load_settings
 from streams.cli.output import LABEL_STYLE, say, say_json, show, text_console
 from streams.publish.entries import UNREADABLE, explain, opened
-from streams.publish.event_lines import values_in
+from streams.publish.sources import values_in
 from streams.query.engine import Refusal
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs

@@ -188,7 +188,7 @@ def _read(source: str, url: str, passed: Counter[str]) -> Iterator[CrawledPage |
     else:
         # Everything that `assay publish` takes: JSON lines, TSV, archives, folders.
         from streams.publish.entries import SourceError
-        from streams.publish.event_lines import read_pages
+        from streams.publish.sources import read_pages
 
         if path.is_dir() and page_list(path) is None:
             others = (file for file in path.rglob("*") if file.is_file() and not is_page(file))

@@ -19,7 +19,7 @@ from streams.cli.output import say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import no_topic
 from streams.cli.why import begin_of
-from streams.publish.lines import STANDARD_INPUT_PATH
+from streams.publish.entries import STANDARD_INPUT_PATH
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
 from streams.topology import HANDLERS, Topic

@@ -16,7 +16,7 @@ from schemas.outcome import Dead, Drop
 from streams.cli.command import AsJson, CommandError, Config, load_settings, run_with_kafka
 from streams.cli.output import say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
-from streams.publish.event_lines import LineEvent
+from streams.publish.sources import LineEvent
 from streams.settings.model import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED, Topic
 from streams.topology.codec import decode, timestamp

@@ -30,9 +30,8 @@ from streams.cli.output import Refusals, say_json, tell
 from streams.cli.progress import read_events
 from streams.pipeline.handler_runner import exhausted
 from streams.pipeline.local import LocalHandler
-from streams.publish.event_lines import read_pages
-from streams.publish.lines import STANDARD_INPUT_PATH, read_lines, too_long
-from streams.publish.sources import check_source, holds_pages
+from streams.publish.entries import STANDARD_INPUT_PATH, read_lines, too_long
+from streams.publish.sources import check_source, holds_pages, read_pages
 from streams.replay.comparisons import compare, comparison_of, not_comparable
 from streams.runtime.terminal import dumped
 from streams.settings.model import Settings

@@ -14,8 +14,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import BaseRoute
 
 from streams.console import words
-from streams.console.flow import Flow
-from streams.console.follow import Feed, Follower
+from streams.console.follow import Feed, Flow, Follower
 from streams.console.guard import Guard
 from streams.console.lists import FILTERS
 from streams.console.objects import Records

@@ -19,8 +19,7 @@ from typing import BinaryIO
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from streams.publish.entries import Entry, Refused, SourceError
-from streams.publish.lines import STANDARD_INPUT_PATH
+from streams.publish.entries import STANDARD_INPUT_PATH, Entry, Refused, SourceError
 from streams.publish.sources import Format, read, read_standard_input, size_of
 from streams.topology import Topic
 

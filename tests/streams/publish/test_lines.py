@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from schemas.pages import CrawledPage
-from streams.publish import lines as module
-from streams.publish.lines import Line, read_lines, read_piped_lines
+from streams.publish import entries as module
+from streams.publish.entries import Line, read_lines, read_piped_lines
 from streams.publish.sources import Format, read
 from streams.topology import PAGES_CRAWLED
 
