@@ -86,8 +86,8 @@ def as_command(name: str, command: Callable[..., int]) -> Callable[..., int]:
         options += [option.replace(kind=Parameter.KEYWORD_ONLY) for option in given.values()]
 
     def called(**values: Any) -> int:
-        made = {key: kind(**{option: values.pop(option) for option in own}) for key, (kind, own) in groups.items()}
         try:
+            made = {key: kind(**{option: values.pop(option) for option in own}) for key, (kind, own) in groups.items()}
             return command(**values, **made)
         except Exception as error:
             if (status := _status_of(error)) is None:

@@ -28,7 +28,7 @@ from schemas.relevance import (
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry
 from streams.console.lists import render_list
-from streams.console.objects import events_of, first_of, object_route, reply_of
+from streams.console.objects import Show, events_of, first_of, object_route, reply_of
 from streams.console.words import Span
 from streams.query.engine import Refusal
 from streams.topology import handler_named
@@ -38,35 +38,6 @@ from streams.views.words import SubjectKind, reasons_of
 _APART = 0.2  # scores that differ by more are a disagreement, also inside a band
 _MOST_CHARACTERS = 6_000
 _MOST_PARAGRAPHS = 40
-
-
-def _claim_routes(context: Context) -> list[Route]:
-    return [
-        Route("/claim", partial(render_list, context, "/claim")),
-        object_route(context, "/claim", SubjectKind.CLAIM, _claim),
-    ]
-
-
-def _relevance_routes(context: Context) -> list[Route]:
-    return [
-        Route("/relevance", partial(render_list, context, "/relevance")),
-        object_route(context, "/relevance", SubjectKind.REQUEST, _relevance),
-    ]
-
-
-def _query_routes(context: Context) -> list[Route]:
-    return [
-        Route("/query", partial(_listed, context)),
-        Route("/query", context.guard.acting(partial(_ask, context)), methods=["POST"]),
-        object_route(context, "/query", SubjectKind.QUERY, _show),
-    ]
-
-
-SCREENS = (
-    Screen("Claims", "/claim", "m", "whether a claim is clear without its source", _claim_routes),
-    Screen("Relevance", "/relevance", "e", "which source answers, and what it says", _relevance_routes),
-    Screen("Queries", "/query", "q", "how results got their ranks, and what a model reads", _query_routes),
-)
 
 
 async def _claim(context: Context, request: Request, claim_id: str, entries: list[Entry]) -> Response:
@@ -245,3 +216,27 @@ def context_parts(context: str) -> list[tuple[str, str]]:
         (next((kind for prefix, kind in _KINDS.items() if line.startswith(prefix)), "plain"), line)
         for line in context.splitlines()
     ]
+
+
+def _object_screen(title: str, path: str, key: str, about: str, kind: SubjectKind, show: Show) -> Screen:
+    def routes(context: Context) -> list[Route]:
+        return [Route(path, partial(render_list, context, path)), object_route(context, path, kind, show)]
+
+    return Screen(title, path, key, about, routes)
+
+
+def _query_routes(context: Context) -> list[Route]:
+    return [
+        Route("/query", partial(_listed, context)),
+        Route("/query", context.guard.acting(partial(_ask, context)), methods=["POST"]),
+        object_route(context, "/query", SubjectKind.QUERY, _show),
+    ]
+
+
+_OF_CLAIMS = "whether a claim is clear without its source"
+_OF_SOURCES = "which source answers, and what it says"
+SCREENS = (
+    _object_screen("Claims", "/claim", "m", _OF_CLAIMS, SubjectKind.CLAIM, _claim),
+    _object_screen("Relevance", "/relevance", "e", _OF_SOURCES, SubjectKind.REQUEST, _relevance),
+    Screen("Queries", "/query", "q", "how results got their ranks, and what a model reads", _query_routes),
+)
