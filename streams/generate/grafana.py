@@ -1,6 +1,6 @@
 """The Grafana dashboards as JSON, in the order of their links, with the provisioning of their data source.
 
-``templates/dashboards.yaml`` has the content, and ``templates/grafana.yaml`` the parts of the JSON, which is never
+``templates/dashboards.yaml`` has the content, and ``templates/dashboard.yaml.j2`` the form of the JSON, which is never
 edited.
 """
 
@@ -14,7 +14,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from streams.generate.prometheus import refuse_undeclared
-from streams.generate.templates import filled, read_data
+from streams.generate.templates import filled, read_data, rendered
 from streams.topology import HANDLERS
 from streams.topology.text import to_json, to_yaml
 
@@ -71,7 +71,7 @@ def grafana() -> dict[Path, str]:
             for query in panel["queries"]:
                 place = f"dashboard {dashboard['name']}: {panel['title']}"
                 refuse_undeclared(query["expr"], place, _SHOWN.findall(query["legend"]))
-    provisioning = read_data("grafana.yaml")["provisioning"]
+    provisioning = read_data("grafana.yaml")
     return {
         **{FOLDER / f"dashboards/{dashboard['name']}.json": to_json(as_json(dashboard)) for dashboard in shown},
         **{FOLDER / "provisioning" / name: to_yaml(content) for name, content in provisioning.items()},
@@ -79,75 +79,28 @@ def grafana() -> dict[Path, str]:
 
 
 def as_json(shown: Declared) -> dict[str, Any]:
-    handlers = ",".join(handler.name for handler in HANDLERS)
-    variables = filled(read_data("grafana.yaml")["variables"], {"handlers": handlers})
-    return _part(
-        "dashboard",
-        uid=_uid(shown),
-        title=shown["title"],
-        note=shown["note"],
-        links=[_link(other) for other in dashboards() if other["name"] != shown["name"]],
-        variables=variables if shown.get("by_handler") else variables[:1],
-        panels=[{"id": number, **panel} for number, panel in enumerate(_placed(shown), start=1)],
+    others = [other for other in dashboards() if other["name"] != shown["name"]]
+    [document] = rendered(
+        "dashboard.yaml.j2",
+        shown=shown,
+        others=others,
+        handlers=HANDLERS,
+        panels=_placed(shown),
+        letters=ascii_uppercase,
     )
+    return dict(document)
 
 
-def _part(name: str, **values: Any) -> dict[str, Any]:
-    return dict(filled(read_data("grafana.yaml")[name], values))
-
-
-def _uid(shown: Declared) -> str:
-    return f"assay-{shown['name']}"
-
-
-def _link(other: Declared) -> dict[str, Any]:
-    title = other["title"].removeprefix("Assay: ").capitalize()
-    return _part("link", uid=_uid(other), title=title, note=other["note"])
-
-
-def _placed(shown: Declared) -> Iterator[dict[str, Any]]:
+def _placed(shown: Declared) -> Iterator[tuple[Declared, dict[str, int]]]:
+    """The rows and panels, each with its place."""
     top = 0
     for row in shown["rows"]:
-        yield {**_part("row", title=row["title"]), "gridPos": {"x": 0, "y": top, "w": COLUMNS, "h": 1}}
+        yield row | {"form": "row"}, {"x": 0, "y": top, "w": COLUMNS, "h": 1}
         top += 1
         figures = all(panel["form"] == "figure" for panel in row["panels"])
         abreast, height = (FIGURES_ABREAST, FIGURE_HEIGHT) if figures else (ABREAST, HEIGHT)
         width = COLUMNS // abreast
         for position, panel in enumerate(row["panels"]):
             down, across = divmod(position, abreast)
-            place = {"x": across * width, "y": top + down * height, "w": width, "h": height}
-            yield {**_panel(panel), "gridPos": place}
+            yield panel, {"x": across * width, "y": top + down * height, "w": width, "h": height}
         top += -(-len(row["panels"]) // abreast) * height
-
-
-def _panel(panel: Declared) -> dict[str, Any]:
-    named = any("{{" in query["legend"] for query in panel["queries"])
-    form = filled(
-        read_data("grafana.yaml")["forms"]["objective" if "objective" in panel else panel["form"]],
-        {"objective": panel.get("objective"), "text_mode": "value_and_name" if named else "value"},
-    )
-    least = {} if panel.get("signed") else {"min": 0}
-    bars = panel["form"] == "bars"
-    return _part(
-        "panel",
-        type=form["type"],
-        title=panel["title"],
-        note=panel["note"],
-        defaults={"unit": panel["unit"], **least, **form["defaults"]},
-        targets=[_target(bars, *pair) for pair in zip(ascii_uppercase, panel["queries"], strict=False)],
-        options=form["options"],
-    )
-
-
-def _target(bars: bool, letter: str, query: Declared) -> dict[str, Any]:
-    # Grafana takes cumulative buckets apart for this format, so that a bar is what lies between two bounds.
-    by_bucket = bars and query["legend"] == "{{le}}"
-    return _part(
-        "target",
-        letter=letter,
-        expr=query["expr"],
-        legend=query["legend"],
-        instant=bars,
-        range=not bars,
-        format="heatmap" if by_bucket else "time_series",
-    )
