@@ -80,7 +80,9 @@ def as_command(name: str, command: Callable[..., int]) -> Callable[..., int]:
         if is_dataclass(kind := parameter.annotation):
             hints, fields = get_type_hints(kind, include_extras=True), signature(kind).parameters
             given = {
-                key: field.replace(annotation=hints[key]) for key, field in fields.items() if _is_option(hints[key])
+                key: field.replace(annotation=hints[key])
+                for key, field in fields.items()
+                if get_origin(hints[key]) is Annotated
             }
             groups[parameter.name] = kind, list(given)
         options += [option.replace(kind=Parameter.KEYWORD_ONLY) for option in given.values()]
@@ -97,10 +99,6 @@ def as_command(name: str, command: Callable[..., int]) -> Callable[..., int]:
     called.__signature__ = Signature(options)  # type: ignore[attr-defined]
     called.__doc__ = command.__doc__
     return called
-
-
-def _is_option(annotation: Any) -> bool:
-    return get_origin(annotation) is Annotated
 
 
 def _status_of(error: Exception) -> int | None:

@@ -30,7 +30,7 @@ from streams.topology.codec import OutputRecord
 from streams.views.amounts import in_kinds, in_time
 
 if TYPE_CHECKING:
-    from streams.publish.sending import RunSending, Sending
+    from streams.publish.sending import Sending
     from streams.replay.estimate import Estimate
 
 
@@ -176,19 +176,19 @@ def _summarize_checked(asked: Publication, valid: int, size: int, seconds: float
 async def _send(asked: Publication, settings: Settings) -> int:
     from streams.kafka.clients import make_producer, opened
     from streams.kafka.topics import create_topics
-    from streams.publish.sending import Sending
+    from streams.publish.sending import LiveLog, Sending
 
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)
     if (run := asked.run) is not None:
         return await _send_run(asked, run, settings)
     async with opened(make_producer(settings.kafka, None, "assay.publish")) as producer:
-        sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
-        return await _pass_on(asked, sending, Position())
+        log = LiveLog(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
+        return await _pass_on(asked, Sending(log, Position(), settings.pipeline), Position())
 
 
 async def _send_run(asked: Publication, run: str, settings: Settings) -> int:
-    from streams.publish.sending import RunLog, RunSending, RunTakenError
+    from streams.publish.sending import RunLog, RunTakenError, Sending
 
     log = RunLog(settings, asked.to, run)
     if asked.resume is not None and await log.read() is None:
@@ -200,7 +200,7 @@ async def _send_run(asked: Publication, run: str, settings: Settings) -> int:
             before = f"{position.published} published, {position.refused} refused before"
             tell("publish", f"resuming run {run}: {before}")
         position = position or Position()
-        return await _pass_on(asked, RunSending(log, position, settings.pipeline), position)
+        return await _pass_on(asked, Sending(log, position, settings.pipeline), position)
     except ChangedError as error:
         again = "publish what it is now as another run, under another --run-id"
         raise CommandError(f"run {run} can't go on: {error}; {again}", 2) from None
@@ -210,7 +210,7 @@ async def _send_run(asked: Publication, run: str, settings: Settings) -> int:
         await log.close()
 
 
-async def _pass_on(asked: Publication, sending: Sending | RunSending, before: Position) -> int:
+async def _pass_on(asked: Publication, sending: Sending, before: Position) -> int:
     from aiokafka.errors import KafkaError
 
     from streams.publish.sending import RunTakenError

@@ -15,7 +15,7 @@ from typer import Argument, BadParameter, Option
 from schemas.event import Event
 from schemas.outcome import Dead, Drop
 from streams.cli.command import AsJson, CommandError, Config, find_topic, load_settings, run_with_kafka
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import Refusals, say, say_json
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import no_topic
 from streams.cli.why import begin_of
@@ -82,20 +82,16 @@ def _band(band: int, between: str) -> str:
 
 
 def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:
-    tally, wrong = Tally(), 0
+    tally, wrong = Tally(), Refusals("stats")
     for found in read_events("stats", file, topic, quiet=as_json):
         if isinstance(found.event, Event):
             tally.add(found.event)
         elif isinstance(found.event, Drop) and found.value.startswith(_DEAD_LINE):
             tally.refusals[str(json.loads(found.value).get("reason"))] += 1
         else:
-            wrong += 1
-            if wrong == 1:
-                tell("stats", f"{found.place}: {printable(found.problem, 200)}")
-    if wrong > 1:
-        tell("stats", f"and {wrong - 1} more lines without an event of {topic.name}")
+            wrong.add(f"{found.place}: {printable(found.problem, 200)}")
     tally.print(topic.name, as_json=as_json)
-    return 1 if wrong else 0
+    return 1 if wrong.tell_rest(f"lines without an event of {topic.name}") else 0
 
 
 def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *, as_json: bool) -> int:

@@ -14,7 +14,7 @@ from handlers.ranking.model import OBJECTIVES, ModelMismatchError
 from schemas.event import Provenance
 from schemas.outcome import Dead, Drop
 from streams.cli.command import AsJson, CommandError, Config, load_settings, run_with_kafka
-from streams.cli.output import say, say_json, tell
+from streams.cli.output import Refusals, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
 from streams.publish.sources import LineEvent
 from streams.settings.model import Settings
@@ -25,9 +25,6 @@ from streams.training.model_files import MANIFEST_FILE, is_free, read_ranking_mo
 if TYPE_CHECKING:
     from streams.training.join import ServedLog
     from streams.training.train import Trained
-
-
-_SHOWN = 10  # the unreadable places that are shown
 
 
 def train(
@@ -60,10 +57,10 @@ def train(
     served = ServedLog()
     if status := _read(settings, completed, feedback, served):
         return status
-    for place in served.unreadable[:_SHOWN]:
-        tell("train", f"left out: {place}")
-    if (more := len(served.unreadable) - _SHOWN) > 0:
-        tell("train", f"left out: {more} more that cannot be read")
+    unreadable = Refusals("train")
+    for place in served.unreadable:
+        unreadable.add(f"left out: {place}")
+    unreadable.tell_rest("that cannot be read")
     joined = served.joined()
     tell("train", f"{joined.labelled:,} labelled results of {len(joined.requests):,} requests")
     current, why = settings.ranking_model, None
