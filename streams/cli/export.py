@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from datetime import UTC
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from typer import Argument, Option
@@ -164,32 +163,33 @@ class PageRows:
 
     def __init__(self, target: BinaryIO | Exact, *, newest: bool = False) -> None:
         self._target = target
-        self._newest: dict[bytes, tuple[float, int]] = {}
-        self._waiting = TemporaryFile() if newest else None  # noqa: SIM115 - it lives until finish
+        self._waiting = sqlite3.connect("") if newest else None  # a temporary file
+        if self._waiting is not None:
+            self._waiting.execute("CREATE TABLE pages (url BLOB PRIMARY KEY, fetched REAL, place INTEGER, row BLOB)")
         self._count = 0
 
     def add(self, page: ScoredPage) -> None:
+        self._count += 1
         if self._waiting is None:
             self._target.write(row_of(page))
-            self._count += 1
             return
-        address = blake2b(page.url.encode("utf-8", "replace"), digest_size=16).digest()
         at = page.fetched_at
         fetched = float("-inf") if at is None else (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
-        known = self._newest.get(address)
-        if known is None or fetched >= known[0]:
-            self._newest[address] = fetched, self._waiting.tell()
-            self._waiting.write(row_of(page))
+        self._waiting.execute(
+            "INSERT INTO pages VALUES (?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET fetched = excluded.fetched,"
+            " place = excluded.place, row = excluded.row WHERE excluded.fetched >= fetched",
+            (page.url.encode("utf-8", "replace"), fetched, self._count, row_of(page)),
+        )
 
     def finish(self) -> int:
         """Writes the rows that wait, in the order in which they came; returns the number of all rows."""
         if self._waiting is None:
             return self._count
-        with self._waiting as rows:
-            for place in sorted(place for _, place in self._newest.values()):
-                rows.seek(place)
-                self._target.write(rows.readline())
-        return len(self._newest)
+        with closing(self._waiting) as pages:
+            [count] = pages.execute("SELECT count(*) FROM pages").fetchone()
+            for (row,) in pages.execute("SELECT row FROM pages ORDER BY place"):
+                self._target.write(row)
+        return int(count)
 
 
 def export(options: Export) -> int:

@@ -119,10 +119,6 @@ def _page_bytes(page: CrawledPage) -> int:
 LARGEST_LINE = TOPIC_BYTES  # the bytes of the longest line that is read; no topic accepts more
 STANDARD_INPUT_PATH = Path("-")
 STANDARD_INPUT = 0  # the descriptor of standard input
-LARGEST_GAP = 256 * 1024 * 1024
-"""The bytes that may follow each other without a line to read; a small gzipped file may have blank lines by the hundred
-million, so each counts as ``_BLANK_LINE``."""
-_BLANK_LINE = 256
 _CHUNK_BYTES = 64 * 1024
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
@@ -181,7 +177,7 @@ class _Cutter:
     def __init__(self, name: str, end: bytes = b"\n") -> None:
         """``end`` is what a line gets back that was cut off at its end."""
         self._name, self._end = name, end
-        self._number = self._gap = self._length = 0
+        self._number = self._length = 0
         self._held = bytearray()
         self._began = False
 
@@ -190,20 +186,13 @@ class _Cutter:
         if not self._began and (block.startswith(_WIDE) or b"\0" in block[:4]):
             raise OSError(errno.EILSEQ, "it is packed, or not UTF-8; convert UTF-16: iconv -f UTF-16 -t UTF-8")
         self._began = True
-        self._gap += len(block)
-        if self._gap > LARGEST_GAP:
-            found = f"no line to read for long, up to line {self._number + 1}"
-            raise OSError(errno.EFBIG, f"{found}; write one event a line, and remove blank lines: grep .")
         *ended, unfinished = block.split(b"\n") if block else (b"", b"")
         for piece in ended:
             self._hold(piece)
             self._number += 1
             text = bytes(self._held).removeprefix(codecs.BOM_UTF8) + (self._end if block else b"")
             line = None if self._length > LARGEST_LINE else text
-            if line is not None and not line.strip():
-                self._gap += _BLANK_LINE
-            else:
-                self._gap = len(block)
+            if line is None or line.strip():
                 yield f"{self._name}:{self._number}", line
             self._held, self._length = bytearray(), 0
         self._hold(unfinished)
