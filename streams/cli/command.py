@@ -10,11 +10,11 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import is_dataclass
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_hints
 
 import typer
 from typer import Option
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from streams.topology import Handler, Topic
 
 
+T = TypeVar("T")
 HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 AsJson = Annotated[bool, Option("--json", help="Write JSON for programs.")]
@@ -180,6 +181,21 @@ async def _work(command: str, settings: Settings, work: Coroutine[Any, Any, int]
     finally:
         if looking is not None:
             looking.cancel()
+
+
+async def answered(kafka: KafkaSettings, seconds: float, work: Awaitable[T]) -> T | str:
+    """What the work returns, or why Kafka does not answer it within so many seconds."""
+    from aiokafka.errors import KafkaError
+
+    from streams.kafka.trouble import explain_trouble
+
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError:
+        return f"Kafka at {kafka.bootstrap_servers} does not answer"
+    except (KafkaError, OSError, ValueError) as error:
+        return await explain_trouble(error, kafka)
 
 
 async def _report_silence(command: str, kafka: KafkaSettings) -> None:

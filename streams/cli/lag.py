@@ -18,6 +18,7 @@ from streams.cli.command import (
     AsJson,
     CommandError,
     Config,
+    answered,
     find_handlers,
     load_settings,
     run_with_kafka,
@@ -179,20 +180,14 @@ def lag_exporter(settings: Settings, handlers: Sequence[Handler], clock: Clock) 
 
 
 async def _read(settings: Settings, handlers: Sequence[Handler], clock: Clock) -> tuple[bytes | str, int]:
-    from aiokafka.errors import KafkaError
-
     from streams.kafka.groups import read_dead_letters, read_lags
-    from streams.kafka.trouble import explain_trouble
 
-    try:
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            lags = await read_lags(settings.kafka, handlers, clock)
-            dead = await read_dead_letters(settings.kafka, handlers, clock)
-    except TimeoutError:
-        return f"Kafka did not answer within {_PATIENCE_SECONDS:g} s\n", 503
-    except (KafkaError, OSError) as error:
-        return f"{await explain_trouble(error, settings.kafka)}\n", 503
-    return generate_latest(LagCollector(lags, dead)), 200
+    async def work() -> LagCollector:
+        lags = await read_lags(settings.kafka, handlers, clock)
+        return LagCollector(lags, await read_dead_letters(settings.kafka, handlers, clock))
+
+    found = await answered(settings.kafka, _PATIENCE_SECONDS, work())
+    return (f"{found}\n", 503) if isinstance(found, str) else (generate_latest(found), 200)
 
 
 @dataclass

@@ -18,7 +18,7 @@ from rich.text import Text
 from typer import Option
 
 from schemas.addresses import web_address, without_user
-from streams.cli.command import AsJson, CommandError, Config, load_settings, run_with_kafka
+from streams.cli.command import AsJson, CommandError, Config, answered, load_settings, run_with_kafka
 from streams.cli.output import plain_table, say_json, table_console
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
@@ -117,18 +117,10 @@ async def _views(settings: Settings, workers: Sequence[Worker], every: float) ->
 
 
 async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
-    from aiokafka.errors import KafkaError
-
     from streams.kafka.groups import read_lags
-    from streams.kafka.trouble import explain_trouble
 
-    try:
-        async with asyncio.timeout(_KAFKA_SECONDS):
-            return await read_lags(settings.kafka, HANDLERS, SystemClock()), ""
-    except TimeoutError:
-        return [], f"Kafka at {settings.kafka.bootstrap_servers} does not answer"
-    except (KafkaError, OSError, ValueError) as error:
-        return [], await explain_trouble(error, settings.kafka)
+    found = await answered(settings.kafka, _KAFKA_SECONDS, read_lags(settings.kafka, HANDLERS, SystemClock()))
+    return ([], found) if isinstance(found, str) else (found, "")
 
 
 def make_view(settings: Settings, workers: Sequence[Worker], lags: Sequence[GroupLag], problem: str) -> View:

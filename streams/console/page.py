@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from difflib import unified_diff
 from functools import partial
@@ -34,7 +33,6 @@ from streams.console.context import Context, Screen
 from streams.console.lists import render_list
 from streams.console.objects import Read
 from streams.replay.comparisons import ComponentChange, component_changes, emitted
-from streams.settings.model import Settings
 from streams.topology import DOCUMENTS_INDEXED, PAGES_SCORED, handler_named
 from streams.views.words import SubjectKind, verdict_of
 from streams.workers.child import Work
@@ -49,8 +47,7 @@ _STEPS = {PAGES_SCORED.name: "scored", DOCUMENTS_INDEXED.name: "indexed"}
 
 
 def routes(context: Context) -> list[Route]:
-    texts = PageTexts(context.settings, context.resources)
-    return [Route("/page", partial(_page, context)), Route("/page/text", partial(_text, context, texts))]
+    return [Route("/page", partial(_page, context)), Route("/page/text", partial(_text, context))]
 
 
 SCREEN = Screen("Pages", "/page", "p", "how far a page can be trusted, and why", routes)
@@ -99,13 +96,13 @@ async def _page(context: Context, request: Request) -> Response:
     )
 
 
-async def _text(context: Context, texts: PageTexts, request: Request) -> Response:
+async def _text(context: Context, request: Request) -> Response:
     """The newest crawled text with marks; it runs the scorer again, so the page loads it after itself."""
     url = request.query_params.get("url", "").strip()
     text, problem = None, ""
     try:
         for read in await context.records.crawled(url, 1):
-            text = await texts.read(read.event) if isinstance(read.event, CrawledPage) else read.event
+            text = await page_text_of(context, read.event) if isinstance(read.event, CrawledPage) else read.event
     except (KafkaError, ChildStartError) as error:
         problem = str(error)
     refused = f"{text.reason}: {text.detail}" if isinstance(text, Dead) else ""
@@ -255,27 +252,16 @@ def _left_out(page: CrawledPage, rules: ScorePageRules, content: str, refusal: s
             yield LeftOut(hidden.text, f"{why}: {hidden.reason}" if hidden.reason else why)
 
 
-class PageTexts:
-    """Reads page texts in a child process, which starts when the first page is shown, and ends with ``resources``."""
-
-    def __init__(self, settings: Settings, resources: AsyncExitStack) -> None:
-        self._settings = settings
-        self._resources = resources
-        self._pool: WorkerPool | None = None
-        self._starting = asyncio.Lock()
-
-    async def read(self, page: CrawledPage) -> PageText | Dead:
-        """The text of a page; why it has no text, for a page that takes too long. Raises ChildStartError."""
-        rules, workers = self._settings.rules(ScorePageRules), self._settings.workers
-        if workers.processes == 0:
-            return await asyncio.to_thread(read_page_text, page, rules)
-        async with self._starting:
-            if self._pool is None:
-                # A copy has no cached properties, which the child computes faster than it reads them.
-                pool = WorkerPool(partial(_work, rules.model_copy()), 1, workers.limits)
-                self._pool = await self._resources.enter_async_context(pool)
-        result: PageText | Dead = await self._pool.run(page)
-        return result
+async def page_text_of(context: Context, page: CrawledPage) -> PageText | Dead:
+    """The text of a page; why it has no text, for a page that takes too long. Raises ChildStartError."""
+    rules, workers = context.settings.rules(ScorePageRules), context.settings.workers
+    if workers.processes == 0:
+        return await asyncio.to_thread(read_page_text, page, rules)
+    # A copy has no cached properties, which the child computes faster than it reads them.
+    work = partial(_work, rules.model_copy())
+    pool = await context.once(WorkerPool, lambda: WorkerPool(work, 1, workers.limits))
+    result: PageText | Dead = await pool.run(page)
+    return result
 
 
 def _work(rules: ScorePageRules) -> Work:
