@@ -183,7 +183,7 @@ def run_answer(settings: Settings, asked: Question) -> int:
 
 
 async def _answered(
-    settings: Settings, asked: Question, request: RankingRequested, services: Services, tell: Callable[[str], None]
+    settings: Settings, asked: Question, request: RankingRequested, services: LiveServices, tell: Callable[[str], None]
 ) -> tuple[RankingCompleted, Answer] | Refusal:
     from streams.query.access import open_queries
 

@@ -65,7 +65,9 @@ _TROUBLE = {
     "ChildStartError": 1,
     "ReplayTroubleError": 1,
     "ReplayError": 2,
+    "SelectionError": 2,
     "SourceError": 2,
+    "XgboostMissingError": 1,
 }
 """The errors whose message says what to do, with the exit status. Most commands import the module of none of them."""
 
@@ -78,7 +80,8 @@ def as_command(name: str, command: Callable[..., int]) -> Callable[..., int]:
     groups, options = dict[str, tuple[type, list[str]]](), list[Parameter]()
     for parameter in signature(command, eval_str=True).parameters.values():
         given = {parameter.name: parameter}
-        if is_dataclass(kind := parameter.annotation):
+        kind: Any = parameter.annotation
+        if is_dataclass(kind):
             hints, fields = get_type_hints(kind, include_extras=True), signature(kind).parameters
             given = {
                 key: field.replace(annotation=hints[key])

@@ -15,7 +15,7 @@ from schemas.event import derive_id
 from streams.cli.command import AsJson, CommandError, Config, command_group, confirm, load_settings, run_with_kafka
 from streams.cli.output import Exact, print_rows, say, show
 from streams.cli.progress import ProgressLine
-from streams.dlq.selection import Selection, SelectionError, selection_of
+from streams.dlq.selection import Selection, selection_of
 from streams.kafka.settings import KafkaSettings
 from streams.topology import HANDLERS, handler_named
 
@@ -41,12 +41,9 @@ class Chosen:
 
     @property
     def selection(self) -> Selection:
-        """Raises BadParameter."""
+        """Raises SelectionError."""
         names, now = (self.handlers or [], self.reasons or [], self.stage, self.key), datetime.now(UTC)
-        try:
-            return selection_of(*names, self.since, self.until, now)
-        except SelectionError as error:
-            raise BadParameter(str(error)) from None
+        return selection_of(*names, self.since, self.until, now)
 
 
 OfPlan = Annotated[str, Option("--plan", help="Dead letters of this replay instead of those of live traffic.")]

@@ -20,7 +20,6 @@ from schemas.event import Run
 from streams.cli.command import AsJson, CommandError, Config, find_topic, load_settings, run_with_kafka
 from streams.cli.output import Refusals, say, show, tell
 from streams.cli.progress import ProgressLine
-from streams.llm.journal import JournalError
 from streams.publish.entries import Refused
 from streams.publish.sources import Format, check_source
 from streams.publish.walk import ChangedError, Position, RefusedFile, Walk
@@ -151,8 +150,6 @@ async def _check(asked: Publication, settings: Settings) -> int:
                 else:
                     async for _ in records:
                         pass
-    except JournalError as error:
-        raise CommandError(f"the journal of answers can't be read: {error}") from None
     finally:
         _summarize_checked(asked, valid, size, time.monotonic() - began, estimate)
     return 1 if asked.refusals.count else 0

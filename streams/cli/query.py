@@ -154,7 +154,7 @@ def _request_of(asked: Question) -> RankingRequested:
     except ValueError as error:
         raise CommandError(f"--app {error}", 2) from None
     found = _candidates(asked.candidates) if asked.candidates is not None else None
-    filters = {"tiers": asked.tier, "domains": asked.domain, "tags": asked.tag}
+    filters: dict[str, Any] = {"tiers": asked.tier, "domains": asked.domain, "tags": asked.tag}
     value = {
         "request_id": str(uuid4()),
         "query": _asked(asked.text),

@@ -23,7 +23,6 @@ from streams.cli.replay import RunOptions
 from streams.cli.run import outdated_writes
 from streams.http.server import HttpServer
 from streams.kafka.topics import create_topics
-from streams.llm.journal import JournalError
 from streams.replay.admin import begin, resolved
 from streams.replay.budget import cost_problems
 from streams.replay.comparisons import compare, comparison_of, not_comparable
@@ -166,11 +165,8 @@ def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, outdated:
 
 
 async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:
-    try:
-        with ProgressLine("replay", "estimating", offsets_read(settings, plan)) as advance:
-            found = await estimate(settings, plan, advance)
-    except JournalError as error:
-        raise CommandError(f"the journal of answers can't be read: {error}", 2) from error
+    with ProgressLine("replay", "estimating", offsets_read(settings, plan)) as advance:
+        found = await estimate(settings, plan, advance)
     if as_json:
         say_json({"plan": plan.plan, "max_cost_usd": plan.max_cost_usd, **found.to_wire()})
     else:

@@ -6,7 +6,7 @@ import json
 import shutil
 from collections import Counter
 from contextlib import aclosing
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from streams.cli.command import AsJson, CommandError, Config, find_topic, load_s
 from streams.cli.output import Refusals, say, say_json
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import no_topic
-from streams.cli.why import begin_of
+from streams.dlq.selection import moment
 from streams.publish.entries import STANDARD_INPUT_PATH
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
@@ -43,7 +43,7 @@ def stats(
     known = find_topic(topic)
     if source is not None and since:
         raise BadParameter("lines of a file have no time; leave it out", param_hint="'--since'")
-    begin = begin_of(since)
+    begin = moment("--since", since, datetime.now(UTC))
     settings = load_settings(config)
     if source is not None:
         if source != STANDARD_INPUT_PATH and not source.exists():

@@ -47,8 +47,7 @@ def tail(
         name = (await partitions_of(topic, settings.kafka))[0].topic
         console, prefix = Screen(soft_wrap=True), settings.kafka.topic_prefix
         lists = log_reader.follow(settings.kafka, [name], start, to_end=not follow)
-        by_time = (sorted(records, key=lambda record: record.timestamp) async for records in lists)
-        async with contextlib.aclosing(taken(by_time, most)) as records:
+        async with contextlib.aclosing(taken(lists, most, by_time=True)) as records:
             async for record in records:
                 say_json(as_json_line(record)) if as_json else console.print(as_line(record, prefix))
         return 0
@@ -62,13 +61,13 @@ def check_start(text: str) -> None:
 
 
 async def taken(
-    lists: AsyncGenerator[list[ConsumerRecord], None], most: int | None
+    lists: AsyncGenerator[list[ConsumerRecord], None], most: int | None, *, by_time: bool = False
 ) -> AsyncGenerator[ConsumerRecord, None]:
-    """The records of these lists, ``most`` of them at most."""
+    """The records of these lists, ``most`` of them at most; with ``by_time`` a list is sorted by time."""
     left = most
     async with contextlib.aclosing(lists):
         async for records in lists:
-            for record in records[:left]:
+            for record in (sorted(records, key=lambda record: record.timestamp) if by_time else records)[:left]:
                 yield record
             left = left and max(0, left - len(records))
             if left == 0:

@@ -48,7 +48,7 @@ def train(
         missing = "'--feedback'" if feedback is None else "'--completed'"
         raise BadParameter("give both --completed and --feedback, or neither", param_hint=missing)
     from streams.training.join import ServedLog
-    from streams.training.train import Refusal, XgboostMissingError, write_card
+    from streams.training.train import Refusal, write_card
     from streams.training.train import train as train_model
 
     settings = load_settings(config)
@@ -70,10 +70,7 @@ def train(
         why = str(error)
     wanted = int(features) if features else None
     confidence, columns = settings.ranking.trees.confidence, features_config(settings.ranking)
-    try:
-        made = train_model(joined, settings.training, seed, confidence, wanted, current, skip_other_versions, columns)
-    except XgboostMissingError as error:
-        return tell("train", str(error), 1)
+    made = train_model(joined, settings.training, seed, confidence, wanted, current, skip_other_versions, columns)
     if isinstance(made, Refusal):
         tell("train", made.because)
         if as_json:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, Option
 
 from handlers.html.links import canonical_url
 from handlers.indexing.points import document_id_of, places_to_read
@@ -18,7 +18,7 @@ from schemas.llm import CallOutcome
 from streams.cli.command import AsJson, CommandError, Config, load_settings, run_with_kafka
 from streams.cli.output import say, say_json, show, tell
 from streams.cli.progress import ProgressLine
-from streams.dlq.selection import SelectionError, moment
+from streams.dlq.selection import moment
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.llm.journal import JournalError
 from streams.llm.reports import stored_reply
@@ -45,7 +45,7 @@ def why(
     config: Config = None,
 ) -> int:
     """The newest first. Such as: `assay why https://example.org/report --since 7d`."""
-    begin = begin_of(since)
+    begin = moment("--since", since, datetime.now(UTC))
     settings = load_settings(config)
     if reply:
         return show_reply(settings.llm, subject, as_json=as_json)
@@ -71,13 +71,6 @@ def why(
         return tell("why", f"no record of {printable(subject, _SHOWN)} since {day}{where}", 1)
 
     return run_with_kafka("why", settings, work())
-
-
-def begin_of(since: str) -> datetime | None:
-    try:
-        return moment("--since", since, datetime.now(UTC))
-    except SelectionError as error:
-        raise BadParameter(str(error), param_hint="'--since'") from None
 
 
 async def _decisions(

@@ -135,7 +135,7 @@ def _next_member(data: Content, at: int) -> int | None:
     return next((sign for sign in signs if _begins_record(data[sign : sign + _BEGINNING])), None)
 
 
-def _begins_record(packed: bytes) -> bool:
+def _begins_record(packed: bytes | bytearray) -> bool:
     try:
         return zlib.decompressobj(31).decompress(packed, 5) == b"WARC/"
     except zlib.error:
