@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import is_dataclass
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_origin, get_type_hints
 
 import typer
 from typer import Option
@@ -77,12 +77,12 @@ def as_command(name: str, command: Callable[..., int]) -> Callable[..., int]:
 
     If a parameter of it is a dataclass, the fields of that with annotations are options.
     """
-    groups, options = dict[str, tuple[type, list[str]]](), list[Parameter]()
+    groups, options = dict[str, tuple[Any, list[str]]](), list[Parameter]()
     for parameter in signature(command, eval_str=True).parameters.values():
         given = {parameter.name: parameter}
         kind: Any = parameter.annotation
         if is_dataclass(kind):
-            hints, fields = get_type_hints(kind, include_extras=True), signature(kind).parameters
+            hints, fields = get_type_hints(kind, include_extras=True), signature(cast("type", kind)).parameters
             given = {
                 key: field.replace(annotation=hints[key])
                 for key, field in fields.items()
