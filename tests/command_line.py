@@ -27,4 +27,3 @@ class Done:
 
 
 Ran = Callable[..., Done]
-"""``ran(run_file_stats, topic, file, as_json=True)``"""

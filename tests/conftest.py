@@ -26,6 +26,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from schemas.rules import Rules
+from streams.cli.command import as_command
 from streams.kafka.clients import opened
 from streams.local_kafka.install import KAFKA_VERSION, cache_folder
 from streams.settings.model import Settings
@@ -62,11 +63,11 @@ def topic_prefix(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def ran(capsys: pytest.CaptureFixture[str]) -> Ran:
-    """Calls a command's function in this process."""
+    """Calls a command's function in this process, and reports its errors as commands do."""
 
     def call(command: Callable[..., int], *given: Any, **named: Any) -> Done:
         capsys.readouterr()
-        status = command(*given, **named)
+        status = as_command("TEST", lambda: command(*given, **named))()
         return Done(status, *capsys.readouterr())
 
     return call

@@ -6,12 +6,12 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from rich.text import Text
-from typer import Argument, Option
+from typer import Option
 
 from handlers.prompts.untrusted import for_model, one_line
 from handlers.reasoning.answer import Answer, AnswerOutcome, AnswerRules, Sentence, answer_query
@@ -21,8 +21,9 @@ from schemas.needs import Ask, AskModel
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from schemas.replies import ModelFailed, ModelReply, ModelUnavailable, Reply
-from streams.cli.output import LABEL_STYLE, AsJson, Config, load_settings, say_json, text_console
-from streams.cli.query import Domains, QueryOptions, Since, Tags, Tiers, Until, run_search, steps_shown
+from streams.cli.command import load_settings
+from streams.cli.output import LABEL_STYLE, say_json, text_console
+from streams.cli.query import Question, run_search, steps_shown
 from streams.llm.tasks import answer_offline
 from streams.pipeline.handler_runner import Services
 from streams.pipeline.services import LiveServices
@@ -37,26 +38,18 @@ _NAME_A_MODEL = (
 )
 
 
-def answer(
-    text: Annotated[str, Argument(help="The question; - reads it from standard input.")],
-    limit: Annotated[int | None, Option(min=1, max=100, help="Sources; ranking.limit by default.")] = None,
-    tier: Tiers = None,
-    domain: Domains = None,
-    tag: Tags = None,
-    since: Since = None,
-    until: Until = None,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOptions(Question):
+    limit: Annotated[int | None, Option(min=1, max=100, help="Sources; ranking.limit by default.")] = None
     candidates: Annotated[
         Path | None, Option(help="Answer from these instead of the index's: one a line, or an array.")
-    ] = None,
-    no_model: Annotated[bool, Option("--no-model", help="Quote the sources instead of asking a model.")] = False,
-    app: Annotated[str, Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
-    as_json: AsJson = False,
-    config: Config = None,
-) -> int:
+    ] = None
+    no_model: Annotated[bool, Option("--no-model", help="Quote the sources instead of asking a model.")] = False
+
+
+def answer(asked: AnswerOptions) -> int:
     """Such as: `assay answer "When was the dam closed?" --tier A`."""
-    filters = {"tiers": tier, "domains": domain, "tags": tag, "date_from": since, "date_to": until}
-    options = QueryOptions(text, limit, filters, candidates, no_model=no_model, app=app, as_json=as_json)
-    return run_answer(load_settings(config), options)
+    return run_answer(load_settings(asked.config), asked)
 
 
 def print_answer(ranked: RankingCompleted, answer: Answer, *, offline: bool) -> None:
@@ -169,37 +162,46 @@ _WEIGHT = 1.0
 _ENOUGH_FAILURES = 2  # failures of a model, that of the ranking included, after which this answer does not ask it again
 
 
-def run_answer(settings: Settings, options: QueryOptions) -> int:
-    return run_search("answer", _with_weights(settings), options, _search)
+def run_answer(settings: Settings, asked: Question) -> int:
+    async def search(settings: Settings, request: RankingRequested) -> Refusal | None:
+        services = LiveServices(settings, at_once=True)
+        try:
+            with steps_shown(asked.as_json or settings.llm.offline) as show_step:
+                found = await _answered(settings, asked, request, services, show_step)
+        finally:
+            await services.aclose()
+        if isinstance(found, Refusal):
+            return found
+        ranked, answer = found
+        if asked.as_json:
+            say_json(document_of(ranked, answer))
+        else:
+            print_answer(ranked, answer, offline=settings.llm.offline and not asked.no_model)
+        return None
+
+    return run_search(_with_weights(settings), asked, search)
 
 
-async def _search(settings: Settings, options: QueryOptions, request: RankingRequested) -> Refusal | None:
+async def _answered(
+    settings: Settings, asked: Question, request: RankingRequested, services: LiveServices, tell: Callable[[str], None]
+) -> tuple[RankingCompleted, Answer] | Refusal:
     from streams.query.access import open_queries
 
-    services = LiveServices(settings, at_once=True)
-    try:
-        with steps_shown(options.as_json or settings.llm.offline) as show_step:
-            show_step("looking for sources")
-            given = request.candidates is not None
-            async with open_queries(settings, app=options.app, own_candidates=given, services=services) as queries:
-                # Others may have had the index before.
-                began = time.monotonic()
-                ranked = await queries.answer(request)
-            if isinstance(ranked, Refusal):
-                return ranked
-            seconds = settings.query.answer_seconds - (time.monotonic() - began)
-            answer = await converse(settings, ranked, services, show_step, seconds)
-    finally:
-        await services.aclose()
+    tell("looking for sources")
+    own = request.candidates is not None
+    async with open_queries(settings, app=asked.app, own_candidates=own, services=services) as queries:
+        # Others may have had the index before.
+        began = time.monotonic()
+        ranked = await queries.answer(request)
+    if isinstance(ranked, Refusal):
+        return ranked
+    seconds = settings.query.answer_seconds - (time.monotonic() - began)
+    answer = await converse(settings, ranked, services, tell, seconds)
     if isinstance(answer, ModelUnavailable):
         when = f"again in {math.ceil(answer.after_seconds)} s, or " if answer.after_seconds else "again later, or "
         todo = f"ask {when}with --no-model for the sources' own sentences; `assay doctor --models` looks at the model"
         return Refusal("unavailable", f"no model can be asked now: {answer.detail}; {todo}")
-    if options.as_json:
-        say_json(document_of(ranked, answer))
-    else:
-        print_answer(ranked, answer, offline=settings.llm.offline and not options.no_model)
-    return None
+    return ranked, answer
 
 
 async def converse(

@@ -22,8 +22,9 @@ from typing import Annotated
 
 from typer import BadParameter, Option
 
-from streams.cli.output import AsJson, say, show, tell
-from streams.local_kafka.broker import HOST, STOP_SECONDS, BrokerUnavailable, LocalKafka
+from streams.cli.command import AsJson, CommandError
+from streams.cli.output import say, show, tell
+from streams.local_kafka.broker import HOST, STOP_SECONDS, LocalKafka
 from streams.local_kafka.install import cache_folder, kafka_jars
 
 _POLL_SECONDS = 0.05
@@ -113,7 +114,7 @@ def broker(
 def run_broker(port: int | None, data_dir: Path | None, *, as_json: bool) -> int:
     """Runs Kafka on a port of 127.0.0.1, a free one where None; returns 1 if it cannot start, or ends by itself."""
     if (other := _running(port)) is not None:
-        return tell("broker", _already(other), 1)
+        raise CommandError(_already(other))
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
         with LocalKafka(port=port, data_dir=data_dir, progress=_report) as kafka:
@@ -125,8 +126,6 @@ def run_broker(port: int | None, data_dir: Path | None, *, as_json: bool) -> int
                     tell("broker", f"Kafka ended by itself: {kafka.cause()}")
                 finally:
                     kafka.stop()  # before the note is removed, which tells --stop that the port is free
-    except BrokerUnavailable as error:
-        tell("broker", str(error))
     except KeyboardInterrupt:
         return 0
     finally:
@@ -142,10 +141,7 @@ def _detach(port: int, data_dir: Path | None, *, as_json: bool) -> int:
         return show(as_json, asdict(other) | {"kafka_pid": None}, _already(other))
     command = [sys.executable, "-m", "assay", "broker", "--json", "--port", str(port)]
     command += [] if data_dir is None else ["--data", str(data_dir.absolute())]
-    try:
-        kafka_jars(cache_folder(), _report)  # a download shows its progress here
-    except BrokerUnavailable as error:
-        return tell("broker", str(error), 1)
+    kafka_jars(cache_folder(), _report)  # a download shows its progress here
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(  # noqa: S603 - our own command line
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True, text=True

@@ -15,7 +15,8 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from streams.cli.output import HELP_OPTIONS, say, tell
+from streams.cli.command import HELP_OPTIONS, as_command
+from streams.cli.output import say, tell
 from streams.runtime.extras import install_line, missing_extra
 from streams.runtime.process import gc_paused
 from streams.runtime.settings_files import SettingsError
@@ -89,10 +90,12 @@ def imported_command(name: str) -> Any:
     if isinstance(command, typer.Typer):
         command.info.help = f"{COMMANDS[name]}\n\n{command.info.help or ''}".strip()
         command.info.epilog = _needed(name)
+        for part in command.registered_commands:
+            part.callback = part.callback and as_command(f"{name} {part.name}", part.callback)
         return get_command(command)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=HELP_OPTIONS)
     text = f"{COMMANDS[name]}\n\n{getdoc(command) or ''}".strip()
-    alone.command(name, help=text, epilog=_needed(name))(command)
+    alone.command(name, help=text, epilog=_needed(name))(as_command(name, command))
     return get_command(alone)
 
 

@@ -11,7 +11,8 @@ from pydantic_settings import EnvSettingsSource
 from rich.text import Text
 from typer import Argument
 
-from streams.cli.output import AsJson, Config, say_json
+from streams.cli.command import AsJson, Config
+from streams.cli.output import say_json
 from streams.runtime.settings_files import config_dir, read_layers, read_yaml
 from streams.runtime.terminal import dumped
 from streams.settings.model import Settings, load_settings

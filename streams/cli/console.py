@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 from typer import Option
 
-from streams.cli.output import Config, load_settings, run_with_kafka, stop_on_signals, tell
+from streams.cli.command import Config, load_settings, run_with_kafka, stop_on_signals
+from streams.cli.output import tell
 from streams.settings.changes import changed
-from streams.settings.model import HttpSettings, Settings
+from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
 
 
@@ -19,32 +22,35 @@ def console(
 ) -> int:
     """It reads the topics and changes nothing, except for a request with the token of ASSAY_HTTP__TOKEN."""
     settings = load_settings(config).with_kafka()
-    http = console_http(settings, port=port, host=host)
     configure_logs(settings.logs.level, settings.logs.format)
-    from streams.console.app import make_context, served
-    from streams.http.server import PortTakenError
-    from streams.query.access import RemoteQueries, application_url
-
-    queries = RemoteQueries(
-        settings.console.queries or application_url(settings.http),
-        settings.http.token.get_secret_value(),
-        settings.query.seconds,
-    )
+    from streams.query.access import application_url
 
     async def work() -> int:
         stop = stop_on_signals()
-        try:
-            async with served(make_context(settings, queries), http) as address:
-                tell("console", f"{address}; Ctrl-C ends it")
-                await stop.wait()
-        except PortTakenError as error:
-            return tell("console", str(error), 1)
+        application = settings.console.queries or application_url(settings.http)
+        async with served_console(settings, application, port=port, host=host) as address:
+            tell("console", f"{address}; Ctrl-C ends it")
+            await stop.wait()
         return 0
 
     return run_with_kafka("console", settings, work())
 
 
-def console_http(settings: Settings, *, port: int | None = None, host: str = "") -> HttpSettings:
-    """Where the console listens: the limits, names and token of ``http`` on a port of its own."""
-    own = {"port": settings.console.port if port is None else port, "enabled": True}
-    return changed(settings, {"http": own | ({"host": host} if host else {})}).http
+@asynccontextmanager
+async def served_console(
+    settings: Settings, application: str, *, port: int | None = None, host: str = ""
+) -> AsyncIterator[str]:
+    """Serves a console while the block runs, with the limits, names and token of ``http``; gives its address.
+
+    The application there answers its queries, unless it is "". Raises PortTakenError.
+    """
+    from streams.console.app import make_context, served
+    from streams.query.access import RemoteQueries
+
+    token = settings.http.token.get_secret_value()
+    queries = RemoteQueries(application, token, settings.query.seconds) if application else None
+    place = {"port": settings.console.port if port is None else port, "enabled": True} | (
+        {"host": host} if host else {}
+    )
+    async with served(make_context(settings, queries), changed(settings, {"http": place}).http) as address:
+        yield address

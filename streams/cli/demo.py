@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.text import Text
 from typer import Option
 
-from streams.cli.console import console_http
-from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say_json, stop_on_signals, tell
+from streams.cli.command import AsJson, Config, load_settings, run_with_kafka, stop_on_signals
+from streams.cli.console import served_console
+from streams.cli.output import say_json, tell
 from streams.cli.run import summary_lines, summary_of
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
@@ -41,18 +41,12 @@ def demo(
 
 
 def run_demo(settings: Settings, *, once: bool, as_json: bool) -> int:
-    from streams.http.server import PortTakenError
-    from streams.local_kafka.broker import BrokerUnavailable
-
     # The table shows the progress; the log adds only errors.
     configure_logs("error", settings.logs.format)
     # What an interrupted demonstration leaves open ends with its process.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     console = Screen(stderr=as_json, width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
-    try:
-        return run_with_kafka("demo", settings, _demo(settings, once, as_json, console))
-    except (BrokerUnavailable, PortTakenError) as error:
-        return tell("demo", str(error), 1)
+    return run_with_kafka("demo", settings, _demo(settings, once, as_json, console))
 
 
 async def _demo(settings: Settings, once: bool, as_json: bool, console: Screen) -> int:
@@ -74,7 +68,11 @@ async def _demo(settings: Settings, once: bool, as_json: bool, console: Screen) 
         async with running(settings, say) as demo, contextlib.AsyncExitStack() as beside:
             started.set()
             if not once:
-                await beside.enter_async_context(_console(say, demo.settings, demo.address))
+                # Another console may have the usual port.
+                port = None if "port" in demo.settings.console.model_fields_set else 0
+                application = f"http://{demo.address}" if demo.address else ""
+                console_served = served_console(demo.settings, application, port=port)
+                say(f"the console is at {await beside.enter_async_context(console_served)}")
             work = asyncio.create_task(demo.work(say))
             try:
                 while not (work.done() or stop.is_set()):
@@ -120,17 +118,3 @@ def _progress(demo: Demo) -> Text:
     """The inputs and outcomes of each handler, as ``assay run --drain`` tells them."""
     metrics = f"; http://{demo.address}/metrics" if demo.address else ""
     return Text("\n".join(["", *summary_lines(_outcomes(demo)), f"{demo.seconds:.1f} s{metrics}"]))
-
-
-@contextlib.asynccontextmanager
-async def _console(say: Callable[[str], None], settings: Settings, application: str) -> AsyncIterator[None]:
-    from streams.console.app import make_context, served
-    from streams.query.access import RemoteQueries
-
-    token = settings.http.token.get_secret_value()
-    queries = RemoteQueries(f"http://{application}", token, settings.query.seconds) if application else None
-    # Another console may have the usual port.
-    http = console_http(settings, port=None if "port" in settings.console.model_fields_set else 0)
-    async with served(make_context(settings, queries), http) as address:
-        say(f"the console is at {address}")
-        yield

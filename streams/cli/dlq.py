@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Argument, BadParameter, Option
 
 from schemas.event import derive_id
-from streams.cli.output import (
-    AsJson,
-    Config,
-    Exact,
-    command_group,
-    load_settings,
-    print_rows,
-    run_with_kafka,
-    say,
-    show,
-    tell,
-)
+from streams.cli.command import AsJson, CommandError, Config, command_group, confirm, load_settings, run_with_kafka
+from streams.cli.output import Exact, print_rows, say, show
 from streams.cli.progress import ProgressLine
-from streams.dlq.selection import Selection, SelectionError, selection_of
+from streams.dlq.selection import Selection, selection_of
 from streams.kafka.settings import KafkaSettings
 from streams.topology import HANDLERS, handler_named
 
@@ -38,24 +27,32 @@ _SHOWN_BYTES = 2000
 
 dlq = command_group()
 
-OfHandler = Annotated[list[str] | None, Option("--handler", help="Only of this handler; may be repeated.")]
-OfReason = Annotated[list[str] | None, Option("--reason", help="Only with this reason; may be repeated.")]
-OfStage = Annotated[str | None, Option("--stage", help="Only from decode, handle or encode.")]
-OfKey = Annotated[str | None, Option("--key", help="Only with this record key.")]
-Since = Annotated[str, Option("--since", help="Died at or after: 2026-11-21T08:00 (UTC), or 90m, 2h, 7d ago.")]
-Until = Annotated[str, Option("--until", help="Died before; as --since.")]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The options that select dead letters."""
+
+    handlers: Annotated[list[str] | None, Option("--handler", help="Only of this handler; may be repeated.")] = None
+    reasons: Annotated[list[str] | None, Option("--reason", help="Only with this reason; may be repeated.")] = None
+    stage: Annotated[str | None, Option(help="Only from decode, handle or encode.")] = None
+    key: Annotated[str | None, Option(help="Only with this record key.")] = None
+    since: Annotated[str, Option(help="Died at or after: 2026-11-21T08:00 (UTC), or 90m, 2h, 7d ago.")] = ""
+    until: Annotated[str, Option(help="Died before; as --since.")] = ""
+
+    @property
+    def selection(self) -> Selection:
+        """Raises SelectionError."""
+        names, now = (self.handlers or [], self.reasons or [], self.stage, self.key), datetime.now(UTC)
+        return selection_of(*names, self.since, self.until, now)
+
+
 OfPlan = Annotated[str, Option("--plan", help="Dead letters of this replay instead of those of live traffic.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Only count.")]
 
 
 @dlq.command("list")
 def dlq_list(
-    handlers: OfHandler = None,
-    reasons: OfReason = None,
-    stage: OfStage = None,
-    key: OfKey = None,
-    since: Since = "",
-    until: Until = "",
+    chosen: Chosen,
     listed: Annotated[bool, Option("--each", help="List each dead letter.")] = False,
     everything: Annotated[bool, Option("--all", help="Include dead letters that were sent again.")] = False,
     plan: OfPlan = "",
@@ -63,7 +60,7 @@ def dlq_list(
     config: Config = None,
 ) -> int:
     """Count the dead letters that wait, by handler and reason."""
-    selection = _selection(handlers, reasons, stage, key, since, until)
+    selection = chosen.selection
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
@@ -73,7 +70,7 @@ def dlq_list(
         async with DeadLetterReader(settings, selection, plan) as found:
             if plan and not found.partitions:
                 none = f"no dead letters are kept of a replay {plan!r}; `assay replay list` shows the plans"
-                return tell("dlq list", none, 1)
+                raise CommandError(none)
             for handler, partition in found.partitions:
                 async for letter in found.selected(handler, partition):
                     if listed and (everything or letter.redriven_by is None):
@@ -109,8 +106,8 @@ def dlq_show(
     partition, _, offset = place.partition("/")
     if handler_named(handler) is None or not (partition.isdecimal() and offset.isdecimal()):
         known = ", ".join(known.name for known in HANDLERS)
-        wrong = f"name it HANDLER/PARTITION/OFFSET, as `assay dlq list --each` prints it; handlers: {known}"
-        return tell("dlq show", wrong, 2)
+        as_listed = "HANDLER/PARTITION/OFFSET, as `assay dlq list --each` prints it"
+        raise CommandError(f"name it {as_listed}; handlers: {known}", 2)
 
     async def work() -> int:
         from streams.dlq.dead_letters import DeadLetterReader, described, header_texts, shown_value
@@ -119,8 +116,7 @@ def dlq_show(
             found = await letters.letter_at(handler, int(partition), int(offset))
         if found is None or found.id != letter:
             of_plan = f" of the replay {plan!r}" if plan else ""
-            gone = f"there is no dead letter {letter}{of_plan}; it was purged, or its retention is over"
-            return tell("dlq show", gone, 1)
+            raise CommandError(f"there is no dead letter {letter}{of_plan}; it was purged, or its retention is over")
         value = found.record.value or b""
         if value_to == "-":
             Exact().write(value)
@@ -139,12 +135,7 @@ def dlq_show(
 
 @dlq.command("redrive")
 def dlq_redrive(
-    handlers: OfHandler = None,
-    reasons: OfReason = None,
-    stage: OfStage = None,
-    key: OfKey = None,
-    since: Since = "",
-    until: Until = "",
+    chosen: Chosen,
     run_id: Annotated[str | None, Option(help="Run id of the records; generated by default.")] = None,
     dry_run: DryRun = False,
     again: Annotated[bool, Option("--again", help="Include dead letters that were sent again before.")] = False,
@@ -158,7 +149,7 @@ def dlq_redrive(
     Dead letters of a replay are not sent again: another replay reads their inputs.
     """
     run_id = run_id or f"redrive-{derive_id(datetime.now(UTC).isoformat())[:8]}"
-    selection = _selection(handlers, reasons, stage, key, since, until)
+    selection = chosen.selection
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
@@ -181,12 +172,7 @@ def dlq_redrive(
 
 @dlq.command("purge")
 def dlq_purge(
-    handlers: OfHandler = None,
-    reasons: OfReason = None,
-    stage: OfStage = None,
-    key: OfKey = None,
-    since: Since = "",
-    until: Until = "",
+    chosen: Chosen,
     only_redriven: Annotated[bool, Option("--redriven", help="Only dead letters that were sent again.")] = False,
     everything: Annotated[bool, Option("--all", help="All dead letters.")] = False,
     dry_run: DryRun = False,
@@ -195,13 +181,10 @@ def dlq_purge(
     config: Config = None,
 ) -> int:
     """Delete matching dead letters, oldest first; stops at the first one that does not match."""
-    selection = _selection(handlers, reasons, stage, key, since, until)
+    selection = chosen.selection
     if selection.open and not (only_redriven or everything):
         raise BadParameter("say which dead letters: --redriven, --handler, --reason, --until, or --all")
-    if not (dry_run or yes):
-        if not sys.stdin.isatty():
-            raise BadParameter("confirm with --yes if there is no terminal; --dry-run only counts")
-        typer.confirm("Delete them?", abort=True)
+    confirm(dry_run or yes, "Delete them?", "--dry-run only counts")
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
@@ -217,15 +200,6 @@ def dlq_purge(
         return show(as_json, asdict(done) | counts, *lines)
 
     return run_with_kafka("dlq purge", settings, work())
-
-
-def _selection(
-    handlers: list[str] | None, reasons: list[str] | None, stage: str | None, key: str | None, since: str, until: str
-) -> Selection:
-    try:
-        return selection_of(handlers or [], reasons or [], stage, key, since, until, datetime.now(UTC))
-    except SelectionError as error:
-        raise BadParameter(str(error)) from None
 
 
 def none_waiting(kafka: KafkaSettings, *, any_topic: bool) -> str:

@@ -8,7 +8,8 @@ from typing import Annotated
 from rich.text import Text
 from typer import Option
 
-from streams.cli.output import AsJson, Config, load_settings, say_json
+from streams.cli.command import AsJson, Config, load_settings
+from streams.cli.output import say_json
 from streams.doctor.examination import examine
 from streams.settings.model import Settings
 from streams.views.screen import Screen

@@ -12,7 +12,8 @@ from rich.text import Text
 from typer import Option
 
 from schemas.pages import ScoredPage
-from streams.cli.output import TIER_STYLE, AsJson, Config, load_settings, plain_table, say_json, table_console, tell
+from streams.cli.command import AsJson, CommandError, Config, load_settings
+from streams.cli.output import TIER_STYLE, plain_table, say_json, table_console
 from streams.cli.progress import read_events
 from streams.index.estimate import FLOAT_BYTES, IndexEstimate, SampledPages, estimate_points, parse_mix
 from streams.settings.model import Settings
@@ -33,17 +34,11 @@ def estimate(
 ) -> int:
     settings = load_settings(config)
     if sample is not None and (mix is not None or chunks is not None):
-        return tell("estimate", "--input takes mix and chunks from the pages; leave --mix and --chunks out", 2)
+        raise CommandError("--input takes mix and chunks from the pages; leave --mix and --chunks out", 2)
     if articles is not None and articles < 1:
-        return tell("estimate", f"--articles takes a number of at least 1, not {articles}", 2)
-    try:
-        found, in_words, basis = (
-            _sampled(sample, articles, settings) if sample else _assumed(articles, mix, chunks, settings)
-        )
-    except ValueError as error:
-        return tell("estimate", str(error), 2)
-    except OSError as error:
-        return tell("estimate", f"{sample}: {error.strerror or error}", 1)
+        raise CommandError(f"--articles takes a number of at least 1, not {articles}", 2)
+    basis_of = _sampled(sample, articles, settings) if sample else _assumed(articles, mix, chunks, settings)
+    found, in_words, basis = basis_of
     dimensions = settings.index.embedder.dimensions
     if not as_json:
         show_estimate(found, in_words, dimensions)
@@ -65,10 +60,12 @@ Basis = tuple[IndexEstimate, str, dict[str, Any]]
 def _assumed(articles: int | None, mix: str | None, chunks: float | None, settings: Settings) -> Basis:
     chunks = settings.index.planned_chunks if chunks is None else chunks
     if not (isfinite(chunks) and chunks > 0):
-        raise ValueError(f"--chunks takes a number above 0, not {chunks:g}")
-    found = estimate_points(
-        articles or ASSUMED_ARTICLES, parse_mix(mix or ASSUMED_MIX), chunks, settings.tiered_indexing
-    )
+        raise CommandError(f"--chunks takes a number above 0, not {chunks:g}", 2)
+    try:
+        shares = parse_mix(mix or ASSUMED_MIX)
+    except ValueError as error:
+        raise CommandError(str(error), 2) from None
+    found = estimate_points(articles or ASSUMED_ARTICLES, shares, chunks, settings.tiered_indexing)
     return found, f", {chunks:g} chunks each on average", {"assumed": {"chunks": chunks}, "sampled": None}
 
 
@@ -82,7 +79,7 @@ def _sampled(sample: Path, articles: int | None, settings: Settings) -> Basis:
             passed_over += 1
     count = seen.pages.total()
     if not count:
-        raise OSError("no line holds a scored page (see `assay try score_page`)")
+        raise CommandError(f"{sample}: no line holds a scored page (see `assay try score_page`)")
     pages = "scored page" if count == 1 else f"{count:,} scored pages"
     left = f" (lines without one: {passed_over:,})" if passed_over else ""
     basis = {"assumed": None, "sampled": {"pages": count, "passed_over": passed_over}}

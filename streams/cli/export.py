@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from datetime import UTC
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from typer import Argument, Option
@@ -21,11 +20,12 @@ from typer import Argument, Option
 from schemas.event import Event
 from schemas.pages import ScoredPage
 from schemas.review import DecisionReviewed
-from streams.cli.output import AsJson, Config, Exact, Refusals, load_settings, run_with_kafka, say, say_json, tell
+from streams.cli.command import AsJson, CommandError, Config, load_settings, run_with_kafka
+from streams.cli.output import Exact, Refusals, say, say_json
 from streams.cli.progress import ProgressLine, read_events
-from streams.cli.tail import is_start, partitions_of
+from streams.cli.tail import check_start, partitions_of, taken
 from streams.kafka.settings import KafkaSettings
-from streams.publish.event_lines import LineEvent
+from streams.publish.sources import LineEvent
 from streams.publish.tsv import row_of
 from streams.runtime.terminal import dumped
 from streams.settings.model import Settings
@@ -33,42 +33,25 @@ from streams.topology import DECISIONS_REVIEWED, PAGES_SCORED, Topic
 from streams.topology.codec import decode, timestamp
 
 if TYPE_CHECKING:
-    from aiokafka import TopicPartition
+    pass
 
 Form = Literal["tsv", "reviews"]
 
 
-def export(
-    form: Annotated[Form, Argument(help="Scored pages as tsv, or reviews as JSON lines.")],
-    start: Annotated[str, Option("--from", help="earliest, latest, or an offset.")] = "earliest",
-    most: Annotated[int | None, Option("--limit", min=1, help="Stop after so many records.")] = None,
-    output: Annotated[Path | None, Option("--output", "-o", help="Output file; else standard output.")] = None,
-    newest: Annotated[bool, Option("--latest", help="Only the newest page of each address.")] = False,
-    source: Annotated[
-        Path | None, Option("--input", help="Scored pages, one a line, without Kafka; - for standard input.")
-    ] = None,
-    as_json: AsJson = False,
-    config: Config = None,
-) -> int:
-    settings = load_settings(config)
-    work = Export(form=form, start=start, most=most, output=output, newest=newest, source=source)
-    return work.run(settings if source else settings.with_kafka(), as_json=as_json)
-
-
-class FileError(Exception):
-    """A file can't be read or written; the text says which and why."""
-
-
 @dataclass(kw_only=True)
 class Export:
-    """One export: what is exported and where to. ``start`` is ``earliest``, ``latest`` or an offset."""
+    """The options of an export, and its counts."""
 
-    form: Form = "tsv"
-    start: str = "earliest"
-    most: int | None = None
-    output: Path | None = None
-    newest: bool = False
-    source: Path | None = None
+    form: Annotated[Form, Argument(help="Scored pages as tsv, or reviews as JSON lines.")]
+    start: Annotated[str, Option("--from", help="earliest, latest, or an offset.")] = "earliest"
+    most: Annotated[int | None, Option("--limit", min=1, help="Stop after so many records.")] = None
+    output: Annotated[Path | None, Option("--output", "-o", help="Output file; else standard output.")] = None
+    newest: Annotated[bool, Option("--latest", help="Only the newest page of each address.")] = False
+    source: Annotated[
+        Path | None, Option("--input", help="Scored pages, one a line, without Kafka; - for standard input.")
+    ] = None
+    as_json: AsJson = False
+    config: Config = None
 
     def __post_init__(self) -> None:
         # Progress would appear among rows on a terminal.
@@ -78,34 +61,29 @@ class Export:
         if self.form == "reviews":
             self._counts |= {"right": 0, "wrong": 0, "without_input": 0}
 
-    def run(self, settings: Settings, *, as_json: bool = False) -> int:
-        if wrong := self._wrong_usage():
-            return tell("export", wrong, 2)
+    def run(self, settings: Settings) -> int:
+        self._check()
         began = time.monotonic()
-        try:
-            if self.source is not None:
-                self._write_file(self.source)
-            elif status := run_with_kafka("export", settings, self._write_topic(settings.kafka)):
-                return status
-        except FileError as error:
-            return tell("export", str(error), 1)
+        if self.source is not None:
+            self._write_file(self.source)
+        elif status := run_with_kafka("export", settings.with_kafka(), self._write_topic(settings.with_kafka().kafka)):
+            return status
         counts = self._counts | {"refused": self._refusals.tell_rest()}
-        self._print_summary(counts, time.monotonic() - began, as_json=as_json)
+        self._print_summary(counts, time.monotonic() - began)
         return 1 if counts["refused"] else 0
 
-    def _wrong_usage(self) -> str:
-        if not is_start(self.start):
-            return f"--from takes earliest, latest or an offset, not {self.start!r}"
+    def _check(self) -> None:
+        check_start(self.start)
         if self.form == "reviews" and (self.source or self.newest):
             named = "--input" if self.source else "--latest"
-            return f"leave {named} out: reviews come from their topic, and the newest of each decision counts"
+            why = "reviews come from their topic, and the newest of each decision counts"
+            raise CommandError(f"leave {named} out: {why}", 2)
         if self.source and self.start != "earliest":
-            return "--from says where in the topic to begin; a file is read from its beginning"
-        return ""
+            raise CommandError("--from says where in the topic to begin; a file is read from its beginning", 2)
 
-    def _print_summary(self, counts: dict[str, int], seconds: float, *, as_json: bool) -> None:
+    def _print_summary(self, counts: dict[str, int], seconds: float) -> None:
         file = sys.stdout if self.output else sys.stderr
-        if as_json:
+        if self.as_json:
             say_json({**counts, "seconds": round(seconds, 3)}, to=file)
             return
         where = f" to {self.output}" if self.output else ""
@@ -119,17 +97,17 @@ class Export:
 
     def _write_file(self, source: Path) -> None:
         with self._page_rows() as rows:
-            for found in islice(_events_of(source, quiet=self._quiet), self.most):
+            for found in islice(read_events("export", source, PAGES_SCORED, quiet=self._quiet), self.most):
                 if isinstance(page := self._event(found), ScoredPage):
                     rows.add(page)
 
     async def _write_topic(self, kafka: KafkaSettings) -> int:
-        from streams.console.review_marks import newest_marks
+        from streams.console.reviews import newest_marks
 
         topic = DECISIONS_REVIEWED if self.form == "reviews" else PAGES_SCORED
         # The output is opened only if the topic can be read.
-        partitions = await partitions_of(topic.name, kafka)
-        async with aclosing(self._records(topic, kafka, partitions)) as records:
+        name = (await partitions_of(topic.name, kafka))[0].topic
+        async with aclosing(self._records(topic, kafka, name)) as records:
             events = (self._event(record) async for record in records)
             if topic is DECISIONS_REVIEWED:
                 marks = newest_marks([event async for event in events if isinstance(event, DecisionReviewed)])
@@ -141,34 +119,16 @@ class Export:
                         rows.add(event)
         return 0
 
-    async def _records(
-        self, topic: Topic, kafka: KafkaSettings, partitions: list[TopicPartition]
-    ) -> AsyncGenerator[LineEvent, None]:
-        from aiokafka import TopicPartition
+    async def _records(self, topic: Topic, kafka: KafkaSettings, name: str) -> AsyncGenerator[LineEvent, None]:
+        from streams.kafka.log_reader import follow
 
-        from streams.kafka.clients import make_reader, opened
-        from streams.kafka.log_reader import assign_paused, records_between, spans_from
-
-        async with opened(make_reader(kafka)) as reader:
-            assign_paused(reader, partitions)
-            spans = await spans_from(reader, partitions, self.start)
-            left = {partition: max(0, end - start) for partition, (start, end) in spans.items()}
-            total, count = sum(left.values()), 0
-            # The ends are those of committed records, so only a silent cluster delays them.
-            found = records_between(reader, spans, patience_seconds=kafka.transaction_timeout_seconds)
-            with ProgressLine(
-                "export", "exporting", total, at=lambda: total - sum(left.values()), quiet=self._quiet
-            ) as advance:
-                async with aclosing(found) as records:
-                    async for record in records:
-                        event = decode(topic, record.value, record.headers, timestamp(record.timestamp), record.key)
-                        yield LineEvent(f"{record.partition}/{record.offset}", event)
-                        partition = TopicPartition(record.topic, record.partition)
-                        left[partition] = spans[partition][1] - record.offset - 1
-                        advance()
-                        count += 1
-                        if count == self.most:
-                            return
+        with ProgressLine("export", "exporting", quiet=self._quiet) as advance:
+            async with aclosing(taken(follow(kafka, [name], self.start, to_end=True), self.most)) as records:
+                async for record in records:
+                    place = f"{name}/{record.partition}/{record.offset}"
+                    at = timestamp(record.timestamp)
+                    yield LineEvent(place, decode(topic, record.value, record.headers, at, record.key))
+                    advance()
 
     def _event(self, found: LineEvent) -> Event | None:
         if isinstance(found.event, Event):
@@ -184,7 +144,7 @@ class Export:
             self._counts["exported"] = rows.finish()
 
     async def _write_reviews(self, kafka: KafkaSettings, marks: list[DecisionReviewed]) -> None:
-        from streams.console.review_join import joined
+        from streams.console.reviews import joined
 
         with (
             written(self.output) as target,
@@ -198,44 +158,42 @@ class Export:
                     self._counts["without_input"] += row["input"] is None or row["input"]["event"] is None
 
 
-def _events_of(source: Path, *, quiet: bool) -> Iterator[LineEvent]:
-    try:
-        yield from read_events("export", source, PAGES_SCORED, quiet=quiet)
-    except OSError as error:
-        raise FileError(f"{error.filename}: {error.strerror}") from None
-
-
 class PageRows:
     """A row for each page; with ``newest`` for each address, whose rows wait on the disk until the newest is known."""
 
     def __init__(self, target: BinaryIO | Exact, *, newest: bool = False) -> None:
         self._target = target
-        self._newest: dict[bytes, tuple[float, int]] = {}
-        self._waiting = TemporaryFile() if newest else None  # noqa: SIM115 - it lives until finish
+        self._waiting = sqlite3.connect("") if newest else None  # a temporary file
+        if self._waiting is not None:
+            self._waiting.execute("CREATE TABLE pages (url BLOB PRIMARY KEY, fetched REAL, place INTEGER, row BLOB)")
         self._count = 0
 
     def add(self, page: ScoredPage) -> None:
+        self._count += 1
         if self._waiting is None:
             self._target.write(row_of(page))
-            self._count += 1
             return
-        address = blake2b(page.url.encode("utf-8", "replace"), digest_size=16).digest()
         at = page.fetched_at
         fetched = float("-inf") if at is None else (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
-        known = self._newest.get(address)
-        if known is None or fetched >= known[0]:
-            self._newest[address] = fetched, self._waiting.tell()
-            self._waiting.write(row_of(page))
+        self._waiting.execute(
+            "INSERT INTO pages VALUES (?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET fetched = excluded.fetched,"
+            " place = excluded.place, row = excluded.row WHERE excluded.fetched >= fetched",
+            (page.url.encode("utf-8", "replace"), fetched, self._count, row_of(page)),
+        )
 
     def finish(self) -> int:
         """Writes the rows that wait, in the order in which they came; returns the number of all rows."""
         if self._waiting is None:
             return self._count
-        with self._waiting as rows:
-            for place in sorted(place for _, place in self._newest.values()):
-                rows.seek(place)
-                self._target.write(rows.readline())
-        return len(self._newest)
+        with closing(self._waiting) as pages:
+            [count] = pages.execute("SELECT count(*) FROM pages").fetchone()
+            for (row,) in pages.execute("SELECT row FROM pages ORDER BY place"):
+                self._target.write(row)
+        return int(count)
+
+
+def export(options: Export) -> int:
+    return options.run(load_settings(options.config))
 
 
 @contextlib.contextmanager
@@ -253,7 +211,7 @@ def written(output: Path | None) -> Iterator[BinaryIO | Exact]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise FileError(f"{output or 'standard output'}: {error.strerror or error}") from None
+        raise CommandError(f"{output or 'standard output'}: {error.strerror or error}") from None
 
 
 def _replaced(output: Path) -> Iterator[BinaryIO]:

@@ -12,12 +12,13 @@ from typing import Annotated
 from pydantic import ValidationError
 from typer import BadParameter, Option
 
-from streams.cli.output import AsJson, Config, load_settings, say, show, tell
+from streams.cli.command import AsJson, Config, load_settings
+from streams.cli.output import say, show, tell
 from streams.generate.json_schemas import incompatible, lost, release
 from streams.generate.kubernetes import Installation, manifests
+from streams.generate.monitoring import prometheus as prometheus_of
 from streams.generate.outputs import drift, write
 from streams.generate.pages import plain_text
-from streams.generate.prometheus import prometheus as prometheus_of
 from streams.settings.model import Settings, explain
 
 CHECKOUT = Path(__file__).parents[2]

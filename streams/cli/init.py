@@ -10,7 +10,8 @@ import typer
 from typer import Option
 
 from handlers.html.links import host_of, is_public_suffix
-from streams.cli.output import load_settings, say, tell
+from streams.cli.command import CommandError, load_settings
+from streams.cli.output import say
 from streams.runtime.settings_files import SettingsError
 
 _FILE = Path("assay.local.yaml")
@@ -53,15 +54,12 @@ def init(
 ) -> int:
     """Such as: `assay init --country dk --source dr.dk=2 --source example.org=1`."""
     if out.exists():
-        return tell("init", f"{out} exists; name another file with --output, or remove it", 2)
+        raise CommandError(f"{out} exists; name another file with --output, or remove it", 2)
     if sys.stdin.isatty() and not country and not source:
         country = typer.prompt("Your country, two letters (empty for none)", default="", show_default=False)
         source = _prompted_sources()
     country = country.strip().lower()
-    try:
-        text = _configuration(country, dict(map(_source, source or [])), out)
-    except ValueError as error:
-        return tell("init", str(error), 2)
+    text = _configuration(country, dict(map(_source, source or [])), out)
     try:
         out.write_text(text, "utf-8")
         load_settings(out)
@@ -76,9 +74,9 @@ def init(
 
 
 def _configuration(country: str, sources: dict[str, int], file: Path) -> str:
-    """The commented configuration for the tier of each domain; raises ValueError for what is no country domain."""
+    """The commented configuration for the tier of each domain; raises CommandError for what is no country domain."""
     if country and not (len(country) == 2 and country.isascii() and country.isalpha() and is_public_suffix(country)):
-        raise ValueError(f"{country!r} is no country domain: give two letters, such as dk or jp")
+        raise CommandError(f"{country!r} is no country domain: give two letters, such as dk or jp", 2)
     reserved = [f"{name}.{country}" for name in _RESERVED] if country else []
     entries = {suffix: 1 for suffix in reserved if is_public_suffix(suffix)} | sources
     lines = []
@@ -100,7 +98,7 @@ def _source(text: str) -> tuple[str, int]:
     address, _, tier = text.rpartition("=")
     domain = host_of(address if "://" in address else f"https://{address}").removeprefix("www.")
     if tier not in ("1", "2", "3") or "." not in domain:
-        raise ValueError(f"--source takes DOMAIN=TIER with the tier 1, 2 or 3, such as dr.dk=2, not {text!r}")
+        raise CommandError(f"--source takes DOMAIN=TIER with the tier 1, 2 or 3, such as dr.dk=2, not {text!r}", 2)
     return domain, int(tier)
 
 
@@ -111,7 +109,7 @@ def _prompted_sources() -> list[str]:
     while text := typer.prompt("source", default="", show_default=False).strip():
         try:
             _source(text)
-        except ValueError as error:
+        except CommandError as error:
             say(str(error))
         else:
             sources.append(text)

@@ -14,22 +14,22 @@ from prometheus_client.registry import Collector
 from rich.text import Text
 from typer import Argument, Option
 
-from streams.cli.output import (
+from streams.cli.command import (
     AsJson,
+    CommandError,
     Config,
+    answered,
+    find_handlers,
     load_settings,
-    plain_table,
     run_with_kafka,
-    say_json,
     stop_on_signals,
-    table_console,
-    tell,
 )
+from streams.cli.output import plain_table, say_json, table_console, tell
 from streams.runtime.clock import Clock, SystemClock
 from streams.settings.changes import changed
 from streams.settings.model import Settings
 from streams.telemetry.metrics import MetricDef, Metrics
-from streams.topology import HANDLERS, Handler, no_such
+from streams.topology import Handler
 from streams.views.amounts import in_time
 
 if TYPE_CHECKING:
@@ -53,13 +53,9 @@ def lag(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    known = {handler.name: handler for handler in HANDLERS}
-    if unknown := [name for name in handlers or () if name not in known]:
-        return tell("lag", no_such("handler", unknown[0], known), 2)
-    chosen = [known[name] for name in handlers or known]
-    settings = load_settings(config).with_kafka()
+    chosen, settings = find_handlers(handlers), load_settings(config).with_kafka()
     if serve is not None:
-        return _serve(serve, settings, chosen)
+        return run_with_kafka("lag", settings, serve_lag(settings, chosen, *address_of(serve)))
 
     async def work() -> int:
         from streams.kafka.groups import read_dead_letters, read_lags
@@ -75,14 +71,6 @@ def lag(
         return 1 if exceeded else 0
 
     return run_with_kafka("lag", settings, work())
-
-
-def _serve(address: str, settings: Settings, handlers: Sequence[Handler]) -> int:
-    try:
-        host, port = address_of(address)
-    except ValueError as error:
-        return tell("lag", str(error), 2)
-    return run_with_kafka("lag", settings, serve_lag(settings, handlers, host, port))
 
 
 def limits_exceeded(groups: Sequence[GroupLag], max_records: int | None, max_seconds: float | None) -> list[str]:
@@ -103,13 +91,13 @@ def show_lags(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], e
     table = plain_table(*(("handler", "topic") if wide else ("handler",)), numbers=numbers, apart=2 if wide else 1)
     letters = {topic.handler: topic.records for topic in dead}
     for lag in groups:
-        where = _where(lag, wide)
-        if not lag.delay_seconds:
-            count = letters.get(lag.handler)
-            last = Text(f"≤ {count:,}", "yellow") if count else "-"
-            table.add_row(*((lag.handler, where) if wide else (lag.handler,)), *_cells(lag), last)
-        elif lag.records:
-            table.add_row(*(("", where) if wide else (f"  {where}",)), *_cells(lag))
+        if lag.delay_seconds and not lag.records:
+            continue
+        count = 0 if lag.delay_seconds else letters.get(lag.handler, 0)
+        name, where, last = lag.handler, lag.topic, Text(f"≤ {count:,}", "yellow") if count else "-"
+        if lag.delay_seconds:
+            name, where, last = "", f"waits {in_time(lag.delay_seconds)}", ""
+        table.add_row(*((name, where) if wide else (name or f"  {where}",)), *_cells(lag), last)
     console.print(table)
     for lag in groups:
         if lag.lost:
@@ -119,12 +107,6 @@ def show_lags(groups: Sequence[GroupLag], dead: Sequence[DeadLettersStanding], e
         console.print(f"missing: {named}; `assay topics create` creates missing topics, and so does `assay run`")
     for sentence in exceeded:
         console.print(Text(sentence, "red"))
-
-
-def _where(lag: GroupLag, wide: bool) -> str:
-    if lag.delay_seconds:
-        return f"waits {in_time(lag.delay_seconds)}{' to be tried again' if wide else ''}"
-    return lag.topic
 
 
 def _cells(lag: GroupLag) -> tuple[Text | str, ...]:
@@ -152,30 +134,27 @@ _OF_GROUPS: Sequence[tuple[MetricDef, Callable[[GroupLag], float | None]]] = (
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """Host and port of ``[HOST:]PORT``. Raises ValueError if the text is not an address; the message says what is.
+    """Host and port of ``[HOST:]PORT``. Raises CommandError.
 
     >>> address_of("9101"), address_of("0.0.0.0:9101"), address_of("[::1]:9101")
     (('127.0.0.1', 9101), ('0.0.0.0', 9101), ('::1', 9101))
     """
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdecimal() and int(port) < 65536):
-        raise ValueError(f"--serve takes PORT or HOST:PORT, such as 9101 or 0.0.0.0:9101, not {text!r}")
+        raise CommandError(f"--serve takes PORT or HOST:PORT, such as 9101 or 0.0.0.0:9101, not {text!r}", 2)
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
 async def serve_lag(settings: Settings, handlers: Sequence[Handler], host: str, port: int) -> int:
-    """Serves until a signal; 2 if the address can't be listened on."""
-    from streams.http.server import HttpServer, PortTakenError  # takes half a second to import
+    """Serves until a signal."""
+    from streams.http.server import HttpServer  # takes half a second to import
 
     stop = stop_on_signals()
     exporter = lag_exporter(settings, handlers, SystemClock())
     place = changed(settings, {"http": {"host": host, "port": port, "enabled": True}}).http
-    try:
-        async with HttpServer(exporter, place) as http:
-            tell("lag", f"serves http://{http.address}/metrics; Ctrl-C stops it")
-            await stop.wait()
-    except PortTakenError:
-        return tell("lag", f"cannot listen on {host}:{port}; name another place with --serve", 2)
+    async with HttpServer(exporter, place, "--serve") as http:
+        tell("lag", f"serves http://{http.address}/metrics; Ctrl-C stops it")
+        await stop.wait()
     return 0
 
 
@@ -201,20 +180,14 @@ def lag_exporter(settings: Settings, handlers: Sequence[Handler], clock: Clock) 
 
 
 async def _read(settings: Settings, handlers: Sequence[Handler], clock: Clock) -> tuple[bytes | str, int]:
-    from aiokafka.errors import KafkaError
-
     from streams.kafka.groups import read_dead_letters, read_lags
-    from streams.kafka.trouble import explain_trouble
 
-    try:
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            lags = await read_lags(settings.kafka, handlers, clock)
-            dead = await read_dead_letters(settings.kafka, handlers, clock)
-    except TimeoutError:
-        return f"Kafka did not answer within {_PATIENCE_SECONDS:g} s\n", 503
-    except (KafkaError, OSError) as error:
-        return f"{await explain_trouble(error, settings.kafka)}\n", 503
-    return generate_latest(LagCollector(lags, dead)), 200
+    async def work() -> LagCollector:
+        lags = await read_lags(settings.kafka, handlers, clock)
+        return LagCollector(lags, await read_dead_letters(settings.kafka, handlers, clock))
+
+    found = await answered(settings.kafka, _PATIENCE_SECONDS, work())
+    return (f"{found}\n", 503) if isinstance(found, str) else (generate_latest(found), 200)
 
 
 @dataclass

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from typer import Option
 
-from streams.cli.output import Config, load_settings, stop_on_signals, tell
+from streams.cli.command import Config, load_settings, stop_on_signals
+from streams.cli.output import tell
 from streams.telemetry.setup import configure_logs
-from streams.workers.template import ChildStartError
 
 
 def mcp(
@@ -27,13 +27,10 @@ def mcp(
     )
     import mcp.server  # noqa: F401 - names the extra; uvicorn, which is imported below, belongs to others, too
 
-    from streams.http.server import PortTakenError
     from streams.mcp.server import serve_http, serve_stdio
 
     try:
         asyncio.run(serve_http(settings, _until_stopped) if http else serve_stdio(settings))
-    except (PortTakenError, ChildStartError) as error:
-        return tell("mcp", str(error), 1)
     except KeyboardInterrupt:
         return 130
     return 0

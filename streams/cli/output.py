@@ -1,41 +1,20 @@
-"""What commands share: options, the settings in force, output, and work with Kafka, whose trouble becomes one line.
-
-A terminal's width cuts nothing off, and its encoding stops nothing. Commands import what needs an extra where they use
-it, so that their help is always there.
-"""
+"""What commands print. A terminal's width cuts nothing off, and its encoding stops nothing."""
 
 from __future__ import annotations
 
-import asyncio
 import io
-import logging
 import os
-import signal
 import sys
-from collections.abc import Collection, Coroutine, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
-import typer
-from typer import Option
-from typer.core import TyperGroup
-
-from streams.runtime.process import gc_paused
 from streams.runtime.terminal import dumped, escaped, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from streams.kafka.settings import KafkaSettings
-    from streams.settings.model import Settings
     from streams.views.screen import Screen
-
-
-HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-
-AsJson = Annotated[bool, Option("--json", help="Write JSON for programs.")]
-Config = Annotated[Path | None, Option("--config", help="A YAML file whose keys override the shipped ones.")]
 
 LABEL_STYLE = {"HIGH": "green", "MEDIUM": "yellow", "LOW": "red"}
 TIER_STYLE = {"A": "green", "B": "yellow", "C": "red"}
@@ -43,27 +22,6 @@ _LEAST_WIDTH = 120
 _SHOWN_REFUSALS = 20
 _TAB = "\t"
 _NARROWEST = 24  # below so many columns, words would be broken everywhere
-
-
-def command_group(help_text: str = "", kind: type[TyperGroup] | None = None) -> typer.Typer:
-    """A group of commands; its help begins with its line in the table of commands."""
-    return typer.Typer(
-        cls=kind,
-        help=help_text,
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
-        context_settings=HELP_OPTIONS,
-    )
-
-
-def load_settings(overlay: Path | None = None) -> Settings:
-    """The configuration in force, with the keys of the file of ``--config`` over it. Raises SettingsError."""
-    with gc_paused():
-        # ``--help`` does not wait for the sections of all handlers.
-        from streams.settings.model import load_settings
-
-        return load_settings(overlay)
 
 
 def say(*lines: str, to: TextIO | None = None) -> None:
@@ -180,77 +138,3 @@ def print_rows(columns: Iterable[str], rows: Sequence[Sequence[str]], right: Col
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
-
-
-_FIRST_PAUSE_SECONDS, _PAUSE_SECONDS = 4.0, 60.0
-
-
-class NoTopicError(Exception):
-    """The cluster does not have a topic that a command needs, or the topic is empty; the message says what to do."""
-
-
-def run_with_kafka(command: str, settings: Settings, work: Coroutine[Any, Any, int]) -> int:
-    """Returns what the work returns; 1 after a line on standard error for trouble, 2 for no topic; 130 after Ctrl-C."""
-    # aiokafka logs each failed connection attempt; the line below reports it once.
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    try:
-        return asyncio.run(_work(command, settings, work))
-    except KeyboardInterrupt:
-        return 130
-
-
-async def _work(command: str, settings: Settings, work: Coroutine[Any, Any, int]) -> int:
-    try:
-        from aiokafka.errors import KafkaError
-
-        from streams.kafka.topics import TopicsError
-        from streams.kafka.trouble import explain_trouble
-        from streams.workers.template import ChildStartError
-    except ModuleNotFoundError:
-        work.close()
-        raise
-    # `run` and `top` show it themselves, and `demo` can have a cluster of its own.
-    looked_at = settings.kafka.bootstrap_servers and command not in ("run", "top")
-    looking = asyncio.create_task(_report_silence(command, settings.kafka)) if looked_at else None
-    try:
-        return await work
-    except BrokenPipeError:
-        raise
-    except NoTopicError as error:
-        return tell(command, str(error), 2)
-    except ChildStartError as error:
-        return tell(command, str(error), 1)
-    except (KafkaError, TopicsError, OSError, ValueError) as error:
-        return tell(command, await explain_trouble(error, settings.kafka), 1)
-    finally:
-        if looking is not None:
-            looking.cancel()
-
-
-async def _report_silence(command: str, kafka: KafkaSettings) -> None:
-    """Reports a cluster that does not answer: the clients wait for it for a minute and longer."""
-    from streams.kafka.trouble import find_causes
-
-    pause, before = _FIRST_PAUSE_SECONDS, list[str]()
-    while True:
-        await asyncio.sleep(pause)
-        causes = await find_causes(kafka, (), ())
-        if causes and causes != before:
-            tell(command, f"waiting: {'; '.join(causes)}")
-        pause, before = _PAUSE_SECONDS, causes
-
-
-def stop_on_signals() -> asyncio.Event:
-    """An event that the first SIGTERM or Ctrl-C sets; the second ends the process at once with status 1."""
-    stop = asyncio.Event()
-
-    def asked() -> None:
-        if stop.is_set():
-            tell("", "stopping at once; uncommitted records will be processed again")
-            os._exit(1)
-        stop.set()
-
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, asked)
-    return stop

@@ -5,24 +5,20 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from streams.cli.command import CommandError
 from streams.cli.output import tell
+from streams.publish.entries import STANDARD_INPUT_PATH, read_lines
+from streams.publish.sources import LineEvent, events_of
+from streams.topology import Topic
 from streams.views.amounts import in_rate, in_time
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-
-from collections.abc import Iterator
-from pathlib import Path
-
-from streams.publish.event_lines import LineEvent, events_of
-from streams.publish.lines import STANDARD_INPUT_PATH, read_lines
-from streams.topology import Topic
-
 _LINE_SECONDS = 5.0
 _DRAW_SECONDS = 0.1
 _SPEED_SECONDS = 15.0  # the rate and the time left follow from the last so many seconds
@@ -107,12 +103,18 @@ class ProgressLine:
 
 
 def read_events(command: str, path: Path, topic: Topic, *, quiet: bool = False) -> Iterator[LineEvent]:
-    """The events of a topic in a file or in standard input, with the command's progress unless ``quiet``."""
+    """The events of a topic in a file or in standard input, with the command's progress unless ``quiet``.
+
+    Raises CommandError if it can't be read.
+    """
     done, size = 0, path.stat().st_size if path.is_file() else 0
     at = (lambda: done) if size else None
     quiet = quiet or path == STANDARD_INPUT_PATH
     with ProgressLine(command, f"reading {path.name}", size, unit="lines", at=at, quiet=quiet) as advance:
-        for line in read_lines(path):
-            done = line.end
-            yield from events_of(line, topic)
-            advance()
+        try:
+            for line in read_lines(path):
+                done = line.end
+                yield from events_of(line, topic)
+                advance()
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}") from None

@@ -7,94 +7,90 @@ import math
 import re
 import shlex
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
 from schemas.event import Run
-from streams.cli.output import AsJson, Config, Refusals, load_settings, run_with_kafka, say, show, tell
+from streams.cli.command import AsJson, CommandError, Config, find_topic, load_settings, run_with_kafka
+from streams.cli.output import Refusals, say, show, tell
 from streams.cli.progress import ProgressLine
-from streams.llm.journal import JournalError
-from streams.publish.entries import Refused, SourceError
+from streams.publish.entries import Refused
 from streams.publish.sources import Format, check_source
 from streams.publish.walk import ChangedError, Position, RefusedFile, Walk
 from streams.settings.model import Settings
-from streams.topology import DECISIONS_REVIEWED, TOPICS, Topic, no_such, topic_named
+from streams.topology import DECISIONS_REVIEWED
 from streams.topology.codec import OutputRecord
 from streams.views.amounts import in_kinds, in_time
 
 if TYPE_CHECKING:
-    from streams.publish.sending import RunSending, Sending
+    from streams.publish.sending import Sending
     from streams.replay.estimate import Estimate
 
 
-def publish(
-    topic: Annotated[str, Argument(help="Such as pages.crawled.v1.")],
-    paths: Annotated[list[Path], Argument(help="JSON lines, TSV, a page folder, cases.jsonl; - for standard input.")],
-    rate: Annotated[float | None, Option(help="Maximum records a second.")] = None,
-    run_id: Annotated[str | None, Option(help="Publish as a backfill with this id, which can be resumed.")] = None,
-    resume: Annotated[str | None, Option(help="Resume this run; it must exist.")] = None,
-    refused: Annotated[Path | None, Option(help="A file for refused entries.")] = None,
-    lines: Annotated[
-        Format | None,
-        Option("--format", help="By default by the file name; removed: addresses of pages that are gone."),
-    ] = None,
-    check: Annotated[bool, Option("--check", help="Only validate; nothing is sent, and no Kafka is needed.")] = False,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Validate, and estimate the time and the costs of handlers.")
-    ] = False,
-    as_json: AsJson = False,
-    config: Config = None,
-) -> int:
-    if resume is not None and run_id is not None and resume != run_id:
-        raise BadParameter(f"--run-id {run_id} is another run", param_hint="'--resume'")
-    if (found := topic_named(topic)) is None:
-        return tell("publish", no_such("topic", topic, [known.name for known in TOPICS]), 2)
-    if found is DECISIONS_REVIEWED:
-        return tell("publish", f"only the console writes {topic}: see `assay console`, screen Review", 2)
-    if lines == "removed" and not found.raw_pages:
-        raise BadParameter(f"{topic} does not take pages", param_hint="'--format'")
-    asked = Publication(
-        topic=found,
-        paths=paths,
-        run=run_id if resume is None else resume,
-        resume=resume is not None,
-        stated=lines,
-        refused=refused,
-        rate=rate,
-        config=config,
-        mode="estimate" if dry_run else "check" if check else "send",
-        as_json=as_json,
-    )
-    settings = load_settings(config)
-    return run_publish(settings.with_kafka() if asked.mode == "send" else settings, asked)
+def publish(asked: Publication) -> int:
+    settings = load_settings(asked.config)
+    return run_publish(settings.with_kafka() if asked.sends else settings, asked)
+
+
+def run_publish(settings: Settings, asked: Publication) -> int:
+    return run_with_kafka("publish", settings, (_send if asked.sends else _check)(asked, settings))
+
+
+_RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 @dataclass(kw_only=True)
 class Publication:
-    """What is published, and its entries in order; counts and keeps the refused ones, and reports the first of them."""
+    """What is published, and its entries in order; counts and keeps the refused ones, and reports the first of them.
 
-    topic: Topic
-    paths: Sequence[Path]
-    run: str | None = None
-    stated: Format | None = None
-    refused: Path | None = None
-    rate: float | None = None
-    config: Path | None = None
-    resume: bool = False
-    mode: Literal["send", "check", "estimate"] = "send"
-    as_json: bool = False
+    Raises BadParameter, CommandError, SourceError: the options contradict each other, or a path can't be used.
+    """
+
+    topic: Annotated[str, Argument(help="Such as pages.crawled.v1.")]
+    paths: Annotated[list[Path], Argument(help="JSON lines, TSV, a page folder, cases.jsonl; - for standard input.")]
+    rate: Annotated[float | None, Option(help="Maximum records a second.")] = None
+    run_id: Annotated[str | None, Option(help="Publish as a backfill with this id, which can be resumed.")] = None
+    resume: Annotated[str | None, Option(help="Resume this run; it must exist.")] = None
+    refused: Annotated[Path | None, Option(help="A file for refused entries.")] = None
+    lines: Annotated[
+        Format | None,
+        Option("--format", help="By default by the file name; removed: addresses of pages that are gone."),
+    ] = None
+    check: Annotated[bool, Option("--check", help="Only validate; nothing is sent, and no Kafka is needed.")] = False
+    dry_run: Annotated[bool, Option("--dry-run", help="Validate, and estimate the time and the costs of handlers.")] = (
+        False
+    )
+    as_json: AsJson = False
+    config: Config = None
 
     def __post_init__(self) -> None:
+        if self.resume is not None and self.run_id is not None and self.resume != self.run_id:
+            raise BadParameter(f"--run-id {self.run_id} is another run", param_hint="'--resume'")
+        if self.rate is not None and not 0 < self.rate < math.inf:
+            raise CommandError(f"--rate takes a number above 0, not {self.rate:g}", 2)
+        self.run = self.run_id if self.resume is None else self.resume
+        if self.run is not None and not _RUN_ID.fullmatch(self.run):
+            wrong = f"a run id is 1 to 100 letters, digits, dots, underscores or hyphens, not {self.run!r}"
+            raise CommandError(wrong, 2)
+        self.to = find_topic(self.topic)
+        if self.to is DECISIONS_REVIEWED:
+            raise CommandError(f"only the console writes {self.topic}: see `assay console`, screen Review", 2)
+        if self.lines == "removed" and not self.to.raw_pages:
+            raise BadParameter(f"{self.topic} does not take pages", param_hint="'--format'")
+        self.sends = not (self.check or self.dry_run)
+        self.file = RefusedFile(self.refused)
+        self.file.check(self.paths)
+        for path in self.paths:
+            check_source(path, self.to, self.lines)
         self._began = Run(self.run, datetime.now(UTC)) if self.run else None
         self.refusals = Refusals("publish")
-        self.file = RefusedFile(self.refused)
-        self.walk = Walk(self.paths, self.topic, self.stated)
+        self.walk = Walk(self.paths, self.to, self.lines)
         self._entries = self.walk.entries()
 
     def progress(self, doing: str) -> ProgressLine:
@@ -110,44 +106,29 @@ class Publication:
         with self.file.opened():
             async for entry in self._entries:
                 await asyncio.sleep(0)  # lets Ctrl-C in, also if nothing else is awaited
-                record = entry.record(self.topic, self._began)
+                record = entry.record(self.to, self._began)
                 if isinstance(record, Refused):
                     self.refusals.add(f"{record.place}: {record.reason}")
                     self.file.add(record)
                     record = None
                 yield record
 
-    def summarize(self, document: dict[str, Any], line: str, end: str) -> None:
+    def summarize(self, document: dict[str, Any], line: str, seconds: float, end: str = "") -> None:
         self.refusals.tell_rest("refused" if self.refused else "refused; --refused FILE keeps them all")
         kinds = in_kinds(self.walk.passed)
-        show(self.as_json, document, f"{line}{f', {kinds}' if kinds else ''}, {end}")
+        document = document | {"passed_over": dict(self.walk.passed), "seconds": round(seconds, 3)}
+        show(self.as_json, document, f"{line}{f', {kinds}' if kinds else ''}, in {seconds:.1f} s{end}")
 
-
-def run_publish(settings: Settings, asked: Publication) -> int:
-    if wrong := _wrong(asked):
-        return tell("publish", wrong, 2)
-    return run_with_kafka("publish", settings, (_send if asked.mode == "send" else _check)(asked, settings))
-
-
-_RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
-
-
-def _wrong(asked: Publication) -> str | None:
-    if asked.rate is not None and not 0 < asked.rate < math.inf:
-        return f"--rate takes a number above 0, not {asked.rate:g}"
-    if asked.run is not None and not _RUN_ID.fullmatch(asked.run):
-        return f"a run id is 1 to 100 letters, digits, dots, underscores or hyphens, not {asked.run!r}"
-    try:
-        wrong = asked.file.problem(asked.paths)
-        for path in asked.paths if not wrong else ():
-            check_source(path, asked.topic, asked.stated)
-    except SourceError as error:
-        return str(error)
-    return wrong
+    def command(self, *run: str) -> str:
+        """The command line that publishes the same as another run, or goes on with this one."""
+        rate = None if self.rate is None else f"{self.rate:g}"
+        options = {"--format": self.lines, "--rate": rate, "--refused": self.refused, "--config": self.config}
+        given = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
+        return shlex.join(["assay", "publish", self.topic, *map(str, self.paths), *run, *given])
 
 
 async def _check(asked: Publication, settings: Settings) -> int:
-    valid = size = status = 0
+    valid = size = 0
     estimate: Estimate | None = None
     began = time.monotonic()
 
@@ -160,33 +141,28 @@ async def _check(asked: Publication, settings: Settings) -> int:
             advance(record is not None)
 
     try:
-        with asked.progress(f"checking for {asked.topic.name}") as advance:
+        with asked.progress(f"checking for {asked.topic}") as advance:
             async with aclosing(valid_records(advance)) as records:
-                if asked.mode == "estimate":
+                if asked.dry_run:
                     from streams.replay.estimate import estimate_source
 
-                    estimate = await estimate_source(settings, asked.topic, records, rate=asked.rate)
+                    estimate = await estimate_source(settings, asked.to, records, rate=asked.rate)
                 else:
                     async for _ in records:
                         pass
-    except SourceError as error:
-        status = tell("publish", str(error), 2)
-    except JournalError as error:
-        status = tell("publish", f"the journal of answers can't be read: {error}", 1)
     finally:
         _summarize_checked(asked, valid, size, time.monotonic() - began, estimate)
-    return status or (1 if asked.refusals.count else 0)
+    return 1 if asked.refusals.count else 0
 
 
 def _summarize_checked(asked: Publication, valid: int, size: int, seconds: float, estimate: Estimate | None) -> None:
     refused = asked.refusals.count
     at_rate = valid / asked.rate if asked.rate else None
-    document: dict[str, Any] = {"published": 0, "valid": valid, "refused": refused}
-    document |= {"passed_over": dict(asked.walk.passed), "seconds": round(seconds, 3)}
-    document |= {"bytes": size, "seconds_at_rate": at_rate} | ({"estimate": estimate.to_wire()} if estimate else {})
+    document: dict[str, Any] = {"published": 0, "valid": valid, "refused": refused, "bytes": size}
+    document |= {"seconds_at_rate": at_rate} | ({"estimate": estimate.to_wire()} if estimate else {})
     long = f", {in_time(at_rate)} at {asked.rate:g} a second" if at_rate is not None else ""
-    counts = f"{valid} valid for {asked.topic.name} ({size:,} bytes{long}), {refused} refused"
-    asked.summarize(document, counts, f"in {seconds:.1f} s; nothing was sent")
+    counts = f"{valid} valid for {asked.topic} ({size:,} bytes{long}), {refused} refused"
+    asked.summarize(document, counts, seconds, "; nothing was sent")
     if estimate and estimate.handlers and not asked.as_json:
         from streams.cli.replay_run import show_estimate
 
@@ -197,46 +173,41 @@ def _summarize_checked(asked: Publication, valid: int, size: int, seconds: float
 async def _send(asked: Publication, settings: Settings) -> int:
     from streams.kafka.clients import make_producer, opened
     from streams.kafka.topics import create_topics
-    from streams.publish.sending import Sending
+    from streams.publish.sending import LiveLog, Sending
 
     if settings.kafka.create_topics:
         await create_topics(settings.kafka)
-    try:
-        if (run := asked.run) is not None:
-            return await _send_run(asked, run, settings)
-        async with opened(make_producer(settings.kafka, None, "assay.publish")) as producer:
-            sending = Sending(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
-            return await _pass_on(asked, sending, Position())
-    except SourceError as error:
-        return tell("publish", str(error), 2)
+    if (run := asked.run) is not None:
+        return await _send_run(asked, run, settings)
+    async with opened(make_producer(settings.kafka, None, "assay.publish")) as producer:
+        log = LiveLog(producer, settings.kafka.topic_prefix, settings.kafka.transaction_timeout_seconds)
+        return await _pass_on(asked, Sending(log, Position(), settings.pipeline), Position())
 
 
 async def _send_run(asked: Publication, run: str, settings: Settings) -> int:
-    from streams.publish.sending import RunLog, RunSending, RunTakenError
+    from streams.publish.sending import RunLog, RunTakenError, Sending
 
-    topic = asked.topic
-    log = RunLog(settings, topic, run)
-    if asked.resume and await log.read() is None:
+    log = RunLog(settings, asked.to, run)
+    if asked.resume is not None and await log.read() is None:
         kept = "a run that has not moved for as long as Kafka keeps offsets, 7 days by default, is forgotten"
-        unknown = f"Kafka knows no run {run!r} for {topic.name}; begin it with --run-id {run} ({kept})"
-        return tell("publish", unknown, 2)
+        raise CommandError(f"Kafka knows no run {run!r} for {asked.topic}; begin it with --run-id {run} ({kept})", 2)
     try:
         if (position := await log.open()) is not None:
             await asked.pass_over(position)
             before = f"{position.published} published, {position.refused} refused before"
             tell("publish", f"resuming run {run}: {before}")
         position = position or Position()
-        return await _pass_on(asked, RunSending(log, position, settings.pipeline), position)
+        return await _pass_on(asked, Sending(log, position, settings.pipeline), position)
     except ChangedError as error:
         again = "publish what it is now as another run, under another --run-id"
-        return tell("publish", f"run {run} can't go on: {error}; {again}", 2)
+        raise CommandError(f"run {run} can't go on: {error}; {again}", 2) from None
     except RunTakenError:
-        return tell("publish", f"another copy of run {run} has taken over, so this one ends", 1)
+        raise CommandError(f"another copy of run {run} has taken over, so this one ends") from None
     finally:
         await log.close()
 
 
-async def _pass_on(asked: Publication, sending: Sending | RunSending, before: Position) -> int:
+async def _pass_on(asked: Publication, sending: Sending, before: Position) -> int:
     from aiokafka.errors import KafkaError
 
     from streams.publish.sending import RunTakenError
@@ -244,7 +215,7 @@ async def _pass_on(asked: Publication, sending: Sending | RunSending, before: Po
     taken = 0
     began = time.monotonic()
     try:
-        with asked.progress(f"publishing to {asked.topic.name}") as advance:
+        with asked.progress(f"publishing to {asked.topic}") as advance:
             async for record in asked.records():
                 taken += record is not None
                 counts = {"published": before.published + taken, "refused": before.refused + asked.refusals.count}
@@ -265,31 +236,22 @@ async def _pass_on(asked: Publication, sending: Sending | RunSending, before: Po
         _summarize_sent(asked, before, sending.committed, time.monotonic() - began)
     if sending.failure is not None:
         if asked.run is not None and not isinstance(sending.failure, RunTakenError):
-            tell("publish", f"to resume later: {_command(asked, '--resume', asked.run)}")
+            tell("publish", f"to resume later: {asked.command('--resume', asked.run)}")
         raise sending.failure
     return 1 if sending.committed.refused else 0
 
 
 def _summarize_sent(asked: Publication, before: Position, after: Position, seconds: float) -> None:
-    published, refused = after.published - before.published, after.refused - before.refused
-    document: dict[str, Any] = {"published": published, "refused": refused}
-    document |= {"passed_over": dict(asked.walk.passed), "seconds": round(seconds, 3)}
-    end = f"in {seconds:.1f} s"
+    document: dict[str, Any] = {name: getattr(after, name) - getattr(before, name) for name in ("published", "refused")}
+    line, end = f"published {document['published']} to {asked.topic}, refused {document['refused']}", ""
     if asked.run is not None:
         document |= {"run": asked.run, "run_published": after.published, "run_refused": after.refused}
-        end += f"; run {asked.run} in all: {after.published} published, {after.refused} refused"
-    asked.summarize(document, f"published {published} to {asked.topic.name}, refused {refused}", end)
+        end = f"; run {asked.run} in all: {after.published} published, {after.refused} refused"
+    asked.summarize(document, line, seconds, end)
 
 
 def _interrupted(asked: Publication, published: int) -> str:
     if asked.run is not None:
-        return f"stopped; to resume: {_command(asked, '--resume', asked.run)}"
+        return f"stopped; to resume: {asked.command('--resume', asked.run)}"
     again = f"a second start publishes {published} records again, under the same ids: readers that ignore known ids "
-    return f"interrupted; {again}skip them. To be able to resume: {_command(asked, '--run-id', 'NAME')}"
-
-
-def _command(asked: Publication, *run: str) -> str:
-    rate = None if asked.rate is None else f"{asked.rate:g}"
-    options = {"--format": asked.stated, "--rate": rate, "--refused": asked.refused, "--config": asked.config}
-    given = [str(word) for pair in options.items() if pair[1] is not None for word in pair]
-    return shlex.join(["assay", "publish", asked.topic.name, *map(str, asked.paths), *run, *given])
+    return f"interrupted; {again}skip them. To be able to resume: {asked.command('--run-id', 'NAME')}"

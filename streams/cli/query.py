@@ -7,9 +7,9 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from uuid import uuid4
@@ -23,9 +23,10 @@ from handlers.html.links import host_of
 from handlers.reasoning.context import order_sources, role_messages
 from schemas.queries import MAX_CANDIDATES, MAX_QUERY_CHARACTERS, RankingRequested
 from schemas.ranking import RankedResult, RankingCompleted, StageName, StageOutcome
-from streams.cli.output import LABEL_STYLE, AsJson, Config, load_settings, say, say_json, show, tell, text_console
+from streams.cli.command import AsJson, CommandError, Config, load_settings
+from streams.cli.output import LABEL_STYLE, say, say_json, show, text_console
 from streams.publish.entries import UNREADABLE, explain, opened
-from streams.publish.event_lines import values_in
+from streams.publish.sources import values_in
 from streams.query.engine import Refusal
 from streams.settings.model import Settings
 from streams.telemetry.setup import configure_logs
@@ -33,16 +34,8 @@ from streams.topology import TOPIC_BYTES
 from streams.topology.codec import refusal
 from streams.views.screen import Screen
 
-Tiers = Annotated[list[str] | None, Option("--tier", help="Tier of the index, A, B or C; repeatable.")]
-Domains = Annotated[list[str] | None, Option("--domain", help="A domain or host; repeatable.")]
-Tags = Annotated[list[str] | None, Option("--tag", help="news, academic, government, blog; repeatable.")]
-Since = Annotated[str | None, Option("--since", help="Published on this day or later, such as 2025-01-31.")]
-Until = Annotated[str | None, Option("--until", help="Published on this day or earlier.")]
-
 Role = Literal["analyst", "critic", "writer"]
 _LONGEST_INPUT = 4 * MAX_QUERY_CHARACTERS + 1  # bytes of standard input; a longer query is refused
-
-
 _FILL_IT = (
     "Is the index filled (`assay run` indexes pages as they come, `assay doctor` says what is in it)? "
     "Where it is, filters such as --tier or --since may be too narrow."
@@ -53,98 +46,82 @@ _SECTIONS = {"bm25": "bm25", "ranking": "model_ranking", "trees": "trees", "mmr"
 _STAGES = ", ".join(_SECTIONS)
 
 
-def query(
-    text: Annotated[str, Argument(help="The question; - reads it from standard input.")],
-    limit: Annotated[int | None, Option(min=1, max=100, help="Results; ranking.limit by default.")] = None,
-    tier: Tiers = None,
-    domain: Domains = None,
-    tag: Tags = None,
-    since: Since = None,
-    until: Until = None,
-    candidates: Annotated[
-        Path | None, Option(help="Rank these instead of the index's: one a line, or an array.")
-    ] = None,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The options of a question: to the index, or about other candidates."""
+
+    text: Annotated[str, Argument(help="The question; - reads it from standard input.")]
+    limit: Annotated[int | None, Option(min=1, max=100, help="Results; ranking.limit by default.")] = None
+    tier: Annotated[list[str] | None, Option(help="Tier of the index, A, B or C; repeatable.")] = None
+    domain: Annotated[list[str] | None, Option(help="A domain or host; repeatable.")] = None
+    tag: Annotated[list[str] | None, Option(help="news, academic, government, blog; repeatable.")] = None
+    since: Annotated[str | None, Option(help="Published on this day or later, such as 2025-01-31.")] = None
+    until: Annotated[str | None, Option(help="Published on this day or earlier.")] = None
+    candidates: Annotated[Path | None, Option(help="Rank these instead of the index's: one a line, or an array.")] = (
+        None
+    )
+    no_model: Annotated[bool, Option("--no-model", help="Ask the offline judge instead of a model.")] = False
+    app: Annotated[str, Option(metavar="URL", help="URL of a running worker; detected by default.")] = ""
+    as_json: AsJson = False
+    config: Config = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query(Question):
     without: Annotated[
         list[str] | None, Option(metavar="STAGE", help=f"Leave a stage out, of {_STAGES}; repeatable.")
-    ] = None,
-    no_model: Annotated[bool, Option("--no-model", help="Ask the offline judge instead of a model.")] = False,
-    context: Annotated[bool, Option("--context", help="Print the context that a model would get.")] = False,
-    prompt: Annotated[Role | None, Option(help="Print the prompt of this role.")] = None,
-    app: Annotated[str, Option(metavar="URL", help="URL of a running worker; detected by default.")] = "",
-    as_json: AsJson = False,
-    config: Config = None,
-) -> int:
+    ] = None
+    context: Annotated[bool, Option("--context", help="Print the context that a model would get.")] = False
+    prompt: Annotated[Role | None, Option(help="Print the prompt of this role.")] = None
+
+
+def query(asked: Query) -> int:
     """Such as: `assay query "carbon tax 2025" --tier A --since 2025-01-01`."""
-    if context and prompt:
+    if asked.context and asked.prompt:
         raise BadParameter("it cannot be used with --context", param_hint="'--prompt'")
-    if app and (without or no_model):
+    if asked.app and (asked.without or asked.no_model):
         raise BadParameter("that application's configuration decides; leave it out", param_hint="'--without'")
-    if unknown := set(without or ()) - _SECTIONS.keys():
+    if unknown := set(asked.without or ()) - _SECTIONS.keys():
         raise BadParameter(f"{min(unknown)!r} is not a stage; there are {_STAGES}", param_hint="'--without'")
-    filters = {"tiers": tier, "domains": domain, "tags": tag, "date_from": since, "date_to": until}
-    leave_out = frozenset(without or ())
-    options = QueryOptions(text, limit, filters, candidates, leave_out, no_model, context, prompt, app, as_json)
-    return run_query(load_settings(config), options)
+    return run_query(load_settings(asked.config), asked)
 
 
-@dataclass(frozen=True, slots=True)
-class QueryOptions:
-    """The query, where it goes, and what is printed; also of ``assay answer``."""
+def run_query(settings: Settings, asked: Query) -> int:
+    async def search(settings: Settings, request: RankingRequested) -> Refusal | None:
+        from streams.query.access import RemoteQueries, open_queries
 
-    text: str
-    limit: int | None = None
-    filters: Mapping[str, Any] = field(default_factory=dict)
-    candidates: Path | None = None
-    without: frozenset[str] = frozenset()
-    no_model: bool = False
-    context: bool = False
-    prompt: Role | None = None
-    app: str = ""
-    as_json: bool = False
+        began, own = time.monotonic(), request.candidates is not None
+        with steps_shown(asked.as_json or not sys.stderr.isatty()) as show_step:
+            show_step("asking")
+            async with open_queries(settings, app=asked.app, own_candidates=own) as queries:
+                place = queries.url if isinstance(queries, RemoteQueries) else ""
+                if place and (asked.without or asked.no_model):
+                    why = f"--without and --no-model are for this process, and {place} has the index; leave them out"
+                    return Refusal("invalid", why)
+                answer = await queries.answer(request)
+        if isinstance(answer, Refusal):
+            return answer
+        _show(answer, settings, asked, time.monotonic() - began, place)
+        return None
+
+    return run_search(_switched(settings, frozenset(asked.without or ())), asked, search)
 
 
-Search = Callable[[Settings, QueryOptions, RankingRequested], Coroutine[Any, Any, Refusal | None]]
+Search = Callable[[Settings, RankingRequested], Coroutine[Any, Any, Refusal | None]]
 """Asks and prints the answer; or a refusal."""
 
 
-def run_query(settings: Settings, options: QueryOptions) -> int:
-    return run_search("query", settings, options, _search)
-
-
-def run_search(command: str, settings: Settings, options: QueryOptions, search: Search) -> int:
+def run_search(settings: Settings, asked: Question, search: Search) -> int:
     """Runs the search of a command; 1 if no index or model answered, 2 for a wrong request."""
-    from streams.query.access import NoQueriesError
-
     # The log would be among the results, so it shows errors only unless the level is set.
     level = settings.logs.level if "level" in settings.logs.model_fields_set else "error"
     configure_logs(level, settings.logs.format)
-    try:
-        refused = asyncio.run(search(_switched(settings, options), options, _request_of(options)))
-    except InvalidRequestError as error:
-        refused = Refusal("invalid", str(error))
-    except NoQueriesError as error:
-        refused = Refusal("unavailable", str(error))
-    if refused is None:
+    if asked.no_model:
+        llm = settings.llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
+        settings = settings.model_copy(update={"llm": llm})
+    if (refused := asyncio.run(search(settings, _request_of(asked)))) is None:
         return 0
-    return tell(command, in_words(refused), 2 if refused.reason == "invalid" else 1)
-
-
-async def _search(settings: Settings, options: QueryOptions, request: RankingRequested) -> Refusal | None:
-    from streams.query.access import RemoteQueries, open_queries
-
-    began = time.monotonic()
-    with steps_shown(options.as_json or not sys.stderr.isatty()) as show_step:
-        show_step("asking")
-        async with open_queries(settings, app=options.app, own_candidates=request.candidates is not None) as queries:
-            place = queries.url if isinstance(queries, RemoteQueries) else ""
-            if place and (options.without or options.no_model):
-                why = f"--without and --no-model are for this process, and {place} has the index; leave them out"
-                return Refusal("invalid", why)
-            answer = await queries.answer(request)
-    if isinstance(answer, Refusal):
-        return answer
-    _show(answer, settings, options, time.monotonic() - began, place)
-    return None
+    raise CommandError(in_words(refused), 2 if refused.reason == "invalid" else 1)
 
 
 @contextmanager
@@ -169,23 +146,20 @@ def in_words(refusal: Refusal) -> str:
     return refusal.detail + again + "; --no-model asks no model" * bool(refusal.no_model)
 
 
-class InvalidRequestError(Exception):
-    """The options make no request; the message says what is wrong."""
-
-
-def _request_of(options: QueryOptions) -> RankingRequested:
+def _request_of(asked: Question) -> RankingRequested:
     from streams.query.access import APPLICATION
 
     try:
-        APPLICATION.check(options.app)
+        APPLICATION.check(asked.app)
     except ValueError as error:
-        raise InvalidRequestError(f"--app {error}") from None
-    found = _candidates(options.candidates) if options.candidates is not None else None
+        raise CommandError(f"--app {error}", 2) from None
+    found = _candidates(asked.candidates) if asked.candidates is not None else None
+    filters: dict[str, Any] = {"tiers": asked.tier, "domains": asked.domain, "tags": asked.tag}
     value = {
         "request_id": str(uuid4()),
-        "query": _asked(options.text),
-        "limit": options.limit,
-        "filters": dict(options.filters),
+        "query": _asked(asked.text),
+        "limit": asked.limit,
+        "filters": filters | {"date_from": asked.since, "date_to": asked.until},
         "candidates": None if found is None else [candidate for _, candidate in found],
     }
     try:
@@ -195,8 +169,8 @@ def _request_of(options: QueryOptions) -> RankingRequested:
         detail = refusal(error).detail
         if found and len(of_candidate) > 1 and isinstance(number := of_candidate[1], int):
             line = found[number][0]
-            detail = f"{options.candidates}, {f'line {line}' if line else f'candidate {number + 1}'}: {detail}"
-        raise InvalidRequestError(detail) from None
+            detail = f"{asked.candidates}, {f'line {line}' if line else f'candidate {number + 1}'}: {detail}"
+        raise CommandError(detail, 2) from None
 
 
 def _asked(text: str) -> str:
@@ -206,12 +180,12 @@ def _asked(text: str) -> str:
         text = raw.decode("utf-8").strip()
     except UnicodeDecodeError as error:
         if len(raw) < _LONGEST_INPUT or error.reason != "unexpected end of data":
-            raise InvalidRequestError("the query is not UTF-8; convert it with `iconv -t UTF-8`") from None
+            raise CommandError("the query is not UTF-8; convert it with `iconv -t UTF-8`", 2) from None
         text = raw.decode("utf-8", "ignore")
     if not text:
-        raise InvalidRequestError("query must not be empty")
+        raise CommandError("query must not be empty", 2)
     if len(text) > MAX_QUERY_CHARACTERS:
-        raise InvalidRequestError(f"the query is longer than {MAX_QUERY_CHARACTERS} characters; ask for less at once")
+        raise CommandError(f"the query is longer than {MAX_QUERY_CHARACTERS} characters; ask for less at once", 2)
     return text
 
 
@@ -221,9 +195,9 @@ def _candidates(path: Path) -> list[tuple[int, Any]]:
         with opened(path) as source:
             content = source.read(TOPIC_BYTES + 1)
     except UNREADABLE as error:
-        raise InvalidRequestError(f"{path}: {explain(error)}") from None
+        raise CommandError(f"{path}: {explain(error)}", 2) from None
     if len(content) > TOPIC_BYTES:
-        raise InvalidRequestError(f"{path}: more than {TOPIC_BYTES} bytes of candidates; give fewer")
+        raise CommandError(f"{path}: more than {TOPIC_BYTES} bytes of candidates; give fewer", 2)
     found: list[tuple[int, Any]] = []
     number = 0
     try:
@@ -235,35 +209,32 @@ def _candidates(path: Path) -> list[tuple[int, Any]]:
     except (ValueError, RecursionError):
         where = f", line {number}" if number else ""
         needed = 'one candidate a line is needed, {"url": …, "title": …, "content": …}'
-        raise InvalidRequestError(f"{path}{where}: not JSON; {needed}") from None
+        raise CommandError(f"{path}{where}: not JSON; {needed}", 2) from None
     if len(found) > MAX_CANDIDATES:
-        raise InvalidRequestError(f"{path}: {len(found)} candidates, {MAX_CANDIDATES} at most")
+        raise CommandError(f"{path}: {len(found)} candidates, {MAX_CANDIDATES} at most", 2)
     return found
 
 
-def _switched(settings: Settings, options: QueryOptions) -> Settings:
-    ranking, reasoning, llm = settings.ranking, settings.reasoning, settings.llm
+def _switched(settings: Settings, without: frozenset[str]) -> Settings:
+    ranking, reasoning = settings.ranking, settings.reasoning
     off: dict[str, Any] = {}
-    for stage in options.without - {"reasoning"}:
+    for stage in without - {"reasoning"}:
         section, switch = _SECTIONS[stage], {"mode": "off"} if stage == "trees" else {"enabled": False}
         off[section] = getattr(ranking, section).model_copy(update=switch)
-    if "reasoning" in options.without:
+    if "reasoning" in without:
         reasoning = reasoning.model_copy(update={"enabled": False})
-    if options.no_model:
-        llm = llm.model_copy(update={"base_url": "", "api_key": SecretStr("")})
-    ranking = ranking.model_copy(update=off)
-    return settings.model_copy(update={"ranking": ranking, "reasoning": reasoning, "llm": llm})
+    return settings.model_copy(update={"ranking": ranking.model_copy(update=off), "reasoning": reasoning})
 
 
-def _show(answer: RankingCompleted, settings: Settings, options: QueryOptions, seconds: float, place: str) -> None:
-    if options.prompt is not None:
+def _show(answer: RankingCompleted, settings: Settings, asked: Query, seconds: float, place: str) -> None:
+    if asked.prompt is not None:
         sources = order_sources(answer.results)
-        messages = role_messages(options.prompt, answer.query, sources, (), settings.reasoning, settings.prompts)
+        messages = role_messages(asked.prompt, answer.query, sources, (), settings.reasoning, settings.prompts)
         lines = "\n\n".join(f"--- {message.role} ---\n{message.content}" for message in messages).split("\n")
-        show(options.as_json, [{"role": message.role, "content": message.content} for message in messages], *lines)
-    elif options.as_json:
+        show(asked.as_json, [{"role": message.role, "content": message.content} for message in messages], *lines)
+    elif asked.as_json:
         say_json(answer.to_json())
-    elif options.context:
+    elif asked.context:
         say(*("Nothing relevant found." if answer.nothing_relevant else answer.context).split("\n"))
     else:
         print_results(answer, seconds, place)

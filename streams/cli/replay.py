@@ -1,22 +1,21 @@
-"""``assay replay``: its commands; ``replay_run`` carries plans out, ``replay_reports`` previews them."""
+"""``assay replay``: its commands; ``replay_run`` previews plans and carries them out."""
 
 from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
 from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
 from schemas.replays import PLAN_NAME, ReplaySelection, ReplayState
-from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, run_with_kafka, show, tell
-from streams.replay.plan import ReplayError, ReplayRequest, existing, make_plan, routes, stage_of
+from streams.cli.command import AsJson, Config, command_group, confirm, load_settings, run_with_kafka
+from streams.cli.output import print_rows, show, tell
+from streams.replay.plan import ReplayRequest, existing, make_plan, routes, stage_of
 from streams.runtime.clock import SystemClock
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
@@ -53,8 +52,22 @@ Rate = Annotated[
     float | None, Option("--rate", min=0.001, callback=_finite, help="Maximum records a second, over all processes.")
 ]
 MaxCost = Annotated[float | None, Option("--max-cost", min=0, callback=_finite, help="Maximum cost of models in USD.")]
-AllowMissing = Annotated[bool, Option("--allow-missing", help="Exit 0 although records of the range are deleted.")]
-Http = Annotated[bool, Option("--http", help="Serve /metrics while it runs.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The options of every command that carries a plan out."""
+
+    rate: Rate = None
+    max_cost: MaxCost = None
+    allow_missing: Annotated[
+        bool, Option("--allow-missing", help="Exit 0 although records of the range are deleted.")
+    ] = False
+    http: Annotated[bool, Option("--http", help="Serve /metrics while it runs.")] = False
+    as_json: AsJson = False
+    config: Config = None
+
+
 ReadersDedupe = Annotated[
     bool, Option("--readers-dedupe", help="Confirm that readers of the live topics drop duplicate ids.")
 ]
@@ -63,6 +76,7 @@ ReadersDedupe = Annotated[
 @replay.command(_RUN)
 def replay_run(
     handler: Annotated[str, Argument(help="Which handler.")],
+    options: RunOptions,
     plan: Annotated[str, Option(help="The plan's name; made from handler and time by default.")] = "",
     start: Annotated[
         str, Option("--from", help="earliest, a time (UTC), how long ago (7d), an offset, or PARTITION:OFFSET,…")
@@ -80,22 +94,16 @@ def replay_run(
     to_live: Annotated[bool, Option("--to-live", help="Write to the live topics, not to shadows.")] = False,
     readers_dedupe: ReadersDedupe = False,
     fetch: Annotated[bool, Option("--fetch", help="Allow requests to the web.")] = False,
-    rate: Rate = None,
-    max_cost: MaxCost = None,
     give_way: Annotated[bool, Option(help="Wait while live traffic is behind.")] = True,
-    allow_missing: AllowMissing = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Only estimate records, time and costs.")] = False,
     diff: Annotated[bool, Option("--diff", help="Only report what --config would change.")] = False,
     limit: Annotated[int, Option(min=0, help="Differences that --diff shows in full.")] = 50,
-    http: Http = False,
-    as_json: AsJson = False,
-    config: Config = None,
 ) -> int:
     """Make a plan and carry it out: read a part of the handler's topic, write to topics of its own."""
-    from streams.cli.replay_run import NewPlan, RunOptions, carry_out, preview, refused
+    from streams.cli.replay_run import NewPlan, carry_out, preview
     from streams.replay.ranges import bounds_of
 
-    if diff and config is None:
+    if diff and options.config is None:
         raise BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
     request = ReplayRequest(
         plan=_plan_name(plan, handler),
@@ -110,20 +118,17 @@ def replay_run(
         live=to_live,
         readers_dedupe=readers_dedupe,
         fetch=fetch,
-        rate=rate,
-        max_cost_usd=max_cost,
+        rate=options.rate,
+        max_cost_usd=options.max_cost,
         give_way=give_way,
     )
-    settings, now = _settings(None if diff else config), datetime.now(UTC)
-    other = load_settings(config) if diff else None
-    try:
-        bounds, options = bounds_of(start, end, since, now), RunOptions(allow_missing, http, as_json)
-        if dry_run or diff:
-            return run_with_kafka("replay", settings, preview(settings, other, request, bounds, options, limit))
-        # Refuses wrong usage before Kafka is needed.
-        return carry_out("replay", settings, NewPlan(make_plan(request, settings, now), bounds), options)
-    except ReplayError as error:
-        return refused("replay", error)
+    settings, now = load_settings(None if diff else options.config).with_kafka(), datetime.now(UTC)
+    bounds = bounds_of(start, end, since, now)
+    if dry_run or diff:
+        other = load_settings(options.config) if diff else None
+        return run_with_kafka("replay", settings, preview(settings, other, request, bounds, options, limit))
+    # Refuses wrong usage before Kafka is needed.
+    return carry_out("replay", settings, NewPlan(make_plan(request, settings, now), bounds), options)
 
 
 @replay.command("list")
@@ -133,7 +138,7 @@ def replay_list(
     config: Config = None,
 ) -> int:
     """List the plans and their progress."""
-    settings = _settings(config)
+    settings = load_settings(config).with_kafka()
 
     async def listed(store: PlanStore) -> int:
         from streams.replay.admin import plan_status
@@ -165,7 +170,7 @@ def replay_list(
 @replay.command("show")
 def replay_show(plan: Plan, as_json: AsJson = False, config: Config = None) -> int:
     """Show one plan: its handler, its topics, and its progress."""
-    settings = _settings(config)
+    settings = load_settings(config).with_kafka()
 
     async def shown(store: PlanStore) -> int:
         from streams.replay.admin import plan_status
@@ -177,27 +182,17 @@ def replay_show(plan: Plan, as_json: AsJson = False, config: Config = None) -> i
 
 
 @replay.command("resume")
-def replay_resume(
-    plan: Plan,
-    max_cost: MaxCost = None,
-    rate: Rate = None,
-    allow_missing: AllowMissing = False,
-    http: Http = False,
-    as_json: AsJson = False,
-    config: Config = None,
-) -> int:
+def replay_resume(plan: Plan, options: RunOptions) -> int:
     """Continue a plan, or share it with the processes that work on it."""
-    from streams.cli.replay_run import RunOptions, carry_out
+    from streams.cli.replay_run import carry_out
 
-    terms = {name: value for name, value in (("max_cost_usd", max_cost), ("rate", rate)) if value is not None}
-
-    return carry_out("replay resume", _settings(config), plan, RunOptions(allow_missing, http, as_json), terms)
+    return carry_out("replay resume", load_settings(options.config).with_kafka(), plan, options)
 
 
 @replay.command("cancel")
 def replay_cancel(plan: Plan, as_json: AsJson = False, config: Config = None) -> int:
     """Stop a plan in all processes, and report what is left."""
-    settings = _settings(config)
+    settings = load_settings(config).with_kafka()
 
     async def cancelled(store: PlanStore) -> int:
         from streams.replay.admin import cancel
@@ -222,11 +217,8 @@ def replay_drop(
     config: Config = None,
 ) -> int:
     """Delete a plan and its topics."""
-    if not yes:
-        if not sys.stdin.isatty():
-            raise BadParameter("confirm with --yes if there is no terminal; see `assay replay show`")
-        typer.confirm(f"Delete {printable(plan)} and its output?", abort=True)
-    settings = _settings(config)
+    confirm(yes, f"Delete {printable(plan)} and its output?", "see `assay replay show`")
+    settings = load_settings(config).with_kafka()
 
     async def dropped(store: PlanStore) -> int:
         from streams.replay.admin import drop
@@ -236,10 +228,6 @@ def replay_drop(
         return show(as_json, {"plan": plan, "deleted": gone}, done)
 
     return _with_store("replay drop", settings, dropped)
-
-
-def _settings(config: Path | None) -> Settings:
-    return load_settings(config).with_kafka()
 
 
 def _plan_name(given: str, handler: str) -> str:
@@ -254,17 +242,13 @@ def _values(given: list[str] | None) -> tuple[str, ...]:
 
 
 def _with_store(command: str, settings: Settings, work: Callable[[PlanStore], Awaitable[int]]) -> int:
-    from streams.cli.replay_run import refused
     from streams.replay.plan_store import PlanStore
 
     async def opened() -> int:
         async with PlanStore(settings, SystemClock()) as store:
             return await work(store)
 
-    try:
-        return run_with_kafka(command, settings, opened())
-    except ReplayError as error:
-        return refused(command, error)
+    return run_with_kafka(command, settings, opened())
 
 
 def _money(usd: float | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,14 +15,14 @@ from prometheus_client import CollectorRegistry, make_asgi_app
 from rich.text import Text
 
 from schemas.replays import ReplayPlan, ReplayState, ReplayTarget
+from streams.cli.command import CommandError, run_with_kafka, stop_on_signals
 from streams.cli.comparison import print_comparison
-from streams.cli.output import plain_table, run_with_kafka, say_json, show, stop_on_signals, table_console, tell
+from streams.cli.output import plain_table, say_json, show, table_console, tell
 from streams.cli.progress import ProgressLine
+from streams.cli.replay import RunOptions
 from streams.cli.run import outdated_writes
-from streams.http.server import HttpServer, PortTakenError
-from streams.index.ports import IndexSettingsError
+from streams.http.server import HttpServer
 from streams.kafka.topics import create_topics
-from streams.llm.journal import JournalError
 from streams.replay.admin import begin, resolved
 from streams.replay.budget import cost_problems
 from streams.replay.comparisons import compare, comparison_of, not_comparable
@@ -60,14 +59,6 @@ _GOES_ON = (ReplayState.PAUSED, ReplayState.RUNNING)
 Bounds = tuple[Bound, Bound]
 
 
-class RunOptions(NamedTuple):
-    """The options of every command that carries a plan out."""
-
-    allow_missing: bool = False
-    http: bool = False
-    as_json: bool = False
-
-
 async def preview(
     settings: Settings, other: Settings | None, request: ReplayRequest, bounds: Bounds, options: RunOptions, limit: int
 ) -> int:
@@ -97,23 +88,14 @@ class NewPlan(NamedTuple):
     bounds: Bounds
 
 
-def carry_out(
-    command: str, settings: Settings, of: str | NewPlan, options: RunOptions, terms: Mapping[str, float] | None = None
-) -> int:
-    """Carries out a new plan, or goes on with the plan of that name, under new terms."""
+def carry_out(command: str, settings: Settings, of: str | NewPlan, options: RunOptions) -> int:
+    """Carries out a new plan, or goes on with the plan of that name, under its own terms or those of the options."""
     configure_logs("warning", settings.logs.format)
     os.nice(_POLITE)
-    try:
-        return run_with_kafka(command, settings, _carry_out(command, settings, of, options, terms))
-    except ReplayError as error:
-        return refused(command, error)
-    except (IndexSettingsError, PortTakenError, JournalError) as error:
-        return tell(command, str(error), 1)
+    return run_with_kafka(command, settings, _carry_out(command, settings, of, options))
 
 
-async def _carry_out(
-    command: str, settings: Settings, of: str | NewPlan, options: RunOptions, terms: Mapping[str, float] | None
-) -> int:
+async def _carry_out(command: str, settings: Settings, of: str | NewPlan, options: RunOptions) -> int:
     made = await _resolved(settings, *of, options) if isinstance(of, NewPlan) else None
     name = made.plan if made is not None else str(of)
     if made is not None and not count(stage_of(made).ranges):
@@ -143,9 +125,12 @@ async def _carry_out(
         try:
             if made is not None:
                 await begin(settings, store, made, made.created_at)
-            plan = await run_plan(session, terms)
+            terms = {"max_cost_usd": options.max_cost, "rate": options.rate} if made is None else {}
+            plan = await run_plan(session, {name: value for name, value in terms.items() if value is not None})
         finally:
-            if plan is None and (last := store.plans.get(name)) is not None and _status(sys.exception()) != 2:
+            error = sys.exception()
+            is_usage = isinstance(error, ReplayError) and not isinstance(error, ReplayTroubleError)
+            if plan is None and (last := store.plans.get(name)) is not None and not is_usage:
                 # Whatever failed, the plan exists by now: print its name and its progress.
                 summarize(last, session)
     summarize(plan, session)
@@ -180,21 +165,9 @@ def _summarize(plan: ReplayPlan, done: ReplayProgress, seconds: float, outdated:
     show(as_json, where | counts | left, head, *(f"  {note}" for note in notes if note))
 
 
-def refused(command: str, error: ReplayError) -> int:
-    return tell(command, str(error), _status(error))
-
-
-def _status(error: BaseException | None) -> int:
-    """2 for wrong usage, which stops a command before it begins anything; 1 for trouble."""
-    return 2 if isinstance(error, ReplayError) and not isinstance(error, ReplayTroubleError) else 1
-
-
 async def tell_estimate(settings: Settings, plan: ReplayPlan, as_json: bool) -> int:
-    try:
-        with ProgressLine("replay", "estimating", offsets_read(settings, plan)) as advance:
-            found = await estimate(settings, plan, advance)
-    except JournalError as error:
-        raise ReplayError(f"the journal of answers can't be read: {error}") from error
+    with ProgressLine("replay", "estimating", offsets_read(settings, plan)) as advance:
+        found = await estimate(settings, plan, advance)
     if as_json:
         say_json({"plan": plan.plan, "max_cost_usd": plan.max_cost_usd, **found.to_wire()})
     else:
@@ -268,7 +241,7 @@ def _show_money(console: Screen, found: Estimate, max_cost_usd: float | None) ->
 async def tell_diff(settings: Settings, other: Settings, plan: ReplayPlan, limit: int, as_json: bool) -> int:
     handler, ranges = handler_of(plan), stage_of(plan).ranges
     if (comparison := comparison_of(handler, limit)) is None:
-        return tell("replay", not_comparable(handler.name), 2)
+        raise CommandError(not_comparable(handler.name), 2)
     with ProgressLine("replay", f"comparing {handler.name}", count(ranges)) as advance:
         async with aclosing(read_selected(settings, plan, [ranges], advance)) as records:
             sources = (raw_record(record) async for record in records)

@@ -17,14 +17,14 @@ from typer import Argument, Option
 
 from schemas.documents import IndexChange
 from schemas.states import State
-from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say_json, stop_on_signals, tell
-from streams.index.ports import IndexSettingsError
+from streams.cli.command import AsJson, Config, find_handlers, load_settings, run_with_kafka, stop_on_signals
+from streams.cli.output import say_json, tell
 from streams.llm.checks import checks_of_models
 from streams.runtime.process import freeze_gc, watchdog
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics, counted
 from streams.telemetry.setup import configure_logs
-from streams.topology import HANDLERS, Handler, no_such
+from streams.topology import Handler
 
 if TYPE_CHECKING:
     from streams.app.application import Application
@@ -41,31 +41,22 @@ def run(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    settings = load_settings(config).with_kafka()
-    known = {handler.name: handler for handler in HANDLERS}
-    names = handlers or list(known)
-    if unknown := [name for name in names if name not in known]:
-        return tell("run", no_such("handler", unknown[0], known), 2)
-    from streams.http.server import PortTakenError
-
+    chosen, settings = find_handlers(handlers), load_settings(config).with_kafka()
     configure_logs(settings.logs.level, settings.logs.format)
     began = time.monotonic()
     result: dict[str, Any] = {"caught_up": False}
 
     async def work() -> int:
-        status, result["caught_up"], result["summary"] = await _run([known[name] for name in names], settings, drain)
+        status, result["caught_up"], result["summary"] = await _run(chosen, settings, drain)
         return status
 
-    try:
-        status = run_with_kafka("run", settings, work())
-    except (PortTakenError, IndexSettingsError) as error:
-        return tell("run", str(error), 1)
+    status = run_with_kafka("run", settings, work())
     if drain and "summary" in result:
         for line in summary_lines(result["summary"]):
             tell("run", line)
     if as_json:
         seconds = round(time.monotonic() - began, 2)
-        say_json({"handlers": names, **result, "seconds": seconds})
+        say_json({"handlers": [handler.name for handler in chosen], **result, "seconds": seconds})
     return status
 
 

@@ -26,7 +26,8 @@ from schemas.addresses import without_user
 from schemas.outcome import Dead, Emit
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage, ScoredPage
 from schemas.states import State
-from streams.cli.output import LABEL_STYLE, AsJson, Config, say, say_json, tell
+from streams.cli.command import AsJson, Config
+from streams.cli.output import LABEL_STYLE, say, say_json, tell
 from streams.cli.progress import ProgressLine
 from streams.fetch.settings import FetchSettings
 from streams.publish.sources import UNKNOWN, is_page, page_list
@@ -187,7 +188,7 @@ def _read(source: str, url: str, passed: Counter[str]) -> Iterator[CrawledPage |
     else:
         # Everything that `assay publish` takes: JSON lines, TSV, archives, folders.
         from streams.publish.entries import SourceError
-        from streams.publish.event_lines import read_pages
+        from streams.publish.sources import read_pages
 
         if path.is_dir() and page_list(path) is None:
             others = (file for file in path.rglob("*") if file.is_file() and not is_page(file))

@@ -20,7 +20,8 @@ from handlers.score_page import ScorePageRules
 from handlers.trust.public_lists import CONTESTED, DISPUTED
 from handlers.trust.sources import Source, SourceRules
 from schemas.addresses import without_user
-from streams.cli.output import AsJson, Config, command_group, load_settings, print_rows, say_json, show, tell
+from streams.cli.command import AsJson, Config, command_group, load_settings
+from streams.cli.output import print_rows, say_json, show, tell
 from streams.runtime.settings_files import OWN_SOURCES, config_dir, read_yaml, user_file
 from streams.runtime.terminal import unshown
 from streams.settings.model import Settings, SettingsError

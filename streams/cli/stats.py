@@ -6,7 +6,7 @@ import json
 import shutil
 from collections import Counter
 from contextlib import aclosing
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,14 +14,15 @@ from typer import Argument, BadParameter, Option
 
 from schemas.event import Event
 from schemas.outcome import Dead, Drop
-from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say, say_json, tell
+from streams.cli.command import AsJson, CommandError, Config, find_topic, load_settings, run_with_kafka
+from streams.cli.output import Refusals, say, say_json
 from streams.cli.progress import ProgressLine, read_events
 from streams.cli.tail import no_topic
-from streams.cli.why import begin_of
-from streams.publish.lines import STANDARD_INPUT_PATH
+from streams.dlq.selection import moment
+from streams.publish.entries import STANDARD_INPUT_PATH
 from streams.runtime.terminal import printable
 from streams.settings.model import Settings
-from streams.topology import HANDLERS, TOPICS, Topic, no_such, topic_named
+from streams.topology import HANDLERS, Topic
 from streams.topology.codec import decode, timestamp
 from streams.views.words import BAND, DecisionCounts
 
@@ -39,16 +40,14 @@ def stats(
     config: Config = None,
 ) -> int:
     """Such as: `assay try score_page pages.jsonl | assay stats --input -`."""
-    known = topic_named(topic)
-    if known is None:
-        return tell("stats", no_such("topic", topic, [known_topic.name for known_topic in TOPICS]), 2)
+    known = find_topic(topic)
     if source is not None and since:
         raise BadParameter("lines of a file have no time; leave it out", param_hint="'--since'")
-    begin = begin_of(since)
+    begin = moment("--since", since, datetime.now(UTC))
     settings = load_settings(config)
     if source is not None:
         if source != STANDARD_INPUT_PATH and not source.exists():
-            return tell("stats", f"{source}: No such file or folder", 2)
+            raise CommandError(f"{source}: No such file or folder", 2)
         return run_file_stats(known, source, as_json=as_json)
     return run_topic_stats(settings.with_kafka(), known, begin, as_json=as_json)
 
@@ -83,20 +82,16 @@ def _band(band: int, between: str) -> str:
 
 
 def run_file_stats(topic: Topic, file: Path, *, as_json: bool) -> int:
-    tally, wrong = Tally(), 0
+    tally, wrong = Tally(), Refusals("stats")
     for found in read_events("stats", file, topic, quiet=as_json):
         if isinstance(found.event, Event):
             tally.add(found.event)
         elif isinstance(found.event, Drop) and found.value.startswith(_DEAD_LINE):
             tally.refusals[str(json.loads(found.value).get("reason"))] += 1
         else:
-            wrong += 1
-            if wrong == 1:
-                tell("stats", f"{found.place}: {printable(found.problem, 200)}")
-    if wrong > 1:
-        tell("stats", f"and {wrong - 1} more lines without an event of {topic.name}")
+            wrong.add(f"{found.place}: {printable(found.problem, 200)}")
     tally.print(topic.name, as_json=as_json)
-    return 1 if wrong else 0
+    return 1 if wrong.tell_rest(f"lines without an event of {topic.name}") else 0
 
 
 def run_topic_stats(settings: Settings, topic: Topic, since: datetime | None, *, as_json: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,8 @@ from typer import Argument, Option
 
 from schemas.dead import REDRIVEN_OF, DeadLetter, is_marker
 from schemas.outcome import Dead
-from streams.cli.output import AsJson, Config, NoTopicError, load_settings, run_with_kafka, say_json, tell
+from streams.cli.command import AsJson, CommandError, Config, load_settings, run_with_kafka
+from streams.cli.output import say_json
 from streams.kafka.settings import KafkaSettings
 from streams.runtime.terminal import dumped, printable
 from streams.topology import TOPICS, topic_named
@@ -37,45 +38,52 @@ def tail(
     as_json: AsJson = False,
     config: Config = None,
 ) -> int:
-    if not is_start(start):
-        return tell("tail", f"--from takes earliest, latest or an offset, not {start!r}", 2)
+    check_start(start)
     settings = load_settings(config).with_kafka()
 
     async def work() -> int:
         from streams.kafka import log_reader
 
         name = (await partitions_of(topic, settings.kafka))[0].topic
-        console = Screen(soft_wrap=True)
-        left = most
-        async with contextlib.aclosing(log_reader.follow(settings.kafka, [name], start, to_end=not follow)) as lists:
-            async for records in lists:
-                for record in sorted(records, key=lambda r: r.timestamp)[:left]:
-                    say_json(as_json_line(record)) if as_json else console.print(
-                        as_line(record, settings.kafka.topic_prefix)
-                    )
-                if left is not None:
-                    left -= min(left, len(records))
-                    if not left:
-                        break
+        console, prefix = Screen(soft_wrap=True), settings.kafka.topic_prefix
+        lists = log_reader.follow(settings.kafka, [name], start, to_end=not follow)
+        async with contextlib.aclosing(taken(lists, most, by_time=True)) as records:
+            async for record in records:
+                say_json(as_json_line(record)) if as_json else console.print(as_line(record, prefix))
         return 0
 
     return run_with_kafka("tail", settings, work())
 
 
-def is_start(text: str) -> bool:
-    return text in ("earliest", "latest") or text.isdecimal()
+def check_start(text: str) -> None:
+    if not (text in ("earliest", "latest") or text.isdecimal()):
+        raise CommandError(f"--from takes earliest, latest or an offset, not {text!r}", 2)
 
 
-def no_topic(topic: str, kafka: KafkaSettings) -> NoTopicError:
+async def taken(
+    lists: AsyncGenerator[list[ConsumerRecord], None], most: int | None, *, by_time: bool = False
+) -> AsyncGenerator[ConsumerRecord, None]:
+    """The records of these lists, ``most`` of them at most; with ``by_time`` a list is sorted by time."""
+    left = most
+    async with contextlib.aclosing(lists):
+        async for records in lists:
+            for record in (sorted(records, key=lambda record: record.timestamp) if by_time else records)[:left]:
+                yield record
+            left = left and max(0, left - len(records))
+            if left == 0:
+                return
+
+
+def no_topic(topic: str, kafka: KafkaSettings) -> CommandError:
     near = get_close_matches(topic, [known.name for known in TOPICS])
     todo = "`assay topics create` creates it" if topic_named(topic) else "`assay topics list` lists the topics"
     if near and not topic_named(topic):
         todo = f"did you mean {' or '.join(near)}? {todo}"
-    return NoTopicError(f"there is no topic {kafka.topic_prefix}{topic} on the cluster; {todo}")
+    return CommandError(f"there is no topic {kafka.topic_prefix}{topic} on the cluster; {todo}", 2)
 
 
 async def partitions_of(topic: str, kafka: KafkaSettings) -> list[TopicPartition]:
-    """The partitions of a topic, named with or without the prefix. Raises NoTopicError."""
+    """The partitions of a topic, named with or without the prefix. Raises CommandError."""
     from streams.kafka.log_reader import existing_partitions
 
     found = await existing_partitions(kafka, (kafka.topic_prefix + topic, topic))

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -18,7 +18,8 @@ from rich.text import Text
 from typer import Option
 
 from schemas.addresses import web_address, without_user
-from streams.cli.output import AsJson, Config, load_settings, plain_table, run_with_kafka, say_json, table_console, tell
+from streams.cli.command import AsJson, CommandError, Config, answered, load_settings, run_with_kafka
+from streams.cli.output import plain_table, say_json, table_console
 from streams.runtime.clock import SystemClock
 from streams.settings.model import Settings
 from streams.telemetry.metrics import Metrics
@@ -68,10 +69,7 @@ def top(
     config: Config = None,
 ) -> int:
     settings = load_settings(config).with_kafka()
-    try:
-        workers = [Worker(worker_url(url)) for url in urls or [f"{_here(settings.http.host)}:{settings.http.port}"]]
-    except WorkerError as error:
-        return tell("top", str(error), 2)
+    workers = [Worker(worker_url(url)) for url in urls or [f"{_here(settings.http.host)}:{settings.http.port}"]]
 
     async def work() -> int:
         console = Screen()
@@ -119,18 +117,10 @@ async def _views(settings: Settings, workers: Sequence[Worker], every: float) ->
 
 
 async def _read_lags(settings: Settings) -> tuple[list[GroupLag], str]:
-    from aiokafka.errors import KafkaError
-
     from streams.kafka.groups import read_lags
-    from streams.kafka.trouble import explain_trouble
 
-    try:
-        async with asyncio.timeout(_KAFKA_SECONDS):
-            return await read_lags(settings.kafka, HANDLERS, SystemClock()), ""
-    except TimeoutError:
-        return [], f"Kafka at {settings.kafka.bootstrap_servers} does not answer"
-    except (KafkaError, OSError, ValueError) as error:
-        return [], await explain_trouble(error, settings.kafka)
+    found = await answered(settings.kafka, _KAFKA_SECONDS, read_lags(settings.kafka, HANDLERS, SystemClock()))
+    return ([], found) if isinstance(found, str) else (found, "")
 
 
 def make_view(settings: Settings, workers: Sequence[Worker], lags: Sequence[GroupLag], problem: str) -> View:
@@ -224,7 +214,6 @@ def _here(host: str) -> str:
 
 _SECONDS = 4.0
 _LARGEST_BYTES = 16 * 1024 * 1024
-_LARGEST_VALUE = 1e18
 AGE_BUCKETS = f"{Metrics.event_age_seconds.name}_bucket"
 _READ = {
     Metrics.handler_events_total.name: ("handler",),
@@ -240,10 +229,6 @@ _READ = {
 """The metrics that are read, and the labels that they are read by; the values of other labels are added."""
 
 
-class WorkerError(Exception):
-    """A text is not a worker's address, or its metrics cannot be used; the message says why."""
-
-
 class Worker(History):
     """The metrics of a worker by name and labels, and why its last request failed: "" if it did not."""
 
@@ -254,18 +239,18 @@ class Worker(History):
 
 
 def worker_url(text: str) -> str:
-    """The address of a worker's metrics. Raises WorkerError if the text is not an address.
+    """The address of a worker's metrics. Raises CommandError if the text is not an address.
 
     >>> worker_url("8080"), worker_url("worker-1:8080"), worker_url("https://w.example/assay/metrics")
     ('http://127.0.0.1:8080/metrics', 'http://worker-1:8080/metrics', 'https://w.example/assay/metrics')
     """
     whole = text if "://" in text else f"http://127.0.0.1:{text}" if text.isdecimal() else f"http://{text}"
     if without_user(whole) != whole:
-        raise WorkerError("a worker's address has no user and no password")
+        raise CommandError("a worker's address has no user and no password", 2)
     address = web_address(whole)
     if address and address.port != 0:
         return whole if address.path.strip("/") else whole.rstrip("/") + "/metrics"
-    raise WorkerError(f"{text!r} is not a worker's address, such as 8080, worker-1:8080, http://worker-1:8080")
+    raise CommandError(f"{text!r} is not a worker's address, such as 8080, worker-1:8080, http://worker-1:8080", 2)
 
 
 async def look_at(workers: Sequence[Worker], client: httpx2.AsyncClient) -> None:
@@ -276,54 +261,37 @@ async def look_at(workers: Sequence[Worker], client: httpx2.AsyncClient) -> None
 async def _look_at(worker: Worker, client: httpx2.AsyncClient) -> None:
     import httpx2
 
+    body = bytearray()
     try:
-        async with asyncio.timeout(_SECONDS):
-            text = await _get(worker.url, client)
-        worker.add(asyncio.get_running_loop().time(), read_metrics(text))
+        async with asyncio.timeout(_SECONDS), client.stream("GET", worker.url) as response:
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > _LARGEST_BYTES:
+                    break
+        if response.status_code != 200:
+            worker.problem = f"it answers {response.status_code}"
+            return
+        worker.add(asyncio.get_running_loop().time(), read_metrics(body.decode("utf-8", "replace")))
         worker.problem = ""
     except TimeoutError:
         worker.problem = "no answer"
-    except WorkerError as error:
+    except ValueError as error:
         worker.problem = str(error)
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
         worker.problem = type(error).__name__
 
 
-async def _get(url: str, client: httpx2.AsyncClient) -> str:
-    body = bytearray()
-    async with client.stream("GET", url) as response:
-        if response.status_code != 200:
-            raise WorkerError(f"it answers {response.status_code}")
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > _LARGEST_BYTES:
-                break
-    return body.decode("utf-8", "replace")
-
-
 def read_metrics(text: str) -> dict[Key, float]:
+    """The values that are shown. Raises ValueError if the text is not the metrics of a worker."""
+    values: defaultdict[Key, float] = defaultdict(float)
     try:
         samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+        for name, labels, value, *_ in samples:
+            # A value or a bound that is no number would spoil the figures of all workers.
+            if (needed := _READ.get(name)) is not None and isfinite(value) and float(labels.get("le", 1)):
+                values[name, *(labels[label] for label in needed)] += value
     except (ValueError, LookupError, TypeError):
-        raise WorkerError("its answer is not in Prometheus's format") from None
+        raise ValueError("its answer is not that of a worker of Assay") from None
     if not any(sample.name.startswith("assay_") for sample in samples):
-        raise WorkerError("it is not a worker of Assay")
-    values: defaultdict[Key, float] = defaultdict(float)
-    for name, labels, value, *_ in samples:
-        if (needed := _READ.get(name)) is not None:
-            if problem := _problem(needed, labels, value):
-                raise WorkerError(f"{name} {problem}; is it a worker of Assay?")
-            values[name, *(labels[label] for label in needed)] += value
+        raise ValueError("it is not a worker of Assay")
     return values
-
-
-def _problem(needed: Sequence[str], labels: Mapping[str, str], value: float) -> str:
-    """Why a sample would spoil the figures of all workers; "" if it would not."""
-    if missing := [label for label in needed if label not in labels]:
-        return f"has no label {missing[0]}"
-    if not -_LARGEST_VALUE <= value <= _LARGEST_VALUE:  # not a number is neither
-        return f"is {value}"
-    with suppress(ValueError):
-        if "le" not in needed or float(labels["le"]) > 0:
-            return ""
-    return "has a bucket without a bound"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from itertools import groupby
-from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from streams.cli.output import AsJson, Config, load_settings, print_rows, run_with_kafka, say, say_json, show
+from streams.cli.command import AsJson, Config, load_settings, run_with_kafka
+from streams.cli.output import print_rows, say, say_json, show
 from streams.settings.model import Settings
 
 Action = Literal["create", "list", "diff", "acl"]
@@ -66,18 +65,18 @@ async def _create(settings: Settings, *, as_json: bool, dry_run: bool) -> int:
 
 async def _list(settings: Settings, *, as_json: bool) -> int:
     """Lists the planned topics; the records that it counts include transaction markers."""
-    from streams.kafka.clients import make_reader, opened
-    from streams.kafka.log_reader import existing_partitions
+    from streams.kafka.log_reader import committed_ranges
     from streams.kafka.topics import plan_topics
 
-    planned = {topic.name for topic in plan_topics(settings.kafka)}
-    partitions = await existing_partitions(settings.kafka, planned)
-    async with opened(make_reader(settings.kafka)) as reader:
-        ends, begins = await reader.end_offsets(partitions), await reader.beginning_offsets(partitions)
+    prefix, planned = settings.kafka.topic_prefix, {topic.name for topic in plan_topics(settings.kafka)}
+    found = await committed_ranges(settings.kafka, [name.removeprefix(prefix) for name in planned])
     rows: list[dict[str, Any]] = [
-        {"topic": name, "partitions": len(own), "records": sum(ends[at] - begins[at] for at in own)}
-        for name, group in groupby(partitions, attrgetter("topic"))
-        for own in (list(group),)
+        {
+            "topic": prefix + part.topic,
+            "partitions": len(part.ranges),
+            "records": sum(span.end - span.start for span in part.ranges),
+        }
+        for part in found
     ]
     missing = sorted(planned.difference(row["topic"] for row in rows))
     if as_json:

@@ -13,9 +13,10 @@ from handlers.ranking.config import features_config
 from handlers.ranking.model import OBJECTIVES, ModelMismatchError
 from schemas.event import Provenance
 from schemas.outcome import Dead, Drop
-from streams.cli.output import AsJson, Config, NoTopicError, load_settings, run_with_kafka, say, say_json, tell
+from streams.cli.command import AsJson, CommandError, Config, load_settings, run_with_kafka
+from streams.cli.output import Refusals, say, say_json, tell
 from streams.cli.progress import ProgressLine, read_events
-from streams.publish.event_lines import LineEvent
+from streams.publish.sources import LineEvent
 from streams.settings.model import Settings
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK, RANKING_REQUESTED, Topic
 from streams.topology.codec import decode, timestamp
@@ -24,9 +25,6 @@ from streams.training.model_files import MANIFEST_FILE, is_free, read_ranking_mo
 if TYPE_CHECKING:
     from streams.training.join import ServedLog
     from streams.training.train import Trained
-
-
-_SHOWN = 10  # the unreadable places that are shown
 
 
 def train(
@@ -50,19 +48,19 @@ def train(
         missing = "'--feedback'" if feedback is None else "'--completed'"
         raise BadParameter("give both --completed and --feedback, or neither", param_hint=missing)
     from streams.training.join import ServedLog
-    from streams.training.train import Refusal, XgboostMissingError, write_card
+    from streams.training.train import Refusal, write_card
     from streams.training.train import train as train_model
 
     settings = load_settings(config)
     if not is_free(out):
-        return tell("train", f"{out} is in use; name a folder that does not exist", 2)
+        raise CommandError(f"{out} is in use; name a folder that does not exist", 2)
     served = ServedLog()
     if status := _read(settings, completed, feedback, served):
         return status
-    for place in served.unreadable[:_SHOWN]:
-        tell("train", f"left out: {place}")
-    if (more := len(served.unreadable) - _SHOWN) > 0:
-        tell("train", f"left out: {more} more that cannot be read")
+    unreadable = Refusals("train")
+    for place in served.unreadable:
+        unreadable.add(f"left out: {place}")
+    unreadable.tell_rest("that cannot be read")
     joined = served.joined()
     tell("train", f"{joined.labelled:,} labelled results of {len(joined.requests):,} requests")
     current, why = settings.ranking_model, None
@@ -72,10 +70,7 @@ def train(
         why = str(error)
     wanted = int(features) if features else None
     confidence, columns = settings.ranking.trees.confidence, features_config(settings.ranking)
-    try:
-        made = train_model(joined, settings.training, seed, confidence, wanted, current, skip_other_versions, columns)
-    except XgboostMissingError as error:
-        return tell("train", str(error), 1)
+    made = train_model(joined, settings.training, seed, confidence, wanted, current, skip_other_versions, columns)
     if isinstance(made, Refusal):
         tell("train", made.because)
         if as_json:
@@ -98,12 +93,9 @@ def _read(settings: Settings, completed: Path | None, feedback: Path | None, ser
     if completed is None or feedback is None:
         settings = settings.with_kafka()
         return run_with_kafka("train", settings, _read_kafka(settings, served))
-    try:
-        for topic, path in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, completed)):
-            for found in read_events("train", path, topic):
-                add_line(served, found)
-    except OSError as error:
-        return tell("train", f"{error.filename}: {error.strerror or error}", 1)
+    for topic, path in ((RANKING_FEEDBACK, feedback), (RANKING_COMPLETED, completed)):
+        for found in read_events("train", path, topic):
+            add_line(served, found)
     return 0
 
 
@@ -124,7 +116,7 @@ async def _read_kafka(settings: Settings, served: ServedLog) -> int:
     sizes = {topic.name: sum(part.end - part.start for part in committed.get(topic.name, ())) for topic in topics}
     for topic in topics:
         if not sizes[topic.name]:
-            raise NoTopicError(_nothing_on(topic, settings.kafka.topic_prefix))
+            raise CommandError(_nothing_on(topic, settings.kafka.topic_prefix), 2)
     for topic in topics:
         with ProgressLine("train", f"reading {topic.name}", sizes[topic.name]) as advance:
             async with aclosing(read_log(settings.kafka, topic.name, committed[topic.name])) as records:

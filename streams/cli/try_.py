@@ -25,14 +25,13 @@ from schemas.event import Event
 from schemas.outcome import Dead, DeadReason, Drop, Emit, Outcome, Retry
 from schemas.pages import Body
 from schemas.relevance import SnippetFailure
-from streams.cli.output import AsJson, Config, Refusals, load_settings, say_json, tell
+from streams.cli.command import AsJson, CommandError, Config, load_settings
+from streams.cli.output import Refusals, say_json, tell
 from streams.cli.progress import read_events
 from streams.pipeline.handler_runner import exhausted
 from streams.pipeline.local import LocalHandler
-from streams.publish.entries import SourceError
-from streams.publish.event_lines import read_pages
-from streams.publish.lines import STANDARD_INPUT_PATH, read_lines, too_long
-from streams.publish.sources import check_source, holds_pages
+from streams.publish.entries import STANDARD_INPUT_PATH, read_lines, too_long
+from streams.publish.sources import check_source, holds_pages, read_pages
 from streams.replay.comparisons import compare, comparison_of, not_comparable
 from streams.runtime.terminal import dumped
 from streams.settings.model import Settings
@@ -57,28 +56,25 @@ def try_(
 ) -> int:
     if diff and config is None:
         raise BadParameter("it compares with another configuration: --config OTHER.yaml", param_hint="'--diff'")
+    if handler_named(handler) is None and handler not in STEPS:
+        known = [*(handler.name for handler in HANDLERS), *STEPS]
+        raise CommandError(no_such("handler", handler, known), 2)
+    settings = load_settings(None if diff else config)
     if diff:
-        if handler_named(handler) is None and handler not in STEPS:
-            return unknown_handler(handler)
-        settings, other = load_settings(), load_settings(config)
+        other = load_settings(config)
         return run_diff(handler, file, settings, other, limit=limit, strict=strict, as_json=as_json)
-    return run_try(handler, file, load_settings(config), strict=strict)
+    return run_try(handler, file, settings, strict=strict)
 
 
 def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool) -> int:
     handler = handler_named(name)
-    if handler is None and name not in STEPS:
-        return unknown_handler(name)
     topic = handler.consumes if handler else None
     answers, passed = _Answers(topic), Counter[str]()
-    try:
-        with asyncio.Runner() as runner:
-            trial = HandlerTrial(handler, settings, runner) if handler else StepTrial(name, settings, runner)
-            with closing(trial):
-                for place, given in _inputs(file or STANDARD_INPUT_PATH, topic, passed):
-                    answers.write(place, given if isinstance(given, Dead | Drop) else trial.decide(_asked_now(given)))
-    except SourceError as error:
-        return tell("try", str(error), 2)
+    with asyncio.Runner() as runner:
+        trial = HandlerTrial(handler, settings, runner) if handler else StepTrial(name, settings, runner)
+        with closing(trial):
+            for place, given in _inputs(file or STANDARD_INPUT_PATH, topic, passed):
+                answers.write(place, given if isinstance(given, Dead | Drop) else trial.decide(_asked_now(given)))
     answers.refusals.tell_rest("that are no events")
     if kinds := in_kinds(passed):
         tell("try", kinds)
@@ -87,17 +83,14 @@ def run_try(name: str, file: Path | None, settings: Settings, *, strict: bool) -
 
 def _inputs(path: Path, topic: Topic | None, passed: Counter[str]) -> Iterator[tuple[str, Any]]:
     """The events of lines, or the pages of a folder or an HTML file, with their places; for a step, bare lines."""
-    try:
-        if topic is None:
-            for line in read_lines(path):
-                yield line.place, too_long() if line.content is None else line.content.rstrip(b"\r\n")
-            return
-        check_source(path, topic, "jsonl")
-        pages = path != STANDARD_INPUT_PATH and holds_pages(path)
-        for found in read_pages(path, topic, passed) if pages else read_events("try", path, topic, quiet=True):
-            yield found.place, found.event
-    except OSError as error:
-        raise SourceError(f"{error.filename}: {error.strerror}") from None
+    if topic is None:
+        for line in read_lines(path):
+            yield line.place, too_long() if line.content is None else line.content.rstrip(b"\r\n")
+        return
+    check_source(path, topic, "jsonl")
+    pages = path != STANDARD_INPUT_PATH and holds_pages(path)
+    for found in read_pages(path, topic, passed) if pages else read_events("try", path, topic, quiet=True):
+        yield found.place, found.event
 
 
 def _asked_now(given: Any) -> Any:
@@ -238,11 +231,6 @@ def run_step(name: str, settings: Settings, line: bytes) -> dict[str, Any] | Dea
         return Dead(DeadReason.HANDLER_BUG, f"{type(error).__name__}: {error}"[:MAX_DETAIL])
 
 
-def unknown_handler(name: str) -> int:
-    known = [*(handler.name for handler in HANDLERS), *STEPS]
-    return tell("try", no_such("handler", name, known), 2)
-
-
 def _set_up_log(settings: Settings) -> None:
     # structlog writes to standard output by default, which is for answers only. Most trials log nothing.
     from streams.telemetry.setup import configure_logs
@@ -256,7 +244,7 @@ def run_diff(
     handler = handler_named(name)
     comparison = comparison_of(handler, limit) if handler else None
     if handler is None or comparison is None:
-        return tell("try", not_comparable(name), 2)
+        raise CommandError(not_comparable(name), 2)
 
     async def events() -> AsyncGenerator[Event | Dead]:
         for found in read_events("try", file or STANDARD_INPUT_PATH, handler.consumes):

@@ -8,16 +8,17 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, Option
 
 from handlers.html.links import canonical_url
 from handlers.indexing.points import document_id_of, places_to_read
 from schemas.event import Event
 from schemas.extraction import ExtractionNeeded
 from schemas.llm import CallOutcome
-from streams.cli.output import AsJson, Config, load_settings, run_with_kafka, say, say_json, show, tell
+from streams.cli.command import AsJson, CommandError, Config, load_settings, run_with_kafka
+from streams.cli.output import say, say_json, show, tell
 from streams.cli.progress import ProgressLine
-from streams.dlq.selection import SelectionError, moment
+from streams.dlq.selection import moment
 from streams.index.ports import IndexDownError, IndexSettingsError
 from streams.llm.journal import JournalError
 from streams.llm.reports import stored_reply
@@ -44,7 +45,7 @@ def why(
     config: Config = None,
 ) -> int:
     """The newest first. Such as: `assay why https://example.org/report --since 7d`."""
-    begin = begin_of(since)
+    begin = moment("--since", since, datetime.now(UTC))
     settings = load_settings(config)
     if reply:
         return show_reply(settings.llm, subject, as_json=as_json)
@@ -70,13 +71,6 @@ def why(
         return tell("why", f"no record of {printable(subject, _SHOWN)} since {day}{where}", 1)
 
     return run_with_kafka("why", settings, work())
-
-
-def begin_of(since: str) -> datetime | None:
-    try:
-        return moment("--since", since, datetime.now(UTC))
-    except SelectionError as error:
-        raise BadParameter(str(error), param_hint="'--since'") from None
 
 
 async def _decisions(
@@ -145,21 +139,18 @@ async def _from_index(settings: Settings, subject: str, *, as_json: bool) -> int
         ids = [place for url in spellings for place in places_to_read(document_id_of(url))]
         points = await store.read(ids)
     except (IndexSettingsError, IndexDownError) as error:
-        return tell("why", f"the index can't be read: {error}", 1)
+        raise CommandError(f"the index can't be read: {error}") from None
     finally:
         await store.aclose()
     if not points:
-        return tell("why", "the index has no point of this page", 1)
+        raise CommandError("the index has no point of this page")
     payload = next(iter(points.values()))
     shown = {name: payload[name] for name in sorted(payload) if isinstance(payload[name], str | int | float | bool)}
     return show(as_json, shown, *(f"{name}: {printable(str(value), _SHOWN)}" for name, value in shown.items()))
 
 
 def show_reply(llm: LlmSettings, call_id: str, *, as_json: bool) -> int:
-    try:
-        found = asyncio.run(stored_reply(llm, call_id))
-    except JournalError as error:
-        return tell("why", str(error), 1)
+    found = asyncio.run(stored_reply(llm, call_id))
     lines = [] if found.outcome is CallOutcome.OK else [f"outcome: {found.outcome}"]
     lines += found.text.split("\n") if found.text else []
     lines += [f"{call.name} {call.arguments}" for call in found.tool_calls]

@@ -26,23 +26,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from streams.console import (
-    batch,
-    cost,
-    dead_letters,
-    judgments,
-    lists,
-    live,
-    objects,
-    page,
-    query,
-    replays,
-    review,
-    what_if,
-)
+from streams.console import batch, cost, dead_letters, judgments, lists, live, objects, page, replays, review, what_if
 from streams.console.context import Context, Screen
-from streams.console.flow import Flow
-from streams.console.follow import Feed, Follower
+from streams.console.follow import Feed, Flow, Follower
 from streams.console.guard import COOKIE, Guard, form_too_large
 from streams.console.objects import Records
 from streams.console.store import Store
@@ -53,7 +39,7 @@ from streams.runtime.clock import SystemClock
 from streams.settings.model import HttpSettings, Settings, SettingsError
 
 SCREENS: tuple[Screen, ...] = (
-    live.SCREEN, page.SCREEN, batch.SCREEN, *judgments.SCREENS, query.SCREEN, dead_letters.SCREEN, replays.SCREEN,
+    live.SCREEN, page.SCREEN, batch.SCREEN, *judgments.SCREENS, dead_letters.SCREEN, replays.SCREEN,
     what_if.SCREEN, review.SCREEN, cost.SCREEN,
 )  # fmt: skip
 _MAX_FORM = 4000

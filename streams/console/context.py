@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
@@ -14,8 +15,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import BaseRoute
 
 from streams.console import words
-from streams.console.flow import Flow
-from streams.console.follow import Feed, Follower
+from streams.console.follow import Feed, Flow, Follower
 from streams.console.guard import Guard
 from streams.console.lists import FILTERS
 from streams.console.objects import Records
@@ -26,6 +26,7 @@ from streams.runtime.process import installed_version
 from streams.settings.model import Settings
 from streams.topology import Handler
 
+T = TypeVar("T")
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -65,6 +66,16 @@ class Context:
     resources: AsyncExitStack = field(default_factory=AsyncExitStack)
     environment: Environment = field(default_factory=make_environment)
     _versions: dict[str, str] = field(default_factory=dict)
+    _made: dict[object, Any] = field(default_factory=dict)
+    _making: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def once(self, kind: type[T], make: Callable[[], AbstractAsyncContextManager[T]]) -> T:
+        """What the first call for this kind makes; it ends with the console."""
+        async with self._making:
+            if kind not in self._made:
+                self._made[kind] = await self.resources.enter_async_context(make())
+            made: T = self._made[kind]
+            return made
 
     def render(self, request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
         """The page or fragment of a template, with these values and those that every page has."""

@@ -139,7 +139,9 @@ def entry_of(position: Position, at: int, headers: Headers, event: Event | Dead)
         cached=call.cached if call else False,
         cost_usd=(0.0 if call.cached else call.cost_usd) if call else 0.0,
         title=_cut(_first(event, *(_OF_REQUEST if subject.kind is SubjectKind.REQUEST else _TITLES))),
-        reasons=_cut("; ".join(sorted(reasons_of(event), key=_is_without_points)), _REASONS_CHARACTERS),
+        reasons=_cut(
+            "; ".join(sorted(reasons_of(event), key=lambda reason: reason[:1] not in "+-")), _REASONS_CHARACTERS
+        ),
         host=host_of(_first(event, "url", "target_url")),
         label=_first(event, "trust_label"),
         tier=_first(event, "tier"),
@@ -187,10 +189,6 @@ def _named(event: Event) -> Iterator[tuple[str, Role, str]]:
 
 def _first(event: Event, *names: str) -> str:
     return str(next((value for name in names if (value := getattr(event, name, None))), ""))
-
-
-def _is_without_points(reason: str) -> bool:
-    return reason[:1] not in "+-"
 
 
 def _passed(event: Event) -> str:

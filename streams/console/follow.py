@@ -1,14 +1,17 @@
-"""Follows the topics into the store, and tells the open screens what was committed.
+"""What the console reads in the background: new and past decisions for the store, and the figures of the flow.
 
-It reads without a consumer group and commits nothing. Two readers work at the same time: one follows the end of all
-topics, the other reads the log backwards until the store is full. Crawled pages are not read, because they are most of
-the traffic: a screen that shows one looks it up by its key.
+Decisions are read without a consumer group, and nothing is committed. Two readers work at the same time: one follows
+the end of all topics and tells the open screens what was committed, the other reads the log backwards until the store
+is full. Crawled pages are not read, because they are most of the traffic: a screen that shows one looks it up by its
+key. The rate of the flow is that of committed offsets between two looks, so it needs no worker's address; transaction
+markers occupy offsets too and are a part of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing, suppress
 
 import structlog
@@ -20,10 +23,13 @@ from schemas.outcome import Dead
 from streams.console.entries import Entry, Mention, Position, dead_entry, entry_of, mentions_of, time_of
 from streams.console.store import Store
 from streams.kafka.clients import make_reader, opened
+from streams.kafka.groups import read_dead_letters, read_lags
 from streams.kafka.log_reader import assign_paused, follow, records_between
 from streams.kafka.settings import KafkaSettings
+from streams.runtime.clock import Clock
 from streams.topology import HANDLERS, RANKING_REQUESTED, TOPICS
 from streams.topology.codec import decode, timestamp
+from streams.views.flow import WINDOW_SECONDS, HandlerFlow, History, Key, lag_of
 from streams.views.words import SubjectKind
 
 log = structlog.get_logger(__name__)
@@ -179,3 +185,61 @@ def _found(record: ConsumerRecord, name: str) -> tuple[Entry, list[Mention]] | N
     event = decode(_FOLLOWED[name], record.value, record.headers, timestamp(record.timestamp), record.key)
     entry = entry_of(position, at, record.headers, event)
     return None if entry is None else (entry, [] if isinstance(event, Dead) else mentions_of(event))
+
+
+_LOOK_SECONDS = 3.0
+
+
+class Flow:
+    """Reads the figures at intervals while a screen shows them: one look asks the cluster some thirty questions."""
+
+    def __init__(self, kafka: KafkaSettings, store: Store, clock: Clock) -> None:
+        self._kafka = kafka
+        self._store = store
+        self._clock = clock
+        self._committed = History()
+        self._wanted = asyncio.Event()
+        self.handlers: Mapping[str, HandlerFlow] = {}
+        self.problem = ""
+
+    def want(self) -> None:
+        """Says that a screen shows the figures; the next ones are read soon."""
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Reads until it is cancelled; an error is shown, and the next look tries again."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            try:
+                await self.look()
+                self.problem = ""
+            except (KafkaError, OSError) as error:
+                self.problem = str(error) or type(error).__name__
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def look(self) -> None:
+        lags = await read_lags(self._kafka, HANDLERS, self._clock)
+        offsets = {its.handler: its.records for its in await read_dead_letters(self._kafka, HANDLERS, self._clock)}
+        dead = self._store.dead_letters()
+        committed = Counter[Key]()
+        for lag in lags:
+            committed[(lag.handler,)] += sum(partition.committed or 0 for partition in lag.partitions)
+        now = self._clock.monotonic()
+        if now - self._committed.looked_at > WINDOW_SECONDS:  # no screen was open
+            self._committed = History()
+        self._committed.add(now, committed)
+        seconds, flows = self._committed.seconds, {}
+        for handler in HANDLERS:
+            records, late, members = lag_of(handler.name, lags)
+            flows[handler.name] = HandlerFlow(
+                handler=handler.name,
+                rate_per_second=max(0.0, self._committed.change((handler.name,))) / seconds if seconds else None,
+                lag_records=records,
+                lag_seconds=late,
+                members=members,
+                slo_seconds=handler.slo_seconds,
+                # Offsets have markers among them, and the store has letters that were purged since.
+                dead=min(dead.get(handler.name, 0), offsets.get(handler.name, 0)),
+            )
+        self.handlers = flows

@@ -28,7 +28,7 @@ from schemas.states import State
 from streams.console.context import Context, Screen
 from streams.console.entries import Entry, Position
 from streams.console.objects import Read, position_of
-from streams.console.review_marks import Marks, agreement
+from streams.console.reviews import Marks, agreement
 from streams.console.store import Condition
 from streams.console.words import link_of
 from streams.replay.selection import DECISION_FIELDS, allowed_values, values_at

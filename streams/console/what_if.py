@@ -122,8 +122,6 @@ class _WhatIf:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._settings = context.settings
-        self._started: Trials | None = None
-        self._starting = asyncio.Lock()
         self._trying = asyncio.Semaphore(2)
         """A pasted page may have 8 MB, and several copies of it exist while it is scored."""
         self._last: tuple[str, float, tuple[CrawledPage, str]] | None = None
@@ -152,7 +150,11 @@ class _WhatIf:
                 source, origin = await self._page(request, url, html)
             except (SettingsError, _PageError) as error:
                 return self._context.render(request, "what_if_result.html", problem=str(error))
-            trials, differing = await self._trials(), differences(self._settings, other)
+            trials = await self._context.once(
+                Trials,
+                lambda: Trials(_SCORER, [self._settings.rules(ScorePageRules)], self._settings.workers),
+            )
+            differing = differences(self._settings, other)
             changes = {name: getattr(other, name) for name in differing}
             sides = [_side(await trials.outcome(source, changes=changed)) for changed in ({}, changes)]
             told: dict[str, Any] = {"origin": origin, "sides": sides, "yaml": as_yaml(differing)}
@@ -200,14 +202,6 @@ class _WhatIf:
         if not isinstance(reply, FetchedPage):
             raise _PageError(f"The page can't be fetched: {reply.reason}{f', {reply.detail}' if reply.detail else ''}")
         return _crawled(crawled_fields(reply)), "a fetch just now"
-
-    async def _trials(self) -> Trials:
-        """The child, which starts with the first page and ends with the console."""
-        async with self._starting:
-            if self._started is None:
-                trials = Trials(_SCORER, [self._settings.rules(ScorePageRules)], self._settings.workers)
-                self._started = await self._context.resources.enter_async_context(trials)
-        return self._started
 
 
 _ATTACHED = 'attachment; filename="what-if.yaml"'

@@ -21,7 +21,7 @@ from aiokafka.errors import KafkaError
 from pydantic import SecretStr
 
 from schemas.dead import DeadLetter, dead_letter_topic
-from schemas.event import Envelope, Event, derive_id
+from schemas.event import Event
 from schemas.outcome import Dead
 from streams.app.application import Application
 from streams.demo import feed
@@ -36,9 +36,10 @@ from streams.kafka.topics import create_topics, plan_topics
 from streams.local_kafka.broker import LocalKafka
 from streams.local_kafka.install import BrokerUnavailable
 from streams.pipeline.drain import high_watermarks
+from streams.publish.entries import record_of
 from streams.settings.model import HttpSettings, Settings
 from streams.topology import HANDLERS, TOPICS, topic_of
-from streams.topology.codec import OutputRecord, decode, encode, timestamp
+from streams.topology.codec import decode, timestamp
 
 
 @contextlib.asynccontextmanager
@@ -196,13 +197,7 @@ def _for_demo(settings: Settings, address: str, folder: Path) -> Settings:
 
 async def _feed(settings: Settings, events: Sequence[Event]) -> None:
     async with opened(make_producer(settings.kafka, None, "assay.demo")) as producer:
-        for record in map(_record, events):
+        for event in events:
+            record = record_of(topic_of(event), event)
             name = settings.kafka.topic_prefix + record.topic
             await producer.send_and_wait(name, value=record.value, key=record.key, headers=list(record.headers))
-
-
-def _record(event: Event) -> OutputRecord:
-    topic = topic_of(event)
-    identity = derive_id("demo", topic.name, topic.key(event))
-    envelope = Envelope(id=identity, source="assay/demo", time=datetime.now(UTC), correlation_id=identity)
-    return encode(topic, event, envelope)

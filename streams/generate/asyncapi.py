@@ -61,18 +61,12 @@ def _described(schema: dict[str, Any]) -> dict[str, Any]:
     result.pop("$defs", None)
     if text:
         result["description"] = without_references(paragraphs(text))
-    if "properties" in schema:
-        result["properties"] = {
-            name: _property(definition, by_wire_name.get(name)) for name, definition in schema["properties"].items()
-        }
-    return result
-
-
-def _property(definition: dict[str, Any], meaning: str | None) -> dict[str, Any]:
-    kept = {key: value for key, value in definition.items() if key != "title"}
-    if meaning and "$ref" not in kept:
-        kept["description"] = without_references(meaning)
-    return kept
+    properties = {}
+    for name, definition in schema.get("properties", {}).items():
+        properties[name] = {key: value for key, value in definition.items() if key != "title"}
+        if (meaning := by_wire_name.get(name)) and "$ref" not in definition:
+            properties[name]["description"] = without_references(meaning)
+    return result | ({"properties": properties} if "properties" in schema else {})
 
 
 def _meanings_of(title: str) -> dict[str, str]:

@@ -127,8 +127,8 @@ _LEAST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties
 _MOST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _SHAPE = ("pattern", "format", "multipleOf", "contentEncoding", "contentMediaType")
 _STRUCTURE = frozenset(
-    {"type", "enum", "const", "default", "properties", "required", "additionalProperties", "items", "prefixItems"}
-    | {"uniqueItems", "anyOf", "oneOf", "allOf", "$ref", *_LEAST, *_MOST, *_SHAPE}
+    {"type", "enum", "const", "default", "properties", "required", "additionalProperties", "items"}
+    | {"anyOf", "oneOf", "$ref", *_LEAST, *_MOST, *_SHAPE}
 )
 _TYPES: dict[type, str] = {
     NoneType: "null",
@@ -204,13 +204,7 @@ class _Comparison:
         if kinds is None or "object" in kinds:
             yield from self._object(old, new, where)
         if kinds is None or "array" in kinds:
-            yield from self._array(old, new, where)
-        parts, now = old.get("allOf", ()), new.get("allOf", ())
-        if len(parts) != len(now):
-            yield Break(where, "allOf has other parts, and this check does not know what that means")
-        else:
-            for part, other in zip(parts, now, strict=True):
-                yield from self.compare(part, other, where)
+            yield from self._items(old, new, where)
         for keyword in sorted((old.keys() | new.keys()) - _STRUCTURE - _SAID_ONLY):
             if old.get(keyword) != new.get(keyword):
                 yield Break(where, f"{keyword} has changed, and this check does not know what that means")
@@ -226,7 +220,6 @@ class _Comparison:
                 yield Break(
                     _below(where, name), f"its default was {_in_words(definition['default'])} and none is declared"
                 )
-        yield from self._mapping(old, new, where)
         for name in new.get("required", ()):
             if name not in old.get("required", ()):
                 known = "was optional" if name in fields else "did not exist"
@@ -236,34 +229,20 @@ class _Comparison:
             yield Break(where, "fields beyond those that are named were passed over and are refused today")
         elif more is True and isinstance(allowed, Mapping):
             yield Break(where, "fields beyond those that are named could hold anything and no longer can")
-        elif isinstance(more, Mapping) and isinstance(allowed, Mapping):
-            yield from self.compare(more, allowed, _below(where, "*"))
+        elif isinstance(more, Mapping):
+            for name in today.keys() - fields.keys():
+                yield from self.compare(more, today[name], _below(where, name))
+            if isinstance(allowed, Mapping):
+                yield from self.compare(more, allowed, _below(where, "*"))
+            elif "properties" in new:
+                yield Break(where, "it held fields of any name, and those that have no name today would be passed over")
 
-    def _mapping(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
-        """The values of an old mapping must be valid under the names of today's fields, and under other names."""
-        values, fields = old.get("additionalProperties"), old.get("properties", {})
-        if values is True and not fields:
-            values = {}
-        if not isinstance(values, Mapping):
-            return
-        for name, definition in new.get("properties", {}).items():
-            if name not in fields:
-                yield from self.compare(values, definition, _below(where, name))
-        if "properties" in new and "additionalProperties" not in new:
-            yield Break(where, "it held fields of any name, and those that have no name today would be passed over")
-
-    def _array(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
-        if new.get("uniqueItems") and not old.get("uniqueItems"):
-            yield Break(where, "items may no longer be equal")
+    def _items(self, old: Schema, new: Schema, where: str) -> Iterator[Break]:
         items, today = old.get("items"), new.get("items")
         if isinstance(today, Mapping):
             yield from self.compare(items if isinstance(items, Mapping) else {}, today, f"{where}[]")
         elif today is False and items is not False:
             yield Break(where, "further items are refused today")
-        first, now = old.get("prefixItems", ()), new.get("prefixItems", ())
-        for number, definition in enumerate(now):
-            before = first[number] if number < len(first) else items if isinstance(items, Mapping) else {}
-            yield from self.compare(before, definition, f"{where}[{number}]")
 
 
 _OF_TYPE = "could be "
@@ -277,10 +256,6 @@ def _alternatives(schema: Schema, document: Schema) -> list[Schema]:
             found = found[part]
         beside = {key: value for key, value in schema.items() if key not in {"$ref", "default"} | _SAID_ONLY}
         return [{**option, "$ref": reference} for option in _alternatives({**found, **beside}, document)]
-    parts = schema.get("allOf", ())
-    others = {key: value for key, value in schema.items() if key != "allOf"}
-    if len(parts) == 1 and not (others.keys() - _SAID_ONLY) & parts[0].keys():
-        return _alternatives({**others, **parts[0]}, document)
     choices = schema.get("anyOf") or schema.get("oneOf")
     if not choices:
         return [schema]

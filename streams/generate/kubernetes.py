@@ -54,20 +54,16 @@ class Installation(Section):
     @classmethod
     def shipped(cls, document: dict[str, Any]) -> Self:
         """The installation of the shipped configuration: with a model and three brokers."""
-        found = cls._of(document)
-        return found.model_copy(update={"kafka": found.kafka.model_copy(update={"replication_factor": 3})})
+        found = cls.in_force(document)
+        kafka = found.kafka.model_copy(update={"replication_factor": 3})
+        return found.model_copy(update={"kafka": kafka, "limited": True})
 
     @classmethod
     def in_force(cls, document: dict[str, Any]) -> Self:
-        found = cls._of(document)
-        return found.model_copy(update={"limited": not found.llm.offline})
-
-    @classmethod
-    def _of(cls, document: dict[str, Any]) -> Self:
         """With a server for the index, because pods share no disk for an embedded one."""
         found = cls.model_validate({name: document[name] for name in cls.model_fields.keys() & document.keys()})
         index = found.index.model_copy(update={"url": found.index.url or QDRANT})
-        return found.model_copy(update={"index": index})
+        return found.model_copy(update={"index": index, "limited": not found.llm.offline})
 
     @property
     def grace_seconds(self) -> int:
@@ -146,6 +142,8 @@ def manifests(installation: Installation) -> dict[Path, str]:
 
 
 def scaled_object(handler: Handler, installation: Installation) -> dict[str, Any]:
+    # While a replica with one child process is busy, it has so many records in progress, those that wait included.
+    at_once = max(handler.concurrency, concurrency_of(1)) if handler.runs == "process" else handler.concurrency
     [found] = rendered(
         "kubernetes/scaled.yaml.j2",
         handler=handler,
@@ -153,14 +151,9 @@ def scaled_object(handler: Handler, installation: Installation) -> dict[str, Any
         most_replicas=installation.most_replicas(handler),
         prometheus=PROMETHEUS,
         lag_seconds=f"{handler.slo_seconds / 2:g}",
-        busy=f"{BUSY_SHARE * records_at_once(handler):g}",
+        busy=f"{BUSY_SHARE * at_once:g}",
     )
     return dict(found)
-
-
-def records_at_once(handler: Handler) -> int:
-    """The records that a replica with one child process has in progress while it is busy, those that wait included."""
-    return max(handler.concurrency, concurrency_of(1)) if handler.runs == "process" else handler.concurrency
 
 
 def _worker(handler: Handler, installation: Installation) -> list[Any]:

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from streams.generate.asyncapi import asyncapi
 from streams.generate.examples import FOLDER, examples, is_generated
-from streams.generate.grafana import grafana
 from streams.generate.json_schemas import goldens, json_schemas
 from streams.generate.kubernetes import kubernetes
+from streams.generate.monitoring import grafana, prometheus
 from streams.generate.pages import handler_page, topology_page
-from streams.generate.prometheus import prometheus
 from streams.generate.templates import compose_workers
 from streams.runtime.settings_files import read_document
 from streams.topology import HANDLERS, TOPICS

@@ -36,7 +36,7 @@ def handler_page(handler: Handler, document: dict[str, Any]) -> dict[Path, str]:
         asks=prose(handler.read) if handler.read is not None else "",
         dead_letters=dead_letter_topic(handler.consumes.name, handler.group),
         keys=to_table(_HEAD, list(_keys(rules, own))) if own else "",
-        shared=", ".join(f"`{_alias(handler, name)}`" for name in shared),
+        shared=", ".join(f"`{handler.rules.model_fields[name].alias or name}`" for name in shared),
         example=next((path.name for path in example_files(handler.consumes)), "minimal.json"),
     )
     return {Path("docs/handlers") / f"{handler.name}.md": page}
@@ -49,10 +49,6 @@ def _shared_sections() -> dict[str, list[Handler]]:
         for name in handler.rules.model_fields:
             readers.setdefault(name, []).append(handler)
     return {name: handlers for name, handlers in readers.items() if len(handlers) > 1}
-
-
-def _alias(handler: Handler, section: str) -> str:
-    return handler.rules.model_fields[section].alias or section
 
 
 def _keys(rules: Rules, sections: Container[str]) -> Iterator[tuple[str, str, str]]:
@@ -89,8 +85,11 @@ def mermaid() -> str:
     lines = ["flowchart LR"]
     lines += [f'  {_id(topic.name)}(["{topic.name}"])' for topic in TOPICS]
     lines += [f'  {handler.name}["{handler.name}"]' for handler in HANDLERS]
-    lines += [f'  {_id(person)}("{person}")' for person in _outsiders()]
-    lines += [f"  {source} --> {target}" for source, target in _edges()]
+    outsiders = dict.fromkeys(name for topic in TOPICS for name in (*topic.written_by, *topic.read_by))
+    lines += [f'  {_id(person)}("{person}")' for person in outsiders]
+    for topic in TOPICS:
+        lines += [f"  {_id(writer)} --> {_id(topic.name)}" for writer in writers(topic)]
+        lines += [f"  {_id(topic.name)} --> {_id(reader)}" for reader in readers(topic)]
     lines.append("  classDef handler stroke-width:2px")
     lines.append(f"  class {','.join(handler.name for handler in HANDLERS)} handler")
     return "\n".join(lines)
@@ -115,16 +114,6 @@ def writers(topic: Topic) -> tuple[str, ...]:
 
 def readers(topic: Topic) -> tuple[str, ...]:
     return tuple(handler.name for handler in HANDLERS if handler.consumes == topic) + topic.read_by
-
-
-def _edges() -> Iterator[tuple[str, str]]:
-    for topic in TOPICS:
-        yield from ((_id(writer), _id(topic.name)) for writer in writers(topic))
-        yield from ((_id(topic.name), _id(reader)) for reader in readers(topic))
-
-
-def _outsiders() -> list[str]:
-    return list(dict.fromkeys(name for topic in TOPICS for name in (*topic.written_by, *topic.read_by)))
 
 
 def _id(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Sends the records of a publication: live traffic as it is read, or a run, whose position Kafka keeps with them.
+"""Sends the records of a publication: live traffic, or a run, whose position Kafka keeps with them.
 
 A run has a consumer group of its own, ``assay.publish.<run>``, without members. Its offset on the topic's partition 0
 counts the published and refused entries of the run, and the metadata of the offset is the position. Both move in the
@@ -132,10 +132,46 @@ def _position(at: OffsetAndMetadata | None) -> Position | None:
     return None if at is None or at.offset < 0 else position_of(at.metadata)
 
 
-class RunSending:
-    """Commits the entries of an open run: while a transaction is written, the next one is filled."""
+class LiveLog:
+    """Sends records as live traffic; nothing keeps their position.
 
-    def __init__(self, log: RunLog, committed: Position, settings: PipelineSettings) -> None:
+    An idempotent producer retries for ever; this one is given up if nothing is acknowledged for ``patience`` seconds.
+    """
+
+    def __init__(self, producer: AIOKafkaProducer, prefix: str, patience: float) -> None:
+        self._producer = producer
+        self._prefix = prefix
+        self._patience = self._closing_seconds = patience
+
+    async def commit(self, records: Sequence[OutputRecord], before: Position, after: Position) -> None:  # noqa: ARG002 - as of ``RunLog``
+        """Sends records, and waits until all are acknowledged. Raises KafkaError."""
+        waiting = set[asyncio.Future[object]]()
+        for record in records:
+            name, headers = self._prefix + record.topic, list(record.headers)
+            try:
+                async with asyncio.timeout(self._patience):
+                    waiting.add(await self._producer.send(name, value=record.value, key=record.key, headers=headers))
+            except TimeoutError:
+                raise self._given_up() from None
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, timeout=self._patience, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                raise self._given_up()
+            for future in done:
+                future.result()
+
+    def _given_up(self) -> KafkaError:
+        self._closing_seconds = 1.0
+        return KafkaTimeoutError(f"nothing was acknowledged for {self._patience:g} s")
+
+    async def close(self) -> None:
+        await stop_producer(self._producer, self._closing_seconds)
+
+
+class Sending:
+    """Commits entries to a log: while a transaction is written, the next one is filled."""
+
+    def __init__(self, log: RunLog | LiveLog, committed: Position, settings: PipelineSettings) -> None:
         self.committed = committed
         self.failure: BaseException | None = None  # why nothing more can be sent, or None
         self._log = log
@@ -148,7 +184,7 @@ class RunSending:
     async def passed(self, record: OutputRecord | None, position: Position) -> None:
         """Takes an entry, or None for one without a record; waits while a full transaction is waiting.
 
-        Raises RunTakenError, KafkaError, TimeoutError: see ``RunLog.commit``; nothing more can be sent.
+        Raises RunTakenError, KafkaError, TimeoutError: see ``commit`` of the log; nothing more can be sent.
         """
         full = len(self._waiting) >= self._settings.commit_records or self._bytes >= self._settings.commit_bytes
         if full and self._transaction is not None:
@@ -186,67 +222,3 @@ class RunSending:
             self.failure = error
             if not isinstance(error, Exception):
                 raise
-
-
-_IN_FLIGHT = 200
-
-
-class Sending:
-    """Sends with a bounded number of records in flight, and counts the acknowledged ones.
-
-    An idempotent producer retries for ever; this one fails if nothing is acknowledged for ``patience`` seconds.
-    """
-
-    def __init__(self, producer: AIOKafkaProducer, prefix: str, patience: float) -> None:
-        self._producer = producer
-        self._prefix = prefix
-        self._patience = patience
-        self._room = asyncio.Semaphore(_IN_FLIGHT)
-        self._read = Position()
-        self.acknowledged = 0
-        self.failure: BaseException | None = None
-
-    @property
-    def committed(self) -> Position:
-        return self._read.model_copy(update={"published": self.acknowledged})
-
-    async def passed(self, record: OutputRecord | None, position: Position) -> None:
-        """Sends the record of an entry, if it has one, once there is room; raises if an earlier one failed."""
-        self._read = position
-        if record is None:
-            return
-        name, headers = self._prefix + record.topic, list(record.headers)
-        try:
-            async with asyncio.timeout(self._patience):
-                await self._room.acquire()
-                if self.failure is not None:
-                    raise self.failure
-                future = await self._producer.send(name, value=record.value, key=record.key, headers=headers)
-        except TimeoutError:
-            raise self._given_up() from None
-        future.add_done_callback(self._answered)
-
-    async def stop(self) -> None:
-        """Waits for records in flight while some of them are acknowledged, and closes the producer."""
-        before = -1
-        while self.failure is None and before < self.acknowledged:
-            before = self.acknowledged
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._patience):
-                    await self._producer.flush()
-                    break
-        else:
-            self.failure = self.failure or self._given_up()
-        await stop_producer(self._producer, self._patience if self.failure is None else 1.0)
-
-    def _given_up(self) -> KafkaError:
-        return KafkaTimeoutError(f"nothing was acknowledged for {self._patience:g} s")
-
-    def _answered(self, future: asyncio.Future[object]) -> None:
-        self._room.release()
-        if future.cancelled():
-            return
-        if (error := future.exception()) is None:
-            self.acknowledged += 1
-        else:
-            self.failure = self.failure or error

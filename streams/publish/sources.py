@@ -1,6 +1,7 @@
 """Reads sources one entry at a time: JSON lines, TSV, web archives, folders of pages, page lists, and standard input.
 
-The entries of a path always have the same order. Nothing outside of the named paths is read.
+The entries of a path always have the same order. Nothing outside of the named paths is read. Events are also read from
+lines of ``assay tail --json`` and ``assay try``; a line that is longer than any topic takes is never held.
 """
 
 from __future__ import annotations
@@ -12,17 +13,31 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 from handlers.html.links import is_public_suffix, registered_domain
 from schemas.addresses import web_address
 from schemas.event import Event
-from schemas.outcome import Dead
+from schemas.outcome import Dead, DeadReason, Drop, DropReason
 from schemas.pages import GONE_STATUS, MAX_PAGE_BYTES, CrawledPage
-from streams.publish.entries import UNREADABLE, Entry, EntryError, SourceError, explain, opened
-from streams.publish.lines import STANDARD_INPUT, STANDARD_INPUT_PATH, Line, read_lines, read_piped_lines, too_long
+from streams.publish.entries import (
+    STANDARD_INPUT,
+    STANDARD_INPUT_PATH,
+    UNREADABLE,
+    Entry,
+    EntryError,
+    Line,
+    Refused,
+    SourceError,
+    explain,
+    opened,
+    read_lines,
+    read_piped_lines,
+    too_long,
+)
 from streams.publish.tsv import read_row
 from streams.publish.warc import archive_size, is_archive, read_archive
 from streams.topology import Topic
@@ -235,3 +250,76 @@ def _entry(line: Line, topic: Topic, written: Format) -> Entry:
 def holds_pages(path: Path) -> bool:
     """Whether a path is a folder, a page list, an HTML file or a web archive, which have pages and not lines."""
     return path.is_dir() or path.name in PAGE_LISTS or is_page(path) or is_archive(path)
+
+
+_OF_TRY = b'{"outcome":'
+_OF_TAIL = b'{"topic":'  # The beginnings of the lines that these commands write. Other lines are not parsed here.
+
+
+class LineEvent(NamedTuple):
+    """An event of a line."""
+
+    place: str
+    # The event; Dead with the reason if it cannot be read; Drop for a line of ``assay try`` without an event of the
+    # topic.
+    event: Event | Dead | Drop
+    value: bytes = b""  # the JSON that was read; the line for Drop
+    identity: str = ""  # the event's id, or its place on the topic; "" if the line has neither
+
+    @property
+    def content_identity(self) -> str:
+        """The identity, or a digest of the value, which does not depend on the order of its keys."""
+        if self.identity:
+            return self.identity
+        document = json.loads(self.value)
+        return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def problem(self) -> str:
+        """Why the line has no event of the topic; "" if it has one."""
+        if isinstance(self.event, Dead):
+            return f"{self.event.reason}: {self.event.detail}"
+        return "the line of `assay try` has no event of this topic" if isinstance(self.event, Drop) else ""
+
+
+def events_of(line: Line, topic: Topic) -> Iterator[LineEvent]:
+    if line.content is None:
+        yield LineEvent(line.place, too_long())
+        return
+    content = line.content.rstrip(b"\r\n")
+    values = values_in(content, topic)
+    for value, identity in values:
+        yield LineEvent(line.place, decode(topic, value, (), None), value, identity)
+    if not values:
+        yield LineEvent(line.place, Drop(DropReason.NOTHING_TO_DO), content)
+
+
+def read_pages(path: Path, topic: Topic, passed: Counter[str] | None = None) -> Iterator[LineEvent]:
+    """The events of whatever ``assay publish`` takes for a topic; see ``read``. Raises SourceError."""
+    for entry in read(path, topic, passed=passed):
+        record = entry.record(topic)
+        if isinstance(record, Refused):
+            yield LineEvent(entry.place, Dead(DeadReason.INVALID, record.reason))
+        elif record is not None:
+            yield LineEvent(entry.place, decode(topic, record.value, record.headers, None))
+
+
+def values_in(line: bytes, topic: Topic | None = None) -> list[tuple[bytes, str]]:
+    """The JSON of the events in a line, each with its id or its place on a topic, or "".
+
+    The line itself is the event unless ``assay tail --json`` or ``assay try`` has written it. Events of ``assay try``
+    on other topics are left out, unless the topic is None.
+    """
+    if line.startswith((_OF_TRY, _OF_TAIL)):
+        try:
+            document = json.loads(line)
+            if {"outcome", "reason", "events"} <= document.keys() <= {"outcome", "reason", "detail", "events"}:
+                wanted = [event for event in document["events"] if topic is None or event["topic"] == topic.name]
+                return [(json.dumps(event["value"]).encode(), "") for event in wanted]
+            if {"topic", "offset", "value"} <= document.keys():
+                place = f"{document['topic']}/{document.get('partition')}/{document['offset']}"
+                identity = (document.get("headers") or {}).get("ce_id")
+                return [(json.dumps(document["value"]).encode(), str(identity or place))]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass
+    return [(line, "")]

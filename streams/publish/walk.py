@@ -19,8 +19,7 @@ from typing import BinaryIO
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from streams.publish.entries import Entry, Refused, SourceError
-from streams.publish.lines import STANDARD_INPUT_PATH
+from streams.publish.entries import STANDARD_INPUT_PATH, Entry, Refused, SourceError
 from streams.publish.sources import Format, read, read_standard_input, size_of
 from streams.topology import Topic
 
@@ -158,23 +157,19 @@ class RefusedFile:
         self._path = path
         self._file: BinaryIO | None = None
 
-    def problem(self, sources: Sequence[Path]) -> str | None:
-        """Why the file cannot be used: it would overwrite a source, or a file of the user.
-
-        Raises SourceError if the file cannot be read.
-        """
+    def check(self, sources: Sequence[Path]) -> None:
+        """Raises SourceError if the file would overwrite a source or a file of the user, or can't be read."""
         file = self._path
         if file is None:
-            return None
+            return
         with self._named():
             if any(_is_or_holds(path, file) for path in sources if path != STANDARD_INPUT_PATH):
-                return f"--refused {file} is one of the sources, or in one; name a file elsewhere"
+                raise SourceError(f"--refused {file} is one of the sources, or in one; name a file elsewhere")
             if file.is_dir():
-                return f"--refused {file} is a folder; name a file in it"
+                raise SourceError(f"--refused {file} is a folder; name a file in it")
             # Its name is no proof: the file may be a hard link to a source.
             if file.is_file() and file.stat().st_size and not _has_refusals(file):
-                return f"--refused {file} contains something other than refused entries; name a new file"
-        return None
+                raise SourceError(f"--refused {file} contains something other than refused entries; name a new file")
 
     @contextmanager
     def opened(self) -> Iterator[None]:

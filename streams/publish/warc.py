@@ -4,25 +4,29 @@ A page is a response with an HTML type and a status from 200 to 299. Other recor
 an archive also has images, redirects and requests. FastWARC reads the responses, and unpacks a payload into bounded
 memory.
 
-It ends at a damaged record, so records are found here: one counts when the check sum of its gzip member is right.
-Behind a damaged member the reader goes on at the next member that begins with a record; behind anything else that is no
-record, at the next ``WARC/1.x`` line.
+It ends at a damaged record, so records are found here, in the mapped file: one counts when the check sum of its gzip
+member is right. Behind a damaged member the reader goes on at the next member that begins with a record; behind
+anything else that is no record, at the next ``WARC/1.x`` line.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import zipfile
 import zlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from schemas.pages import MAX_PAGE_BYTES, CrawledPage
-from streams.publish.entries import UNREADABLE, Entry, EntryError, SourceError
-from streams.publish.lines import read_lines
+from streams.publish.entries import UNREADABLE, Entry, EntryError, SourceError, read_lines
 
 if TYPE_CHECKING:
     from fastwarc.warc import WarcRecord
@@ -30,13 +34,15 @@ if TYPE_CHECKING:
 
 HEAD_END = re.compile(rb"\r?\n\r?\n")
 _VERSION = re.compile(rb"WARC/[01]\.\d{1,2}\r?\n")
-_VERSION_BYTES = 11
 _RECORD_END = re.compile(rb"\r?\n\r?\n|[\r\n]{0,4}(?:\Z|WARC/[01]\.)")
 _TEXT = re.compile(rb"[^\r\n]")
 _GZIP = re.compile(rb"\x1f\x8b\x08")
 _LARGEST_HEAD = 256 * 1024
 _CHUNK = 64 * 1024
-_OVERLAP = 4096  # bytes of a gzip member that show how its content begins
+_BEGINNING = 4096  # bytes of a gzip member that show how its content begins
+_IN_MEMORY = 32 * 1024 * 1024  # the largest content of a gzip member that is not unpacked to a temporary file
+
+Content = bytes | bytearray | mmap
 
 
 class Record(NamedTuple):
@@ -47,188 +53,121 @@ class Record(NamedTuple):
     length: int = 0
     content: bytes = b""
     damage: str = ""  # why no record can be read here
+    end: int = 0  # the offset in the file behind it
 
 
 class DamageError(Exception):
-    """No record can be read; ``member`` is the offset of a gzip member that cannot be unpacked."""
-
-    def __init__(self, why: str, member: int | None = None) -> None:
-        super().__init__(why)
-        self.member = member
+    """No record can be read."""
 
 
-def read_records(stream: IO[bytes], limit: int) -> Iterator[Record]:
-    """The records of an archive that can seek, in its order, with one for each damaged place.
+def read_records(file: IO[bytes], limit: int) -> Iterator[Record]:
+    """The records of an archive on the disk, in its order, with one for each damaged place.
 
     Contents up to the limit in bytes are kept. Raises OSError, and DamageError if no record begins in the archive.
     """
-    data = _Unpacked(stream)
-    searching, lost = False, (0, 0)
-    while True:
-        start = None
+    if not os.fstat(file.fileno()).st_size:
+        return
+    data = mmap(file.fileno(), 0, access=ACCESS_READ)
+    sign, version = _GZIP.search(data, 0, _CHUNK), _VERSION.search(data)
+    is_packed = sign is not None and (version is None or sign.start() < version.start())
+    if (_next_member(data, 0) if is_packed else version) is None:
+        raise DamageError("no WARC record begins in it")
+    if not is_packed:
+        yield from (record._replace(end=int(record.place)) for record in _records(data, limit))
+        return
+    at: int | None = 0
+    while at is not None and at < len(data):
+        if _GZIP.match(data, at) is None:
+            yield Record(str(at), {}, damage="no gzip member begins here", end=at)
+            at = _next_member(data, at + 1)
+            continue
+        content, end, problem = _unpacked(data, at)
+        for record in _records(content, limit, problem):
+            yield record._replace(place=f"{at}+{record.place}" if record.place != "0" else str(at), end=end)
+            if record.damage and record.place == "0":
+                break  # a record in the content of a damaged one is not read
+        at = _next_member(data, at + 1) if problem else end
+
+
+def _records(data: Content, limit: int, problem: str = "") -> Iterator[Record]:
+    """The records of a content, at their offsets in it; ``problem`` says why it ends too early."""
+    at = 0
+    while (text := _TEXT.search(data, at)) is not None:
+        at = text.start()
         try:
-            if not data.find(_VERSION if searching else _TEXT):
-                return
-            searching, start = False, data.place()
-            yield _record(data, limit)._replace(place=data.named(start))
+            record, end = _record(data, at, limit)
         except DamageError as error:
-            if start is not None or not searching or error.member != lost[0]:
-                lost = start or (error.member or 0, 0)
-                yield Record(data.named(lost), {}, damage=str(error))
-            # A record in the content of a damaged one is not read if records have members of their own.
-            members = data.packed and (error.member == lost[0] or lost[1] == 0)
-            searching = not (members and data.go_to_member(lost[0] + 1))
-            if searching and error.member == lost[0]:
-                return
-            if searching:
-                if members or error.member is not None or data.place() != lost:
-                    data.go_to(lost)
-                data.skip(1)
+            damage = str(error)
+        else:
+            # The check sum of a gzip member is that of its last record too.
+            damage = problem if _VERSION.match(data, end) is None else ""
+        if damage:
+            yield Record(str(at), {}, damage=damage)
+            end = found.start() if (found := _VERSION.search(data, at + 1)) else len(data)
+        else:
+            yield record
+        at = end
 
 
-def _record(data: _Unpacked, limit: int) -> Record:
-    while (head := HEAD_END.search(data.held)) is None and len(data.held) < _LARGEST_HEAD and data.fill():
-        pass
-    if _VERSION.match(data.held) is None:
+def _record(data: Content, at: int, limit: int) -> tuple[Record, int]:
+    """The record at an offset, and the offset behind its end. Raises DamageError."""
+    if _VERSION.match(data, at) is None:
         raise DamageError("no record begins here")
-    if head is None:
+    if (head := HEAD_END.search(data, at, at + _LARGEST_HEAD)) is None:
         raise DamageError("the header of the record has no end")
-    lines = data.held[: head.start()].decode("utf-8", "replace").split("\n")
+    lines = data[at : head.start()].decode("utf-8", "replace").split("\n")
     fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     size = fields.get("content-length", "")
     if not size.isascii() or not size.isdecimal() or len(size) > 18:
         raise DamageError(f"the Content-Length of the record is {size[:40]!r}")
     length, end = int(size), head.end() + int(size)
-    if length <= limit:
-        data.load(end)
-        content, missing = bytes(data.held[head.end() : end]), end - len(data.held)
-    else:
-        content, missing, end = b"", data.skip(end), 0
-    if missing > 0:
-        raise DamageError(f"the archive ends in the record: {length - missing} of {length} bytes are there")
-    # To the end of the gzip member, so that its sum is checked.
-    data.load(end + 4 + _VERSION_BYTES, beyond=False)
-    if _RECORD_END.match(data.held, end) is None:
+    if end > len(data):
+        raise DamageError(f"the archive ends in the record: {len(data) - head.end()} of {length} bytes are there")
+    if (behind := _RECORD_END.match(data, end)) is None:
         raise DamageError(f"the record does not end after its Content-Length of {length} bytes")
-    data.skip(end)
-    return Record("", fields, length, content)
+    content = bytes(data[head.end() : end]) if length <= limit else b""
+    return Record(str(at), fields, length, content), behind.end() if behind[0].isspace() else end
 
 
-class _Unpacked:
-    """The bytes of an archive from a place on; ``held`` are those that were read and not passed.
-
-    A place is the offset of a gzip member and the number of its unpacked bytes before the place; in an archive that is
-    not packed, 0 and the offset.
-    """
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        head = stream.read(_CHUNK)
-        sign, version = _GZIP.search(head), _VERSION.search(head)
-        self.packed = version is None or (sign is not None and sign.start() < version.start())
-        self.go_to((0, 0))
-        if head and not (self.go_to_member(0) if self.packed else self.find(_VERSION)):
-            raise DamageError("no WARC record begins in it")
-        self.go_to((0, 0))
-
-    def go_to(self, place: tuple[int, int]) -> None:
-        member, inner = place
-        self._stream.seek(member if self.packed else inner)
-        self._passed = 0 if self.packed else inner
-        self._members = deque([(0, member)])
-        self._inflate: Any = None
-        self._size = _CHUNK
-        self._raw = b""
-        self.held = bytearray()
-        self.skip(inner if self.packed else 0)
-
-    def go_to_member(self, offset: int) -> bool:
-        """Goes to the next gzip member from an offset on that begins with a record; False without one."""
-        while True:
-            self._stream.seek(offset)
-            window = self._stream.read(_CHUNK)
-            for sign in _GZIP.finditer(window):
-                if _begins_record(window[sign.start() : sign.start() + _OVERLAP]):
-                    self.go_to((offset + sign.start(), 0))
-                    return True
-            if len(window) < _CHUNK:
-                return False
-            offset += _CHUNK - _OVERLAP
-
-    def place(self) -> tuple[int, int]:
-        while len(self._members) > 1 and self._members[1][0] <= self._passed:
-            self._members.popleft()
-        before, member = self._members[0]
-        return member, self._passed - before
-
-    def named(self, place: tuple[int, int]) -> str:
-        member, inner = place
-        return str(member + inner) if not self.packed or not inner else f"{member}+{inner}"
-
-    def fill(self) -> bool:
-        """Reads more bytes, perhaps none; False at the end. Raises DamageError."""
-        if not self.packed:
-            self.held += (block := self._stream.read(_CHUNK))
-            return bool(block)
-        if self._inflate is None:
-            if len(self._raw) < _VERSION_BYTES:
-                self._raw += self._stream.read(_CHUNK)
-            if not self._raw:
-                return False
-            self._members.append((self._passed + len(self.held), self._stream.tell() - len(self._raw)))
-            if _GZIP.match(self._raw) is None:
-                raise DamageError("no gzip member begins here", self._members[-1][1])
-            self._inflate, self._size = zlib.decompressobj(31), _CHUNK
-        raw = self._raw or self._stream.read(_CHUNK)
-        while True:
-            inflate = self._inflate.copy()
-            try:
-                block = inflate.decompress(raw, self._size)
-                break
-            except zlib.error as error:
-                # The bytes before the damage are read; it is reached when not one more can be.
-                if self._size == 1:
-                    raise DamageError(f"the gzip member is damaged: {error}", self._members[-1][1]) from None
-                self._size //= 2
-        if not raw and not block and not inflate.eof:
-            raise DamageError("the archive ends in the gzip member", self._members[-1][1])
-        self._raw = inflate.unconsumed_tail or inflate.unused_data
-        self._inflate = None if inflate.eof else inflate
-        self.held += block
-        return True
-
-    def load(self, count: int, *, beyond: bool = True) -> None:
-        """Reads until so many bytes are held; only to the end of the gzip member unless ``beyond``."""
-        while len(self.held) < count and (beyond or self._inflate or not self.packed) and self.fill():
-            pass
-
-    def skip(self, count: int) -> int:
-        """Passes over bytes; returns how many were missing."""
-        while count and (self.held or self.fill()):
-            dropped = min(count, len(self.held))
-            self._drop(dropped)
-            count -= dropped
-        return count
-
-    def find(self, pattern: re.Pattern[bytes]) -> bool:
-        """Goes to the next match of a pattern of a few bytes; False without one."""
-        while (found := pattern.search(self.held)) is None:
-            self._drop(max(0, len(self.held) - _VERSION_BYTES))
-            if not self.fill():
-                return False
-        self._drop(found.start())
-        return True
-
-    def _drop(self, count: int) -> None:
-        del self.held[:count]
-        self._passed += count
+def _next_member(data: Content, at: int) -> int | None:
+    """The offset of the next gzip member that begins with a record."""
+    signs = (sign.start() for sign in _GZIP.finditer(data, at))
+    return next((sign for sign in signs if _begins_record(data[sign : sign + _BEGINNING])), None)
 
 
-def _begins_record(packed: bytes) -> bool:
+def _begins_record(packed: bytes | bytearray) -> bool:
     try:
         return zlib.decompressobj(31).decompress(packed, 5) == b"WARC/"
     except zlib.error:
         return False
+
+
+def _unpacked(data: Content, at: int) -> tuple[Content, int, str]:
+    """The content of a gzip member, the offset behind it, and why it ends too early; "" if it does not."""
+    inflate, held, file, problem = zlib.decompressobj(31), bytearray(), None, ""
+    while not inflate.eof and not problem:
+        if not (raw := data[at : at + _CHUNK]):
+            problem = "the archive ends in the gzip member"
+            break
+        before = inflate.copy()
+        try:
+            held += inflate.decompress(raw)
+        except zlib.error as error:
+            problem = f"the gzip member is damaged: {error}"
+            with suppress(zlib.error):  # what is before the damage counts
+                for place in range(len(raw)):
+                    held += before.decompress(raw[place : place + 1])
+        at += len(raw) - len(inflate.unused_data)
+        if len(held) > _IN_MEMORY:
+            file = file or TemporaryFile()  # noqa: SIM115 - its mapping outlives this function
+            file.write(held)
+            held.clear()
+    if file is None:
+        return held, at, problem
+    with file:
+        file.write(held)
+        file.flush()
+        return mmap(file.fileno(), 0, access=ACCESS_READ), at, problem
 
 
 _WARCS = (".warc", ".warc.gz")
@@ -266,9 +205,11 @@ def read_archive(path: Path, passed: Counter[str]) -> Iterator[Entry]:
     for file in _files(path):
         with file.open("rb") as source:
             if file.name.lower().endswith(_PACKAGES):
-                yield from _package(file, source, passed)
+                entries = _package(file, source, passed)
             else:
-                yield from _responses(str(file), source, source, behind, passed)
+                entries = _responses(str(file), source, passed)
+            for entry in entries:
+                yield entry._replace(end=behind + entry.end)
         behind += file.stat().st_size
 
 
@@ -301,16 +242,19 @@ def _package(file: Path, source: IO[bytes], passed: Counter[str]) -> Iterator[En
             raise SourceError(f"{file}: no WARC file is in it")
         for name in sorted(members):
             try:
-                with package.open(name) as member:
+                with package.open(name) as member, TemporaryFile() as copy:
                     vars(member)["_expected_crc"] = None  # a damaged record is found by its own check sum
-                    yield from _responses(f"{file}/{name}", member, source, 0, passed)
+                    shutil.copyfileobj(member, copy)
+                    copy.flush()
+                    end = source.tell()
+                    yield from (entry._replace(end=end) for entry in _responses(f"{file}/{name}", copy, passed))
             except (*UNREADABLE, zipfile.BadZipFile, RuntimeError) as error:  # damaged, encrypted, of an unknown method
                 yield Entry(f"{file}/{name}", b"", source.tell(), partial(_refuse, str(error)))
 
 
-def _responses(name: str, stream: IO[bytes], on_disk: IO[bytes], behind: int, passed: Counter[str]) -> Iterator[Entry]:
+def _responses(name: str, file: IO[bytes], passed: Counter[str]) -> Iterator[Entry]:
     try:
-        for record in read_records(stream, _LARGEST_BLOCK):
+        for record in read_records(file, _LARGEST_BLOCK):
             kind = record.fields.get("warc-type", "").lower()
             trace = f"{record.fields.get('warc-record-id')} {record.length}".encode("utf-8", "replace")
             event: Callable[[], CrawledPage | None] = partial(_page, record, passed)
@@ -319,9 +263,9 @@ def _responses(name: str, stream: IO[bytes], on_disk: IO[bytes], behind: int, pa
             elif kind != "response":
                 passed[kind if kind in _KINDS else "unknown"] += 1
                 continue
-            yield Entry(f"{name}:{record.place}", trace, behind + on_disk.tell(), event)
+            yield Entry(f"{name}:{record.place}", trace, record.end, event)
     except DamageError as error:
-        yield Entry(name, b"", behind + on_disk.tell(), partial(_refuse, str(error)))
+        yield Entry(name, b"", 0, partial(_refuse, str(error)))
 
 
 def _refuse(why: str) -> NoReturn:

@@ -9,26 +9,14 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streams.kafka.groups import GroupLag
 
 WINDOW_SECONDS = 30.0  # the time that rates and ages are taken over
 
 Key = tuple[str, ...]  # what a value is of, such as a metric's name and a handler
-
-
-class TopicLag(Protocol):
-    """The lag of a handler on its topic or a retry topic, as ``streams.kafka.groups`` reads it."""
-
-    @property
-    def handler(self) -> str: ...
-    @property
-    def records(self) -> int: ...
-    @property
-    def late_seconds(self) -> float: ...
-    @property
-    def delay_seconds(self) -> int: ...
-    @property
-    def members(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +38,7 @@ class HandlerFlow:
     breaker_open: bool = False  # intake is paused because a service is down
 
 
-def lag_of(handler: str, lags: Iterable[TopicLag]) -> tuple[int | None, float | None, int | None]:
+def lag_of(handler: str, lags: Iterable[GroupLag]) -> tuple[int | None, float | None, int | None]:
     """``lag_records``, ``lag_seconds`` and ``members`` of a handler."""
     own = [lag for lag in lags if lag.handler == handler]
     if not own:

@@ -19,9 +19,9 @@ TABLES = tables(__file__)
 BOUNDED = {
     "streams/topology/text.py:_joined": "reads lines of docstrings of this repository",
     "streams/topology/text.py:_REFERENCES": "reads pages that are generated from this repository",
-    "streams/generate/prometheus.py:_SERIES": "reads rules and panels of this repository",
-    "streams/generate/prometheus.py:_MATCHED": "reads rules and panels of this repository",
-    "streams/generate/prometheus.py:_GROUPED": "reads rules and panels of this repository",
+    "streams/generate/monitoring.py:_SERIES": "reads rules and panels of this repository",
+    "streams/generate/monitoring.py:_MATCHED": "reads rules and panels of this repository",
+    "streams/generate/monitoring.py:_GROUPED": "reads rules and panels of this repository",
     "handlers/html/styles.py:_COMMENT": "reads 2,000 characters of a style",
 }
 """Places whose expressions are not pumped, with the bound of what they read."""

@@ -74,7 +74,7 @@ def rows(text: str) -> dict[str, dict[str, Any]]:
 
 def test_each_review_has_its_decision_and_its_input(ran: Ran, settings: Settings, tmp_path: Path) -> None:
     output = tmp_path / "reviews.jsonl"
-    done = ran(Export(form="reviews", output=output).run, settings, as_json=True)
+    done = ran(Export(form="reviews", output=output, as_json=True).run, settings)
     assert done.status == 1, "one record is no review"
     assert ": undecodable: " in done.err
     assert done.document | {"seconds": 0} == TABLES["each_review_has_its_decision_and_its_input"]

@@ -15,7 +15,7 @@ from aiokafka.protocol.admin import CreateAclsRequest
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.app.application import Application
 from streams.console.app import make_context
-from streams.console.review_marks import Marks
+from streams.console.reviews import Marks
 from streams.doctor.kafka import check_kafka
 from streams.kafka.clients import make_admin, opened
 from streams.kafka.groups import read_lags

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streams.generate.grafana import dashboards, panels_of
-from streams.generate.prometheus import Alert, alerts, recording_rules, services
+from streams.generate.monitoring import Alert, alerts, dashboards, panels_of, recording_rules, services
 from streams.telemetry.settings import AlertSettings
 from tests.prometheus.worlds import MINUTES, World, healthy, then, up
 from tests.samples import ROOT

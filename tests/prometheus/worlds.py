@@ -5,7 +5,7 @@ They cover three hours, with one value per minute.
 
 from collections.abc import Mapping
 
-from streams.generate.prometheus import services
+from streams.generate.monitoring import services
 from streams.telemetry.metrics import MetricDef, Metrics
 from streams.topology import HANDLERS
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 from aiokafka import TopicPartition
 
 from streams.app.application import Application
-from streams.cli.output import stop_on_signals
+from streams.cli.command import stop_on_signals
 from streams.kafka.clients import producer_options
 from streams.kafka.transactions import RecordWriter, transactional_id
 from streams.pipeline import commit

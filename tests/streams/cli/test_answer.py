@@ -20,7 +20,8 @@ from schemas.pages import CrawledPage, ScoredPage
 from schemas.replies import IndexReply
 from streams.cli import answer as command
 from streams.cli.answer import run_answer
-from streams.cli.query import QueryOptions
+from streams.cli.command import as_command
+from streams.cli.query import Query
 from streams.llm.settings import LlmSettings
 from streams.pipeline.services import LiveServices
 from streams.query.access import open_queries
@@ -190,7 +191,8 @@ def answer(filled: Settings, server: ModelServer, capsys: pytest.CaptureFixture[
         llm = llm or LlmSettings(base_url=server.base_url, model="model-1", cache_path=None)
         models = filled.models.model_copy(update={"limits": {"default": FREE}})
         settings = filled.model_copy(update={"llm": llm, "models": models, "query": query or filled.query})
-        status = await asyncio.to_thread(run_answer, settings, QueryOptions(text=text, **options))
+        command = as_command("answer", lambda: run_answer(settings, Query(text=text, **options)))
+        status = await asyncio.to_thread(command)
         shown = capsys.readouterr()
         return status, shown.out, shown.err
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import os
@@ -8,15 +7,12 @@ import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
-from unittest.mock import AsyncMock, Mock
 
 import pytest
-from aiokafka import TopicPartition
 
-import streams.cli.export
-import streams.publish.lines
 from schemas.pages import ScoredPage
-from streams.cli.export import Export, FileError, PageRows, written
+from streams.cli.command import CommandError
+from streams.cli.export import Export, PageRows, written
 from streams.cli.output import Exact
 from streams.settings.model import load_settings
 from tests.command_line import Done, Ran
@@ -31,8 +27,8 @@ def export(ran: Ran) -> Ran:
     """``export(output=…, …)``: exports, and tells so as JSON, where there is no Kafka."""
     settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1"})
 
-    def call(as_json: bool = True, **wishes: Any) -> Done:
-        return ran(Export(**wishes).run, settings, as_json=as_json)
+    def call(as_json: bool = True, **options: Any) -> Done:
+        return ran(Export(form="tsv", as_json=as_json, **options).run, settings)
 
     return call
 
@@ -90,31 +86,6 @@ def test_so_many_records_and_no_more(export: Ran, tmp_path: Path) -> None:
     source.write_bytes(lines(event(1), b"no json", event(2)))
     assert export(source=source, output=output, most=1).status == 0
     assert addresses(output.read_text()) == ["https://a.example/1"]
-
-
-def test_a_silent_cluster_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async def partitions(*_: object) -> list[TopicPartition]:
-        return [TopicPartition("pages.scored.v1", 0)]
-
-    async def nothing(*_: object, **__: object) -> dict[Any, Any]:
-        await asyncio.sleep(0.01)
-        return {}
-
-    # A real consumer can't be made to have a cluster that has fallen silent.
-    ends = AsyncMock(side_effect=lambda partitions: dict.fromkeys(partitions, 5))
-    begins = AsyncMock(side_effect=lambda partitions: dict.fromkeys(partitions, 0))
-    position = AsyncMock(return_value=2)
-    reader = Mock(start=AsyncMock(), stop=AsyncMock(), getmany=nothing, position=position)
-    reader.configure_mock(beginning_offsets=begins, end_offsets=ends)
-    monkeypatch.setattr(streams.cli.export, "partitions_of", partitions)
-    monkeypatch.setattr("streams.kafka.clients.make_reader", lambda *_: reader)
-    settings = load_settings(kafka={"bootstrap_servers": "127.0.0.1:1", "transaction_timeout_seconds": 0.05})
-    assert Export(output=tmp_path / "pages.tsv").run(settings) == 1
-    assert "no record came for 0.05 s; partitions left: 1" in capsys.readouterr().err
-    reader.stop.assert_awaited_once()
-    assert list(tmp_path.iterdir()) == []
 
 
 def page(url: str, title: str, fetched_at: str | None = None) -> ScoredPage:
@@ -179,12 +150,12 @@ def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["absent/pages.tsv", "."])
 def test_unusable_output_path_is_reported(tmp_path: Path, name: str) -> None:
-    with pytest.raises(FileError, match=r"No such file or directory|Is a directory"), written(tmp_path / name):
+    with pytest.raises(CommandError, match=r"No such file or directory|Is a directory"), written(tmp_path / name):
         pass
 
 
 def test_full_disk_is_reported() -> None:
-    with pytest.raises(FileError, match="No space left"), written(Path("/dev/full")) as target:
+    with pytest.raises(CommandError, match="No space left"), written(Path("/dev/full")) as target:
         target.write(b"rows")
 
 

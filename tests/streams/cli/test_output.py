@@ -4,7 +4,7 @@ import socket
 import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
-from streams.cli.output import run_with_kafka
+from streams.cli.command import run_with_kafka
 from streams.kafka.topics import TopicsError
 from streams.settings.model import SettingsError, load_settings
 
@@ -37,7 +37,7 @@ def test_trouble_is_one_line_and_status_1(error: Exception, says: str, capsys: p
 def test_a_silent_cluster_is_reported_while_a_command_waits(
     command: str, reported: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("streams.cli.output._FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("streams.cli.command._FIRST_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr("streams.kafka.trouble._ANSWER_SECONDS", 0.2)
 
     async def work() -> int:

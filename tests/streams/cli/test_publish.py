@@ -7,7 +7,6 @@ import pytest
 import streams.publish.sources
 from streams.cli.publish import Publication, run_publish
 from streams.settings.model import Settings, load_settings
-from streams.topology import topic_named
 from tests.archives import warc_record
 from tests.command_line import Done, Ran
 
@@ -24,9 +23,8 @@ def publish(ran: Ran, nowhere: Settings) -> Ran:
     """``publish(path, …, **options)``: publishes pages, and tells so as JSON, where there is no Kafka."""
 
     def call(*paths: Path, topic: str = PAGES, settings: Settings = nowhere, **options: Any) -> Done:
-        found = topic_named(topic)
-        assert found is not None
-        return ran(run_publish, settings, Publication(topic=found, paths=paths, **{"as_json": True} | options))
+        asked = {"as_json": True, **options}
+        return ran(lambda: run_publish(settings, Publication(topic=topic, paths=[*paths], **asked)))
 
     return call
 
@@ -37,18 +35,18 @@ ROWS = b"https://a.example/1\tT\ttext\t2026-01-02\nbad\nhttps://a.example/2\tT\t
 def test_a_check_sends_nothing_and_needs_no_kafka(publish: Ran, tmp_path: Path) -> None:
     path = tmp_path / "pages.tsv"
     path.write_bytes(ROWS)
-    done = publish(path, mode="check")
+    done = publish(path, check=True)
     told = done.document
     assert (done.status, told["published"], told["valid"], told["refused"]) == (1, 0, 2, 1)
     assert done.err == f"assay publish: {path}:2: 1 columns, 5 (or without quality_metadata 4) expected\n"
     path.write_bytes(ROWS.replace(b"bad\n", b""))
-    done = publish(path, as_json=False, mode="check")
+    done = publish(path, as_json=False, check=True)
     assert done.status == 0
     assert done.out.startswith("2 valid for pages.crawled.v1 (1,465 bytes), 0 refused, in ")
     archive = tmp_path / "crawl.warc"
     archive.write_bytes(warc_record("https://a.example/", b"", "request") * 2 + b"damaged")
-    assert publish(archive, mode="check").document["passed_over"] == {"request": 2}
-    done = publish(archive, as_json=False, mode="check")
+    assert publish(archive, check=True).document["passed_over"] == {"request": 2}
+    done = publish(archive, as_json=False, check=True)
     assert ", 1 refused, passed over 2 (2 request), in " in done.out
 
 
@@ -61,7 +59,7 @@ def test_a_dry_run_says_what_handlers_will_do_and_needs_no_kafka(
     path = tmp_path / "claims.jsonl"
     path.write_bytes(b"".join(CLAIM % number for number in range(10)))
     settings = nowhere.model_copy(update={"llm": nowhere.llm.model_copy(update={"cache_path": None})})
-    options = {"topic": "claims.extracted.v1", "settings": settings, "rate": 2.0, "mode": "estimate"}
+    options = {"topic": "claims.extracted.v1", "settings": settings, "rate": 2.0, "dry_run": True}
     told = publish(path, **options).document
     assert (told["published"], told["valid"], told["refused"], told["seconds_at_rate"]) == (0, 10, 0, 5.0)
     records = {handler["handler"]: handler["records"] for handler in told["estimate"]["handlers"]}
@@ -85,7 +83,7 @@ def test_what_is_refused_is_kept_where_it_ends_nothing_else(publish: Ran, tmp_pa
     way.symlink_to(folder)
 
     def said(kept: Path, *paths: Path) -> str:
-        done = publish(*paths, mode="check", refused=kept)
+        done = publish(*paths, check=True, refused=kept)
         assert done.status == 2
         return done.complaint
 
@@ -106,7 +104,7 @@ def test_a_check_keeps_what_is_refused_whole(publish: Ran, tmp_path: Path) -> No
     (tmp_path / "pages.jsonl").write_bytes(b"no page\n" * 30)
     kept = tmp_path / "kept"
     kept.write_text('{"place": "p:1", "reason": "from before"}\n' * 1000)
-    done = publish(tmp_path / "pages.jsonl", mode="check", refused=kept)
+    done = publish(tmp_path / "pages.jsonl", check=True, refused=kept)
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
     assert (done.status, [line["line"] for line in lines]) == (1, ["no page"] * 30)
     assert (len(done.err.splitlines()), "keeps them all" in done.err) == (21, False)
@@ -119,5 +117,5 @@ def test_standard_input_can_be_tsv(
     (tmp_path / "rows").write_bytes(ROWS)
     with (tmp_path / "rows").open("rb") as rows:
         monkeypatch.setattr(streams.publish.sources, "STANDARD_INPUT", rows.fileno())
-        done = publish(Path("-"), stated=stated, mode="check")
+        done = publish(Path("-"), lines=stated, check=True)
     assert (done.status, done.document["valid"]) == (1, 2 if stated == "tsv" else 0)

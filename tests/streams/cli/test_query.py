@@ -10,7 +10,8 @@ import pytest
 from schemas.llm import CallOutcome, LlmCall
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted, StageName, StageNote, StageOutcome
-from streams.cli.query import QueryOptions, print_results, run_query
+from streams.cli.command import as_command
+from streams.cli.query import Query, print_results, run_query
 from streams.http.server import HttpServer
 from streams.llm.settings import LlmSettings, ModelLimits
 from streams.pipeline.services import LiveServices
@@ -41,7 +42,7 @@ def ask(capsys: pytest.CaptureFixture[str]) -> Shown:
     """Runs the command: its status and what it wrote."""
 
     def run(settings: Settings, text: str = TEXT, **options: Any) -> tuple[int, str, str]:
-        status = run_query(settings, QueryOptions(text=text, **options))
+        status = as_command("query", lambda: run_query(settings, Query(text=text, **options)))()
         shown = capsys.readouterr()
         return status, shown.out, shown.err
 
@@ -78,7 +79,7 @@ def test_json_is_the_event(filled: Settings, ask: Shown) -> None:
 
 
 def test_no_results_say_what_to_do(filled: Settings, ask: Shown) -> None:
-    status, out, _ = ask(filled, filters={"tags": ("government",)})
+    status, out, _ = ask(filled, tag=["government"])
     assert status == 0
     assert "no results" in out
     assert "--tier" in out
@@ -93,7 +94,7 @@ def test_nothing_relevant_is_printed_above_the_results(filled: Settings, ask: Sh
 
 @pytest.mark.parametrize("stage", ["bm25", "ranking", "mmr", "reasoning"])
 def test_every_stage_can_be_left_out(filled: Settings, ask: Shown, stage: str) -> None:
-    _, out, _ = ask(filled, as_json=True, without=frozenset({stage}))
+    _, out, _ = ask(filled, as_json=True, without=[stage])
     answer = event(out)
     assert StageName(stage) not in answer.stages
     assert [note.outcome for note in answer.notes if note.stage == stage] == [StageOutcome.OFF]
@@ -168,7 +169,7 @@ def test_candidates_come_from_a_file_in_several_forms(tmp_path: Path, ask: Shown
         file.write_text(text)
         _, out, _ = ask(settings, candidates=file, as_json=True)
         assert {result.url for result in event(out).results} == {one["url"], two["url"]}, name
-    status, out, _ = ask(settings, candidates=file, filters={"tiers": ("A",)})
+    status, out, _ = ask(settings, candidates=file, tier=["A"])
     assert status == 0
     assert "None of the candidates fits" in out
 
@@ -211,7 +212,7 @@ async def test_an_index_that_an_application_has_is_asked_for_there(
             status, out, err = await asyncio.to_thread(ask, there)
             assert (status, err) == (0, "")
             assert f"answered by http://127.0.0.1:{port}/query" in out
-            status, _, err = await asyncio.to_thread(ask, there, without=frozenset({"mmr"}))
+            status, _, err = await asyncio.to_thread(ask, there, without=["mmr"])
             assert status == 2
             assert "leave them out" in err
         status, _, err = await asyncio.to_thread(ask, there)

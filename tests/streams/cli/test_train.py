@@ -13,7 +13,7 @@ from handlers.ranking.model import Manifest
 from streams.cli.progress import read_events
 from streams.cli.train import add_line
 from streams.cli.train import train as train_
-from streams.publish.lines import LARGEST_LINE
+from streams.publish.entries import LARGEST_LINE
 from streams.topology import RANKING_COMPLETED, RANKING_FEEDBACK
 from streams.training.join import LeftOut, ServedLog
 from streams.training.model_files import read_ranking_model

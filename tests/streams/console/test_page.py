@@ -10,8 +10,7 @@ from schemas.pages import CrawledPage, ScoredPage
 from schemas.ranking import RankingCompleted
 from schemas.relevance import SnippetExtracted
 from streams.console.app import make_app
-from streams.console.page import changes_between
-from streams.console.page_text import read_page_text
+from streams.console.page import changes_between, read_page_text
 from streams.workers.settings import WorkersSettings
 from tests.rules import shipped_rules
 from tests.samples import EXAMPLES, instance

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from schemas.queries import RankingFilters, RankingRequested
 from schemas.ranking import RankingCompleted
-from streams.console.query import places_of
+from streams.console.judgments import places_of
 from streams.query.engine import Queries, Refusal
 from tests.samples import EXAMPLES
 from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from schemas.review import DecisionReviewed, ReviewedDecision
 from streams.console.app import make_app
 from streams.console.entries import Position
-from streams.console.review_marks import Marks
+from streams.console.reviews import Marks
 from streams.kafka.settings import KafkaSettings
 from tests.samples import scored
 from tests.streams.console.consoles import AUTHORIZED, OWN, OwnConsole
@@ -158,7 +158,7 @@ def test_texts_of_pages_are_text(console: OwnConsole) -> None:
 
 
 def test_old_marks_leave_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.console.review_marks.MOST_MARKS", 2)
+    monkeypatch.setattr("streams.console.reviews.MOST_MARKS", 2)
     marks = Marks(KafkaSettings())
     for offset in range(3):
         decision = ReviewedDecision(topic="t", partition=0, offset=offset, handler="h", subject="s")

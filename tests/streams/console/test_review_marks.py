@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.review import DecisionReviewed, ReviewedDecision
-from streams.console.review_marks import Agreement, agreement, newest_marks
+from streams.console.reviews import Agreement, agreement, newest_marks
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 

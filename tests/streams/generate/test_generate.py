@@ -13,9 +13,9 @@ from streams.generate import outputs
 from streams.generate.asyncapi import schema_of
 from streams.generate.examples import FOLDER
 from streams.generate.json_schemas import LIST, RELEASED, goldens, incompatible, lost, release
+from streams.generate.monitoring import prometheus
 from streams.generate.outputs import drift, generate
 from streams.generate.pages import plain_text
-from streams.generate.prometheus import prometheus
 from streams.runtime.settings_files import read_document
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED, TOPICS
 from tests.samples import ROOT

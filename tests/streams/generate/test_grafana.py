@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from streams.generate.grafana import FOLDER, Declared, as_json, dashboards, grafana, panels_of
+from streams.generate.monitoring import GRAFANA, Declared, as_json, dashboards, grafana, panels_of
 from streams.telemetry.metrics import METRICS
 from streams.topology import HANDLERS
 from tests.samples import ROOT
@@ -39,16 +39,16 @@ def test_live_traffic_and_replays_are_apart(shown: Declared) -> None:
 
 
 def test_provisioning_points_at_what_the_composition_mounts() -> None:
-    provisioning = ROOT / FOLDER / "provisioning"
+    provisioning = ROOT / GRAFANA / "provisioning"
     provider = yaml.safe_load((provisioning / "dashboards/assay.yml").read_text("utf-8"))["providers"][0]
     source = yaml.safe_load((provisioning / "datasources/assay.yml").read_text("utf-8"))["datasources"][0]
     composition = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"]
     folder = provider["options"]["path"]
-    assert f"./{FOLDER}/dashboards:{folder}:ro" in composition["grafana"]["volumes"]
+    assert f"./{GRAFANA}/dashboards:{folder}:ro" in composition["grafana"]["volumes"]
     assert provider["allowUiUpdates"] is False
     home = Path(composition["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"])
     assert home.parent == Path(folder)
-    assert FOLDER / "dashboards" / home.name in grafana()
+    assert GRAFANA / "dashboards" / home.name in grafana()
     assert source["url"] == "http://prometheus:9090"
     assert source["uid"] == as_json(SHOWN[0])["templating"]["list"][0]["current"]["value"]
     assert "prometheus" in composition

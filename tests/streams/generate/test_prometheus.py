@@ -6,8 +6,16 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from streams.generate.grafana import dashboards, panels_of
-from streams.generate.prometheus import Alert, alerts, prometheus, refuse_undeclared, scraping, services
+from streams.generate.monitoring import (
+    Alert,
+    alerts,
+    dashboards,
+    panels_of,
+    prometheus,
+    refuse_undeclared,
+    scraping,
+    services,
+)
 from streams.generate.templates import HTTP_PORT
 from streams.telemetry.metrics import AGE_BUCKETS, METRICS
 from streams.telemetry.settings import AlertSettings

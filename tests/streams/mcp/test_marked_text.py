@@ -13,7 +13,7 @@ from schemas.pages import ScoredPage
 from schemas.queries import RankingRequested
 from schemas.ranking import RankingCompleted
 from streams.cli.answer import run_answer
-from streams.cli.query import QueryOptions
+from streams.cli.query import Query
 from streams.llm.settings import LlmSettings
 from streams.mcp import tools
 from streams.query.access import open_queries
@@ -107,7 +107,7 @@ async def test_no_context_and_no_prompt_has_a_label_of_a_server(
         (tmp_path / "candidates.jsonl").write_text(json.dumps(candidate))
         llm = LlmSettings(base_url=model.base_url, model="m", cache_path=None)
         models = settings.models.model_copy(update={"limits": {"default": FREE}})
-        options = QueryOptions(text=WORD, candidates=tmp_path / "candidates.jsonl")
+        options = Query(text=WORD, candidates=tmp_path / "candidates.jsonl")
         await asyncio.to_thread(run_answer, settings.model_copy(update={"llm": llm, "models": models}), options)
     prompts = [one.text for one in model.asked]
     assert len(prompts) == 4

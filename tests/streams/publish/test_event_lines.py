@@ -6,9 +6,9 @@ import pytest
 
 from schemas.outcome import Dead, Drop
 from schemas.pages import ScoredPage
-from streams.publish import lines
-from streams.publish.event_lines import events_of, values_in
-from streams.publish.lines import read_lines
+from streams.publish import entries as lines
+from streams.publish.entries import read_lines
+from streams.publish.sources import events_of, values_in
 from streams.topology import PAGES_CRAWLED, PAGES_SCORED
 from tests.samples import scored
 

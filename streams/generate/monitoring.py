@@ -1,7 +1,8 @@
-"""The configuration of Prometheus: scraping, alerts and recording rules, from ``templates/rules.yaml``.
+"""The files of Prometheus and Grafana: scraping, alerts and recording rules, and the dashboards as JSON.
 
-Thresholds come from the section ``alerts`` of the configuration and from the objectives of the topology. Alerts cover
-live traffic only, not replays and backfills.
+``templates/rules.yaml`` has the rules. Thresholds come from the section ``alerts`` of the configuration and from the
+objectives of the topology. Alerts cover live traffic only, not replays and backfills. ``templates/dashboards.yaml`` has
+the content of the dashboards, and ``templates/dashboard.yaml.j2`` the form of their JSON, which is never edited.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
-from streams.generate.templates import HTTP_PORT, filled, read_data, service_name
+from streams.generate.templates import HTTP_PORT, filled, read_data, rendered, service_name
 from streams.settings.model import PipelineSettings
 from streams.telemetry.metrics import METRICS
 from streams.telemetry.settings import AlertSettings
 from streams.topology import HANDLERS
-from streams.topology.text import to_yaml
+from streams.topology.text import to_json, to_yaml
 
-FOLDER = Path("config/generated/prometheus")
+PROMETHEUS = Path("config/generated/prometheus")
 _RULES = "rules.yaml"
 _STALL_LASTS_SECONDS = 120  # how long a stall lasts before its alert fires (``for`` of AssayHandlerStalled)
 _SERIES = re.compile(r"(?<![\w:])((?:\w+:)?assay_\w+(?::\w+)?)(?:\{([^}]*)\})?")
@@ -131,9 +133,9 @@ def prometheus(document: dict[str, Any]) -> dict[Path, str]:
             place = f"{name}: {rule.get('alert') or rule.get('record')}"
             refuse_undeclared(rule["expr"], place, _ANNOTATED.findall(annotations))
     return {
-        FOLDER / "prometheus.yml": to_yaml(scraping()),
+        PROMETHEUS / "prometheus.yml": to_yaml(scraping()),
         **{
-            FOLDER / file: to_yaml({"groups": [{"name": name, "rules": rules}]})
+            PROMETHEUS / file: to_yaml({"groups": [{"name": name, "rules": rules}]})
             for file, (name, rules) in groups.items()
         },
     }
@@ -183,3 +185,91 @@ def _filled_entries(
     }
     for own in of_each[entry.get("for_each", "")]:
         yield filled(entry, {**values, **own})
+
+
+GRAFANA = Path("config/generated/grafana")
+Declared = dict[str, Any]  # a dashboard, a row, a panel or a query of ``dashboards.yaml``
+COLUMNS, HEIGHT, FIGURE_HEIGHT = 24, 8, 4  # Grafana's grid, and panels on it
+ABREAST, FIGURES_ABREAST = 3, 6
+_SHOWN = re.compile(r"\{\{(\w+)\}\}")  # a label in a legend
+
+
+@cache
+def dashboards() -> tuple[Declared, ...]:
+    """The dashboards with their names filled in; the first is where Grafana opens.
+
+    A dashboard's name never changes, so links stay good; with ``by_handler`` its reader can pick handlers. A panel has
+    a title, a note (the normal picture, and what a change of it means), a unit as Grafana names it, and ``queries``.
+    Its form is ``lines``; ``stack``, stacked lines; ``bars``, one for each series, or ``figure``, one number, over the
+    whole time range. ``signed`` values may be negative, and lines should stay under an ``objective``.
+    """
+    return tuple(
+        entry | {"rows": [row for declared in entry["rows"] for row in _rows(declared)]}
+        for entry in read_data("dashboards.yaml")
+    )
+
+
+def panels_of(dashboard: Declared) -> list[Declared]:
+    return [panel for row in dashboard["rows"] for panel in row["panels"]]
+
+
+def _rows(declared: Declared) -> Iterator[Declared]:
+    of_handlers = (
+        {
+            "handler": handler.name,
+            "lane": handler.lane,
+            "topic": handler.consumes.name,
+            "slo": handler.slo_seconds,
+            "concurrency": handler.concurrency,
+        }
+        for handler in HANDLERS
+    )
+    for values in of_handlers if "for_each" in declared else [{}]:
+        row = filled(declared, values)
+        for panel in row["panels"]:
+            panel.setdefault("form", "lines")
+            panel.setdefault("queries", [panel])
+        yield row
+
+
+def grafana() -> dict[Path, str]:
+    """The dashboards and their provisioning. Raises ValueError if a panel asks for what is not declared."""
+    shown = dashboards()
+    for dashboard in shown:
+        for panel in panels_of(dashboard):
+            for query in panel["queries"]:
+                place = f"dashboard {dashboard['name']}: {panel['title']}"
+                refuse_undeclared(query["expr"], place, _SHOWN.findall(query["legend"]))
+    provisioning = read_data("grafana.yaml")
+    return {
+        **{GRAFANA / f"dashboards/{dashboard['name']}.json": to_json(as_json(dashboard)) for dashboard in shown},
+        **{GRAFANA / "provisioning" / name: to_yaml(content) for name, content in provisioning.items()},
+    }
+
+
+def as_json(shown: Declared) -> dict[str, Any]:
+    others = [other for other in dashboards() if other["name"] != shown["name"]]
+    [document] = rendered(
+        "dashboard.yaml.j2",
+        shown=shown,
+        others=others,
+        handlers=HANDLERS,
+        panels=_placed(shown),
+        letters=ascii_uppercase,
+    )
+    return dict(document)
+
+
+def _placed(shown: Declared) -> Iterator[tuple[Declared, dict[str, int]]]:
+    """The rows and panels, each with its place."""
+    top = 0
+    for row in shown["rows"]:
+        yield row | {"form": "row"}, {"x": 0, "y": top, "w": COLUMNS, "h": 1}
+        top += 1
+        figures = all(panel["form"] == "figure" for panel in row["panels"])
+        abreast, height = (FIGURES_ABREAST, FIGURE_HEIGHT) if figures else (ABREAST, HEIGHT)
+        width = COLUMNS // abreast
+        for position, panel in enumerate(row["panels"]):
+            down, across = divmod(position, abreast)
+            yield panel, {"x": across * width, "y": top + down * height, "w": width, "h": height}
+        top += -(-len(row["panels"]) // abreast) * height
