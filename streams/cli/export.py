@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+from typing import Annotated, BinaryIO, Literal
 
 from typer import Argument, Option
 
@@ -31,9 +31,6 @@ from streams.runtime.terminal import dumped
 from streams.settings.model import Settings
 from streams.topology import DECISIONS_REVIEWED, PAGES_SCORED, Topic
 from streams.topology.codec import decode, timestamp
-
-if TYPE_CHECKING:
-    pass
 
 Form = Literal["tsv", "reviews"]
 

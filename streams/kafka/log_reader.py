@@ -140,13 +140,15 @@ async def follow(
         start: ``earliest``, ``latest`` or an offset, for partitions that ``positions`` does not have.
         positions: The next offset of each partition, updated before each list. With those of an earlier call, nothing
             is read twice or left out.
-        to_end: Ends at the last stable offsets at the time of the start.
+        to_end: Ends at the last stable offsets at the time of the start, and fails if no record comes for as long as a
+            transaction may take: all of these are committed, so only a silent cluster delays them.
         client_id: The reader's name in the broker's log.
     """
     positions = {} if positions is None else positions
     followed: set[TopicPartition] = set()
     ends: dict[TopicPartition, int] = {}
     look_at, clock = 0.0, asyncio.get_running_loop().time
+    patience, last = kafka.transaction_timeout_seconds, clock()
     async with opened(make_reader(kafka, client_id=client_id)) as reader:
         while not (followed and to_end and all(positions[at] >= ends[at] for at in followed)):
             if clock() >= look_at:
@@ -162,6 +164,9 @@ async def follow(
                 await asyncio.sleep(_NO_TOPIC_SECONDS)
                 continue
             polled = await reader.getmany(timeout_ms=_POLL_MS)
+            last = clock() if polled else last
+            if to_end and clock() > last + patience:
+                raise KafkaTimeoutError(f"no record came for {patience:g} s")
             positions |= {at: await reader.position(at) for at in followed}
             yield [r for at, records in polled.items() for r in records if not to_end or r.offset < ends[at]]
             # Records that were fetched ahead are returned without a wait, and Ctrl-C would have no effect.
