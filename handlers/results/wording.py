@@ -231,12 +231,12 @@ def plural_of(name: Sequence[str], languages: frozenset[str], patterns: Compiled
     """The last word of a short name, if it has the ending of a plural in one of the languages; "" if not.
 
     A name that begins with an article or the like is the name of one thing: "The Beatles". What follows a preposition
-    is no part of it: "vets in Kent" are vets, "dosage for adults" is one dosage.
+    is no part of it: "vets in Kent" are vets, "dosage for adults" is one dosage. Prices and hours are those of one place.
     """
     if not name or name[0] in patterns.stop_words:
         return ""
     head = list(takewhile(lambda word: word not in patterns.stop_words, name))
-    if len(head) > _NAME_WORDS:
+    if len(head) > _NAME_WORDS or head[-1] in patterns.information_words:
         return ""
     endings = (ending for stem in languages for ending in patterns.plurals.get(stem, ()))
     return head[-1] if any(ending.search(head[-1]) for ending in endings) else ""
