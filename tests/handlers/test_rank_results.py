@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -340,6 +341,11 @@ CANDIDATE = st.fixed_dictionaries(
 )
 
 
+@cache
+def without(stages: frozenset[str]) -> RankResultsRules:
+    return rules(**{name: {"enabled": False} for name in stages})
+
+
 @settings(deadline=None)
 @given(
     candidates=st.lists(CANDIDATE, max_size=12),
@@ -350,7 +356,7 @@ CANDIDATE = st.fixed_dictionaries(
 def test_results_are_unique_candidates_in_order_of_relevance(
     candidates: list[dict[str, Any]], limit: int | None, query: str, switches: list[str]
 ) -> None:
-    under = rules(**{name: {"enabled": False} for name in switches})
+    under = without(frozenset(switches))
     event = completed(run(request(candidates=candidates, limit=limit, query=query), under))
     urls = [result.url for result in event.results]
     assert len(set(urls)) == len(urls)
