@@ -231,7 +231,7 @@ def plural_of(name: Sequence[str], languages: frozenset[str], patterns: Compiled
     """The last word of a short name, if it has the ending of a plural in one of the languages; "" if not.
 
     A name that begins with an article or the like is the name of one thing: "The Beatles". What follows a preposition
-    is no part of it: "vets in Kent" are vets, "dosage for adults" is one dosage. Prices and hours are those of one place.
+    is no part of it: "vets in Kent" are vets, "dosage for adults" is one dosage. Prices and hours are of one place.
     """
     if not name or name[0] in patterns.stop_words:
         return ""
