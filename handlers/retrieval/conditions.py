@@ -46,7 +46,7 @@ def having(
 ) -> Meets:
     """A detail of a kind; a place is also a name ("it is in Alcântara"), and a number one of what is counted.
 
-    A price beside which another choice is named is none: for adults, if that for children is asked for.
+    If another choice is named beside a price, the price does not count: that for adults is not that for children.
     """
     if kind == "price" and asked:
         return lambda seen: float(any(_of_choice(asked, seen, by_period=False)))

@@ -188,7 +188,7 @@ class PatternPack(Section):
         "Things of which a query may state one, by kind, each with an expression. A text that names none of a kind is "
         "taken for the first; 'open' is what is named and not understood."
     )
-    payers: dict[str, Expression] = _meanings("Who pays a price, such as adult and child, each with an expression.")
+    payers: dict[str, Expression] = _meanings("Payers of a price, such as adult and child, each with an expression.")
     languages: dict[str, WordList] = _meanings("Names of languages, by their code.")
     language_cues: WordList = _words("Words before a language in which something is: in, auf.")
     language_cues_behind: WordList = _words("Words behind such a language: edition.")
