@@ -134,7 +134,7 @@ def test_a_missing_extra_is_named(base: Path, tmp_path: Path) -> None:
     done = ended([base / "bin" / "assay", "run"], tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(
-        r"assay: uvicorn is not installed: pip install 'assay\[kafka,index,rank\] @ file:.+\.whl'\n", done.stderr
+        r"assay: aiokafka is not installed: pip install 'assay\[kafka,index,rank\] @ file:.+\.whl'\n", done.stderr
     )
 
 

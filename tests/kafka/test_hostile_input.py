@@ -247,7 +247,8 @@ async def test_worker_continues_after_every_hostile_record(
     installing: Installing, handler: Handler, bad: Callable[[], Iterable[Hostile]], good: Sequence[Input]
 ) -> None:
     assay = await installing((handler,))
-    async with Worker(assay.settings, handler.name) as worker:
+    # On a slow or busy machine, 8 MB take more than the shipped 5 s.
+    async with Worker(assay.settings, handler.name, workers__cpu_seconds="30") as worker:
         small = (good[-1].key, good[-1].value, good[-1].headers)
         expected = await feed(assay, handler, [*packed(small), *bad()], good)
         await done(assay, worker, handler)

@@ -68,6 +68,7 @@ def test_generated_files_are_up_to_date(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_change_on_either_side_is_found(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = checkout / "config/generated/prometheus/alerts.yml"
     rules.write_text(rules.read_text("utf-8").replace("0.99", "0.5"), "utf-8")
@@ -167,6 +168,7 @@ def test_the_graph_is_printed_and_nothing_is_written(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_an_example_can_not_be_removed_or_edited_in_silence(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gone = checkout / "schemas/examples/pages.crawled.v1/minimal.json"
     edited = checkout / "schemas/examples/pages.crawled.v1/calendar_item.json"
