@@ -303,7 +303,7 @@ def _is_site(text: str, page: CreditedPage) -> bool:
 
 def _is_home(page: CreditedPage, index: int) -> bool:
     """Whether a text is in a link to the site's first page, such as its logo."""
-    address = page.layout.outline.href(index) if index >= 0 else None
+    address = page.layout.outline.href(index)
     return address is not None and (address == "/" or _HOME.sub("", address) == page.host.removeprefix("www."))
 
 

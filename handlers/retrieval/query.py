@@ -122,8 +122,7 @@ class QueryReader:
         details = find_evidence(text, self.patterns.details)
         spans = [(detail.start, detail.end) for detail in details]
         stated: list[Facet] = []
-        folded = fold(text)
-        paying = ((choice, {value for *_, value in choice.spans(folded)}) for choice in self._stated.payers)
+        paying = ((choice, {value for *_, value in choice.spans(fold(text))}) for choice in self._stated.payers)
         chosen: list[conditions.Asked] = [(choice, values.pop()) for choice, values in paying if len(values) == 1]
         for step in (
             lambda text: self._choices(text, chosen),

@@ -105,6 +105,15 @@ def test_an_unrelated_result_or_a_copy_changes_nothing(query: str, text: str, ne
         ("laptop under $1000", "A laptop with 16 GB for $899.", "$899", "$1,299"),
         ("portátil por menos de 500 euros", "Portátil con 8 GB por 450 euros.", "450 euros", "620 euros"),
         ("自行車 5000元以下", "自行車，售價 4500元。", "4500元", "9800元"),
+        (
+            "Öffnungszeiten Wertstoffhof Kempten",
+            "Der Wertstoffhof Kempten hat von 9 bis 13 Uhr auf.",
+            "Kempten",
+            "Memmingen",
+        ),
+        ("opening times Ravelin Thornmere", "Ravelin Thornmere is open from 9 am to 5 pm.", "Thornmere", "Oakvale"),
+        ("Blackthorn Tennis Club junior fee", "Blackthorn Tennis Club: junior fee £95 a year.", "junior", "adult"),
+        ("musée de Brennac prix enfant", "Musée de Brennac : enfant 12 €.", "enfant", "adulte"),
     ],
 )
 def test_a_contradicted_condition_is_not_met(query: str, text: str, stated: str, other: str) -> None:
@@ -182,17 +191,3 @@ def test_each_day_of_a_query_is_read() -> None:
 )
 def test_a_good_result_meets_what_only_looks_like_a_condition(query: str, text: str) -> None:
     assert answers(query, result(text))
-
-
-@pytest.mark.parametrize(
-    ("query", "text", "asked", "other"),
-    [
-        ("Öffnungszeiten Wertstoffhof {}", "Der Wertstoffhof {} hat von 9 bis 13 Uhr auf.", "Kempten", "Memmingen"),
-        ("opening times Ravelin {}", "Ravelin {} is open from 9 am to 5 pm.", "Thornmere", "Oakvale"),
-        ("Blackthorn Tennis Club {} fee", "Blackthorn Tennis Club: {} fee £95 a year.", "junior", "adult"),
-        ("musée de Brennac prix {}", "Musée de Brennac : {} 12 €.", "enfant", "adulte"),
-    ],
-)
-def test_what_is_said_of_another_is_no_answer(query: str, text: str, asked: str, other: str) -> None:
-    assert answers(query.format(asked), result(text.format(asked)))
-    assert not answers(query.format(asked), result(text.format(other)))
