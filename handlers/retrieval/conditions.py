@@ -99,6 +99,15 @@ def another(stated: str, meets: Meets) -> Callable[[SeenResult], bool]:
     return lambda seen: any(day.month for day in seen.dates) and not meets(seen)
 
 
+def is_turned(before: Sequence[str], joint: str, after: Sequence[str], seen: SeenResult) -> bool:
+    """Whether a result joins two things only the other way round: from Bergen to Oslo, and not from Oslo to Bergen."""
+
+    def joins(first: Sequence[str], then: Sequence[str]) -> bool:
+        return any((one, joint, other) in seen.neighbours for one in first for other in then)
+
+    return joins(after, before) and not joins(before, after)
+
+
 def on_day(day: DateEvidence, units: Units) -> Meets:
     """A day that a query states; a date without a year is that day of any year."""
     days = _orders(day)

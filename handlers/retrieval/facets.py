@@ -80,7 +80,7 @@ def share_where(keep: Callable[[Facet], bool], facets: Sequence[Facet], scores: 
 
 
 def _of_subject(facet: Facet) -> bool:
-    return facet.is_subject
+    return facet.is_subject and facet.weight > 0
 
 
 def is_about(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:
@@ -95,7 +95,7 @@ def is_named(facets: Sequence[Facet], scores: Sequence[float]) -> bool:
     """Whether a result has more of the subject than names with a capital."""
 
     def is_common(facet: Facet) -> bool:
-        return facet.is_subject and (not facet.is_condition or facet.text.islower())
+        return _of_subject(facet) and (not facet.is_condition or facet.text.islower())
 
     return not any(map(is_common, facets)) or share_where(is_common, facets, scores) > 0
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
-from itertools import chain, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 
 from handlers.relevance.progress import RelevanceGateSection
 from handlers.retrieval import conditions
 from handlers.retrieval.conditions import Meets
 from handlers.retrieval.facets import ANOTHER, DENIED, Facet
 from handlers.retrieval.seen_result import FREE, IDENTIFIER, VARIANT, YEAR, SeenResult
-from handlers.retrieval.stated import BE, BY_PERIOD, OPEN, StatedWords
+from handlers.retrieval.stated import BE, BY_PERIOD, OPEN, OR, StatedWords
 from handlers.text.background import RARE, UNKNOWN, Background, WordFrequenciesSection
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
@@ -63,6 +63,8 @@ _BOUNDED_TIME = re.compile(
 """Words before a time that do not ask for just this time."""
 _MOST_CONDITIONS = 8
 """Measures that are bounded, and words that are excluded."""
+_NAMED = 3
+"""Words of the name of a place."""
 _BEGINNING = 5
 """Letters that two forms of a name share."""
 _LEAST_WEIGHT, _LEAST_DENIED, _IN_PHRASE, _FEW_SMALL = 0.05, 0.2, 0.5, 2
@@ -108,6 +110,7 @@ class QueryReader:
         self._questions = frozenset(word for word, kind in self._kinds.items() if kind in ("name", "number", "date"))
         self._phrases = one_of({**self._things, **self._kinds, **self._days})
         self._stated = StatedWords(rules, background, self._days, self._small, self._places)
+        self._symmetric = {*_AND, "en", "i", *OR, *self._stated.with_words}
         self.see = partial(SeenResult, self._stated)
         """A result to look facets up in."""
 
@@ -168,7 +171,9 @@ class QueryReader:
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
         others = (facet for facet in (*stated, *asked) if not facet.is_subject)
-        return (*(replace(facet, weight=most) for facet in others), *subject)
+        # A distance is the same in both directions.
+        orders = () if any(facet.text == "number" for facet in asked) else self._orders(query)
+        return (*(replace(facet, weight=most) for facet in others), *subject, *orders)
 
     def _choices(self, text: str, chosen: list[conditions.Asked]) -> Iterator[_Stated]:
         """What a query chooses of several things; two of one kind are no choice."""
@@ -374,6 +379,17 @@ class QueryReader:
                 yield had
                 had = []
 
+    def _orders(self, query: str) -> Iterator[Facet]:
+        """Two things that one small word joins, which no other word can do in their place: from Oslo to Bergen."""
+        runs = [list(run) for _, run in groupby(TERM.findall(fold_words(query)), self._small.__contains__)]
+        for before, joint, after in zip(runs, runs[1:], runs[2:], strict=False):
+            near, far = before[-_NAMED:], after[:_NAMED]
+            if len(joint) > 1 or joint[0] not in self._small or joint[0] in self._symmetric:
+                continue
+            is_turned = partial(conditions.is_turned, near, joint[0], far)
+            text, meets = " ".join((*near, *joint, *far)), partial(_is_not, is_turned)
+            yield Facet(text, meets, weight=0.0, is_subject=True, is_condition=True, contradicts=is_turned)
+
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""
         terms = TERM.findall(text)
@@ -429,6 +445,10 @@ def _replaced(word: Facet, unit: Unit, before: str, is_new_name: Callable[[str],
         return ANOTHER if is_replaced else word.meets(seen)
 
     return replace(word, meets=meets)
+
+
+def _is_not(contradicts: Callable[[SeenResult], bool], seen: SeenResult) -> float:
+    return float(not contradicts(seen))
 
 
 def _without(text: str, start: int, end: int) -> str:

@@ -49,7 +49,7 @@ BE = frozenset((
     "son", "sono", "sont", "tem", "temos", "tenemos", "tiene", "zijn",
 ))  # fmt: skip
 """Folded forms of "is", "are" and "have"."""
-_OR = frozenset(("ani", "eller", "lub", "nem", "ni", "noch", "nor", "oder", "or", "ou"))
+OR = frozenset(("ani", "eller", "lub", "nem", "ni", "noch", "nor", "oder", "or", "ou"))
 
 
 class StatedWords:
@@ -82,7 +82,7 @@ class StatedWords:
         self._affirming, self._needs, self._opposed, self._admitted, one, self._counts, fillers = (
             frozenset(map(fold_words, joined_words(patterns, name))) for name in _LISTS
         )
-        self._joining = one.difference(("en", "et")) | _OR  # "and", "in"
+        self._joining = one.difference(("en", "et")) | OR  # "and", "in"
         self._admitting = {word[:_ADMITS] for word in self._admitted}
         self._ends = {*(places - self._denials.keys()), *self.with_words, *self.exclusions, *self._opposed}
         self._small = {*map(fold_words, small), *fillers, *self._ends, *self._denials}

@@ -1,8 +1,9 @@
 """Texts as search engines show them, made of a labelled page by variation: what is beside the point varies.
 
-An item stays one if a call to act is added to it, if its name has a word of log-in forms or is a plural, and if its
-text is nothing but a date, a time and a price. A listing stays one as the archive or the programme of a month. What a
-listing shows of each item is an item. The tests of variations have other phrases.
+An item stays one if a call to act is added to it, if its name has a word of log-in forms or is a plural, if its text is
+nothing but a date, a time and a price, and if it is a table of its prices, hours, dates or staff. A listing stays one
+as the archive or the programme of a month. What a listing shows of each item is an item. The tests of variations have
+other phrases.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import date, time, timedelta
 from random import Random
 from typing import Literal
 
-from babel.dates import format_date, format_time
+from babel.dates import format_date, format_time, get_day_names
 from babel.numbers import format_currency
 
 from handlers.classify_results import ClassifyResultsRules
@@ -47,6 +48,7 @@ _CURRENCIES = {
 }  # fmt: skip
 ContentKind = Literal["snippet", "full"]
 _TEASERS, _ROWS, _NAME_WORDS = 4, range(4, 9), range(1, 5)
+_TABLES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +110,52 @@ def _of_item(
             ITEM,
             _short(f"{site}{folder}/{_slug(name)}", name, _joined(measured, said, draw.choice(("", _calls(draw))))),
         )
+    for _ in range(_TABLES):
+        yield ITEM, _of_table(site, name, more, draw)
     placed = _joined(f"{name}.", _place(name, draw), *_details(draw)[1:], draw.choice(("", said)))
     yield ITEM, _short(f"{site}/", name, placed)
     yield ITEM, _short(f"{site}{draw.choice((folder, ''))}/{_slug(name)}", name, draw.choice((said, more)))
     address = f"{site}/{draw.choice(('guides', 'docs', 'help', 'a'))}/{_slug(plural)}"
     yield ITEM, _short(address, plural, more)
     yield ITEM, _short(address, plural, result.content[SHORT_CHARACTERS : 6 * SHORT_CHARACTERS], "full")
+
+
+def _of_table(site: str, name: str, text: str, draw: Random) -> RetrievedContent:
+    """What a thing costs, when it is open or who works there, row by row; its title says so."""
+    told, locale = _information(draw), draw.choice([*_CURRENCIES])
+    words = [word for word in split_words(fold(text)) if len(word) > 2] or ["ticket", "day", "small"]
+    days = [*get_day_names(draw.choice(("wide", "abbreviated")), locale=locale).values()]
+    of_row = draw.choice(
+        (
+            lambda: (_label(words, draw), f"{_price(draw, locale)}{draw.choice(('', '', f' {draw.choice(words)}'))}"),
+            lambda: (_label(words, draw), format_date(_day(draw), draw.choice(("long", "medium")), locale)),
+            lambda: (_label(words, draw), " ".join(word.title() for word in draw.choices(words, k=2))),
+            lambda: (
+                _joined(*draw.sample(days, draw.choice((1, 2)))),
+                f"{draw.randrange(6, 12)}:00–{draw.randrange(14, 24)}:30",
+            ),
+        )
+    )
+    joint, end = draw.choice(((": ", ". "), (" ", ", "), (": ", "; "), (" ", ". "), (" – ", " ")))
+    rows = [joint.join(of_row()) for _ in range(draw.choice(_ROWS))]
+    table = end.join(row if end == ", " else f"{row[:1].upper()}{row[1:]}" for row in rows)
+    said = [f"{table}.", draw.choice(("", next(iter(sentences(text)), "")))]
+    titled = draw.choice((f"{told.title()} | {name}", f"{name}: {told}", f"{told.title()} - {name}", f"{name} {told}"))
+    address = draw.choice((f"{site}/{_slug(told)}", f"{site}/{_slug(name)}/{_slug(told)}", f"{site}/{_slug(name)}", ""))
+    return _short(address, titled, _joined(*draw.sample(said, 2))[: 2 * SHORT_CHARACTERS])
+
+
+def _label(words: Sequence[str], draw: Random) -> str:
+    """What a row is for: some words, maybe with ages."""
+    ages = f"({draw.randrange(3, 9)}–{draw.randrange(10, 18)})"
+    return _joined(*draw.choices(words, k=draw.choice((1, 1, 2, 3))), draw.choice(("", "", "", ages)))
+
+
+def _information(draw: Random) -> str:
+    """A word of a language for what a text tells of one thing, such as its prices and its hours."""
+    pack = draw.choice([pack for pack in shipped_rules(ClassifyResultsRules).patterns.values() if pack.asked_details])
+    asked = pack.asked_details
+    return str(draw.choice((*pack.information_words, *asked.get("price", ()), *asked.get("time", ()))))
 
 
 def _quantities(text: str, draw: Random) -> str:
@@ -181,7 +223,8 @@ def _portal(site: str, name: str, names: Sequence[str], draw: Random) -> Retriev
     noun, phrases, near = _many(draw)
     counted, place = f"{draw.choice((25, 86, 312, 1204, 45678)):,} {noun}", name.split()[-1] if name else "Rome"
     placed, kind, town = f"{noun.title()} {near} {place}", _slug(noun), _slug(place)
-    title = draw.choice((placed, f"{noun.title()}: {name}", f"{counted} {near} {place}", name))
+    compared = _joined(noun.title(), _information(draw), name)
+    title = draw.choice((placed, f"{noun.title()}: {name}", f"{counted} {near} {place}", name, compared))
     paged = f"{draw.choice(('Page', 'Seite', 'Pagina'))} 1 / {draw.randrange(2, 90)}"
     least = draw.choice(("from", "ab", "dès", "da", "desde", "od", "från"))
     priced = f"{counted} {least} {_price(draw, draw.choice([*_CURRENCIES]))}"
