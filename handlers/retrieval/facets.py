@@ -38,7 +38,8 @@ class Facet:
         is_subject: Whether only words can meet it; any other facet needs an item and not a listing.
         is_condition: Whether a result that does not meet it can't answer.
         is_detail: Whether it asks for a kind of detail: how much, when, who.
-        contradicts: Whether a result states something else, where the query states a day, a year or a bound of a price.
+        contradicts: Whether a result states something else, where the query states a day, a year, a bound of a price or
+            a direction.
     """
 
     text: str
@@ -80,7 +81,7 @@ def share_where(keep: Callable[[Facet], bool], facets: Sequence[Facet], scores: 
 
 
 def _of_subject(facet: Facet) -> bool:
-    return facet.is_subject and facet.weight > 0
+    return facet.is_subject
 
 
 def is_about(facets: Sequence[Facet], scores: Sequence[float], least: float) -> bool:
@@ -95,7 +96,7 @@ def is_named(facets: Sequence[Facet], scores: Sequence[float]) -> bool:
     """Whether a result has more of the subject than names with a capital."""
 
     def is_common(facet: Facet) -> bool:
-        return _of_subject(facet) and (not facet.is_condition or facet.text.islower())
+        return facet.is_subject and (not facet.is_condition or facet.text.islower())
 
     return not any(map(is_common, facets)) or share_where(is_common, facets, scores) > 0
 

@@ -160,6 +160,8 @@ class QueryReader:
         def is_new_name(name: str) -> bool:
             return self._background.rarity(name, language) >= UNKNOWN and not known.has_word(name)
 
+        # A distance is the same in both directions.
+        turned = {} if any(facet.text == "number" for facet in asked) else dict(self._orders(query))
         subject = [facet for facet in stated if facet.is_subject]
         for unit in units:
             is_feature = not is_yes_or_no and not unit.forms.isdisjoint(features)
@@ -167,13 +169,13 @@ class QueryReader:
             word = self._word(unit, names, language, shown, is_feature=is_feature, is_open=is_open)
             beside = before.get(min(unit.forms), "")
             is_unknown = beside and self._background.rarity(min(unit.forms), language) >= UNKNOWN
-            subject.append(_replaced(word, unit, beside, is_new_name) if is_unknown else word)
+            word = _replaced(word, unit, beside, is_new_name) if is_unknown else word
+            is_turned = turned.get(min(unit.forms))
+            subject.append(_unless(is_turned, replace(word, contradicts=is_turned)) if is_turned else word)
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
         others = (facet for facet in (*stated, *asked) if not facet.is_subject)
-        # A distance is the same in both directions.
-        orders = () if any(facet.text == "number" for facet in asked) else self._orders(query)
-        return (*(replace(facet, weight=most) for facet in others), *subject, *orders)
+        return (*(replace(facet, weight=most) for facet in others), *subject)
 
     def _choices(self, text: str, chosen: list[conditions.Asked]) -> Iterator[_Stated]:
         """What a query chooses of several things; two of one kind are no choice."""
@@ -379,16 +381,14 @@ class QueryReader:
                 yield had
                 had = []
 
-    def _orders(self, query: str) -> Iterator[Facet]:
-        """Two things that one small word joins, which no other word can do in their place: from Oslo to Bergen."""
+    def _orders(self, query: str) -> Iterator[tuple[str, Callable[[SeenResult], bool]]]:
+        """Stems of words behind a small one, each with whether a result joins them the other way round: to Bergen."""
         runs = [list(run) for _, run in groupby(TERM.findall(fold_words(query)), self._small.__contains__)]
         for before, joint, after in zip(runs, runs[1:], runs[2:], strict=False):
-            near, far = before[-_NAMED:], after[:_NAMED]
-            if len(joint) > 1 or joint[0] not in self._small or joint[0] in self._symmetric:
-                continue
-            is_turned = partial(conditions.is_turned, near, joint[0], far)
-            text, meets = " ".join((*near, *joint, *far)), partial(_is_not, is_turned)
-            yield Facet(text, meets, weight=0.0, is_subject=True, is_condition=True, contradicts=is_turned)
+            if len(joint) == 1 and joint[0] in self._small and joint[0] not in self._symmetric:
+                near, far = before[-_NAMED:], after[:_NAMED]
+                is_turned = partial(conditions.is_turned, near, joint[0], far)
+                yield from ((stem_of(word), is_turned) for word in far)
 
     def _names(self, text: str, language: str | None) -> Iterator[str]:
         """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""
@@ -440,15 +440,15 @@ def _replaced(word: Facet, unit: Unit, before: str, is_new_name: Callable[[str],
     """
     beginning = min(unit.forms)[:_BEGINNING]
 
-    def meets(seen: SeenResult) -> float:
-        is_replaced = not seen.words.begins(beginning) and any(map(is_new_name, seen.behind.get(before, ())))
-        return ANOTHER if is_replaced else word.meets(seen)
+    def is_replaced(seen: SeenResult) -> bool:
+        return not seen.words.begins(beginning) and any(map(is_new_name, seen.behind.get(before, ())))
 
-    return replace(word, meets=meets)
+    return _unless(is_replaced, word)
 
 
-def _is_not(contradicts: Callable[[SeenResult], bool], seen: SeenResult) -> float:
-    return float(not contradicts(seen))
+def _unless(is_another: Callable[[SeenResult], bool], word: Facet) -> Facet:
+    """The facet of a word, with another score where a result has another thing in its place."""
+    return replace(word, meets=lambda seen: ANOTHER if is_another(seen) else word.meets(seen))
 
 
 def _without(text: str, start: int, end: int) -> str:
