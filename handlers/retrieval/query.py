@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
-from itertools import chain, groupby, islice, pairwise
+from itertools import islice, pairwise
 
 from handlers.relevance.progress import RelevanceGateSection
 from handlers.retrieval import conditions
 from handlers.retrieval.conditions import Meets
-from handlers.retrieval.facets import ANOTHER, DENIED, Facet
-from handlers.retrieval.seen_result import FREE, IDENTIFIER, VARIANT, YEAR, SeenResult
-from handlers.retrieval.stated import BE, BY_PERIOD, OPEN, OR, StatedWords
-from handlers.text.background import RARE, UNKNOWN, Background, WordFrequenciesSection
+from handlers.retrieval.facets import Facet
+from handlers.retrieval.seen_result import IDENTIFIER, VARIANT, YEAR, SeenResult
+from handlers.retrieval.stated import BY_PERIOD, OPEN, StatedWords
+from handlers.retrieval.subject import FEW_SMALL, YES_OR_NO, SubjectReader
+from handlers.text.background import UNKNOWN, Background, WordFrequenciesSection
 from handlers.text.evidence import find_evidence
 from handlers.text.measures import MEASURE, measure_of
 from handlers.text.patterns import PatternRules, joined_words, meanings_of
 from handlers.text.scripts import counts_by_language, is_ideographic
-from handlers.text.word_match import Unit, WordText, fold_words, stem_of, units_of
+from handlers.text.word_match import fold_words, units_of
 from handlers.text.words import LETTERS, TERM, AskedKind, Kind, fold, one_of
 from schemas.evidence import Evidence, PriceEvidence
 
@@ -43,16 +44,6 @@ _HOW_MUCH = (
 )  # fmt: skip
 """Beginnings of questions that ask for a price if a word for costs follows."""
 _COSTS = ("cost", "kost", "cout", "cuest", "custa", "fiyat")
-_YES_OR_NO = BE | {"czy"}
-"""Beginnings of questions that either thing of a choice answers."""
-_AND = frozenset(("and", "e", "et", "och", "og", "und", "y"))
-"""Words that join two things that are asked for."""
-_ARTICLES = frozenset((
-    "a", "an", "as", "das", "de", "dem", "den", "der", "die", "een", "ein", "eine", "einem", "einen", "einer",
-    "en", "ett", "gli", "het", "il", "la", "las", "le", "les", "lo", "los", "o", "os", "the", "um", "uma",
-    "un", "una", "une",
-))  # fmt: skip
-"""Small words that begin no question."""
 _MODEL = re.compile(rf"(?<![\w-])[A-Za-z]{{0,12}}-?\d[\w]{{0,10}}(?:{VARIANT.pattern}){{1,3}}")
 """The number of a model with what names a variant of it: 15 Pro Max."""
 _HOMOGRAPHS = frozenset(("sans", "sin", "sem"))
@@ -63,13 +54,6 @@ _BOUNDED_TIME = re.compile(
 """Words before a time that do not ask for just this time."""
 _MOST_CONDITIONS = 8
 """Measures that are bounded, and words that are excluded."""
-_NAMED = 3
-"""Words of the name of a place."""
-_BEGINNING = 5
-"""Letters that two forms of a name share."""
-_LEAST_WEIGHT, _LEAST_DENIED, _IN_PHRASE, _FEW_SMALL = 0.05, 0.2, 0.5, 2
-_MOST_CAPITALS = 0.6
-"""Share of words with capitals, from which on they show no names, as in titles."""
 _Stated = tuple[int, int, Facet]
 """What a query states, and where."""
 
@@ -110,7 +94,7 @@ class QueryReader:
         self._questions = frozenset(word for word, kind in self._kinds.items() if kind in ("name", "number", "date"))
         self._phrases = one_of({**self._things, **self._kinds, **self._days})
         self._stated = StatedWords(rules, background, self._days, self._small, self._places)
-        self._symmetric = {*_AND, "en", "i", *OR, *self._stated.with_words}
+        self._subject = SubjectReader(self._stated)
         self.see = partial(SeenResult, self._stated)
         """A result to look facets up in."""
 
@@ -140,38 +124,12 @@ class QueryReader:
                 text = _without(text, start, end)
         ignored = self._ignored_in(language)
         asked, folded = self._asked(_ORDINAL.sub(r"\1", fold_words(text)), query, now, ignored, chosen)
-        # "Can dogs eat grapes" is answered by "no".
-        whole = fold_words(query)
-        opening = next(iter(TERM.findall(whole)), "")
-        is_question = "?" in query or opening in self._small - _ARTICLES
-        is_yes_or_no = opening in _YES_OR_NO
-        free = [] if is_question else FREE.findall(whole)
-        denied = WordText(" ".join((*self._stated.divide(text)[1:], *free)))
-        names = set(self._names(text, language))
-        had = list(self._had(folded, names))
-        # "Egg-free" is met without eggs, and denied by "not egg-free".
-        features = {*chain.from_iterable(had), *(["free"] if free else [])}
-        # Of several, which one counts is open.
-        names.update(of_one[0] for of_one in had if len(of_one) == 1 and not denied.has_word(of_one[0]))
-        units = units_of(folded, ignored, self._same)
-        shown = {stem_of(fold_words(word)): word for word in TERM.findall(query)}
-        before, known = _before(query), WordText(query)
-
-        def is_new_name(name: str) -> bool:
-            return self._background.rarity(name, language) >= UNKNOWN and not known.has_word(name)
-
         # A distance is the same in both directions.
-        turned = {} if any(facet.text == "number" for facet in asked) else dict(self._orders(query))
-        subject = [facet for facet in stated if facet.is_subject]
-        for unit in units:
-            is_feature = not is_yes_or_no and not unit.forms.isdisjoint(features)
-            is_open = denied.has(unit) or (is_question and not is_feature)
-            word = self._word(unit, names, language, shown, is_feature=is_feature, is_open=is_open)
-            beside = before.get(min(unit.forms), "")
-            is_unknown = beside and self._background.rarity(min(unit.forms), language) >= UNKNOWN
-            word = _replaced(word, unit, beside, is_new_name) if is_unknown else word
-            is_turned = turned.get(min(unit.forms))
-            subject.append(_unless(is_turned, replace(word, contradicts=is_turned)) if is_turned else word)
+        is_directed = not any(facet.text == "number" for facet in asked)
+        words = self._subject.read(
+            query, text, units_of(folded, ignored, self._same), folded, language, is_directed=is_directed
+        )
+        subject = [*(facet for facet in stated if facet.is_subject), *words]
         # What is asked for counts as much as the word that says most.
         most = max((facet.weight for facet in subject), default=1.0)
         others = (facet for facet in (*stated, *asked) if not facet.is_subject)
@@ -180,7 +138,7 @@ class QueryReader:
     def _choices(self, text: str, chosen: list[conditions.Asked]) -> Iterator[_Stated]:
         """What a query chooses of several things; two of one kind are no choice."""
         folded = fold(text)
-        is_question = folded.partition(" ")[0] in _YES_OR_NO
+        is_question = folded.partition(" ")[0] in YES_OR_NO
         for choice in self._stated.choices:
             spans = list(choice.spans(folded)) if choice.is_asked(folded) else []
             values = {value for *_, value in spans}
@@ -278,7 +236,7 @@ class QueryReader:
     def _language(self, query: str) -> str | None:
         """The language of a query, by its small words; None if they leave it open."""
         counts = counts_by_language(LETTERS.findall(query.lower()), self.patterns.details.small_words)
-        most = max([_FEW_SMALL, *(counts.get(language, 0) for language in self._background.languages)])
+        most = max([FEW_SMALL, *(counts.get(language, 0) for language in self._background.languages)])
         known = [language for language in self._background.languages if counts.get(language, 0) == most]
         return known[0] if len(known) == 1 else None
 
@@ -286,28 +244,6 @@ class QueryReader:
         """The words that say nothing of a subject: in its language, if that is known, "war" and "die" say something."""
         own = self.patterns.stop_words_of.get(language or "") or self.patterns.details.small_words.get(language or "")
         return self._ignored if own is None else {*own, *self._undivided}
-
-    def _word(
-        self,
-        unit: Unit,
-        names: Set[str],
-        language: str | None,
-        shown: Mapping[str, str],
-        *,
-        is_feature: bool,
-        is_open: bool,
-    ) -> Facet:
-        text = min(unit.forms)
-        is_number = text.isdecimal()
-        weight = unit.weight * max(_LEAST_WEIGHT, 1.0 if is_number else self._background.rarity(text, language) ** 2)
-
-        def meets(seen: SeenResult) -> float:
-            if is_open or (weight < _LEAST_DENIED and not is_feature) or not seen.denies(unit):
-                return float(seen.words.has(unit) and not (is_number and seen.has_variant_only(text)))
-            return DENIED if is_feature or seen.denies(unit, is_alone=True) else _IN_PHRASE
-
-        is_condition = is_number or not names.isdisjoint(unit.forms)
-        return Facet(shown.get(text, text), meets, weight, is_subject=True, is_condition=is_condition)
 
     def _price(self, text: str, price: PriceEvidence, asked: Sequence[conditions.Asked]) -> tuple[Facet, int]:
         """A stated price and where it begins: any price meets it; beside a word such as "under", only one within it."""
@@ -354,7 +290,7 @@ class QueryReader:
     def _exclusions(self, text: str, language: str | None) -> Iterator[_Stated]:
         """What a query excludes: without eggs. A name such as "Doctors Without Borders" excludes nothing."""
         words = [
-            word for word in LETTERS.findall(fold_words(text)) if len(word) > _FEW_SMALL and word not in _HOMOGRAPHS
+            word for word in LETTERS.findall(fold_words(text)) if len(word) > FEW_SMALL and word not in _HOMOGRAPHS
         ]
         is_english = 2 * sum(self._background.rarity(word, "en") >= UNKNOWN for word in words) <= len(words)
         for term, other in pairwise(TERM.finditer(text)):
@@ -366,45 +302,6 @@ class QueryReader:
             start, end = term.start(), other.end()
             for unit in units_of(other[0]):
                 yield start, end, Facet(text[start:end], partial(SeenResult.lacks, unit=unit), is_condition=True)
-
-    def _had(self, text: str, names: Set[str]) -> Iterator[list[str]]:
-        """The stems of what a query wants a thing to have, one list for each: with a pool and a gym."""
-        is_had, had = False, list[str]()
-        for term in (*TERM.findall(text), ""):
-            if term and term not in self._small and term not in self._stated.with_words:
-                had += [stem_of(term)] * (is_had and not (had and stem_of(term) in names))
-                continue
-            # "With price and" names no feature.
-            goes_on = term in _AND if had else term not in _AND or term in _ARTICLES
-            is_had = term in self._stated.with_words or (is_had and goes_on)
-            if had:
-                yield had
-                had = []
-
-    def _orders(self, query: str) -> Iterator[tuple[str, Callable[[SeenResult], bool]]]:
-        """Stems of words behind a small one, each with whether a result joins them the other way round: to Bergen."""
-        runs = [list(run) for _, run in groupby(TERM.findall(fold_words(query)), self._small.__contains__)]
-        for before, joint, after in zip(runs, runs[1:], runs[2:], strict=False):
-            if len(joint) == 1 and joint[0] in self._small and joint[0] not in self._symmetric:
-                near, far = before[-_NAMED:], after[:_NAMED]
-                is_turned = partial(conditions.is_turned, near, joint[0], far)
-                yield from ((stem_of(word), is_turned) for word in far)
-
-    def _names(self, text: str, language: str | None) -> Iterator[str]:
-        """The stems of the words of a query that are names: with a capital, or unknown and behind "in"."""
-        terms = TERM.findall(text)
-        capitals = [term[:1].isupper() for term in terms]
-        counts = counts_by_language(LETTERS.findall(text.lower()), self.patterns.details.small_words)
-        # In a language without known words, each is unknown.
-        own = max(counts, key=counts.__getitem__, default="")
-        is_known = not counts or own in self._background.languages or counts[own] < _FEW_SMALL
-        # Every noun of German has a capital.
-        shows = sum(capitals) <= _MOST_CAPITALS * len(terms) and counts.get("de", 0) <= counts.get("en", 0)
-        for place, term in enumerate(terms[1:], 1):
-            rarity = self._background.rarity(fold_words(term), language)
-            is_placed = (is_known or capitals[place]) and terms[place - 1].lower() in self._places
-            if rarity >= (RARE if capitals[place] else UNKNOWN) and (is_placed or (shows and capitals[place])):
-                yield from (form for unit in units_of(term) for form in unit.forms)
 
 
 class QueryRules(PatternRules):
@@ -425,30 +322,6 @@ def _of_time(text: str, meets: Meets, stated: str) -> Facet:
 
 def _named(text: str, meets: Meets) -> Facet:
     return Facet(text, meets, is_subject=True, is_condition=True)
-
-
-def _before(text: str) -> dict[str, str]:
-    """By the stem of each word with a capital amid a text, that of the word before it."""
-    terms = TERM.findall(text)
-    return {stem_of(fold_words(word)): stem_of(fold_words(last)) for last, word in pairwise(terms) if word[0].isupper()}
-
-
-def _replaced(word: Facet, unit: Unit, before: str, is_new_name: Callable[[str], bool]) -> Facet:
-    """The facet of a name that no capital shows, as in German; another name behind the same word replaces it.
-
-    A result with a word that begins as the name does may have it in another form.
-    """
-    beginning = min(unit.forms)[:_BEGINNING]
-
-    def is_replaced(seen: SeenResult) -> bool:
-        return not seen.words.begins(beginning) and any(map(is_new_name, seen.behind.get(before, ())))
-
-    return _unless(is_replaced, word)
-
-
-def _unless(is_another: Callable[[SeenResult], bool], word: Facet) -> Facet:
-    """The facet of a word, with another score where a result has another thing in its place."""
-    return replace(word, meets=lambda seen: ANOTHER if is_another(seen) else word.meets(seen))
 
 
 def _without(text: str, start: int, end: int) -> str:
